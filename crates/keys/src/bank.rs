@@ -1,0 +1,254 @@
+//! Keys of `PaymentScheduler` and `TransactionHistory` (seed 000).
+//!
+//! | item | PK | SK | GSI1PK | GSI1SK | GSI2PK |
+//! | --- | --- | --- | --- | --- | --- |
+//! | payment | account | `<time>#<payment id>` | shard | `<STATUS>#<time>#<payment id>` | |
+//! | transaction | account | `<time>#<payment id>` | shard | `<STATUS>#<time>#<payment id>` | transaction id |
+//! | idempotency record | account | `IDEMPOTENCY#<key>` | | | |
+//! | transaction guard | `TRANSACTION#<transaction id>` | `TRANSACTION` | | | |
+
+use crate::{
+    Day, IdempotencyKey, KeyRange, Second, TransactionId,
+    text::{Invalid, prefixed_key, serde_as_text},
+};
+use jiff::Timestamp;
+use std::{fmt, str::FromStr};
+use uuid::Uuid;
+
+/// Days that an account's list shows when nobody says otherwise (seed 000, access pattern two).
+pub const DAYS_AHEAD: i64 = 90;
+
+/// Where a payment stands. In the order of their names, which is the order of their keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Called off before it was taken up.
+    Cancelled,
+    /// Taken up, and failed.
+    Failed,
+    /// Taken up by the batch that pays.
+    Pending,
+    /// Paid; carries a transaction id.
+    Processed,
+    /// Waits for its time.
+    Scheduled,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Self; 5] = [Self::Cancelled, Self::Failed, Self::Pending, Self::Processed, Self::Scheduled];
+
+    /// The name that stands in keys and in JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => "CANCELLED",
+            Self::Failed => "FAILED",
+            Self::Pending => "PENDING",
+            Self::Processed => "PROCESSED",
+            Self::Scheduled => "SCHEDULED",
+        }
+    }
+
+    /// The one status that a payment may come from; none for the first.
+    #[must_use]
+    pub const fn predecessor(self) -> Option<Self> {
+        match self {
+            Self::Scheduled => None,
+            Self::Pending | Self::Cancelled => Some(Self::Scheduled),
+            Self::Processed | Self::Failed => Some(Self::Pending),
+        }
+    }
+}
+
+impl FromStr for Status {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let named = Self::ALL.into_iter().find(|status| status.as_str() == text);
+        named.ok_or_else(|| Invalid::new("must be SCHEDULED, PENDING, PROCESSED, CANCELLED or FAILED"))
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+serde_as_text!(Status);
+
+/// Names a payment: `20261201T093000Z-` and 32 hexadecimal digits of a UUID of version 7.
+///
+/// It encodes the scheduled time, so that it alone finds the sort key, and the UUID lets any number
+/// of payments of an account stand in one second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PaymentId {
+    time: Second,
+    unique: Uuid,
+}
+
+impl PaymentId {
+    /// A new identifier for a payment due at `time`, made at `now`.
+    #[must_use]
+    pub fn new(time: Second, now: Timestamp) -> Self {
+        let seconds = u64::try_from(now.as_second()).unwrap_or_default();
+        let nanoseconds = u32::try_from(now.subsec_nanosecond()).unwrap_or_default();
+        let made = uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanoseconds);
+        Self { time, unique: Uuid::new_v7(made) }
+    }
+
+    /// When the payment is due.
+    #[must_use]
+    pub fn time(self) -> Second {
+        self.time
+    }
+}
+
+impl FromStr for PaymentId {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (time, unique) = text.split_once('-')?;
+            let id = Self { time: Second::parse_compact(time)?, unique: Uuid::try_parse(unique).ok()? };
+            (id.to_string() == text).then_some(id)
+        };
+        parse().ok_or_else(|| Invalid::new("is no payment id"))
+    }
+}
+
+impl fmt::Display for PaymentId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}-{}", self.time.compact(), self.unique.simple())
+    }
+}
+
+serde_as_text!(PaymentId);
+
+/// SK of a payment and of a transaction: `<time>#<payment id>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PaymentSort(pub PaymentId);
+
+impl PaymentSort {
+    /// Due from the one second to the other, both included.
+    #[must_use]
+    pub fn between(from: Second, to: Second) -> KeyRange {
+        KeyRange::through(from.to_string(), format!("{to}#"))
+    }
+
+    /// Due from now to 90 days ahead (seed 000, access pattern two).
+    #[must_use]
+    pub fn next_90_days(now: Second) -> KeyRange {
+        Self::between(now, now.plus_days(DAYS_AHEAD))
+    }
+
+    /// Every payment of the account, and none of its idempotency records.
+    #[must_use]
+    pub fn history() -> KeyRange {
+        KeyRange::through("0", "9")
+    }
+}
+
+impl FromStr for PaymentSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let id = text.rsplit_once('#').and_then(|(_, id)| id.parse().ok()).map(Self);
+        id.filter(|key| key.to_string() == text).ok_or(Invalid::key("PaymentSort"))
+    }
+}
+
+impl fmt::Display for PaymentSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}#{}", self.0.time, self.0)
+    }
+}
+
+serde_as_text!(PaymentSort);
+
+/// GSI1SK of a payment and of a transaction: `<STATUS>#<time>#<payment id>`. The id makes the order
+/// total, so one position is a whole cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DueSort {
+    /// Where the payment stands.
+    pub status: Status,
+    /// Which payment.
+    pub payment: PaymentId,
+}
+
+impl DueSort {
+    /// Due on the day, with the status (seed 000, access pattern three).
+    #[must_use]
+    pub fn due_on(day: Day, status: Status) -> KeyRange {
+        KeyRange::beginning_with(format!("{status}#{day}T"))
+    }
+
+    /// Due on the day or any day before it, with the status.
+    #[must_use]
+    pub fn due_until(day: Day, status: Status) -> KeyRange {
+        KeyRange::through(format!("{status}#"), format!("{status}#{day}T"))
+    }
+
+    /// Everything with the status, whenever it is due.
+    #[must_use]
+    pub fn with_status(status: Status) -> KeyRange {
+        KeyRange::beginning_with(format!("{status}#"))
+    }
+}
+
+impl FromStr for DueSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (status, sort) = text.split_once('#')?;
+            let PaymentSort(payment) = sort.parse().ok()?;
+            Some(Self { status: status.parse().ok()?, payment })
+        };
+        parse().ok_or(Invalid::key("DueSort"))
+    }
+}
+
+impl fmt::Display for DueSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}#{}", self.status, PaymentSort(self.payment))
+    }
+}
+
+serde_as_text!(DueSort);
+
+prefixed_key!(
+    /// SK of the record that makes a POST repeatable: `IDEMPOTENCY#<key>`, beside the payments of
+    /// its account and outside their time range.
+    IdempotencySort,
+    "IDEMPOTENCY",
+    IdempotencyKey
+);
+
+prefixed_key!(
+    /// PK of the item that lets a transaction id name one payment only: `TRANSACTION#<id>`. No
+    /// account is called so, because no identifier has a `#`.
+    GuardPartition,
+    "TRANSACTION",
+    TransactionId
+);
+
+/// SK of the transaction guard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GuardSort;
+
+impl FromStr for GuardSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text == "TRANSACTION" { Ok(Self) } else { Err(Invalid::key("GuardSort")) }
+    }
+}
+
+impl fmt::Display for GuardSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("TRANSACTION")
+    }
+}
+
+serde_as_text!(GuardSort);

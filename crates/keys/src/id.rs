@@ -1,0 +1,70 @@
+use crate::text::{Invalid, serde_as_text};
+use std::{fmt, str::FromStr};
+
+/// The longest identifier, in characters.
+const LONGEST: usize = 128;
+
+fn check(text: &str) -> Result<(), Invalid> {
+    if text.is_empty() {
+        return Err(Invalid::new("must not be empty"));
+    }
+    if text.chars().nth(LONGEST).is_some() {
+        return Err(Invalid::new("must have at most 128 characters"));
+    }
+    if text.contains('#') {
+        return Err(Invalid::new("must not contain `#`"));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Invalid::new("must not contain control characters"));
+    }
+    Ok(())
+}
+
+macro_rules! identifier {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        ///
+        /// 1 to 128 characters, no `#` and no control characters: `#` separates the parts of a
+        /// key, so no key can be forged through an identifier.
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The identifier as it was given.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Invalid> {
+                check(text)?;
+                Ok(Self(text.to_owned()))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(&self.0)
+            }
+        }
+
+        serde_as_text!($name);
+    };
+}
+
+identifier!(
+    /// A customer's account: the partition key of the bank tables.
+    AccountId
+);
+identifier!(
+    /// What a processed payment became at the bank; names one payment only.
+    TransactionId
+);
+identifier!(
+    /// What the caller sent as `Idempotency-Key`.
+    IdempotencyKey
+);

@@ -1,0 +1,65 @@
+/// A range of sort keys: a key condition `SK BETWEEN from AND to`.
+///
+/// It is exact although `BETWEEN` takes both ends in: the upper end is the text that follows a
+/// prefix, which no key equals.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct KeyRange {
+    from: String,
+    to: String,
+}
+
+impl KeyRange {
+    /// From the text `first` to the last key that begins with `last_prefix`.
+    ///
+    /// A prefix ends in a separator of the key's own form (`#`, or the `T` after a day): without it
+    /// `2026-12-1` would take `2026-12-10` along.
+    pub(crate) fn through(first: impl Into<String>, last_prefix: impl Into<String>) -> Self {
+        Self { from: first.into(), to: following(last_prefix.into()) }
+    }
+
+    /// Every key that begins with the prefix.
+    pub(crate) fn beginning_with(prefix: impl Into<String>) -> Self {
+        let prefix = prefix.into();
+        Self::through(prefix.clone(), prefix)
+    }
+
+    /// The same range without the position, a whole key of the range, and all that comes before it.
+    #[must_use]
+    pub fn after(&self, position: &str) -> Self {
+        // No key extends another, so a text that extends the position separates it from the next.
+        Self { from: format!("{position}!"), to: self.to.clone() }
+    }
+
+    /// The lower end.
+    #[must_use]
+    pub fn from(&self) -> &str {
+        &self.from
+    }
+
+    /// The upper end.
+    #[must_use]
+    pub fn to(&self) -> &str {
+        &self.to
+    }
+
+    /// Whether the key lies in the range.
+    #[must_use]
+    pub fn contains(&self, key: &str) -> bool {
+        self.from.as_str() <= key && key <= self.to.as_str()
+    }
+
+    /// What every key of the range begins with: a cursor need not carry it.
+    #[must_use]
+    pub fn shared_prefix(&self) -> &str {
+        let same = self.from.char_indices().zip(self.to.chars()).find(|((_, from), to)| from != to);
+        same.map_or(&self.from, |((at, _), _)| &self.from[..at])
+    }
+}
+
+/// The first text after all that begin with the prefix.
+fn following(mut prefix: String) -> String {
+    if let Some(last) = prefix.pop() {
+        prefix.push(char::from_u32(u32::from(last) + 1).unwrap_or(char::MAX));
+    }
+    prefix
+}

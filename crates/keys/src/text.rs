@@ -1,0 +1,65 @@
+use std::borrow::Cow;
+
+/// Why a text is not the identifier, time or key that it should be, in words for whoever sent it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Invalid(Cow<'static, str>);
+
+impl Invalid {
+    pub(crate) fn new(why: impl Into<Cow<'static, str>>) -> Self {
+        Self(why.into())
+    }
+
+    /// A stored key that its type did not write: the name of the key is all that may be told.
+    pub(crate) fn key(name: &'static str) -> Self {
+        Self(Cow::Borrowed(name))
+    }
+}
+
+/// Gives a type whose `Display` and `FromStr` are inverse the same text in serde.
+macro_rules! serde_as_text {
+    ($type:ty) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+                out.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(input)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+/// A key that is a literal of the design, `#`, and an identifier or key.
+macro_rules! prefixed_key {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $inner:ty) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub $inner);
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(out, concat!($prefix, "#{}"), self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let inner = text
+                    .strip_prefix(concat!($prefix, "#"))
+                    .ok_or($crate::Invalid::key(stringify!($name)))?;
+                inner.parse().map(Self)
+            }
+        }
+
+        $crate::text::serde_as_text!($name);
+    };
+}
+
+pub(crate) use {prefixed_key, serde_as_text};

@@ -1,0 +1,142 @@
+use crate::text::{Invalid, serde_as_text};
+use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
+use std::{fmt, str::FromStr};
+
+/// An instant to the second, in UTC. Its text is `2026-12-01T09:30:00Z`: always 20 characters, so
+/// text order is time order (seed 000: "a simple timestamp as a sort key").
+///
+/// Reads RFC 3339 with any offset and any fraction. The offset is converted; the fraction is cut
+/// off, so that 23:59:59.999 stays on its day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Second(Timestamp);
+
+impl Second {
+    /// The second that the instant lies in.
+    ///
+    /// # Errors
+    /// The instant is before the year 0, where the text would lose its width.
+    pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
+        Timestamp::from_second(instant.as_second() - i64::from(instant.subsec_nanosecond() < 0))
+            .ok()
+            .filter(|second| second.to_zoned(TimeZone::UTC).year() >= 0)
+            .map(Self)
+            .ok_or_else(|| Invalid::new("must be between the years 0000 and 9999"))
+    }
+
+    /// The first whole second that is not before the instant: where a range that starts there starts.
+    ///
+    /// # Errors
+    /// As [`Second::containing`].
+    pub fn from_instant_up(instant: Timestamp) -> Result<Self, Invalid> {
+        let floor = Self::containing(instant)?;
+        if floor.0 == instant { Ok(floor) } else { Ok(floor.plus_seconds(1)) }
+    }
+
+    /// So many days later, or the last second of all when time ends before.
+    #[must_use]
+    pub fn plus_days(self, days: i64) -> Self {
+        self.plus_seconds(days.saturating_mul(24 * 60 * 60))
+    }
+
+    fn plus_seconds(self, seconds: i64) -> Self {
+        let last = Self(Timestamp::from_second(Timestamp::MAX.as_second()).unwrap_or(self.0));
+        self.0.checked_add(SignedDuration::from_secs(seconds)).map_or(last, Self)
+    }
+
+    /// The instant itself.
+    #[must_use]
+    pub fn instant(self) -> Timestamp {
+        self.0
+    }
+
+    /// The UTC day that it lies on.
+    #[must_use]
+    pub fn day(self) -> Day {
+        Day(self.0.to_zoned(TimeZone::UTC).date())
+    }
+
+    /// `20261201T093000Z`, for identifiers: no character that a URL path would escape.
+    pub(crate) fn compact(self) -> impl fmt::Display {
+        self.0.strftime("%Y%m%dT%H%M%SZ")
+    }
+
+    pub(crate) fn parse_compact(text: &str) -> Option<Self> {
+        let civil = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", text).ok()?;
+        let instant = civil.to_zoned(TimeZone::UTC).ok()?.timestamp();
+        Self::containing(instant).ok()
+    }
+}
+
+/// RFC 3339's shape; jiff reads the numbers but would also take spaces, commas and missing parts.
+fn is_rfc3339(text: &str) -> bool {
+    let shape = |text: &str, shape: &str| {
+        text.len() == shape.len()
+            && text.bytes().zip(shape.bytes()).all(|(byte, form)| match form {
+                b'0' => byte.is_ascii_digit(),
+                _ => byte == form,
+            })
+    };
+    let Some((whole, rest)) = text.split_at_checked(19) else { return false };
+    let fraction = rest.strip_prefix('.').map_or(0, |digits| 1 + digits.bytes().take_while(u8::is_ascii_digit).count());
+    let Some(offset) = rest.get(fraction..) else { return false };
+    shape(whole, "0000-00-00T00:00:00")
+        && (fraction == 0 || (2..=10).contains(&fraction))
+        && (offset == "Z" || shape(offset, "+00:00") || shape(offset, "-00:00"))
+}
+
+/// Reads an instant as RFC 3339 writes it.
+pub(crate) fn parse_instant(text: &str) -> Result<Timestamp, Invalid> {
+    const FORM: &str = "must be an RFC 3339 time such as 2026-12-01T09:30:00Z";
+    if !is_rfc3339(text) {
+        return Err(Invalid::new(FORM));
+    }
+    text.parse().map_err(|_| Invalid::new("is no time that exists between the years 0000 and 9999"))
+}
+
+impl FromStr for Second {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::containing(parse_instant(text)?)
+    }
+}
+
+impl fmt::Display for Second {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+serde_as_text!(Second);
+
+/// A day in UTC, `2026-12-01`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(Date);
+
+impl Day {
+    /// The day before, or the same where there is none.
+    #[must_use]
+    pub fn before(self) -> Self {
+        self.0.yesterday().map_or(self, Self)
+    }
+}
+
+impl FromStr for Day {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        text.parse()
+            .ok()
+            .map(Self)
+            .filter(|day| day.0.year() >= 0 && day.to_string() == text)
+            .ok_or_else(|| Invalid::new("must be a day that exists, such as 2026-12-01"))
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+serde_as_text!(Day);

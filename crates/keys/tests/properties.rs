@@ -1,0 +1,227 @@
+//! Every key comes back as it was written, orders as its values, and takes nothing else for itself.
+
+use keys::{
+    AccountId, Day, IdempotencyKey, KeyRange, Second, Shard, Shards, TransactionId,
+    bank::{DueSort, GuardPartition, IdempotencySort, PaymentId, PaymentSort, Status},
+    plan::{Plan, Writes, plan},
+};
+use proptest::prelude::*;
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+
+fn second() -> impl Strategy<Value = Second> {
+    // 0000-01-01 to 9999-12-30, by the second.
+    (-62_167_219_200_i64..=253_402_207_200).prop_map(|seconds| {
+        Second::containing(jiff::Timestamp::from_second(seconds).expect("in range")).expect("in range")
+    })
+}
+
+fn payment() -> impl Strategy<Value = PaymentId> {
+    (second(), 0_i64..4_000_000_000)
+        .prop_map(|(time, made)| PaymentId::new(time, jiff::Timestamp::from_second(made).expect("in range")))
+}
+
+fn status() -> impl Strategy<Value = Status> {
+    prop::sample::select(Status::ALL.to_vec())
+}
+
+fn due() -> impl Strategy<Value = DueSort> {
+    (status(), payment()).prop_map(|(status, payment)| DueSort { status, payment })
+}
+
+fn identifier() -> impl Strategy<Value = String> {
+    prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
+        .prop_map(|characters| characters.into_iter().collect())
+}
+
+fn round_trips<T: Display + FromStr + PartialEq + Debug>(key: &T) -> Result<(), TestCaseError> {
+    let parsed = key.to_string().parse::<T>().ok();
+    prop_assert_eq!(parsed.as_ref(), Some(key));
+    Ok(())
+}
+
+fn orders<T: Display + Ord + Debug>(one: &T, other: &T) -> Result<(), TestCaseError> {
+    prop_assert_eq!(one.to_string().cmp(&other.to_string()), one.cmp(other), "{:?} {:?}", one, other);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn keys_come_back(time in second(), payment in payment(), due in due(), id in identifier()) {
+        round_trips(&time)?;
+        round_trips(&time.day())?;
+        round_trips(&payment)?;
+        round_trips(&PaymentSort(payment))?;
+        round_trips(&due)?;
+        round_trips(&id.parse::<AccountId>().expect("an identifier"))?;
+        round_trips(&IdempotencySort(id.parse().expect("an identifier")))?;
+        round_trips(&GuardPartition(id.parse().expect("an identifier")))?;
+    }
+
+    #[test]
+    fn keys_order_as_their_values(a in due(), b in due(), s in second(), t in second()) {
+        orders(&a, &b)?;
+        orders(&a.payment, &b.payment)?;
+        orders(&PaymentSort(a.payment), &PaymentSort(b.payment))?;
+        orders(&a.status, &b.status)?;
+        orders(&s, &t)?;
+        orders(&s.day(), &t.day())?;
+    }
+
+    #[test]
+    fn times_and_keys_have_one_width(s in second(), a in due(), b in due()) {
+        prop_assert_eq!(s.to_string().len(), 20);
+        prop_assert_eq!(PaymentSort(a.payment).to_string().len(), PaymentSort(b.payment).to_string().len());
+    }
+
+    #[test]
+    fn no_identifier_forges_a_key(text in any::<String>(), due in due()) {
+        // Whatever is an identifier has no separator, so it is never read as a key of several parts.
+        if let Ok(id) = text.parse::<AccountId>() {
+            prop_assert!(!id.as_str().contains('#'));
+            prop_assert!(text.parse::<PaymentSort>().is_err());
+            prop_assert!(text.parse::<DueSort>().is_err());
+            prop_assert!(text.parse::<GuardPartition>().is_err());
+        }
+        prop_assert!(due.to_string().parse::<AccountId>().is_err());
+    }
+
+    #[test]
+    fn only_the_exact_text_is_a_key(payment in payment(), at in 0_usize..70, with in any::<char>()) {
+        let text = PaymentSort(payment).to_string();
+        let mut changed: Vec<char> = text.chars().collect();
+        prop_assume!(at < changed.len());
+        changed[at] = with;
+        let changed: String = changed.into_iter().collect();
+        if let Ok(key) = changed.parse::<PaymentSort>() {
+            prop_assert_eq!(key.to_string(), changed);
+        }
+    }
+
+    #[test]
+    fn a_range_holds_what_its_values_say(from in second(), days in 0_i64..400, payment in payment()) {
+        let to = from.plus_days(days);
+        let inside = from <= payment.time() && payment.time() <= to;
+        prop_assert_eq!(PaymentSort::between(from, to).contains(&PaymentSort(payment).to_string()), inside);
+        prop_assert!(PaymentSort::history().contains(&PaymentSort(payment).to_string()));
+    }
+
+    #[test]
+    fn a_day_holds_its_seconds_only(day in second(), wanted in status(), due in due()) {
+        let range = DueSort::due_on(day.day(), wanted);
+        let inside = due.status == wanted && due.payment.time().day() == day.day();
+        prop_assert_eq!(range.contains(&due.to_string()), inside);
+        let until = due.status == wanted && due.payment.time().day() <= day.day();
+        prop_assert_eq!(DueSort::due_until(day.day(), wanted).contains(&due.to_string()), until);
+        prop_assert_eq!(DueSort::with_status(wanted).contains(&due.to_string()), due.status == wanted);
+    }
+
+    #[test]
+    fn a_range_goes_on_after_a_position(a in due(), b in due()) {
+        let rest = DueSort::with_status(b.status).after(&a.to_string());
+        prop_assert_eq!(rest.contains(&b.to_string()), a < b && (a.status <= b.status));
+    }
+
+    #[test]
+    fn keys_of_a_range_share_its_prefix(due in due()) {
+        let range = DueSort::due_on(due.payment.time().day(), due.status);
+        prop_assert!(due.to_string().starts_with(range.shared_prefix()));
+        prop_assert!(range.shared_prefix().starts_with(due.status.as_str()));
+    }
+}
+
+#[test]
+fn identifiers_are_checked_at_the_border() {
+    assert!("a".repeat(128).parse::<AccountId>().is_ok());
+    assert!("é".repeat(128).parse::<TransactionId>().is_ok());
+    for bad in ["", "a#b", "a\nb", "a\u{7f}", "a\u{85}b", &"a".repeat(129), &"a".repeat(10_000)] {
+        assert!(bad.parse::<IdempotencyKey>().is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn times_are_converted_to_utc_and_cut_to_the_second() {
+    let second = |text: &str| text.parse::<Second>().map(|second| second.to_string());
+    assert_eq!(second("2026-12-01T00:30:00+02:00").as_deref(), Ok("2026-11-30T22:30:00Z"));
+    assert_eq!(second("2026-12-01T23:59:59.999Z").as_deref(), Ok("2026-12-01T23:59:59Z"));
+    assert_eq!(second("1969-12-31T23:59:59.5Z").as_deref(), Ok("1969-12-31T23:59:59Z"));
+    assert_eq!(second("2028-02-29T00:00:00-00:30").as_deref(), Ok("2028-02-29T00:30:00Z"));
+    for bad in [
+        "",
+        "now",
+        "2026-12-01",
+        "2026-12-01T09:30Z",
+        "2026-12-01T09:30:00",
+        "2026-12-01 09:30:00Z",
+        "20261201T093000Z",
+        "2026-13-01T00:00:00Z",
+        "2026-02-29T00:00:00Z",
+        "2026-12-01T24:00:00Z",
+        "2026-12-01T09:30:00.Z",
+        "2026-12-01T09:30:00,5Z",
+        "2026-12-01T09:30:00+2:00",
+        "2026-12-01T09:30:00Z[UTC]",
+        "+12026-12-01T09:30:00Z",
+        "0000-01-01T00:30:00+02:00",
+        "9999-12-31T23:59:59Z",
+        "2026-12-01T09:30:00.0000000001Z",
+        "２026-12-01T09:30:00Z",
+    ] {
+        assert!(second(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn days_exist_and_have_one_form() {
+    assert!("2028-02-29".parse::<Day>().is_ok());
+    for bad in ["2026-02-29", "2026-2-9", "20261201", "2026-12-01T00:00:00Z", "-000001-01-01", "", "x"] {
+        assert!(bad.parse::<Day>().is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_range_that_starts_within_a_second_starts_with_the_next() {
+    let up = |text: &str| Second::from_instant_up(text.parse().expect("a time")).expect("in range").to_string();
+    assert_eq!(up("2026-12-01T09:30:00Z"), "2026-12-01T09:30:00Z");
+    assert_eq!(up("2026-12-01T09:30:00.001Z"), "2026-12-01T09:30:01Z");
+}
+
+#[test]
+fn ranges_are_the_seeds() {
+    let range: KeyRange = DueSort::due_on("2026-12-01".parse().expect("a day"), Status::Scheduled);
+    assert_eq!((range.from(), range.to()), ("SCHEDULED#2026-12-01T", "SCHEDULED#2026-12-01U"));
+    let range = PaymentSort::next_90_days("2026-12-01T09:30:00Z".parse().expect("a time"));
+    assert_eq!((range.from(), range.to()), ("2026-12-01T09:30:00Z", "2027-03-01T09:30:00Z$"));
+}
+
+#[test]
+fn shards_are_the_written_ones_of_the_read() {
+    let shards = Shards::new(5, 7).expect("5 of 7");
+    let names: Vec<String> = shards.read().map(|shard| shard.to_string()).collect();
+    assert_eq!(names, ["0", "1", "2", "3", "4", "5", "6"]);
+    for (write, read) in [(0, 5), (6, 5), (1, 101), (0, 0)] {
+        assert!(Shards::new(write, read).is_err(), "{write} of {read}");
+    }
+    assert!("05".parse::<Shard>().is_err() && "-1".parse::<Shard>().is_err());
+}
+
+#[test]
+fn shards_stay_even() {
+    let shards = Shards::new(5, 5).expect("5 of 5");
+    let mut counts = std::collections::BTreeMap::new();
+    for _ in 0..100_000 {
+        *counts.entry(shards.pick()).or_insert(0_u32) += 1;
+    }
+    assert_eq!(counts.len(), 5);
+    assert!(counts.values().all(|count| *count <= 20_600), "more than 3 % over the mean: {counts:?}");
+}
+
+#[test]
+fn the_planner_gives_the_designs_numbers() {
+    let payments = |units_each| Writes { count: 1_000_000, units_each };
+    let shards = |writes: &[Writes], utilisation| plan(writes, 1_800, utilisation).shards;
+    assert_eq!(plan(&[payments(8)], 1_800, 100), Plan { writes_per_second: 555, units_per_second: 4_445, shards: 5 });
+    assert_eq!(shards(&[payments(8), payments(16)], 70), 20);
+    assert_eq!(shards(&[payments(1), payments(2)], 70), 3);
+    assert_eq!(shards(&[], 70), 1);
+}
