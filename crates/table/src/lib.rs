@@ -1,18 +1,55 @@
-//! How we talk to DynamoDB.
-mod usage;
-pub use usage::{Call, Units, Usage};
+//! How we talk to DynamoDB: items, pages and cursors, sharded indexes, batches, transactions, and
+//! what each call consumed.
+//!
+//! Nothing else in the workspace writes an expression or retries a call. A [`Dynamo`] is made once a
+//! process; a [`Table`] is a name on it; a [`Change`] is one conditional write, done alone or with
+//! others in a transaction. Calls made inside [`measured`] are counted and end at its deadline.
 
-/// A DynamoDB client whose calls are counted.
+mod batch;
+mod change;
+pub mod cost;
+mod cursor;
+mod error;
+mod item;
+mod query;
+mod sharded;
+mod usage;
+
+pub use batch::{BatchWrite, Leftover};
+pub use change::Change;
+pub use cursor::{BadCursor, Binding, Cursor};
+pub use error::{Error, Refused};
+pub use item::{Item, Key, size};
+pub use query::{Index, Page, Query};
+pub use sharded::{Projection, ShardedIndex};
+pub use usage::{Call, Units, Usage, measured};
+
+use std::sync::Arc;
+
+/// A DynamoDB client whose calls are counted. Clones share its connections.
 #[derive(Debug, Clone)]
 pub struct Dynamo {
-    #[allow(dead_code)]
     client: aws_sdk_dynamodb::Client,
 }
 
 impl Dynamo {
     /// Wraps a client, built once a process.
     #[must_use]
-    pub fn new(client: aws_sdk_dynamodb::Client) -> Self {
-        Self { client }
+    pub fn new(client: &aws_sdk_dynamodb::Client) -> Self {
+        let counted = client.config().to_builder().interceptor(usage::CountAttempts).build();
+        Self { client: aws_sdk_dynamodb::Client::from_conf(counted) }
     }
+
+    /// The table of that name.
+    #[must_use]
+    pub fn table(&self, name: impl Into<Arc<str>>) -> Table {
+        Table { dynamo: self.clone(), name: name.into() }
+    }
+}
+
+/// One table, with the keys `PK` and `SK` that every table here has.
+#[derive(Debug, Clone)]
+pub struct Table {
+    dynamo: Dynamo,
+    name: Arc<str>,
 }

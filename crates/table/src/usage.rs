@@ -1,4 +1,15 @@
-use std::fmt;
+use crate::Error;
+use aws_sdk_dynamodb::{
+    config::{ConfigBag, Intercept, RuntimeComponents, interceptors::BeforeTransmitInterceptorContextRef},
+    error::{BoxError, SdkError},
+    types::{Capacity, ConsumedCapacity},
+};
+use std::{
+    fmt,
+    ops::{Add, AddAssign},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+use tokio::time::{Instant, timeout_at};
 
 /// Capacity in read or write units, exact to the half unit that an eventual read costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
@@ -6,12 +17,62 @@ pub struct Units {
     halves: u64,
 }
 
+impl Units {
+    /// None.
+    pub const ZERO: Self = Self { halves: 0 };
+
+    /// Whole units.
+    #[must_use]
+    pub const fn whole(units: u64) -> Self {
+        Self { halves: units * 2 }
+    }
+
+    /// Half units.
+    #[must_use]
+    pub const fn halves(halves: u64) -> Self {
+        Self { halves }
+    }
+
+    /// So many times as much.
+    #[must_use]
+    pub const fn times(self, count: u64) -> Self {
+        Self { halves: self.halves * count }
+    }
+
+    /// As a number, for metrics.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a metric is a float, and no call consumes 2^52 units")]
+    pub fn as_f64(self) -> f64 {
+        self.halves as f64 / 2.0
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "DynamoDB reports half units as a float"
+    )]
+    fn reported(units: Option<f64>) -> Self {
+        Self { halves: (units.unwrap_or_default() * 2.0).round() as u64 }
+    }
+}
+
+impl Add for Units {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { halves: self.halves + other.halves }
+    }
+}
+
+impl AddAssign for Units {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
 impl fmt::Display for Units {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.halves % 2 {
-            0 => write!(out, "{}", self.halves / 2),
-            _ => write!(out, "{}.5", self.halves / 2),
-        }
+        write!(out, "{}{}", self.halves / 2, if self.halves % 2 == 0 { "" } else { ".5" })
     }
 }
 
@@ -37,8 +98,109 @@ pub struct Call {
 pub struct Usage {
     /// Every call, a row for each table or index that it touched.
     pub calls: Vec<Call>,
+    /// Items and index entries that queries read, returned or not.
+    pub scanned: u64,
     /// Attempts beyond the first.
     pub retries: u64,
     /// Conditions that failed and transactions that met another.
     pub conflicts: u64,
+}
+
+struct Scope {
+    deadline: Instant,
+    usage: Mutex<Usage>,
+}
+
+impl Scope {
+    fn usage(&self) -> MutexGuard<'_, Usage> {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+tokio::task_local! {
+    static SCOPE: Arc<Scope>;
+}
+
+/// Runs the work so that no call of it outlives the deadline, and says what it consumed.
+///
+/// The scope is the task's: calls that the work spawns on other tasks are neither bounded nor counted.
+pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usage) {
+    let scope = Arc::new(Scope { deadline, usage: Mutex::default() });
+    let output = SCOPE.scope(Arc::clone(&scope), work).await;
+    let usage = std::mem::take(&mut *scope.usage());
+    (output, usage)
+}
+
+/// When the invocation must have answered; none outside of [`measured`].
+pub(crate) fn deadline() -> Option<Instant> {
+    SCOPE.try_with(|scope| scope.deadline).ok()
+}
+
+/// Makes one call, no longer than the deadline.
+pub(crate) async fn call<T, E, R>(request: impl Future<Output = Result<T, SdkError<E, R>>>) -> Result<T, Error>
+where
+    aws_sdk_dynamodb::Error: From<E>,
+    E: std::error::Error + 'static,
+    R: fmt::Debug,
+{
+    let answer = match deadline() {
+        Some(deadline) => {
+            timeout_at(deadline, request).await.map_err(|_| Error::Unavailable("the deadline passed".into()))?
+        }
+        None => request.await,
+    };
+    note(|usage| usage.retries = usage.retries.saturating_sub(1));
+    answer.map_err(Error::classify)
+}
+
+pub(crate) fn note(change: impl FnOnce(&mut Usage)) {
+    // Outside of an invocation nobody asks.
+    let _ = SCOPE.try_with(|scope| change(&mut scope.usage()));
+}
+
+/// Counts what a call says it consumed; `condition` is built only where somebody listens.
+pub(crate) fn count<'a>(
+    action: &'static str,
+    condition: Option<&dyn Fn() -> String>,
+    consumed: impl IntoIterator<Item = &'a ConsumedCapacity>,
+) {
+    note(|usage| {
+        for capacity in consumed {
+            let row = |index: Option<&String>, units: &Capacity| Call {
+                action,
+                condition: condition.map(|text| text()),
+                table: capacity.table_name.clone().unwrap_or_default(),
+                index: index.cloned(),
+                read: if writes(action) { Units::ZERO } else { Units::reported(units.capacity_units) },
+                write: if writes(action) { Units::reported(units.capacity_units) } else { Units::ZERO },
+            };
+            usage.calls.extend(capacity.table.iter().map(|units| row(None, units)));
+            let indexes = capacity.global_secondary_indexes.iter().flatten();
+            usage.calls.extend(indexes.map(|(index, units)| row(Some(index), units)));
+        }
+    });
+}
+
+fn writes(action: &str) -> bool {
+    !matches!(action, "GetItem" | "BatchGetItem" | "Query")
+}
+
+/// Counts attempts where they happen, inside the SDK's own retries; [`call`] takes the first off.
+#[derive(Debug)]
+pub(crate) struct CountAttempts;
+
+impl Intercept for CountAttempts {
+    fn name(&self) -> &'static str {
+        "CountAttempts"
+    }
+
+    fn read_before_attempt(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        note(|usage| usage.retries += 1);
+        Ok(())
+    }
 }

@@ -1,0 +1,160 @@
+use crate::{
+    Dynamo, Error, Item, Key, Table,
+    error::backoff,
+    item::{Attributes, written},
+    usage,
+};
+use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest};
+use backon::BackoffBuilder;
+use std::{collections::HashMap, time::Duration};
+use tokio::time::{Instant, sleep};
+
+/// Keys in one `BatchGetItem` (DynamoDB's limit).
+const MOST_KEYS: usize = 100;
+/// Writes in one `BatchWriteItem` (DynamoDB's limit).
+const MOST_WRITES: usize = 25;
+
+/// Writes without conditions that need not happen together: cheaper to send than one by one.
+#[derive(Debug, Clone, Default)]
+pub struct BatchWrite {
+    requests: Vec<(String, WriteRequest)>,
+}
+
+impl BatchWrite {
+    /// Puts the item, whatever is there.
+    ///
+    /// # Errors
+    /// The item can't be written as attributes.
+    pub fn put<T: Item>(&mut self, table: &Table, item: &T) -> Result<(), Error> {
+        let put = PutRequest::builder().set_item(Some(written(item)?)).build();
+        let put = put.map_err(|error| Error::Rejected(error.to_string()))?;
+        self.requests.push((table.name.to_string(), WriteRequest::builder().put_request(put).build()));
+        Ok(())
+    }
+
+    /// Deletes the item, if there is one.
+    ///
+    /// # Errors
+    /// None that a key can cause.
+    pub fn delete(&mut self, table: &Table, key: &Key) -> Result<(), Error> {
+        let delete = DeleteRequest::builder().set_key(Some(key.attributes())).build();
+        let delete = delete.map_err(|error| Error::Rejected(error.to_string()))?;
+        self.requests.push((table.name.to_string(), WriteRequest::builder().delete_request(delete).build()));
+        Ok(())
+    }
+
+    /// How many writes it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+}
+
+/// Why a batch ended before all of it was written, and what is left to write.
+#[derive(Debug, thiserror::Error)]
+#[error("{} writes are left: {why}", left.len())]
+pub struct Leftover {
+    /// The writes that did not happen, or of which that is not known.
+    pub left: BatchWrite,
+    /// What stopped it.
+    #[source]
+    pub why: Error,
+}
+
+impl Dynamo {
+    /// Writes all of the batch, 25 a call, and again what comes back unprocessed.
+    ///
+    /// # Errors
+    /// What is left when the tries or the time ran out.
+    pub async fn batch_write(&self, batch: BatchWrite) -> Result<(), Leftover> {
+        let mut left = batch.requests;
+        let mut pauses = backoff().build();
+        while !left.is_empty() {
+            let rest = left.split_off(left.len().min(MOST_WRITES));
+            let sent = left.len();
+            let unprocessed = match self.batch_write_once(left.clone()).await {
+                Ok(unprocessed) => unprocessed,
+                Err(why) => return Err(Leftover { left: BatchWrite { requests: [left, rest].concat() }, why }),
+            };
+            let stuck = unprocessed.len() == sent;
+            left = [unprocessed, rest].concat();
+            if stuck && pause(&mut pauses).await.is_err() {
+                return Err(Leftover { left: BatchWrite { requests: left }, why: Error::Throttled });
+            }
+        }
+        Ok(())
+    }
+
+    async fn batch_write_once(
+        &self,
+        requests: Vec<(String, WriteRequest)>,
+    ) -> Result<Vec<(String, WriteRequest)>, Error> {
+        let mut by_table: HashMap<String, Vec<WriteRequest>> = HashMap::new();
+        for (table, request) in requests {
+            by_table.entry(table).or_default().push(request);
+        }
+        let request = self.client.batch_write_item().set_request_items(Some(by_table));
+        let answer = usage::call(request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send()).await?;
+        usage::count("BatchWriteItem", None, answer.consumed_capacity.iter().flatten());
+        let unprocessed = answer.unprocessed_items.unwrap_or_default().into_iter();
+        Ok(unprocessed
+            .flat_map(|(table, requests)| requests.into_iter().map(move |request| (table.clone(), request)))
+            .collect())
+    }
+}
+
+impl Table {
+    /// The items under the keys, as many as there are; again for what comes back unprocessed.
+    pub(crate) async fn batch_get(&self, keys: &[Key], consistent: bool) -> Result<HashMap<Key, Attributes>, Error> {
+        let mut found = HashMap::with_capacity(keys.len());
+        for chunk in keys.chunks(MOST_KEYS) {
+            let mut left: Vec<Attributes> = chunk.iter().map(Key::attributes).collect();
+            let mut pauses = backoff().build();
+            while !left.is_empty() {
+                let asked = left.len();
+                let (items, unprocessed) = self.batch_get_once(left, consistent).await?;
+                for item in items {
+                    found.insert(Key::of(&item)?, item);
+                }
+                left = unprocessed;
+                if left.len() == asked {
+                    pause(&mut pauses).await?;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    async fn batch_get_once(
+        &self,
+        keys: Vec<Attributes>,
+        consistent: bool,
+    ) -> Result<(Vec<Attributes>, Vec<Attributes>), Error> {
+        let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(consistent).build();
+        let keys = keys.map_err(|error| Error::Rejected(error.to_string()))?;
+        let request = self.dynamo.client.batch_get_item().request_items(&*self.name, keys);
+        let answer = usage::call(request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send()).await?;
+        usage::count("BatchGetItem", None, answer.consumed_capacity.iter().flatten());
+        let items = answer.responses.unwrap_or_default().into_values().flatten().collect();
+        let unprocessed =
+            answer.unprocessed_keys.unwrap_or_default().into_values().flat_map(|left| left.keys).collect();
+        Ok((items, unprocessed))
+    }
+}
+
+/// Waits before the next try; an error when there is none, or no time for it.
+async fn pause(pauses: &mut impl Iterator<Item = Duration>) -> Result<(), Error> {
+    usage::note(|usage| usage.retries += 1);
+    let pause = pauses.next().ok_or(Error::Throttled)?;
+    if usage::deadline().is_some_and(|deadline| Instant::now() + pause >= deadline) {
+        return Err(Error::Throttled);
+    }
+    sleep(pause).await;
+    Ok(())
+}

@@ -1,0 +1,141 @@
+use crate::{Item, item::Attributes, usage};
+use aws_sdk_dynamodb::{error::SdkError, types::CancellationReason};
+use backon::{ExponentialBuilder, Retryable};
+use std::{fmt, time::Duration};
+
+/// Why a call did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A condition did not hold, and nothing was written.
+    #[error("a condition did not hold")]
+    Refused(Refused),
+    /// Other writes of the same items kept getting in between.
+    #[error("other writes of the same items got in between")]
+    Contended,
+    /// DynamoDB's capacity for the table, an index or a partition was used up.
+    #[error("DynamoDB throttled the call")]
+    Throttled,
+    /// DynamoDB did not answer in time; what was asked may or may not have happened.
+    #[error("DynamoDB did not answer: {0}")]
+    Unavailable(String),
+    /// A stored item is not what its type says.
+    #[error("a stored {0} could not be read: {1}")]
+    Unreadable(&'static str, serde_dynamo::Error),
+    /// DynamoDB would not take the call: a defect of ours or of the deployment.
+    #[error("DynamoDB rejected the call: {0}")]
+    Rejected(String),
+}
+
+impl Error {
+    /// What one failed call means. The SDK has already retried what it knows to retry.
+    pub(crate) fn classify<E, R>(error: SdkError<E, R>) -> Self
+    where
+        aws_sdk_dynamodb::Error: From<E>,
+        E: std::error::Error + 'static,
+        R: fmt::Debug,
+    {
+        use aws_sdk_dynamodb::Error as Service;
+        let SdkError::ServiceError(error) = error else {
+            return Self::Unavailable(
+                aws_sdk_dynamodb::error::DisplayErrorContext(&ErasedSdkError(error.to_string())).to_string(),
+            );
+        };
+        match Service::from(error.into_err()) {
+            Service::ConditionalCheckFailedException(failed) => {
+                usage::note(|usage| usage.conflicts += 1);
+                Self::Refused(Refused { changes: vec![Some(failed.item)] })
+            }
+            Service::TransactionCanceledException(cancelled) => {
+                usage::note(|usage| usage.conflicts += 1);
+                Self::cancelled(cancelled.cancellation_reasons.unwrap_or_default())
+            }
+            Service::TransactionConflictException(_) | Service::TransactionInProgressException(_) => {
+                usage::note(|usage| usage.conflicts += 1);
+                Self::Contended
+            }
+            Service::ProvisionedThroughputExceededException(_)
+            | Service::RequestLimitExceeded(_)
+            | Service::ThrottlingException(_) => Self::Throttled,
+            Service::InternalServerError(error) => Self::Unavailable(error.to_string()),
+            other => Self::Rejected(aws_sdk_dynamodb::error::DisplayErrorContext(&other).to_string()),
+        }
+    }
+
+    /// A cancelled transaction: a failed condition decides, contention is retried only where it is
+    /// the whole reason, anything else is an error.
+    fn cancelled(reasons: Vec<CancellationReason>) -> Self {
+        let code = |reason: &CancellationReason| reason.code.clone().unwrap_or_else(|| "None".to_owned());
+        let codes: Vec<String> = reasons.iter().map(code).filter(|code| code != "None").collect();
+        let all_are = |known: &[&str]| !codes.is_empty() && codes.iter().all(|code| known.contains(&code.as_str()));
+        const CONFLICT: &str = "TransactionConflict";
+        const THROTTLED: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"];
+        if all_are(&["ConditionalCheckFailed", CONFLICT, THROTTLED[0], THROTTLED[1]])
+            && codes.iter().any(|code| code == "ConditionalCheckFailed")
+        {
+            let failed =
+                |reason: CancellationReason| (code(&reason) == "ConditionalCheckFailed").then_some(reason.item);
+            Self::Refused(Refused { changes: reasons.into_iter().map(failed).collect() })
+        } else if all_are(&THROTTLED) {
+            Self::Throttled
+        } else if all_are(&[CONFLICT, THROTTLED[0], THROTTLED[1]]) {
+            Self::Contended
+        } else {
+            Self::Rejected(format!("transaction cancelled: {}", codes.join(", ")))
+        }
+    }
+}
+
+/// `SdkError` without its types, to print the whole chain.
+#[derive(Debug)]
+struct ErasedSdkError(String);
+
+impl fmt::Display for ErasedSdkError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ErasedSdkError {}
+
+/// Which conditions failed, and what stood there instead.
+#[derive(Debug)]
+pub struct Refused {
+    /// A change each: none where its condition held, else the item that was found, if any.
+    changes: Vec<Option<Option<Attributes>>>,
+}
+
+impl Refused {
+    /// Whether the condition of that change failed.
+    #[must_use]
+    pub fn at(&self, change: usize) -> bool {
+        matches!(self.changes.get(change), Some(Some(_)))
+    }
+
+    /// The item that made the condition of that change fail; none where there is no item.
+    ///
+    /// # Errors
+    /// The item is not what its type says.
+    pub fn found<T: Item>(&self, change: usize) -> Result<Option<T>, Error> {
+        let found = self.changes.get(change).cloned().flatten().flatten();
+        found.filter(|item| !item.is_empty()).map(crate::item::read).transpose()
+    }
+}
+
+/// Does the call again, with growing and jittered pauses, while other writes get in between.
+pub(crate) async fn despite_contention<T, F: Future<Output = Result<T, Error>>>(
+    call: impl FnMut() -> F,
+) -> Result<T, Error> {
+    call.retry(backoff())
+        .when(|error| matches!(error, Error::Contended))
+        .notify(|_, _| usage::note(|usage| usage.retries += 1))
+        .await
+}
+
+/// 8 tries over some three seconds; the invocation's deadline may end it sooner.
+pub(crate) fn backoff() -> ExponentialBuilder {
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(10))
+        .with_max_delay(Duration::from_millis(800))
+        .with_max_times(8)
+        .with_jitter()
+}
