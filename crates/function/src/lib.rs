@@ -1,65 +1,146 @@
-//! How a Lambda starts.
-use std::{collections::BTreeMap, fmt, pin::Pin, sync::Arc};
+//! How a Lambda starts, reads its settings, knows its caller, logs, measures and answers.
+//!
+//! An access pattern is a handler: [`http`] for a route, [`stream`] for a DynamoDB stream and
+//! [`scheduled`] for a schedule each make a [`Function`] of it, and [`run`] is the whole `main` of
+//! its Lambda. Nothing else in the workspace knows HTTP or the Lambda runtime.
 
+mod answer;
+mod caller;
+mod client;
+mod error;
+mod http;
+mod input;
+mod observe;
+mod scheduled;
+mod settings;
+mod stream;
+
+pub use answer::{Created, Json, List, Listing, Reply};
+pub use caller::Caller;
+pub use error::{Error, Fault};
+pub use http::{Request, http};
+pub use input::{Fields, Input};
 pub use lambda_runtime::Context;
+pub use scheduled::{Scheduled, scheduled};
+pub use settings::{Settings, SettingsError, SettingsReader};
+pub use stream::{Batch, stream};
+
+use futures::future::BoxFuture;
+use lambda_http::{Body, Response};
+use serde_json::Value;
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 use table::{Dynamo, Usage};
+use tokio::time::Instant;
 
-/// The settings of a function: its environment variables.
-#[derive(Debug, Clone, Default)]
-pub struct Settings(#[allow(dead_code)] BTreeMap<String, String>);
-
-impl FromIterator<(String, String)> for Settings {
-    fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> Self {
-        Self(variables.into_iter().collect())
-    }
+/// What a domain's functions share: its tables and settings, made once a process.
+pub trait App: Clone + Send + Sync + 'static {
+    /// Reads what it needs; the reader collects every fault.
+    fn start(settings: &mut SettingsReader<'_>, dynamo: &Dynamo) -> Option<Self>;
 }
 
-/// Settings that a function can't start with: every fault, one a line.
-#[derive(Debug)]
-pub struct SettingsError(Vec<String>);
-
-impl fmt::Display for SettingsError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0.join("\n"))
-    }
+/// One Lambda function: its handler, and how to start it.
+pub struct Function {
+    start: Box<dyn Fn(&Settings, Dynamo) -> Result<Started, SettingsError> + Send + Sync>,
 }
 
-impl std::error::Error for SettingsError {}
+struct Started {
+    service: Service,
+    /// A call that the function may do anyway, to open the connection before the first event.
+    warm_up: BoxFuture<'static, ()>,
+}
 
-type Answer = Pin<Box<dyn Future<Output = Invocation> + Send>>;
+type HttpHandler = Arc<dyn Fn(lambda_http::Request) -> BoxFuture<'static, (Response<Body>, Usage)> + Send + Sync>;
+type EventHandler = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, (Result<Value, Error>, Usage)> + Send + Sync>;
 
 /// A function bound to its settings and its client, ready to be invoked: what the Lambda runtime
 /// and the local stack both call.
 #[derive(Clone)]
-pub struct Service(Arc<dyn Fn(serde_json::Value, Context) -> Answer + Send + Sync>);
+pub struct Service(Handler);
 
-impl Service {
-    /// Invokes the function with the event as the Lambda service would send it.
-    pub async fn call(&self, event: serde_json::Value, context: Context) -> Invocation {
-        (self.0)(event, context).await
-    }
+#[derive(Clone)]
+enum Handler {
+    Http(HttpHandler),
+    Event(EventHandler),
 }
 
 /// What came of an invocation.
 #[derive(Debug)]
 pub struct Invocation {
     /// The answer, or the message of the error that Lambda would report.
-    pub answer: Result<serde_json::Value, String>,
+    pub answer: Result<Value, String>,
     /// What it did to DynamoDB.
     pub usage: Usage,
 }
 
-/// One Lambda function: its handler and how to start it.
-pub struct Function {
-    bind: Box<dyn Fn(&Settings, Dynamo) -> Result<Service, SettingsError> + Send + Sync>,
-}
-
 impl Function {
+    fn new<A, W>(
+        warm_up: impl Fn(A) -> W + Send + Sync + 'static,
+        handler: impl Fn(A) -> Handler + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: App,
+        W: Future<Output = ()> + Send + 'static,
+    {
+        let start = move |settings: &Settings, dynamo: Dynamo| {
+            let app: A = settings.read(|reader| A::start(reader, &dynamo))?;
+            Ok(Started { warm_up: Box::pin(warm_up(app.clone())), service: Service(handler(app)) })
+        };
+        Self { start: Box::new(start) }
+    }
+
     /// Checks the settings and gives the function its client.
     ///
     /// # Errors
     /// All that is wrong with the settings.
     pub fn bind(&self, settings: &Settings, dynamo: Dynamo) -> Result<Service, SettingsError> {
-        (self.bind)(settings, dynamo)
+        Ok((self.start)(settings, dynamo)?.service)
     }
+}
+
+impl Service {
+    /// Invokes the function with the event as the Lambda service would send it.
+    pub async fn call(&self, event: Value, context: Context) -> Invocation {
+        match &self.0 {
+            Handler::Http(handler) => http::invoke(handler, event, context).await,
+            Handler::Event(handler) => {
+                let (answer, usage) = handler(event, context).await;
+                Invocation { answer: answer.map_err(|error| error.to_string()), usage }
+            }
+        }
+    }
+}
+
+/// The whole of a Lambda's `main`: settings from the environment, logs, the client and its warm
+/// connection, then one event after another.
+///
+/// # Errors
+/// The settings are faulty, or the Lambda runtime went away.
+pub fn run(function: &Function) -> Result<(), lambda_runtime::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        observe::start();
+        let settings = std::env::vars().collect();
+        let started = (function.start)(&settings, client::dynamo().await?).inspect_err(|error| {
+            tracing::error!(faults = %error, "the settings are faulty");
+        })?;
+        // Init has its own time limit and full CPU; a cold DynamoDB must not eat the first event's time.
+        if tokio::time::timeout(Duration::from_secs(2), started.warm_up).await.is_err() {
+            tracing::warn!("the connection is still cold");
+        }
+        match started.service.0 {
+            Handler::Http(handler) => http::serve(handler).await,
+            Handler::Event(handler) => scheduled::serve(handler).await,
+        }
+    })
+}
+
+/// When an invocation must have answered, a little before Lambda would end it.
+fn deadline(context: &Context) -> Instant {
+    const MARGIN: Duration = Duration::from_millis(300);
+    let at = UNIX_EPOCH + Duration::from_millis(context.deadline);
+    let left = at.duration_since(SystemTime::now()).unwrap_or_default();
+    Instant::now() + left.saturating_sub(MARGIN.min(left / 4))
 }

@@ -1,0 +1,102 @@
+use crate::Error;
+use http::{HeaderValue, StatusCode, header};
+use lambda_http::{Body, Response};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Serialize;
+use table::{Binding, Cursor, Page};
+
+/// Characters that a path segment may have as they are (RFC 3986, unreserved).
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What a handler answers with.
+pub trait Reply: Send {
+    /// The response; `path` is the path of the request, without a slash at its end.
+    ///
+    /// # Errors
+    /// The answer can't be written as JSON.
+    fn reply(self, path: &str) -> Result<Response<Body>, Error>;
+}
+
+/// 200, and the thing.
+#[derive(Debug)]
+pub struct Json<T>(pub T);
+
+/// 201, the thing, and its `Location`: the path that it was posted to, and its id.
+#[derive(Debug)]
+pub struct Created<T> {
+    /// The id, as it stands in paths.
+    pub id: String,
+    /// The thing.
+    pub body: T,
+}
+
+/// 200, and a page of a list: `{"items": […], "nextCursor": "…"}`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct List<T> {
+    items: Vec<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
+impl<T: Serialize + Send> Reply for Json<T> {
+    fn reply(self, _: &str) -> Result<Response<Body>, Error> {
+        json(StatusCode::OK, &self.0)
+    }
+}
+
+impl<T: Serialize + Send> Reply for List<T> {
+    fn reply(self, _: &str) -> Result<Response<Body>, Error> {
+        json(StatusCode::OK, &self)
+    }
+}
+
+impl<T: Serialize + Send> Reply for Created<T> {
+    fn reply(self, path: &str) -> Result<Response<Body>, Error> {
+        let mut response = json(StatusCode::CREATED, &self.body)?;
+        let location = format!("{path}/{}", utf8_percent_encode(&self.id, SEGMENT));
+        let location = HeaderValue::from_str(&location).map_err(|error| Error::Internal(error.to_string()))?;
+        response.headers_mut().insert(header::LOCATION, location);
+        Ok(response)
+    }
+}
+
+fn json(status: StatusCode, body: &impl Serialize) -> Result<Response<Body>, Error> {
+    let body = serde_json::to_string(body).map_err(|error| Error::Internal(error.to_string()))?;
+    let mut response = Response::new(Body::Text(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+/// Fills the parameters of a route in: `/accounts/{accountId}` becomes `/accounts/A-1`.
+pub(crate) fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
+    let route = route.split_once(' ').map_or(route, |(_, path)| path);
+    let segment = |segment: &str| {
+        let name = segment.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
+        let value = name.and_then(&parameter);
+        value.map_or(segment.to_owned(), |value| utf8_percent_encode(&value, SEGMENT).to_string())
+    };
+    route.split('/').map(segment).collect::<Vec<_>>().join("/")
+}
+
+/// The part of a list that a request asks for.
+#[derive(Debug)]
+pub struct Listing {
+    /// What is left of the range.
+    pub range: keys::KeyRange,
+    /// How many items.
+    pub limit: usize,
+    pub(crate) whole: keys::KeyRange,
+    pub(crate) binding: Binding,
+    pub(crate) started: i64,
+}
+
+impl Listing {
+    /// The page as it is answered, with the cursor of the next.
+    #[must_use]
+    pub fn list<T>(self, page: Page<T>) -> List<T> {
+        let cursor = |position: String| Cursor::new(self.binding, self.started, &self.whole, &position).to_string();
+        List { items: page.items, next_cursor: page.next.map(cursor) }
+    }
+}

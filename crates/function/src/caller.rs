@@ -1,0 +1,85 @@
+use crate::Error;
+use keys::AccountId;
+use std::collections::{BTreeSet, HashMap};
+
+/// Who calls, from the authorizer's claims and from nothing else.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// The user, for logs and records.
+    pub subject: String,
+    scopes: BTreeSet<String>,
+    accounts: BTreeSet<String>,
+}
+
+impl Caller {
+    /// Reads the claims `sub`, `scope` and `account_ids`. API Gateway hands every claim over as a
+    /// string; a list comes as `a b` or `[a b]`.
+    pub(crate) fn from_claims(claims: &HashMap<String, String>) -> Self {
+        let list = |claim: &str| {
+            let text = claims.get(claim).map_or("", String::as_str).trim();
+            let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+            text.split_whitespace().map(str::to_owned).collect()
+        };
+        Self {
+            subject: claims.get("sub").cloned().unwrap_or_default(),
+            scopes: list("scope"),
+            accounts: list("account_ids"),
+        }
+    }
+
+    /// How far the caller reaches, to bind cursors to.
+    pub(crate) fn reach(&self) -> &'static str {
+        if self.scopes.iter().any(|scope| scope.ends_with(":operate")) { "all" } else { "own" }
+    }
+
+    /// Whether the caller acts for the domain, across accounts.
+    #[must_use]
+    pub fn operates(&self, domain: &str) -> bool {
+        self.scopes.contains(&format!("{domain}:operate"))
+    }
+
+    /// Lets only the domain's operators through.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn must_operate(&self, domain: &str) -> Result<(), Error> {
+        if self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
+    }
+
+    /// Lets the owner of the account through, and the domain's operators.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn must_own(&self, account: &AccountId, domain: &str) -> Result<(), Error> {
+        if self.accounts.contains(account.as_str()) || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(scope: &str, accounts: &str) -> Caller {
+        let claims = [("sub", "u"), ("scope", scope), ("account_ids", accounts)];
+        Caller::from_claims(&claims.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+    }
+
+    #[test]
+    fn a_list_claim_comes_in_two_forms() {
+        let account: AccountId = "A-2".parse().expect("an account");
+        for accounts in ["A-1 A-2", "[A-1 A-2]", "[A-2]", "A-2"] {
+            assert!(caller("bank:read", accounts).must_own(&account, "bank").is_ok(), "{accounts}");
+        }
+        for accounts in ["", "[]", "A-22", "a-2", "A-1,A-2"] {
+            assert!(caller("bank:read", accounts).must_own(&account, "bank").is_err(), "{accounts}");
+        }
+    }
+
+    #[test]
+    fn an_operator_reaches_every_account_of_its_domain_only() {
+        let account: AccountId = "A-2".parse().expect("an account");
+        assert!(caller("[bank:operate bank:read]", "").must_own(&account, "bank").is_ok());
+        assert!(caller("cart:operate bank:read", "").must_own(&account, "bank").is_err());
+        assert!(caller("bank:write", "A-2").must_operate("bank").is_err());
+    }
+}

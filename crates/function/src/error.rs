@@ -1,0 +1,131 @@
+use http::{HeaderValue, StatusCode, Uri};
+use lambda_http::{Body, Response};
+use lambda_runtime::Diagnostic;
+use problem_details::ProblemDetails;
+use serde::Serialize;
+
+/// One thing wrong with a request, and where: a JSON pointer into `body`, `query`, `path` or `header`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// Such as `/body/scheduledTime`.
+    pub pointer: String,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+/// Why a request is not answered as asked; each maps to one problem of RFC 9457.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// 400: the request can't be read; all faults at once.
+    #[error("invalid: {}", .0.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect::<Vec<_>>().join("; "))]
+    Invalid(Vec<Fault>),
+    /// 403: another's account, or a scope that the caller lacks.
+    #[error("forbidden")]
+    Forbidden,
+    /// 404: there is no such thing.
+    #[error("no such {0}")]
+    NotFound(&'static str),
+    /// 409: what is stored does not allow it; the name of the rule and a sentence.
+    #[error("{0}: {1}")]
+    Conflict(&'static str, String),
+    /// 413: more than can be stored.
+    #[error("too large: {0}")]
+    TooLarge(String),
+    /// 415: the body is not JSON by its content type.
+    #[error("unsupported media type")]
+    UnsupportedMediaType,
+    /// 422: the idempotency key was used for another request.
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
+    /// 429, 503 or 500, by what became of the call.
+    #[error(transparent)]
+    Table(#[from] table::Error),
+    /// 500: a defect.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// One fault in the request.
+    #[must_use]
+    pub fn invalid(pointer: &str, detail: impl std::fmt::Display) -> Self {
+        Self::Invalid(vec![Fault { pointer: pointer.to_owned(), detail: detail.to_string() }])
+    }
+
+    /// Status, name of the type, title, and a sentence that shows nothing of another's.
+    fn problem(&self) -> (u16, &str, &'static str, String) {
+        use table::Error as Store;
+        const AGAIN: &str = "Send the same request again a little later.";
+        match self {
+            Self::Invalid(faults) => {
+                let names: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+                (400, "invalid-request", "The request is not valid", format!("See errors: {}.", names.join(", ")))
+            }
+            Self::Forbidden => (403, "forbidden", "Not allowed", "The caller may not do this here.".into()),
+            Self::NotFound(what) => (404, "not-found", "Not found", format!("There is no such {what}.")),
+            Self::Conflict(rule, detail) => (409, rule, "What is stored does not allow it", detail.clone()),
+            Self::TooLarge(detail) => (413, "too-large", "Too large", detail.clone()),
+            Self::UnsupportedMediaType => {
+                (415, "unsupported-media-type", "Not JSON", "Send the body as application/json.".into())
+            }
+            Self::KeyReused => {
+                let detail = "This Idempotency-Key came with another request before.".into();
+                (422, "idempotency-key-reused", "The key was used before", detail)
+            }
+            Self::Table(Store::Throttled) => (429, "throttled", "Too many requests", AGAIN.into()),
+            Self::Table(Store::Contended | Store::Unavailable(_)) => {
+                (503, "unavailable", "Not available now", AGAIN.into())
+            }
+            Self::Table(_) | Self::Internal(_) => (500, "internal", "Internal error", "The error is logged.".into()),
+        }
+    }
+
+    /// The one place where an error becomes HTTP. `instance` is the request id.
+    pub(crate) fn response(&self, instance: &str) -> Response<Body> {
+        #[derive(Serialize)]
+        struct Extensions<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            errors: Option<&'a [Fault]>,
+        }
+        let (status, kind, title, detail) = self.problem();
+        let errors = if let Self::Invalid(faults) = self { Some(faults.as_slice()) } else { None };
+        let code = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut problem = ProblemDetails::from_status_code(code).with_title(title).with_detail(detail);
+        if let Ok(kind) = format!("/problems/{kind}").parse::<Uri>() {
+            problem = problem.with_type(kind);
+        }
+        if let Ok(instance) = instance.parse::<Uri>() {
+            problem = problem.with_instance(instance);
+        }
+        let body = serde_json::to_string(&problem.with_extensions(Extensions { errors })).unwrap_or_default();
+        let mut response = Response::new(Body::Text(body));
+        *response.status_mut() = code;
+        let headers = response.headers_mut();
+        headers.insert("content-type", HeaderValue::from_static("application/problem+json"));
+        if matches!(status, 429 | 503) {
+            headers.insert("retry-after", HeaderValue::from_static("1"));
+        }
+        response
+    }
+
+    /// The name of its problem type, for logs.
+    pub(crate) fn kind(&self) -> &str {
+        self.problem().1
+    }
+
+    /// Whether somebody has to look at it.
+    pub(crate) fn is_defect(&self) -> bool {
+        self.problem().0 == 500
+    }
+
+    /// Whether what was wanted can't be done now, although nothing is wrong with it.
+    pub(crate) fn is_outage(&self) -> bool {
+        matches!(self.problem().0, 429 | 503)
+    }
+}
+
+impl From<Error> for Diagnostic {
+    fn from(error: Error) -> Self {
+        Self { error_type: error.problem().1.to_owned(), error_message: error.to_string() }
+    }
+}

@@ -1,0 +1,150 @@
+use crate::{
+    App, Caller, Error, Function, Handler, HttpHandler, Input, Invocation, Listing, Reply, answer,
+    input::{Fields, Paging},
+    observe,
+};
+use jiff::Timestamp;
+use keys::{IdempotencyKey, KeyRange, Second};
+use lambda_http::{
+    Adapter, Body, Context, LambdaEvent, RequestExt, Response, Service as _,
+    request::{LambdaRequest, RequestContext},
+    service_fn,
+};
+use serde_json::Value;
+use std::{convert::Infallible, sync::Arc};
+use table::{Binding, Usage};
+
+/// A request as an access pattern sees it: read, checked, and with its caller.
+#[derive(Debug)]
+pub struct Request<I> {
+    /// What the access pattern asked for.
+    pub input: I,
+    /// Who calls.
+    pub caller: Caller,
+    /// When the request came, by API Gateway's clock; for a later page of a list, when the first came.
+    pub now: Second,
+    /// When the request came, exactly.
+    pub instant: Timestamp,
+    /// The request's id.
+    pub id: String,
+    /// What the caller sent as `Idempotency-Key`, if anything.
+    pub idempotency_key: Option<IdempotencyKey>,
+    path: String,
+    paging: Option<Paging>,
+}
+
+impl<I: Input> Request<I> {
+    fn read(request: &lambda_http::Request) -> Result<Self, Error> {
+        let mut fields = Fields::of_request(request, I::BODY)?;
+        let idempotency_key = fields.header("idempotency-key");
+        let input = fields.read()?;
+        let context = match request.request_context_ref() {
+            Some(RequestContext::ApiGatewayV2(context)) => Some(context),
+            _ => None,
+        };
+        let claims = context.and_then(|context| context.authorizer.as_ref()?.jwt.as_ref());
+        let epoch = context.map(|context| context.time_epoch).filter(|epoch| *epoch > 0);
+        let instant = epoch.and_then(|epoch| Timestamp::from_millisecond(epoch).ok()).unwrap_or_else(Timestamp::now);
+        let started = fields.paging.as_ref().and_then(|paging| paging.cursor.as_ref()).map(table::Cursor::started);
+        let first = started.and_then(|started| Timestamp::from_second(started).ok()).unwrap_or(instant);
+        let parameters = request.path_parameters_ref();
+        let route = context.and_then(|context| context.route_key.as_deref()).unwrap_or_default();
+        Ok(Self {
+            input,
+            caller: claims.map(|jwt| Caller::from_claims(&jwt.claims)).unwrap_or_default(),
+            now: Second::containing(first).map_err(|error| Error::Internal(error.to_string()))?,
+            instant,
+            id: request_id(request),
+            idempotency_key,
+            path: answer::path(route, |name| Some(parameters?.first(name)?.to_owned())),
+            paging: fields.paging,
+        })
+    }
+}
+
+impl<I> Request<I> {
+    /// The part of the list that is asked for: the range, from the cursor on.
+    ///
+    /// A cursor is bound to the path, the caller's reach, the range and the filter.
+    ///
+    /// # Errors
+    /// 400 for a cursor that was changed or comes from elsewhere.
+    pub fn listing(&self, range: KeyRange, filter: &str) -> Result<Listing, Error> {
+        let Paging { limit, cursor } = self.paging.clone().unwrap_or(Paging { limit: 50, cursor: None });
+        let reach = self.caller.reach();
+        let binding = Binding::new(&self.path).with(reach).with(filter);
+        let rest = match cursor {
+            Some(cursor) => {
+                let rest = cursor.open(binding.clone(), &range);
+                rest.map_err(|error| Error::invalid("/query/cursor", error))?
+            }
+            None => range.clone(),
+        };
+        Ok(Listing { range: rest, limit, whole: range, binding, started: self.now.instant().as_second() })
+    }
+}
+
+fn request_id(request: &lambda_http::Request) -> String {
+    request.lambda_context_ref().map(|context| context.request_id.clone()).unwrap_or_default()
+}
+
+/// The function of a route. `warm_up` makes a call that the handler may make anyway.
+pub fn http<A, I, R, F, W>(
+    handler: impl Fn(A, Request<I>) -> F + Clone + Send + Sync + 'static,
+    warm_up: impl Fn(A) -> W + Send + Sync + 'static,
+) -> Function
+where
+    A: App,
+    I: Input + 'static,
+    R: Reply + 'static,
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    W: Future<Output = ()> + Send + 'static,
+{
+    Function::new(warm_up, move |app: A| {
+        let handler = handler.clone();
+        Handler::Http(Arc::new(move |request| {
+            let (app, handler) = (app.clone(), handler.clone());
+            Box::pin(async move {
+                let context = request.lambda_context();
+                let answer = async {
+                    let request = Request::read(&request)?;
+                    let path = request.path.clone();
+                    handler(app, request).await?.reply(&path)
+                };
+                let (answer, usage) = observe::invocation(&context, answer).await;
+                (answer.unwrap_or_else(|error| error.response(&context.request_id)), usage)
+            })
+        }))
+    })
+}
+
+/// Serves events from the Lambda runtime.
+pub(crate) async fn serve(handler: HttpHandler) -> Result<(), lambda_runtime::Error> {
+    lambda_http::run(service_fn(|request| async { Ok::<_, Infallible>(handler(request).await.0) })).await
+}
+
+/// One event, as the runtime would hand it over.
+pub(crate) async fn invoke(handler: &HttpHandler, event: Value, context: Context) -> Invocation {
+    let mut usage = Usage::default();
+    let request: LambdaRequest = match serde_json::from_value(event) {
+        Ok(request) => request,
+        Err(error) => return Invocation { answer: Err(error.to_string()), usage },
+    };
+    let used = Arc::new(std::sync::Mutex::new(None));
+    let slot = Arc::clone(&used);
+    let service = service_fn(|request| {
+        let (call, slot) = (handler(request), Arc::clone(&slot));
+        async move {
+            let (response, usage) = call.await;
+            if let Ok(mut slot) = slot.lock() {
+                *slot = Some(usage);
+            }
+            Ok::<Response<Body>, Infallible>(response)
+        }
+    });
+    let Ok(response) = Adapter::from(service).call(LambdaEvent::new(request, context)).await;
+    if let Some(used) = used.lock().ok().and_then(|mut slot| slot.take()) {
+        usage = used;
+    }
+    Invocation { answer: serde_json::to_value(response).map_err(|error| error.to_string()), usage }
+}

@@ -1,0 +1,269 @@
+use crate::{Error, Fault};
+use lambda_http::{Body, RequestExt, http::header::CONTENT_TYPE};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, Deserializer, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+use std::{collections::BTreeSet, fmt, str::FromStr};
+use table::Cursor;
+
+/// The largest body that is read at all, in bytes: every item here is far smaller, escapes included.
+const MOST_BODY: usize = 64 * 1024;
+
+/// What an access pattern needs of a request, read at the border.
+pub trait Input: Sized + Send {
+    /// Whether it reads the body: then one must be there, and be a JSON object.
+    const BODY: bool = false;
+
+    /// Reads its fields. `None` only where a fault was noted; the faults of all fields come together.
+    fn read(fields: &mut Fields) -> Option<Self>;
+}
+
+/// The members of a request, each to be asked for once; what nobody asked for is a fault.
+#[derive(Debug, Default)]
+pub struct Fields {
+    path: Vec<(String, String)>,
+    query: Vec<(String, String)>,
+    body: Vec<(String, Box<RawValue>)>,
+    headers: http::HeaderMap,
+    asked: BTreeSet<String>,
+    faults: Vec<Fault>,
+    pub(crate) paging: Option<Paging>,
+}
+
+/// Which part of a list is asked for.
+#[derive(Debug, Clone)]
+pub(crate) struct Paging {
+    pub(crate) limit: usize,
+    pub(crate) cursor: Option<Cursor>,
+}
+
+impl Fields {
+    pub(crate) fn of_request(request: &lambda_http::Request, with_body: bool) -> Result<Self, Error> {
+        let pairs = |map: Option<&lambda_http::aws_lambda_events::query_map::QueryMap>| {
+            let pairs = map.into_iter().flat_map(|map| map.iter());
+            pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        };
+        let body = if with_body { object(body_text(request)?)? } else { Vec::new() };
+        Ok(Self {
+            path: pairs(request.path_parameters_ref()),
+            query: pairs(request.query_string_parameters_ref()),
+            headers: request.headers().clone(),
+            body,
+            ..Self::default()
+        })
+    }
+
+    pub(crate) fn of_event(event: &str) -> Result<Self, Error> {
+        Ok(Self { body: object(event)?, ..Self::default() })
+    }
+
+    pub(crate) fn read<I: Input>(&mut self) -> Result<I, Error> {
+        let input = I::read(self);
+        let unknown = |kind: &str, pairs: Vec<&String>| -> Vec<String> {
+            pairs.into_iter().map(|name| format!("/{kind}/{name}")).filter(|at| !self.asked.contains(at)).collect()
+        };
+        let mut strangers = unknown("query", self.query.iter().map(|(name, _)| name).collect());
+        strangers.extend(unknown("body", self.body.iter().map(|(name, _)| name).collect()));
+        for pointer in strangers {
+            self.faults.push(Fault { pointer, detail: "is not known here".to_owned() });
+        }
+        match input {
+            Some(input) if self.faults.is_empty() => Ok(input),
+            _ => Err(Error::Invalid(std::mem::take(&mut self.faults))),
+        }
+    }
+
+    /// Notes a fault, and gives nothing.
+    pub fn fault<T>(&mut self, pointer: &str, detail: impl fmt::Display) -> Option<T> {
+        self.faults.push(Fault { pointer: pointer.to_owned(), detail: detail.to_string() });
+        None
+    }
+
+    /// A parameter of the path.
+    pub fn path<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
+        let values = values(&self.path, name);
+        self.parse(&format!("/path/{name}"), &values, true)
+    }
+
+    /// A parameter of the query, if it is there.
+    pub fn query<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
+        let values = values(&self.query, name);
+        self.parse(&format!("/query/{name}"), &values, false)
+    }
+
+    /// A header, if it is there.
+    pub fn header<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
+        let values = self.headers.get_all(name).iter();
+        let values: Vec<String> = values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
+        self.parse(&format!("/header/{name}"), &values, false)
+    }
+
+    /// A member of the body that must be there.
+    pub fn body<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        let pointer = format!("/body/{name}");
+        if !self.body.iter().any(|(member, _)| member == name) {
+            self.asked.insert(pointer.clone());
+            return self.fault(&pointer, "is missing");
+        }
+        self.body_if_any(name)
+    }
+
+    /// A member of the body, if it is there.
+    pub fn body_if_any<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        let pointer = format!("/body/{name}");
+        self.asked.insert(pointer.clone());
+        let mut members = self.body.iter().filter(|(member, _)| member == name);
+        let (_, value) = members.next()?;
+        if members.next().is_some() {
+            return self.fault(&pointer, "is there more than once");
+        }
+        serde_json::from_str(value.get()).map_or_else(|error| self.fault(&pointer, without_position(&error)), Some)
+    }
+
+    /// The members `limit` (1 to 100) and `cursor` of a list's query.
+    pub fn paging(&mut self, default_limit: usize) {
+        let limit = self.query::<Limit>("limit").map_or(default_limit, |Limit(limit)| limit);
+        let cursor = self.query("cursor");
+        self.paging = Some(Paging { limit, cursor });
+    }
+
+    fn parse<T: FromStr<Err: fmt::Display>>(&mut self, pointer: &str, values: &[String], required: bool) -> Option<T> {
+        self.asked.insert(pointer.to_owned());
+        match values {
+            [] if required => self.fault(pointer, "is missing"),
+            [] => None,
+            [value] => value.parse().map_or_else(|error| self.fault(pointer, error), Some),
+            _ => self.fault(pointer, "is there more than once"),
+        }
+    }
+}
+
+fn values(pairs: &[(String, String)], name: &str) -> Vec<String> {
+    pairs.iter().filter(|(member, _)| member == name).map(|(_, value)| value.clone()).collect()
+}
+
+/// An access pattern that needs nothing.
+impl Input for () {
+    fn read(_: &mut Fields) -> Option<Self> {
+        Some(())
+    }
+}
+
+struct Limit(usize);
+
+impl FromStr for Limit {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let limit = text.parse().ok().filter(|limit| (1..=100).contains(limit) && !text.starts_with('+'));
+        limit.map(Self).ok_or("must be a whole number from 1 to 100")
+    }
+}
+
+fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {
+    let text = match request.body() {
+        Body::Text(text) => text.as_bytes(),
+        Body::Binary(bytes) => bytes,
+        _ => &[],
+    };
+    if text.len() > MOST_BODY {
+        return Err(Error::TooLarge(format!("The body may have at most {MOST_BODY} bytes.")));
+    }
+    if text.is_empty() {
+        return Err(Error::invalid("/body", "is missing: send a JSON object"));
+    }
+    let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    if kind != "application/json" && !(kind.starts_with("application/") && kind.ends_with("+json")) {
+        return Err(Error::UnsupportedMediaType);
+    }
+    std::str::from_utf8(text).map_err(|_| Error::invalid("/body", "is not UTF-8"))
+}
+
+fn object(text: &str) -> Result<Vec<(String, Box<RawValue>)>, Error> {
+    let object: Object = serde_json::from_str(text).map_err(|error| Error::invalid("/body", error))?;
+    Ok(object.0)
+}
+
+/// serde's words end in a position within the member, which says nothing to who sent the whole.
+fn without_position(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.rsplit_once(" at line ").map_or(text.clone(), |(words, _)| words.to_owned())
+}
+
+/// A JSON object with its values unread and its duplicates kept, which a map would hide.
+struct Object(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Object {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = Object;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a JSON object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Object, M::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Object(members))
+            }
+        }
+
+        input.deserialize_map(Members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    struct Two {
+        number: u8,
+        text: Option<String>,
+    }
+
+    impl Input for Two {
+        fn read(fields: &mut Fields) -> Option<Self> {
+            let (number, text) = (fields.body("number"), fields.body_if_any("text"));
+            Some(Self { number: number?, text })
+        }
+    }
+
+    fn faults(event: &str) -> Vec<String> {
+        match Fields::of_event(event).and_then(|mut fields| fields.read::<Two>()) {
+            Err(Error::Invalid(faults)) => {
+                faults.into_iter().map(|fault| format!("{} {}", fault.pointer, fault.detail)).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn all_faults_come_at_once() {
+        assert_eq!(
+            faults(r#"{"number": "1", "text": 5, "more": null}"#),
+            [
+                r#"/body/number invalid type: string "1", expected u8"#,
+                "/body/text invalid type: integer `5`, expected a string",
+                "/body/more is not known here",
+            ]
+        );
+        assert_eq!(faults("{}"), ["/body/number is missing"]);
+        assert_eq!(faults(r#"{"number": 1, "number": 2}"#), ["/body/number is there more than once"]);
+        assert_eq!(faults("[]"), ["/body invalid type: sequence, expected a JSON object at line 1 column 0"]);
+    }
+
+    #[test]
+    fn what_is_right_is_read() {
+        let read = Fields::of_event(r#"{"number": 1}"#).and_then(|mut fields| fields.read::<Two>());
+        assert_eq!(read.expect("right"), Two { number: 1, text: None });
+    }
+}

@@ -1,0 +1,77 @@
+use crate::{Error, deadline};
+use lambda_runtime::Context;
+use metrics_cloudwatch_embedded::Collector;
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+use table::{Usage, measured};
+use tracing::{Instrument, info_span};
+
+static METRICS: OnceLock<&'static Collector> = OnceLock::new();
+static WARM: AtomicBool = AtomicBool::new(false);
+
+/// Starts the logs and the metrics of a Lambda. On one machine neither runs: the stack has its own.
+pub(crate) fn start() {
+    lambda_runtime::tracing::init_default_subscriber();
+    let name = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
+    let builder = metrics_cloudwatch_embedded::Builder::new().cloudwatch_namespace("Functions");
+    match builder.with_dimension("Function", name).init() {
+        Ok(collector) => {
+            METRICS.get_or_init(|| collector);
+        }
+        Err(error) => tracing::warn!(%error, "no metrics"),
+    }
+}
+
+/// Runs the work within the invocation's deadline; logs and measures what came of it.
+///
+/// No log and no metric shows a request's data: ids of the request, numbers, and kinds of errors.
+pub(crate) async fn invocation<T>(
+    context: &Context,
+    work: impl Future<Output = Result<T, Error>>,
+) -> (Result<T, Error>, Usage) {
+    let cold_start = !WARM.swap(true, Ordering::Relaxed);
+    let function = context.env_config.function_name.as_str();
+    let span = info_span!("invocation", request_id = %context.request_id, function, cold_start);
+    let began = Instant::now();
+    let (answer, usage) = measured(deadline(context), work).instrument(span.clone()).await;
+    span.in_scope(|| log(answer.as_ref().err(), began, &usage));
+    measure(answer.as_ref().err(), cold_start, began, &usage);
+    (answer, usage)
+}
+
+fn log(error: Option<&Error>, began: Instant, usage: &Usage) {
+    let latency_us = began.elapsed().as_micros();
+    let read = usage.calls.iter().fold(table::Units::ZERO, |sum, call| sum + call.read);
+    let write = usage.calls.iter().fold(table::Units::ZERO, |sum, call| sum + call.write);
+    let (retries, conflicts) = (usage.retries, usage.conflicts);
+    match error {
+        Some(error) if error.is_defect() => tracing::error!(%error, latency_us, retries, conflicts, "failed"),
+        Some(error) if error.is_outage() => tracing::warn!(%error, latency_us, retries, conflicts, "not available"),
+        Some(error) => tracing::info!(kind = error.kind(), latency_us, conflicts, "refused"),
+        None => tracing::info!(latency_us, %read, %write, retries, conflicts, "answered"),
+    }
+}
+
+fn measure(error: Option<&Error>, cold_start: bool, began: Instant, usage: &Usage) {
+    let Some(collector) = METRICS.get() else { return };
+    metrics::histogram!("LatencyMs").record(began.elapsed().as_secs_f64() * 1_000.0);
+    metrics::counter!("ColdStarts").increment(u64::from(cold_start));
+    metrics::counter!("Defects").increment(u64::from(error.is_some_and(Error::is_defect)));
+    metrics::counter!("Outages").increment(u64::from(error.is_some_and(Error::is_outage)));
+    metrics::counter!("Conflicts").increment(usage.conflicts);
+    metrics::counter!("Retries").increment(usage.retries);
+    for call in &usage.calls {
+        let index = call.index.clone().unwrap_or_else(|| "none".to_owned());
+        let labels = [("Table", call.table.clone()), ("Index", index)];
+        metrics::histogram!("ReadUnits", &labels).record(call.read.as_f64());
+        metrics::histogram!("WriteUnits", &labels).record(call.write.as_f64());
+    }
+    if let Err(error) = collector.flush(std::io::stdout()) {
+        tracing::warn!(%error, "metrics are lost");
+    }
+}

@@ -1,0 +1,66 @@
+use crate::{App, Error, EventHandler, Function, Handler, Input, input::Fields, observe};
+use jiff::Timestamp;
+use keys::Second;
+use lambda_runtime::{Context, LambdaEvent, service_fn};
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// A run of scheduled work: by EventBridge, or by hand with input of its own.
+#[derive(Debug)]
+pub struct Scheduled<I> {
+    /// What was asked by hand; a schedule asks for nothing.
+    pub input: I,
+    /// When the schedule was due, or when somebody asked.
+    pub now: Second,
+    /// When the run must have ended.
+    pub deadline: Instant,
+}
+
+impl<I: Input> Scheduled<I> {
+    fn read(event: &Value, context: &Context) -> Result<Self, Error> {
+        let by_schedule = event.get("detail-type").is_some();
+        let due = event.get("time").and_then(Value::as_str).filter(|_| by_schedule);
+        let now = match due.map(str::parse::<Second>) {
+            Some(Ok(due)) => due,
+            Some(Err(error)) => return Err(Error::invalid("/time", error)),
+            None => Second::containing(Timestamp::now()).map_err(|error| Error::Internal(error.to_string()))?,
+        };
+        let input = if by_schedule { "{}".to_owned() } else { event.to_string() };
+        Ok(Self { input: Fields::of_event(&input)?.read()?, now, deadline: crate::deadline(context) })
+    }
+}
+
+/// The function of a schedule. `warm_up` makes a call that the handler may make anyway.
+pub fn scheduled<A, I, R, F, W>(
+    handler: impl Fn(A, Scheduled<I>) -> F + Clone + Send + Sync + 'static,
+    warm_up: impl Fn(A) -> W + Send + Sync + 'static,
+) -> Function
+where
+    A: App,
+    I: Input + 'static,
+    R: Serialize + 'static,
+    F: Future<Output = Result<R, Error>> + Send + 'static,
+    W: Future<Output = ()> + Send + 'static,
+{
+    Function::new(warm_up, move |app: A| {
+        let handler = handler.clone();
+        Handler::Event(Arc::new(move |event, context| {
+            let (app, handler) = (app.clone(), handler.clone());
+            Box::pin(async move {
+                let answer = async {
+                    let answer = handler(app, Scheduled::read(&event, &context)?).await?;
+                    serde_json::to_value(answer).map_err(|error| Error::Internal(error.to_string()))
+                };
+                observe::invocation(&context, answer).await
+            })
+        }))
+    })
+}
+
+/// Serves events from the Lambda runtime.
+pub(crate) async fn serve(handler: EventHandler) -> Result<(), lambda_runtime::Error> {
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async { handler(event.payload, event.context).await.0 }))
+        .await
+}

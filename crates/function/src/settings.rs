@@ -1,0 +1,69 @@
+use std::{collections::BTreeMap, fmt::Display, str::FromStr};
+
+/// The settings of a function: its environment variables.
+#[derive(Debug, Clone, Default)]
+pub struct Settings(BTreeMap<String, String>);
+
+impl FromIterator<(String, String)> for Settings {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(variables: I) -> Self {
+        Self(variables.into_iter().collect())
+    }
+}
+
+/// Settings that a function can't start with: every fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("; "))]
+pub struct SettingsError(Vec<String>);
+
+impl Settings {
+    /// Reads what the closure asks for.
+    ///
+    /// # Errors
+    /// Every fault that it met.
+    pub fn read<T>(&self, read: impl FnOnce(&mut SettingsReader<'_>) -> Option<T>) -> Result<T, SettingsError> {
+        let mut reader = SettingsReader { settings: self, faults: Vec::new() };
+        let value = read(&mut reader);
+        value.filter(|_| reader.faults.is_empty()).ok_or(SettingsError(reader.faults))
+    }
+}
+
+/// Reads settings and collects their faults.
+#[derive(Debug)]
+pub struct SettingsReader<'a> {
+    settings: &'a Settings,
+    faults: Vec<String>,
+}
+
+impl SettingsReader<'_> {
+    /// The setting of that name; none, and a fault, where it is missing or can't be read.
+    pub fn get<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
+        match self.settings.0.get(name).filter(|text| !text.is_empty()).map(|text| text.parse()) {
+            Some(Ok(value)) => Some(value),
+            Some(Err(error)) => self.fault(format!("{name}: {error}")),
+            None => self.fault(format!("{name} is missing")),
+        }
+    }
+
+    /// Notes what is wrong with settings that can be read, and gives nothing.
+    pub fn fault<T>(&mut self, fault: impl Display) -> Option<T> {
+        self.faults.push(fault.to_string());
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_told_at_once() {
+        let settings: Settings =
+            [("A".to_owned(), "x".to_owned()), ("C".to_owned(), "1".to_owned())].into_iter().collect();
+        let read = settings.read(|reader| {
+            let (a, b, c) = (reader.get::<u8>("A"), reader.get::<u8>("B"), reader.get::<u8>("C"));
+            Some((a?, b?, c?))
+        });
+        assert_eq!(read.unwrap_err().to_string(), "A: invalid digit found in string; B is missing");
+        assert_eq!(settings.read(|reader| reader.get::<u8>("C")), Ok(1));
+    }
+}

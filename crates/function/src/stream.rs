@@ -1,0 +1,80 @@
+use crate::{App, Error, Function, Handler, observe};
+use aws_lambda_events::{
+    dynamodb::{Event, EventRecord},
+    streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse},
+};
+use std::{collections::BTreeSet, sync::Arc};
+use tokio::time::Instant;
+
+/// A batch of changes of one stream shard, in order.
+#[derive(Debug)]
+pub struct Batch {
+    /// The changes.
+    pub records: Vec<EventRecord>,
+    /// When the batch must have been worked through.
+    pub deadline: Instant,
+}
+
+/// The function of a DynamoDB stream. The handler answers the sequence numbers of the changes that
+/// failed; everything from the lowest on is delivered again, whatever became of the later ones.
+pub fn stream<A, F, W>(
+    handler: impl Fn(A, Batch) -> F + Clone + Send + Sync + 'static,
+    warm_up: impl Fn(A) -> W + Send + Sync + 'static,
+) -> Function
+where
+    A: App,
+    F: Future<Output = Result<BTreeSet<String>, Error>> + Send + 'static,
+    W: Future<Output = ()> + Send + 'static,
+{
+    Function::new(warm_up, move |app: A| {
+        let handler = handler.clone();
+        Handler::Event(Arc::new(move |event, context| {
+            let (app, handler) = (app.clone(), handler.clone());
+            Box::pin(async move {
+                let answer = async {
+                    let event: Event =
+                        serde_json::from_value(event).map_err(|error| Error::invalid("/Records", error))?;
+                    let order: Vec<String> =
+                        event.records.iter().filter_map(|record| record.change.sequence_number.clone()).collect();
+                    let batch = Batch { records: event.records, deadline: crate::deadline(&context) };
+                    let failures = report(&order, &handler(app, batch).await?);
+                    serde_json::to_value(failures).map_err(|error| Error::Internal(error.to_string()))
+                };
+                observe::invocation(&context, answer).await
+            })
+        }))
+    })
+}
+
+/// The lowest failure alone: Lambda takes it as the place to go on from. A failure that the batch
+/// does not know makes all of it come again.
+fn report(order: &[String], failed: &BTreeSet<String>) -> DynamoDbEventResponse {
+    let mut response = DynamoDbEventResponse::default();
+    let stranger = failed.iter().any(|number| !order.contains(number));
+    let lowest = if stranger { order.first() } else { order.iter().find(|number| failed.contains(*number)) };
+    response.batch_item_failures.extend(lowest.map(|number| {
+        let mut failure = DynamoDbBatchItemFailure::default();
+        failure.item_identifier = Some(number.clone());
+        failure
+    }));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(failed: &[&str]) -> String {
+        // As numbers 9 comes before 10; as texts it does not. The batch's own order decides.
+        let order = ["8", "9", "10", "11"].map(str::to_owned);
+        let failed = failed.iter().map(|number| (*number).to_owned()).collect();
+        serde_json::to_string(&report(&order, &failed)).expect("JSON")
+    }
+
+    #[test]
+    fn the_lowest_failure_is_reported() {
+        assert_eq!(failures(&["10", "9"]), r#"{"batchItemFailures":[{"itemIdentifier":"9"}]}"#);
+        assert_eq!(failures(&[]), r#"{"batchItemFailures":[]}"#);
+        assert_eq!(failures(&["7"]), r#"{"batchItemFailures":[{"itemIdentifier":"8"}]}"#);
+    }
+}
