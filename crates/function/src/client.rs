@@ -16,8 +16,8 @@ pub(crate) async fn dynamo() -> Result<Dynamo, lambda_runtime::Error> {
     // A call that takes longer than a second has met a bad connection: the next attempt is faster.
     // The invocation's deadline bounds all attempts together.
     let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_millis(1_000))
-        .operation_attempt_timeout(Duration::from_millis(2_000))
+        .connect_timeout(Duration::from_secs(1))
+        .operation_attempt_timeout(Duration::from_secs(2))
         .build();
     let config = aws_config::defaults(BehaviorVersion::latest())
         .http_client(http)

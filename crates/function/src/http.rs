@@ -4,7 +4,7 @@ use crate::{
     observe,
 };
 use jiff::Timestamp;
-use keys::{IdempotencyKey, KeyRange, Second};
+use keys::{IdempotencyKey, KeyRange, RequestId, Second};
 use lambda_http::{
     Adapter, Body, Context, LambdaEvent, RequestExt, Response, Service as _,
     request::{LambdaRequest, RequestContext},
@@ -25,8 +25,8 @@ pub struct Request<I> {
     pub now: Second,
     /// When the request came, exactly.
     pub instant: Timestamp,
-    /// The request's id.
-    pub id: String,
+    /// The invocation's id.
+    pub id: RequestId,
     /// What the caller sent as `Idempotency-Key`, if anything.
     pub idempotency_key: Option<IdempotencyKey>,
     path: String,
@@ -54,7 +54,7 @@ impl<I: Input> Request<I> {
             caller: claims.map(|jwt| Caller::from_claims(&jwt.claims)).unwrap_or_default(),
             now: Second::containing(first).map_err(|error| Error::Internal(error.to_string()))?,
             instant,
-            id: request_id(request),
+            id: request_id(request, instant),
             idempotency_key,
             path: answer::path(route, |name| Some(parameters?.first(name)?.to_owned())),
             paging: fields.paging,
@@ -84,8 +84,9 @@ impl<I> Request<I> {
     }
 }
 
-fn request_id(request: &lambda_http::Request) -> String {
-    request.lambda_context_ref().map(|context| context.request_id.clone()).unwrap_or_default()
+fn request_id(request: &lambda_http::Request, now: Timestamp) -> RequestId {
+    let id = request.lambda_context_ref().and_then(|context| context.request_id.parse().ok());
+    id.unwrap_or_else(|| RequestId::new(now))
 }
 
 /// The function of a route. `warm_up` makes a call that the handler may make anyway.

@@ -8,6 +8,7 @@ mod answer;
 mod caller;
 mod client;
 mod error;
+mod fingerprint;
 mod http;
 mod input;
 mod observe;
@@ -18,9 +19,10 @@ mod stream;
 pub use answer::{Created, Json, List, Listing, Reply};
 pub use caller::Caller;
 pub use error::{Error, Fault};
+pub use fingerprint::Fingerprint;
 pub use http::{Request, http};
 pub use input::{Fields, Input};
-pub use lambda_runtime::Context;
+pub use lambda_runtime::{Context, Error as StartError};
 pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};
 pub use stream::{Batch, stream};
@@ -43,8 +45,10 @@ pub trait App: Clone + Send + Sync + 'static {
 
 /// One Lambda function: its handler, and how to start it.
 pub struct Function {
-    start: Box<dyn Fn(&Settings, Dynamo) -> Result<Started, SettingsError> + Send + Sync>,
+    start: Start,
 }
+
+type Start = Box<dyn Fn(&Settings, Dynamo) -> Result<Started, SettingsError> + Send + Sync>;
 
 struct Started {
     service: Service,
@@ -118,7 +122,7 @@ impl Service {
 ///
 /// # Errors
 /// The settings are faulty, or the Lambda runtime went away.
-pub fn run(function: &Function) -> Result<(), lambda_runtime::Error> {
+pub fn run(function: &Function) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         observe::start();

@@ -9,7 +9,7 @@
 
 use crate::{
     Day, IdempotencyKey, KeyRange, Second, TransactionId,
-    text::{Invalid, prefixed_key, serde_as_text},
+    text::{Invalid, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
 use std::{fmt, str::FromStr};
@@ -91,10 +91,7 @@ impl PaymentId {
     /// A new identifier for a payment due at `time`, made at `now`.
     #[must_use]
     pub fn new(time: Second, now: Timestamp) -> Self {
-        let seconds = u64::try_from(now.as_second()).unwrap_or_default();
-        let nanoseconds = u32::try_from(now.subsec_nanosecond()).unwrap_or_default();
-        let made = uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanoseconds);
-        Self { time, unique: Uuid::new_v7(made) }
+        Self { time, unique: uuid_of(now) }
     }
 
     /// When the payment is due.
@@ -187,6 +184,12 @@ impl DueSort {
     #[must_use]
     pub fn due_until(day: Day, status: Status) -> KeyRange {
         KeyRange::through(format!("{status}#"), format!("{status}#{day}T"))
+    }
+
+    /// A range that no payment lies in, for calls that only open the connection.
+    #[must_use]
+    pub fn nothing() -> KeyRange {
+        KeyRange::beginning_with("#")
     }
 
     /// Everything with the status, whenever it is due.

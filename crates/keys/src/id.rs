@@ -68,3 +68,31 @@ identifier!(
     /// What the caller sent as `Idempotency-Key`.
     IdempotencyKey
 );
+
+/// Names one invocation; written with a change, it tells an answer that was lost from another's change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestId(uuid::Uuid);
+
+impl RequestId {
+    /// A new one, made at `now`.
+    #[must_use]
+    pub fn new(now: jiff::Timestamp) -> Self {
+        Self(crate::text::uuid_of(now))
+    }
+}
+
+impl FromStr for RequestId {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        text.parse().map(Self).map_err(|_| Invalid::key("RequestId"))
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.simple().fmt(out)
+    }
+}
+
+serde_as_text!(RequestId);

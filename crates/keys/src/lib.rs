@@ -16,8 +16,8 @@ mod shard;
 mod text;
 mod time;
 
-pub use id::{AccountId, IdempotencyKey, TransactionId};
+pub use id::{AccountId, IdempotencyKey, RequestId, TransactionId};
 pub use range::KeyRange;
 pub use shard::{Shard, Shards};
 pub use text::Invalid;
-pub use time::{Day, Second};
+pub use time::{Day, NotBefore, Second};

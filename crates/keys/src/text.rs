@@ -16,6 +16,13 @@ impl Invalid {
     }
 }
 
+/// A UUID of version 7, which orders by when it was made.
+pub(crate) fn uuid_of(now: jiff::Timestamp) -> uuid::Uuid {
+    let seconds = u64::try_from(now.as_second()).unwrap_or_default();
+    let nanoseconds = u32::try_from(now.subsec_nanosecond()).unwrap_or_default();
+    uuid::Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanoseconds))
+}
+
 /// Gives a type whose `Display` and `FromStr` are inverse the same text in serde.
 macro_rules! serde_as_text {
     ($type:ty) => {

@@ -11,6 +11,12 @@ use std::{fmt, str::FromStr};
 pub struct Second(Timestamp);
 
 impl Second {
+    /// The first that keys can hold, 0000-01-01T00:00:00Z.
+    pub const MIN: Self = Self(Timestamp::constant(-62_167_219_200, 0));
+
+    /// The last that keys can hold, 9999-12-30T22:00:00Z.
+    pub const MAX: Self = Self(Timestamp::constant(253_402_207_200, 0));
+
     /// The second that the instant lies in.
     ///
     /// # Errors
@@ -18,18 +24,9 @@ impl Second {
     pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
         Timestamp::from_second(instant.as_second() - i64::from(instant.subsec_nanosecond() < 0))
             .ok()
-            .filter(|second| second.to_zoned(TimeZone::UTC).year() >= 0)
             .map(Self)
+            .filter(|second| *second >= Self::MIN)
             .ok_or_else(|| Invalid::new("must be between the years 0000 and 9999"))
-    }
-
-    /// The first whole second that is not before the instant: where a range that starts there starts.
-    ///
-    /// # Errors
-    /// As [`Second::containing`].
-    pub fn from_instant_up(instant: Timestamp) -> Result<Self, Invalid> {
-        let floor = Self::containing(instant)?;
-        if floor.0 == instant { Ok(floor) } else { Ok(floor.plus_seconds(1)) }
     }
 
     /// So many days later, or the last second of all when time ends before.
@@ -39,8 +36,7 @@ impl Second {
     }
 
     fn plus_seconds(self, seconds: i64) -> Self {
-        let last = Self(Timestamp::from_second(Timestamp::MAX.as_second()).unwrap_or(self.0));
-        self.0.checked_add(SignedDuration::from_secs(seconds)).map_or(last, Self)
+        self.0.checked_add(SignedDuration::from_secs(seconds)).map_or(Self::MAX, Self)
     }
 
     /// The instant itself.
@@ -108,6 +104,20 @@ impl fmt::Display for Second {
 }
 
 serde_as_text!(Second);
+
+/// The first whole second that is not before an instant: where a range starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotBefore(pub Second);
+
+impl FromStr for NotBefore {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let instant = parse_instant(text)?;
+        let floor = Second::containing(instant)?;
+        Ok(Self(if floor.0 == instant { floor } else { floor.plus_seconds(1) }))
+    }
+}
 
 /// A day in UTC, `2026-12-01`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,12 +1,12 @@
 use crate::{
     Dynamo, Error, Item, Key, Table,
     error::despite_contention,
-    item::{Attributes, written},
+    item::{Attributes, read, written},
     usage,
 };
 use aws_sdk_dynamodb::types::{
-    AttributeValue, ConditionCheck, Delete, Put, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure,
-    TransactWriteItem, Update,
+    AttributeValue, ConditionCheck, Delete, Put, ReturnConsumedCapacity, ReturnValue,
+    ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
 use std::{collections::HashMap, fmt::Display, sync::Arc};
 
@@ -160,10 +160,20 @@ impl Dynamo {
     /// [`Error::Refused`] where its condition does not hold, with the item that was found; else the
     /// call failed. A put or delete that met a transaction is tried again.
     pub async fn write(&self, change: Change) -> Result<(), Error> {
-        despite_contention(|| self.write_once(change.clone())).await
+        despite_contention(|| self.write_once(change.clone())).await.map(drop)
     }
 
-    async fn write_once(&self, change: Change) -> Result<(), Error> {
+    /// Does one update, and answers the item as it is after it.
+    ///
+    /// # Errors
+    /// As [`Dynamo::write`], or the item is not a `T`.
+    pub async fn update<T: Item>(&self, change: Change) -> Result<T, Error> {
+        let item = despite_contention(|| self.write_once(change.clone())).await?;
+        item.ok_or_else(|| Error::Rejected("an update without its item".to_owned())).and_then(read)
+    }
+
+    /// The item after an update; none for other changes.
+    async fn write_once(&self, change: Change) -> Result<Option<Attributes>, Error> {
         let Expressions { condition, update, names, values } = change.expressions();
         let (names, values) = (some(names), some(values));
         let found = ReturnValuesOnConditionCheckFailure::AllOld;
@@ -180,9 +190,10 @@ impl Dynamo {
                 let request = self.client.update_item().table_name(&*change.table).set_key(Some(key.attributes()));
                 let request = request.condition_expression(condition).update_expression(update);
                 let request = request.set_expression_attribute_names(names).set_expression_attribute_values(values);
-                let request = request.return_consumed_capacity(capacity);
+                let request = request.return_consumed_capacity(capacity).return_values(ReturnValue::AllNew);
                 let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("UpdateItem", None, &answer.consumed_capacity);
+                return Ok(answer.attributes);
             }
             Action::Delete(key) => {
                 let request = self.client.delete_item().table_name(&*change.table).set_key(Some(key.attributes()));
@@ -191,9 +202,9 @@ impl Dynamo {
                 let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("DeleteItem", None, &answer.consumed_capacity);
             }
-            Action::Absent(_) => return self.transact_once(vec![change]).await,
+            Action::Absent(_) => self.transact_once(vec![change]).await?,
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Does all changes or none, at most 100 of them (DynamoDB's limit).

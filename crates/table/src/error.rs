@@ -26,6 +26,11 @@ pub enum Error {
     Rejected(String),
 }
 
+/// Codes of cancellation reasons (DynamoDB API reference, `TransactWriteItems`).
+const FAILED: &str = "ConditionalCheckFailed";
+const CONFLICT: &str = "TransactionConflict";
+const THROTTLED: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"];
+
 impl Error {
     /// What one failed call means. The SDK has already retried what it knows to retry.
     pub(crate) fn classify<E, R>(error: SdkError<E, R>) -> Self
@@ -35,15 +40,14 @@ impl Error {
         R: fmt::Debug,
     {
         use aws_sdk_dynamodb::Error as Service;
-        let SdkError::ServiceError(error) = error else {
-            return Self::Unavailable(
-                aws_sdk_dynamodb::error::DisplayErrorContext(&ErasedSdkError(error.to_string())).to_string(),
-            );
+        let error = match error {
+            SdkError::ServiceError(error) => error.into_err(),
+            other => return Self::Unavailable(chain(&other)),
         };
-        match Service::from(error.into_err()) {
+        match Service::from(error) {
             Service::ConditionalCheckFailedException(failed) => {
                 usage::note(|usage| usage.conflicts += 1);
-                Self::Refused(Refused { changes: vec![Some(failed.item)] })
+                Self::Refused(Refused { changes: vec![Some(failed.item.unwrap_or_default())] })
             }
             Service::TransactionCanceledException(cancelled) => {
                 usage::note(|usage| usage.conflicts += 1);
@@ -57,7 +61,7 @@ impl Error {
             | Service::RequestLimitExceeded(_)
             | Service::ThrottlingException(_) => Self::Throttled,
             Service::InternalServerError(error) => Self::Unavailable(error.to_string()),
-            other => Self::Rejected(aws_sdk_dynamodb::error::DisplayErrorContext(&other).to_string()),
+            other => Self::Rejected(chain(&other)),
         }
     }
 
@@ -67,13 +71,9 @@ impl Error {
         let code = |reason: &CancellationReason| reason.code.clone().unwrap_or_else(|| "None".to_owned());
         let codes: Vec<String> = reasons.iter().map(code).filter(|code| code != "None").collect();
         let all_are = |known: &[&str]| !codes.is_empty() && codes.iter().all(|code| known.contains(&code.as_str()));
-        const CONFLICT: &str = "TransactionConflict";
-        const THROTTLED: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"];
-        if all_are(&["ConditionalCheckFailed", CONFLICT, THROTTLED[0], THROTTLED[1]])
-            && codes.iter().any(|code| code == "ConditionalCheckFailed")
-        {
+        if all_are(&[FAILED, CONFLICT, THROTTLED[0], THROTTLED[1]]) && codes.iter().any(|code| code == FAILED) {
             let failed =
-                |reason: CancellationReason| (code(&reason) == "ConditionalCheckFailed").then_some(reason.item);
+                |reason: CancellationReason| (code(&reason) == FAILED).then_some(reason.item.unwrap_or_default());
             Self::Refused(Refused { changes: reasons.into_iter().map(failed).collect() })
         } else if all_are(&THROTTLED) {
             Self::Throttled
@@ -85,23 +85,17 @@ impl Error {
     }
 }
 
-/// `SdkError` without its types, to print the whole chain.
-#[derive(Debug)]
-struct ErasedSdkError(String);
-
-impl fmt::Display for ErasedSdkError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
+/// The error and its causes in words. Never their `Debug`: that would show what was sent and stored.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
-
-impl std::error::Error for ErasedSdkError {}
 
 /// Which conditions failed, and what stood there instead.
 #[derive(Debug)]
 pub struct Refused {
-    /// A change each: none where its condition held, else the item that was found, if any.
-    changes: Vec<Option<Option<Attributes>>>,
+    /// A change each: none where its condition held, else the item that was found, empty if there is none.
+    changes: Vec<Option<Attributes>>,
 }
 
 impl Refused {
@@ -116,7 +110,7 @@ impl Refused {
     /// # Errors
     /// The item is not what its type says.
     pub fn found<T: Item>(&self, change: usize) -> Result<Option<T>, Error> {
-        let found = self.changes.get(change).cloned().flatten().flatten();
+        let found = self.changes.get(change).cloned().flatten();
         found.filter(|item| !item.is_empty()).map(crate::item::read).transpose()
     }
 }

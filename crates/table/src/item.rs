@@ -25,6 +25,13 @@ impl Key {
         Self { partition: partition.to_string(), sort: sort.to_string() }
     }
 
+    /// A key that no item has: no identifier and no key here is a lone `#`. For calls that only open
+    /// the connection.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self { partition: "#".to_owned(), sort: "#".to_owned() }
+    }
+
     pub(crate) fn attributes(&self) -> Attributes {
         let text = |text: &String| AttributeValue::S(text.clone());
         HashMap::from([("PK".to_owned(), text(&self.partition)), ("SK".to_owned(), text(&self.sort))])

@@ -160,7 +160,7 @@ impl Table {
     }
 }
 
-async fn send(request: QueryFluentBuilder, condition: &dyn Fn() -> String) -> Result<Slice, Error> {
+async fn send(request: QueryFluentBuilder, condition: &(dyn Fn() -> String + Sync)) -> Result<Slice, Error> {
     let answer = usage::call(request.send()).await?;
     usage::count("Query", Some(condition), &answer.consumed_capacity);
     usage::note(|usage| usage.scanned += u64::try_from(answer.scanned_count).unwrap_or_default());

@@ -72,7 +72,7 @@ impl AddAssign for Units {
 
 impl fmt::Display for Units {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}{}", self.halves / 2, if self.halves % 2 == 0 { "" } else { ".5" })
+        write!(out, "{}{}", self.halves / 2, if self.halves.is_multiple_of(2) { "" } else { ".5" })
     }
 }
 
@@ -158,10 +158,10 @@ pub(crate) fn note(change: impl FnOnce(&mut Usage)) {
     let _ = SCOPE.try_with(|scope| change(&mut scope.usage()));
 }
 
-/// Counts what a call says it consumed; `condition` is built only where somebody listens.
+/// Counts what a call says it consumed.
 pub(crate) fn count<'a>(
     action: &'static str,
-    condition: Option<&dyn Fn() -> String>,
+    condition: Option<&(dyn Fn() -> String + Sync)>,
     consumed: impl IntoIterator<Item = &'a ConsumedCapacity>,
 ) {
     note(|usage| {

@@ -1,0 +1,123 @@
+//! B5: moves processed payments to the history, at the end of the day.
+
+use crate::{
+    Bank, Payment, Transaction,
+    cost::{self, Pattern},
+};
+use function::{Error, Fields, Function, Input, Scheduled};
+use futures::{StreamExt, TryStreamExt, stream};
+use keys::{
+    Day, Second,
+    bank::{DueSort, Status},
+};
+use serde::Serialize;
+use std::time::Duration;
+use table::Units;
+use tokio::time::Instant;
+
+/// Payments that are looked up at once.
+const PAGE: usize = 100;
+/// Payments that are moved at once: at some 10 ms each, 1,600 a second.
+const SIDE_BY_SIDE: usize = 16;
+/// Time that is kept back for the page under way, at most.
+const RESERVE: Duration = Duration::from_secs(10);
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::scheduled(archive_processed_payments, Bank::warm_by_due_payments)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "B5",
+    function: "archive-processed-payments",
+    condition: "GSI1, every shard: PROCESSED# up to the day's end; a payment each: delete there and put here in one transaction",
+    formula: "a page as B3, and a payment: 2 × ⌈item⌉ W here and there; GSI1 ⌈entry⌉ W here and there (ALL: ⌈item⌉ W); GSI2 1 W",
+    cost: |case| {
+        let twice = table::cost::write(case.item).times(2 * case.count());
+        case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS)
+            .write(cost::PAYMENTS, twice)
+            .write(cost::DUE_PAYMENTS, case.index_write().times(case.count()))
+            .write(cost::TRANSACTIONS, twice)
+            .write(cost::DUE_TRANSACTIONS, case.index_write().times(case.count()))
+            .write(cost::BY_TRANSACTION, Units::whole(case.count()))
+    },
+};
+
+/// What somebody asks for by hand; the schedule asks for nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Until {
+    date: Option<Day>,
+}
+
+impl Input for Until {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        Some(Self { date: fields.body_if_any("date") })
+    }
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Archived {
+    /// Up to the end of this day.
+    pub until: Day,
+    /// Payments that this run moved.
+    pub moved: u64,
+    /// Whether the run ended before everything was moved: the next goes on.
+    pub left: bool,
+}
+
+/// Moves every PROCESSED payment up to the end of a day, by default the last that is over, each in
+/// one transaction: it is never in both tables and never in neither.
+///
+/// A run that nears its deadline stops and says so. Nothing has to be remembered: what is left is
+/// still PROCESSED, and the next run of the schedule finds it.
+///
+/// # Errors
+/// 400 for a faulty event; else a call failed that trying again later won't mend.
+pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Result<Archived, Error> {
+    let until = run.input.date.unwrap_or_else(|| run.now.day().before());
+    let everything = DueSort::due_until(until, Status::Processed);
+    let left = run.deadline.saturating_duration_since(Instant::now());
+    let stop = run.deadline - RESERVE.min(left / 4);
+    let mut archived = Archived { until, moved: 0, left: true };
+    let mut rest = everything.clone();
+    while Instant::now() < stop {
+        let (moved, next) = match bank.archive_page(&rest, run.now).await {
+            Err(Error::Table(table::Error::Throttled | table::Error::Contended)) => return Ok(archived),
+            page => page?,
+        };
+        archived.moved += moved;
+        match next {
+            Some(position) => rest = everything.after(&position),
+            None => return Ok(Archived { left: false, ..archived }),
+        }
+    }
+    Ok(archived)
+}
+
+impl Bank {
+    /// How many of the range's first payments were moved, and the position behind them.
+    async fn archive_page(&self, range: &keys::KeyRange, now: Second) -> Result<(u64, Option<String>), Error> {
+        let page = self.payments.sharded_page::<Payment>(&self.due, range, PAGE).await?;
+        let archive = |payment| self.archive(payment, now);
+        let outcomes = stream::iter(page.items).map(archive).buffer_unordered(SIDE_BY_SIDE);
+        let moved = outcomes.try_fold(0, async |sum, moved| Ok(sum + u64::from(moved))).await?;
+        Ok((moved, page.next))
+    }
+
+    /// Whether it was this call that moved the payment; else somebody did before.
+    async fn archive(&self, payment: Payment, now: Second) -> Result<bool, Error> {
+        let delete = self.payments.delete(payment.key()).expect("GSI1SK", &payment.due);
+        let id = payment.id();
+        let Some(transaction) = Transaction::archived(payment, now) else {
+            return Err(Error::Internal(format!("payment {id} is PROCESSED without a transaction id")));
+        };
+        match self.dynamo.transact(vec![delete, self.transactions.put_new(&transaction)?]).await {
+            Ok(()) => Ok(true),
+            Err(table::Error::Refused(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The Lambda `get-payment`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&bank::get_payment::function())
+}

@@ -1,0 +1,5 @@
+//! The Lambda `schedule-payment`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&bank::schedule_payment::function())
+}

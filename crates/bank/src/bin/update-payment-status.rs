@@ -1,0 +1,5 @@
+//! The Lambda `update-payment-status`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&bank::update_payment_status::function())
+}

@@ -1,0 +1,50 @@
+//! B8: the transaction of an id.
+
+use crate::{
+    Bank, DOMAIN, Transaction, TransactionBody,
+    cost::{self, Pattern},
+};
+use function::{Error, Fields, Function, Input, Json, Request};
+use keys::TransactionId;
+use table::cost::Cost;
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(find_transaction, Bank::warm_by_get_transaction)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "B8",
+    function: "find-transaction",
+    condition: "GSI2: GSI2PK = transaction id; then get",
+    formula: "GSI2 ½ R, and ½ ⌈item⌉ R",
+    cost: |case| {
+        Cost::default()
+            .read(cost::BY_TRANSACTION, table::cost::read_eventually(case.entry))
+            .read(cost::TRANSACTIONS, table::cost::read_eventually(case.item))
+    },
+};
+
+/// Which transaction.
+#[derive(Debug, Clone)]
+pub struct Wanted(TransactionId);
+
+impl Input for Wanted {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.path("transactionId").map(Self)
+    }
+}
+
+/// Finds an archived payment by its transaction id.
+///
+/// # Errors
+/// 403 for who is no operator, 404.
+pub async fn find_transaction(bank: Bank, request: Request<Wanted>) -> Result<Json<TransactionBody>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    let key = bank.transactions.find("GSI2", "GSI2PK", &request.input.0).await?;
+    let key = key.ok_or(Error::NotFound("transaction"))?;
+    let transaction = bank.transactions.get_eventually::<Transaction>(&key).await?;
+    Ok(Json(transaction.ok_or(Error::NotFound("transaction"))?.into()))
+}

@@ -1,0 +1,93 @@
+//! What the lists of payments and of transactions have in common.
+
+use crate::{Bank, DOMAIN};
+use function::{Error, Fields, Input, List, Request};
+use keys::{
+    AccountId, Day, KeyRange, NotBefore, Second,
+    bank::{DueSort, PaymentSort, Status},
+};
+use table::{Item, Query, Table};
+
+/// Items on a page when nobody says.
+const PAGE: usize = 50;
+
+/// The query of an account's list: `from`, `to` (both included), `status`.
+#[derive(Debug, Clone)]
+pub struct OfAccount {
+    account: AccountId,
+    from: Option<Second>,
+    to: Option<Second>,
+    status: Option<Status>,
+}
+
+impl Input for OfAccount {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(PAGE);
+        let account = fields.path("accountId");
+        let from = fields.query("from").map(|NotBefore(from)| from);
+        let (to, status) = (fields.query("to"), fields.query("status"));
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            fields.fault::<()>("/query/to", "must not be before from");
+        }
+        Some(Self { account: account?, from, to, status })
+    }
+}
+
+impl OfAccount {
+    /// The range that is asked for: within the default where an end is left open.
+    fn range(&self, default: (Second, Second)) -> Result<KeyRange, Error> {
+        let (from, to) = (self.from.unwrap_or(default.0), self.to.unwrap_or(default.1));
+        if from > to {
+            let pointer = if self.to.is_some() { "/query/to" } else { "/query/from" };
+            return Err(Error::invalid(pointer, format!("leaves nothing between {from} and {to}")));
+        }
+        Ok(PaymentSort::between(from, to))
+    }
+}
+
+/// A page of an account's items, in the order of their times.
+pub(crate) async fn of_account<T: Item, B: From<T>>(
+    table: &Table,
+    request: &Request<OfAccount>,
+    default: (Second, Second),
+) -> Result<List<B>, Error> {
+    let OfAccount { account, status, .. } = &request.input;
+    request.caller.must_own(account, DOMAIN)?;
+    let filter = status.map(|status| DueSort::with_status(status).from().to_owned());
+    let listing = request.listing(request.input.range(default)?, filter.as_deref().unwrap_or_default())?;
+    let mut query = Query::new(account, &listing.range);
+    if let Some(prefix) = filter {
+        query = query.beginning("GSI1SK", prefix);
+    }
+    let page = table.page::<T>(&query, listing.limit).await?;
+    Ok(listing.list(page.map(B::from)))
+}
+
+/// The query of a list by date: `date` (today, UTC) and `status`.
+#[derive(Debug, Clone)]
+pub struct OfDate {
+    date: Option<Day>,
+    status: Option<Status>,
+}
+
+impl Input for OfDate {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(PAGE);
+        Some(Self { date: fields.query("date"), status: fields.query("status") })
+    }
+}
+
+/// A page of all accounts' items of a date, in the order of their times, over every shard.
+pub(crate) async fn of_date<T: Item, B: From<T>>(
+    bank: &Bank,
+    table: &Table,
+    request: &Request<OfDate>,
+    default: Status,
+) -> Result<List<B>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    let OfDate { date, status } = request.input;
+    let range = DueSort::due_on(date.unwrap_or_else(|| request.now.day()), status.unwrap_or(default));
+    let listing = request.listing(range, "")?;
+    let page = table.sharded_page::<T>(&bank.due, &listing.range, listing.limit).await?;
+    Ok(listing.list(page.map(B::from)))
+}

@@ -1,0 +1,173 @@
+//! B1: schedules a payment.
+
+use crate::{
+    Bank, DOMAIN, Data, Payment, PaymentBody, Transaction,
+    cost::{self, Pattern},
+};
+use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
+use keys::{
+    AccountId, IdempotencyKey, Second,
+    bank::{IdempotencySort, PaymentId},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use table::{Item, Key, cost::Cost};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(schedule_payment, Bank::warm_by_get_payment)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "B1",
+    function: "schedule-payment",
+    condition: "put if absent: PK = account, SK = time#payment id, on a random shard of GSI1",
+    formula: "⌈item⌉ W, GSI1 ⌈entry⌉ W (ALL: ⌈item⌉ W); 1 W more with an Idempotency-Key",
+    cost: |case| {
+        Cost::default()
+            .write(cost::PAYMENTS, table::cost::write(case.item))
+            .write(cost::PAYMENTS, table::Units::whole(u64::from(case.keyed)))
+            .write(cost::DUE_PAYMENTS, case.index_write())
+    },
+};
+
+/// What a caller posts.
+#[derive(Debug, Clone)]
+pub struct NewPayment {
+    account: AccountId,
+    scheduled_time: Second,
+    data: Data,
+}
+
+impl Input for NewPayment {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let account = fields.path("accountId");
+        let scheduled_time = fields.body("scheduledTime");
+        let data = fields.body::<Box<RawValue>>("data").map(Data::new);
+        Some(Self { account: account?, scheduled_time: scheduled_time?, data: data? })
+    }
+}
+
+impl NewPayment {
+    /// Payments come due by the day, so today is early enough (UTC).
+    fn must_not_be_past(&self, now: Second) -> Result<(), Error> {
+        if self.scheduled_time.day() < now.day() {
+            return Err(Error::invalid("/body/scheduledTime", format!("must not be on a day before {}", now.day())));
+        }
+        Ok(())
+    }
+}
+
+/// What was first asked under an idempotency key, and what became of it: the payment's id and time
+/// of creation, which with the same request make the same answer.
+///
+/// It is written before the payment and kept for good: one write unit, where a transaction would
+/// double the payment's. A crash in between leaves a record without a payment, and the retry
+/// finishes the work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Record {
+    #[serde(rename = "PK")]
+    account: AccountId,
+    #[serde(rename = "SK")]
+    sort: IdempotencySort,
+    request: Fingerprint,
+    payment_id: PaymentId,
+    created_at: Second,
+}
+
+impl Item for Record {
+    const TYPE: &'static str = "IdempotencyRecord";
+}
+
+/// Schedules a payment: puts `account / time#id` if absent, on a random shard of GSI1.
+///
+/// # Errors
+/// 400 for a day that is over, 403 for another's account, 413 for more than 8 KB, 422 for a key that
+/// came with another request.
+pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Result<Created<PaymentBody>, Error> {
+    let NewPayment { account, scheduled_time, data } = request.input.clone();
+    request.caller.must_own(&account, DOMAIN)?;
+    let id = PaymentId::new(scheduled_time, request.instant);
+    let mut payment = Payment::scheduled(account, id, bank.due.shards.pick(), data, request.now);
+    payment.must_fit()?;
+    if let Some(key) = &request.idempotency_key {
+        bank.schedule_once(&mut payment, key, &request).await?;
+    } else {
+        request.input.must_not_be_past(request.now)?;
+        bank.put(&payment).await?;
+    }
+    Ok(Created { id: payment.id().to_string(), body: payment.into() })
+}
+
+impl Bank {
+    /// Puts the payment; one that is there already is this one, because its id names it alone.
+    async fn put(&self, payment: &Payment) -> Result<(), Error> {
+        match self.dynamo.write(self.payments.put_new(payment)?).await {
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn schedule_once(
+        &self,
+        payment: &mut Payment,
+        key: &IdempotencyKey,
+        request: &Request<NewPayment>,
+    ) -> Result<(), Error> {
+        let record = Record {
+            account: payment.account.clone(),
+            sort: IdempotencySort(key.clone()),
+            request: Fingerprint::of(&[&payment.id().time().to_string(), payment.data.text()]),
+            payment_id: payment.id(),
+            created_at: payment.created_at,
+        };
+        let Some(first) = self.first(&record, request).await? else {
+            return self.put(payment).await;
+        };
+        if first.request != record.request {
+            return Err(Error::KeyReused);
+        }
+        let (account, data) = (payment.account.clone(), payment.data.clone());
+        *payment = Payment::scheduled(account, first.payment_id, payment.shard, data, first.created_at);
+        self.finish(payment).await
+    }
+
+    /// The record of the first request under the key; none where this is the first.
+    async fn first(&self, record: &Record, request: &Request<NewPayment>) -> Result<Option<Record>, Error> {
+        // A replay is a replay however late it comes, so a day that is over only bars a first request.
+        if let Err(past) = request.input.must_not_be_past(request.now) {
+            let first = self.payments.get(&Key::new(&record.account, &record.sort)).await?;
+            return first.map(Some).ok_or(past);
+        }
+        match self.dynamo.write(self.payments.put_new(record)?).await {
+            Ok(()) => Ok(None),
+            Err(table::Error::Refused(refused)) => match refused.found::<Record>(0)? {
+                // The SDK tried again after an answer was lost: the record is this very request's.
+                Some(found) if found == *record => Ok(None),
+                found => Ok(found),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes sure that the payment of a repeated request exists: as a payment, or as a transaction.
+    /// Where it is neither, the first request died before it put it.
+    async fn finish(&self, payment: &Payment) -> Result<(), Error> {
+        if self.payments.get::<Payment>(&payment.key()).await?.is_some()
+            || self.transactions.get::<Transaction>(&payment.key()).await?.is_some()
+        {
+            return Ok(());
+        }
+        // The archive may run between a look and a put: only together do they not bring it back.
+        let changes = vec![self.payments.put_new(payment)?, self.transactions.absent(payment.key())];
+        match self.dynamo.transact(changes).await {
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
