@@ -96,7 +96,9 @@ fn index_updates(is: &Value, should: &Value) -> Vec<Value> {
     let indexes = |table: &Value| table["GlobalSecondaryIndexes"].as_array().cloned().unwrap_or_default();
     let (is, should) = (indexes(is), indexes(should));
     let same = |a: &Value, b: &Value| {
-        a["IndexName"] == b["IndexName"] && same_key(a, b) && a["Projection"]["ProjectionType"] == b["Projection"]["ProjectionType"]
+        a["IndexName"] == b["IndexName"]
+            && same_key(a, b)
+            && a["Projection"]["ProjectionType"] == b["Projection"]["ProjectionType"]
     };
     let gone = is.iter().filter(|old| !should.iter().any(|new| same(old, new)));
     let new = should.iter().filter(|new| !is.iter().any(|old| same(old, new)));

@@ -3,9 +3,12 @@
 //! A request becomes the very event that API Gateway sends, and runs the same service that a Lambda's `main` hands to
 //! the runtime: only the runtime's own loop is left out.
 mod auth;
+pub mod cli;
+mod client;
 mod engine;
 mod gateway;
 mod lambda;
+mod sample;
 mod schedule;
 mod server;
 mod stack;

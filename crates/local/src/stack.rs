@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 use table::Dynamo;
 
 use crate::{
-    auth::{Auth, Claims, TokenError, Tokens},
+    auth::{self, Auth, Claims, TokenError, Tokens},
     engine::{self, Engine},
     gateway::{self, Gateway, Routes},
     lambda::{self, Bind, Lambda},
     server::{Port, Server},
-    template::{Template, TemplateError},
+    template::{Authorizer, Template, TemplateError},
 };
 
 // Long enough for any test or try-out; `--expires-in` and an `exp` claim say otherwise.
@@ -199,8 +199,9 @@ impl Builder {
     }
 
     fn gateway(&self, template: &Template, dynamo: &Dynamo) -> Result<Gateway, StartError> {
-        let authorizer = template.authorizer.clone().unwrap_or_else(local_authorizer);
-        let routes = template.lambdas.iter().flat_map(|spec| spec.routes.iter().map(|route| (spec.name.as_str(), route)));
+        let authorizer = template.authorizer.clone().unwrap_or_else(Authorizer::local);
+        let routes =
+            template.lambdas.iter().flat_map(|spec| spec.routes.iter().map(|route| (spec.name.as_str(), route)));
         Ok(Gateway {
             routes: Routes::new(routes),
             lambdas: self.lambdas(template, dynamo)?,
@@ -224,10 +225,6 @@ impl Builder {
         }
         Ok(lambdas)
     }
-}
-
-fn local_authorizer() -> crate::template::Authorizer {
-    crate::template::Authorizer { issuer: "local".to_owned(), audiences: vec!["local".to_owned()] }
 }
 
 async fn bind(port: u16, option: &'static str, variable: &'static str) -> Result<Port, StartError> {
@@ -316,6 +313,14 @@ impl Stack {
     /// When signing fails.
     pub fn token(&self, claims: Claims) -> Result<String, TokenError> {
         self.tokens.sign(claims, TOKEN_LIFE)
+    }
+
+    /// A token of the local operator, who has every scope.
+    ///
+    /// # Errors
+    /// When signing fails.
+    pub fn operator_token(&self) -> Result<String, TokenError> {
+        self.token(auth::operator(&self.template.scopes()))
     }
 
     /// A client of the engine.

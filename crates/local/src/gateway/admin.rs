@@ -22,7 +22,8 @@ impl Gateway {
             ("POST", ["functions", name, "invocations"]) => {
                 let lambda = self.lambda(name)?;
                 let event = serde_json::from_slice(&body);
-                let event = event.map_err(|error| problem(StatusCode::BAD_REQUEST, &format!("The event is not JSON: {error}")))?;
+                let event = event
+                    .map_err(|error| problem(StatusCode::BAD_REQUEST, &format!("The event is not JSON: {error}")))?;
                 Ok(invoke(lambda, event).await)
             }
             ("POST", ["schedules", name]) => {

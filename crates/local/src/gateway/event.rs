@@ -69,9 +69,11 @@ impl Incoming<'_> {
             headers.insert(name.as_str().to_owned(), json!(values.join(",")));
         }
         let port = self.header(header::HOST).rsplit_once(':').map_or("80".to_owned(), |(_, port)| port.to_owned());
-        for (name, value) in
-            [("x-forwarded-for", self.peer.to_string()), ("x-forwarded-port", port), ("x-forwarded-proto", "http".into())]
-        {
+        for (name, value) in [
+            ("x-forwarded-for", self.peer.to_string()),
+            ("x-forwarded-port", port),
+            ("x-forwarded-proto", "http".into()),
+        ] {
             headers.insert(name.to_owned(), json!(value));
         }
         headers
@@ -79,7 +81,8 @@ impl Incoming<'_> {
 
     fn cookies(&self) -> Option<Value> {
         let all = self.headers.get_all(header::COOKIE);
-        let cookies: Vec<_> = all.iter().filter_map(|value| value.to_str().ok()).flat_map(|line| line.split("; ")).collect();
+        let cookies: Vec<_> =
+            all.iter().filter_map(|value| value.to_str().ok()).flat_map(|line| line.split("; ")).collect();
         (!cookies.is_empty()).then(|| json!(cookies))
     }
 
@@ -139,7 +142,8 @@ fn path_parameters(matched: &Match<'_>) -> Option<Value> {
 /// The content types that API Gateway does not wrap in base64.
 fn is_text(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    kind.starts_with("text/") || ["application/json", "application/xml", "application/javascript"].contains(&kind.as_str())
+    kind.starts_with("text/")
+        || ["application/json", "application/xml", "application/javascript"].contains(&kind.as_str())
 }
 
 /// Every claim is text in the event, a list such as `[a b]`.

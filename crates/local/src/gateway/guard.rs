@@ -27,7 +27,8 @@ fn is_loopback(authority: &str) -> bool {
 /// Whether the request line and the headers are longer than API Gateway takes.
 pub(crate) fn has_too_large_head(parts: &Parts) -> bool {
     let line = parts.method.as_str().len() + parts.uri.to_string().len() + "  HTTP/1.1\r\n".len();
-    let headers: usize = parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
+    let headers: usize =
+        parts.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len()).sum();
     line + headers > LARGEST_HEAD
 }
 
@@ -40,7 +41,9 @@ mod tests {
         for host in ["127.0.0.1", "127.0.0.1:3000", "localhost:1", "LOCALHOST", "[::1]:3000", "[::1]"] {
             assert!(is_loopback(host), "{host}");
         }
-        for host in ["example.com", "127.0.0.1.example.com", "localhost.example.com:3000", "", "127.0.0.1:", "10.0.0.1", "::1"] {
+        for host in
+            ["example.com", "127.0.0.1.example.com", "localhost.example.com:3000", "", "127.0.0.1:", "10.0.0.1", "::1"]
+        {
             assert!(!is_loopback(host), "{host}");
         }
     }

@@ -115,7 +115,9 @@ mod tests {
     #[test]
     fn parameters_are_decoded() {
         let routes = routes(&["/a/{x}"]);
-        for (path, value) in [("/a/x%23y", "x#y"), ("/a/%2F", "/"), ("/a/%00", "\0"), ("/a/a+b", "a+b"), ("/a/%ff", "\u{fffd}")] {
+        for (path, value) in
+            [("/a/x%23y", "x#y"), ("/a/%2F", "/"), ("/a/%00", "\0"), ("/a/a+b", "a+b"), ("/a/%ff", "\u{fffd}")]
+        {
             let found = routes.find("GET", path).unwrap();
             assert_eq!(found.parameters, [("x", value.to_owned())], "{path}");
         }

@@ -13,6 +13,12 @@ pub struct Authorizer {
 }
 
 impl Authorizer {
+    /// The authorizer of a stack on this machine.
+    #[must_use]
+    pub fn local() -> Self {
+        Self { issuer: "local".to_owned(), audiences: vec!["local".to_owned()] }
+    }
+
     pub(crate) fn read(api: &Node) -> Result<Self> {
         api.only(WHAT, &["Auth"], &["DefaultRouteSettings", "AccessLogSettings"])?;
         let auth = api.need(WHAT, "Auth")?;

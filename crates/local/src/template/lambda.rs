@@ -6,8 +6,7 @@ use super::resolve::Scope;
 
 const WHAT: &str = "AWS::Serverless::Function";
 const READ: [&str; 6] = ["CodeUri", "Environment", "Events", "MemorySize", "Policies", "Timeout"];
-const MEANINGLESS: [&str; 6] =
-    ["Architectures", "EventInvokeConfig", "Handler", "LoggingConfig", "Runtime", "Tracing"];
+const MEANINGLESS: [&str; 6] = ["Architectures", "EventInvokeConfig", "Handler", "LoggingConfig", "Runtime", "Tracing"];
 
 /// One function of the template.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -108,7 +108,9 @@ pub(crate) fn parse(text: &str) -> Result<Node> {
     loop {
         match reader.peek()? {
             None => break,
-            Some(Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing) => {
+            Some(
+                Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing,
+            ) => {
                 reader.next()?;
             }
             Some(_) if document.is_some() => return fault(reader.line, "the template must be one YAML document"),
