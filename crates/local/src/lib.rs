@@ -1,1 +1,20 @@
-//! local
+//! The whole stack in one process, on loopback only, read from template.yaml.
+//!
+//! A request becomes the very event that API Gateway sends, and runs the same service that a Lambda's `main` hands to
+//! the runtime: only the runtime's own loop is left out.
+mod auth;
+pub mod cli;
+mod client;
+mod engine;
+mod gateway;
+mod lambda;
+mod sample;
+mod schedule;
+mod server;
+mod stack;
+pub mod template;
+mod usage;
+
+pub use auth::{Auth, Claims, TokenError, Tokens};
+pub use stack::{Builder, Stack, StartError};
+pub use usage::CONSUMED;

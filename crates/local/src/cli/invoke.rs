@@ -1,0 +1,62 @@
+//! `local invoke`: one function, one event.
+use std::{fs, path::Path};
+
+use http::StatusCode;
+use serde_json::Value;
+
+use super::{CliError, InvokeOptions};
+use crate::{
+    Stack,
+    client::{Call, Client, Reply, summary},
+    sample,
+};
+
+pub(super) async fn invoke(options: InvokeOptions) -> Result<(), CliError> {
+    let event = read(&options.event)?;
+    let call = Call::post(format!("/_local/functions/{}/invocations", options.function), event);
+    if let Some(client) = running(&options).await? {
+        return print(&client.send(&call).await?);
+    }
+    let stack = options.stack.builder().start().await?;
+    let done = on_fresh(&stack, &call).await;
+    stack.stop().await;
+    done
+}
+
+async fn on_fresh(stack: &Stack, call: &Call) -> Result<(), CliError> {
+    let client = Client::new(stack.url())?;
+    sample::load(&client).await.map_err(|error| CliError::Failed(error.to_string()))?;
+    print(&client.send(call).await?)
+}
+
+/// The stack that is running already: the one that was asked for, or the one on the usual port.
+async fn running(options: &InvokeOptions) -> Result<Option<Client>, CliError> {
+    let usual = format!("http://127.0.0.1:{}", options.port);
+    let client = Client::new(options.url.as_ref().unwrap_or(&usual))?;
+    match (client.is_healthy().await, &options.url) {
+        (true, _) => Ok(Some(client)),
+        (false, Some(url)) => Err(CliError::NoStack(url.clone())),
+        (false, None) => Ok(None),
+    }
+}
+
+fn read(path: &Path) -> Result<Value, CliError> {
+    let fail = |error: String| CliError::Event(path.to_owned(), error);
+    let text = fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
+}
+
+// The answer alone on standard output, so that it can be piped.
+fn print(reply: &Reply) -> Result<(), CliError> {
+    if reply.status != StatusCode::OK {
+        return Err(CliError::Failed(reply.body["detail"].as_str().unwrap_or_default().to_owned()));
+    }
+    println!("{:#}", reply.body);
+    for line in summary(&reply.consumed) {
+        eprintln!("consumed {line}");
+    }
+    if reply.headers.contains_key("x-amz-function-error") {
+        return Err(CliError::Failed("the function failed".to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! `local run`: the stack until somebody stops it.
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::{CliError, RunOptions};
+use crate::{Auth, Stack, client::Client, sample};
+
+pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
+    let mut signals = Signals::watch()?;
+    let mut builder = options.stack.builder().port(options.port).dynamodb_port(options.dynamodb_port);
+    builder = builder.auth(options.auth);
+    if let Some(data) = &options.data {
+        builder = builder.data(data);
+    }
+    let stack = builder.start().await?;
+    let done = tokio::select! {
+        served = serve(&stack, &options) => served,
+        () = signals.next() => Ok(()),
+    };
+    stack.stop().await;
+    done
+}
+
+async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
+    let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
+    let loaded = sample::load(&client).await.map_err(|error| CliError::Failed(error.to_string()))?;
+    println!("{}", welcome(stack, options, loaded));
+    std::future::pending().await
+}
+
+fn welcome(stack: &Stack, options: &RunOptions, loaded: usize) -> String {
+    let (url, day) = (stack.url(), sample::tomorrow());
+    let identity = match options.auth {
+        Auth::Open => "",
+        Auth::Required => " -H \"authorization: Bearer $TOKEN\"",
+    };
+    let data = options.data.as_ref().map_or("in memory".to_owned(), |path| format!("in {}", path.display()));
+    let sample = match loaded {
+        0 => "the sample payments were there already".to_owned(),
+        loaded => format!("{loaded} sample payments"),
+    };
+    let tables = stack.tables().join(", ");
+    let dynamo = stack.dynamo_url();
+    format!(
+        "The API is at {url}, DynamoDB at {dynamo}: {tables}.
+The data is {data}; {sample}. Ctrl-C stops it all.
+
+A caller's token, where you want one; without it you are the operator, unless tokens are required:
+  TOKEN=$(cargo run -q -p local -- token --scope bank:read --scope bank:write --scope bank:operate --account Account1)
+
+Schedule a payment for tomorrow:
+  curl -s{identity} {url}/bank/accounts/Account1/payments -H 'content-type: application/json' \\
+    -d '{{\"scheduledTime\": \"{day}T09:30:00Z\", \"data\": {{\"amount\": \"12.50\"}}}}'
+
+See what comes due:
+  curl -s{identity} '{url}/bank/payments/due?date={day}'
+
+An account's next 90 days:
+  curl -s{identity} {url}/bank/accounts/Account1/payments
+
+What a call consumed is in the header x-local-consumed (curl -i). Run the day-end archive, and ask for health:
+  curl -s -X POST {url}/_local/schedules/archive-processed-payments
+  curl -s {url}/_local/health"
+    )
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn watch() -> Result<Self, CliError> {
+        let watch = |kind| signal(kind).map_err(CliError::Signals);
+        Ok(Self { interrupt: watch(SignalKind::interrupt())?, terminate: watch(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => (),
+            _ = self.terminate.recv() => (),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! From what a function answered to an HTTP response, by the rules of payload 2.0.
+use axum::{body::Body, response::Response};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+
+/// An answer of the gateway's own.
+pub(crate) fn message(status: StatusCode, message: &str) -> Response {
+    json_response(status, &json!({"message": message}))
+}
+
+/// A JSON response.
+pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// The function's answer; an error says what API Gateway could not read in it.
+pub(crate) fn response(answer: &Value) -> Result<Response, String> {
+    if answer.get("statusCode").is_none() {
+        return Ok(json_response(StatusCode::OK, answer));
+    }
+    let mut response = Response::new(body(answer)?);
+    *response.status_mut() = status(&answer["statusCode"])?;
+    let headers = response.headers_mut();
+    for (name, value) in answer["headers"].as_object().into_iter().flatten() {
+        let name: HeaderName = name.parse().map_err(|_| format!("the header name {name:?} is not valid"))?;
+        headers.insert(name, header_value(value)?);
+    }
+    for cookie in answer["cookies"].as_array().into_iter().flatten() {
+        headers.append(header::SET_COOKIE, header_value(cookie)?);
+    }
+    headers.entry(header::CONTENT_TYPE).or_insert(HeaderValue::from_static("text/plain; charset=utf-8"));
+    Ok(response)
+}
+
+fn status(value: &Value) -> Result<StatusCode, String> {
+    let code = value.as_u64().and_then(|code| u16::try_from(code).ok());
+    let status = code.and_then(|code| StatusCode::from_u16(code).ok());
+    status.ok_or_else(|| format!("statusCode {value} is not one"))
+}
+
+fn header_value(value: &Value) -> Result<HeaderValue, String> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        _ => return Err(format!("the header value {value} is not text")),
+    };
+    HeaderValue::from_str(&text).map_err(|_| format!("the header value {value} is not valid"))
+}
+
+fn body(answer: &Value) -> Result<Body, String> {
+    let text = match &answer["body"] {
+        Value::Null => return Ok(Body::empty()),
+        Value::String(text) => text.clone(),
+        other => return Err(format!("the body is not text but {other}")),
+    };
+    if answer["isBase64Encoded"] != json!(true) {
+        return Ok(Body::from(text));
+    }
+    STANDARD.decode(text).map(Body::from).map_err(|error| format!("the body is not base64: {error}"))
+}

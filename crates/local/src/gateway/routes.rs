@@ -1,0 +1,125 @@
+//! Which function a method and a path lead to, chosen as API Gateway chooses.
+use percent_encoding::percent_decode_str;
+
+use crate::template::Route;
+
+/// A route with what API Gateway calls it.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) function: String,
+    pub(crate) key: String,
+    pub(crate) scopes: Vec<String>,
+    method: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    // A literal part goes before a parameter, from left to right: the order of the variants is the rule.
+    Literal(String),
+    Parameter(String),
+}
+
+/// A target with the values of its path's parameters, decoded.
+#[derive(Debug)]
+pub(crate) struct Match<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) parameters: Vec<(&'a str, String)>,
+}
+
+/// All routes, the most specific first.
+#[derive(Debug, Default)]
+pub(crate) struct Routes(Vec<Target>);
+
+impl Routes {
+    pub(crate) fn new<'a>(routes: impl IntoIterator<Item = (&'a str, &'a Route)>) -> Self {
+        let mut targets: Vec<_> = routes.into_iter().map(|(function, route)| Target::new(function, route)).collect();
+        targets.sort_by(|a, b| a.parts.cmp(&b.parts));
+        Self(targets)
+    }
+
+    pub(crate) fn find(&self, method: &str, path: &str) -> Option<Match<'_>> {
+        let parts: Vec<_> = path.strip_prefix('/')?.split('/').collect();
+        let mut fitting = self.0.iter().filter(|target| target.method == method);
+        fitting.find_map(|target| target.matches(&parts))
+    }
+}
+
+impl Target {
+    fn new(function: &str, route: &Route) -> Self {
+        let part = |part: &str| match part.strip_prefix('{').and_then(|part| part.strip_suffix('}')) {
+            Some(name) => Part::Parameter(name.to_owned()),
+            None => Part::Literal(part.to_owned()),
+        };
+        Self {
+            function: function.to_owned(),
+            key: format!("{} {}", route.method, route.path),
+            scopes: route.scopes.clone(),
+            method: route.method.clone(),
+            parts: route.path.trim_start_matches('/').split('/').map(part).collect(),
+        }
+    }
+
+    fn matches(&self, parts: &[&str]) -> Option<Match<'_>> {
+        if parts.len() != self.parts.len() {
+            return None;
+        }
+        let mut parameters = Vec::new();
+        for (mine, given) in self.parts.iter().zip(parts) {
+            let given = percent_decode_str(given).decode_utf8_lossy();
+            match mine {
+                Part::Literal(literal) if *literal == given => {}
+                Part::Parameter(name) if !given.is_empty() => parameters.push((name.as_str(), given.into_owned())),
+                _ => return None,
+            }
+        }
+        Some(Match { target: self, parameters })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes(paths: &[&str]) -> Routes {
+        let routes: Vec<_> = paths
+            .iter()
+            .map(|path| Route { method: "GET".into(), path: (*path).into(), scopes: vec![], line: 1 })
+            .collect();
+        Routes::new(paths.iter().copied().zip(&routes))
+    }
+
+    fn found<'a>(routes: &'a Routes, path: &str) -> Option<&'a str> {
+        routes.find("GET", path).map(|found| found.target.function.as_str())
+    }
+
+    #[test]
+    fn a_literal_part_goes_before_a_parameter() {
+        let routes = routes(&["/a/{x}", "/a/due", "/{y}/due", "/a/{x}/b"]);
+        assert_eq!(found(&routes, "/a/due"), Some("/a/due"));
+        assert_eq!(found(&routes, "/a/other"), Some("/a/{x}"));
+        assert_eq!(found(&routes, "/b/due"), Some("/{y}/due"));
+        assert_eq!(found(&routes, "/a/due/b"), Some("/a/{x}/b"));
+    }
+
+    #[test]
+    fn what_no_route_names_is_not_found() {
+        let routes = routes(&["/a/{x}"]);
+        for path in ["/", "/a", "/a/", "/a/1/", "/a/1/2", "/A/1", "a/1", "//a/1"] {
+            assert_eq!(found(&routes, path), None, "{path}");
+        }
+        assert!(routes.find("POST", "/a/1").is_none());
+        assert!(routes.find("HEAD", "/a/1").is_none());
+    }
+
+    #[test]
+    fn parameters_are_decoded() {
+        let routes = routes(&["/a/{x}"]);
+        for (path, value) in
+            [("/a/x%23y", "x#y"), ("/a/%2F", "/"), ("/a/%00", "\0"), ("/a/a+b", "a+b"), ("/a/%ff", "\u{fffd}")]
+        {
+            let found = routes.find("GET", path).unwrap();
+            assert_eq!(found.parameters, [("x", value.to_owned())], "{path}");
+        }
+    }
+}

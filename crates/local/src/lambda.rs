@@ -1,0 +1,101 @@
+//! A function as the Lambda service keeps it: its limits, its identity and how to call it.
+use std::{
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use function::{Context, Function, Invocation, Service, Settings};
+use lambda_runtime::Config;
+use serde_json::Value;
+use table::{Dynamo, Usage};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use crate::template::{self, ACCOUNT, REGION};
+
+/// The future of an invocation.
+pub(crate) type Running = Pin<Box<dyn Future<Output = Invocation> + Send>>;
+/// What an event is handed to.
+pub(crate) type Handler = Arc<dyn Fn(Value, Context) -> Running + Send + Sync>;
+/// Checks the settings and makes the handler.
+pub(crate) type Bind = Box<dyn Fn(&Settings, Dynamo) -> Result<Handler, String> + Send + Sync>;
+
+/// A function that can be invoked.
+pub(crate) struct Lambda {
+    pub(crate) spec: template::Lambda,
+    config: Arc<Config>,
+    handler: Handler,
+}
+
+/// What came of an invocation.
+pub(crate) struct Outcome {
+    pub(crate) answer: Result<Value, Failure>,
+    pub(crate) usage: Usage,
+}
+
+/// A failure as Lambda reports it.
+pub(crate) struct Failure {
+    pub(crate) kind: &'static str,
+    pub(crate) message: String,
+}
+
+impl Lambda {
+    pub(crate) fn new(spec: template::Lambda, handler: Handler) -> Self {
+        let config = Config {
+            function_name: spec.name.clone(),
+            memory: spec.memory,
+            version: "$LATEST".to_owned(),
+            log_stream: "local".to_owned(),
+            log_group: "local".to_owned(),
+        };
+        Self { spec, config: Arc::new(config), handler }
+    }
+
+    /// Runs the function once, to its end even when the caller has gone, as Lambda does.
+    pub(crate) async fn invoke(&self, event: Value) -> Outcome {
+        let running = (self.handler)(event, self.context());
+        let mut task = tokio::spawn(running);
+        let failure = |kind, message| Outcome { answer: Err(Failure { kind, message }), usage: Usage::default() };
+        match timeout(self.spec.timeout, &mut task).await {
+            Ok(Ok(Invocation { answer, usage })) => {
+                Outcome { answer: answer.map_err(|message| Failure { kind: "Unhandled", message }), usage }
+            }
+            Ok(Err(panicked)) => failure("Runtime.ExitError", panicked.to_string()),
+            Err(_) => {
+                task.abort();
+                let seconds = self.spec.timeout.as_secs_f64();
+                failure("Sandbox.Timedout", format!("Task timed out after {seconds:.2} seconds"))
+            }
+        }
+    }
+
+    fn context(&self) -> Context {
+        let mut context = Context::default();
+        context.request_id = Uuid::new_v4().to_string();
+        context.deadline = deadline(self.spec.timeout);
+        context.invoked_function_arn = format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{}", self.spec.name);
+        context.env_config = Arc::clone(&self.config);
+        context
+    }
+}
+
+fn deadline(timeout: Duration) -> u64 {
+    let end = (SystemTime::now() + timeout).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(end.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A real function, behind the seam that tests put theirs.
+pub(crate) fn bind(function: Function) -> Bind {
+    Box::new(move |settings, dynamo| {
+        let service = function.bind(settings, dynamo).map_err(|error| error.to_string())?;
+        Ok(handler(service))
+    })
+}
+
+fn handler(service: Service) -> Handler {
+    Arc::new(move |event, context| {
+        let service = service.clone();
+        Box::pin(async move { service.call(event, context).await })
+    })
+}

@@ -1,0 +1,344 @@
+//! The stack: the template's tables in the engine, its functions behind the gateway.
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use function::Function;
+use serde_json::{Value, json};
+use table::Dynamo;
+
+use crate::{
+    auth::{self, Auth, Claims, TokenError, Tokens},
+    engine::{self, Engine},
+    gateway::{self, Gateway, Routes},
+    lambda::{self, Bind, Lambda},
+    server::{Port, Server},
+    template::{Authorizer, Template, TemplateError},
+};
+
+// Long enough for any test or try-out; `--expires-in` and an `exp` claim say otherwise.
+const TOKEN_LIFE: Duration = Duration::from_hours(1);
+
+/// Why a stack did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The template can't be read.
+    #[error("{path}: {1}", path = .0.display())]
+    Read(PathBuf, io::Error),
+    /// The template says something that the local stack does not understand.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// A port is taken.
+    #[error("port {0} is already in use: choose another with --{1} or {2}")]
+    PortInUse(u16, &'static str, &'static str),
+    /// A port can't be had.
+    #[error("port {0} can't be opened: {1}")]
+    Port(u16, io::Error),
+    /// The data can't be opened.
+    #[error("the data in {path}: {1}", path = .0.display())]
+    Data(PathBuf, String),
+    /// A table can't be made.
+    #[error("table {0}: {1}")]
+    Table(String, String),
+    /// The client can't be made.
+    #[error("the DynamoDB client: {0}")]
+    Client(String),
+    /// The template and the crates don't have the same functions.
+    #[error("{0}")]
+    Functions(String),
+    /// A function refuses its settings.
+    #[error("function {0}: {1}")]
+    Settings(String, String),
+}
+
+/// What a stack is to be; see [`Stack::builder`].
+pub struct Builder {
+    source: Source,
+    name: String,
+    parameters: BTreeMap<String, String>,
+    settings: Vec<(String, String)>,
+    auth: Auth,
+    port: u16,
+    dynamodb_port: u16,
+    data: Option<PathBuf>,
+    dynamo_endpoint: Option<String>,
+    functions: Vec<(String, Bind)>,
+}
+
+enum Source {
+    File(PathBuf),
+    Text(String),
+}
+
+impl Builder {
+    fn new(source: Source) -> Self {
+        let functions = bank::functions().into_iter().map(|(name, function)| (name.to_owned(), lambda::bind(function)));
+        Self {
+            source,
+            name: "local".to_owned(),
+            parameters: BTreeMap::new(),
+            settings: Vec::new(),
+            auth: Auth::Open,
+            port: 0,
+            dynamodb_port: 0,
+            data: None,
+            dynamo_endpoint: None,
+            functions: functions.collect(),
+        }
+    }
+
+    /// The stack's name, which begins the names of its tables (`local`).
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// A value for a parameter of the template.
+    #[must_use]
+    pub fn parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.parameters.insert(name.into(), value.into());
+        self
+    }
+
+    /// An environment variable that every function gets, over the template's.
+    #[must_use]
+    pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// Whether requests need a token (they don't).
+    #[must_use]
+    pub fn auth(mut self, auth: Auth) -> Self {
+        self.auth = auth;
+        self
+    }
+
+    /// The gateway's port (any free one).
+    #[must_use]
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = port;
+        self
+    }
+
+    /// The port of the `DynamoDB` endpoint (any free one).
+    #[must_use]
+    pub fn dynamodb_port(mut self, port: u16) -> Self {
+        self.dynamodb_port = port;
+        self
+    }
+
+    /// A file that keeps the data (in memory).
+    #[must_use]
+    pub fn data(mut self, path: impl Into<PathBuf>) -> Self {
+        self.data = Some(path.into());
+        self
+    }
+
+    /// Where the functions find `DynamoDB` in place of the engine: a proxy that injects faults, or another engine.
+    /// The embedded engine keeps its own endpoint.
+    #[must_use]
+    pub fn dynamo_endpoint(mut self, url: impl Into<String>) -> Self {
+        self.dynamo_endpoint = Some(url.into());
+        self
+    }
+
+    /// The functions to run in place of the crates' own.
+    #[must_use]
+    pub fn functions(mut self, functions: impl IntoIterator<Item = (&'static str, Function)>) -> Self {
+        let bound = functions.into_iter().map(|(name, function)| (name.to_owned(), lambda::bind(function)));
+        self.functions = bound.collect();
+        self
+    }
+
+    #[cfg(test)]
+    pub(crate) fn handlers(mut self, functions: Vec<(String, Bind)>) -> Self {
+        self.functions = functions;
+        self
+    }
+
+    /// Starts the stack; all of it serves when this returns.
+    ///
+    /// # Errors
+    /// What stops it, in one line.
+    pub async fn start(self) -> Result<Stack, StartError> {
+        let template = self.template()?;
+        check_functions(&template, &self.functions)?;
+        let dynamodb = bind(self.dynamodb_port, "dynamodb-port", "DYNAMODB_PORT").await?;
+        let port = bind(self.port, "port", "PORT").await?;
+        let engine = Engine::start(dynamodb, self.data.as_deref(), &template.tables)?;
+        let endpoint = self.dynamo_endpoint.as_deref().unwrap_or(&engine.url);
+        let dynamo = Dynamo::new(engine::client(endpoint)?);
+        let gateway = Arc::new(self.gateway(&template, &dynamo)?);
+        let stack = Stack {
+            url: format!("http://{}", port.address),
+            server: gateway::serve(port, Arc::clone(&gateway)),
+            engine,
+            tokens: gateway.tokens.clone(),
+            template,
+        };
+        // Nothing else sets it.
+        let _ = gateway.health.set(stack.health());
+        Ok(stack)
+    }
+
+    fn template(&self) -> Result<Template, StartError> {
+        let (text, file) = match &self.source {
+            Source::Text(text) => (text.clone(), Path::new("template.yaml")),
+            Source::File(path) => {
+                let text = fs::read_to_string(path).map_err(|error| StartError::Read(path.clone(), error))?;
+                (text, path.as_path())
+            }
+        };
+        Ok(Template::read(&text, file, &self.name, &self.parameters)?)
+    }
+
+    fn gateway(&self, template: &Template, dynamo: &Dynamo) -> Result<Gateway, StartError> {
+        let authorizer = template.authorizer.clone().unwrap_or_else(Authorizer::local);
+        let routes =
+            template.lambdas.iter().flat_map(|spec| spec.routes.iter().map(|route| (spec.name.as_str(), route)));
+        Ok(Gateway {
+            routes: Routes::new(routes),
+            lambdas: self.lambdas(template, dynamo)?,
+            tokens: Tokens::new(authorizer),
+            auth: self.auth,
+            scopes: template.scopes(),
+            stack: self.name.clone(),
+            health: OnceLock::new(),
+        })
+    }
+
+    fn lambdas(&self, template: &Template, dynamo: &Dynamo) -> Result<BTreeMap<String, Lambda>, StartError> {
+        let mut lambdas = BTreeMap::new();
+        for spec in &template.lambdas {
+            let Some((_, bind)) = self.functions.iter().find(|(name, _)| *name == spec.name) else { continue };
+            let template = spec.environment.clone().into_iter();
+            let settings = template.chain(self.settings.iter().cloned()).collect();
+            let bound = bind(&settings, dynamo.clone());
+            let handler = bound.map_err(|error| StartError::Settings(spec.name.clone(), error))?;
+            lambdas.insert(spec.name.clone(), Lambda::new(spec.clone(), handler));
+        }
+        Ok(lambdas)
+    }
+}
+
+async fn bind(port: u16, option: &'static str, variable: &'static str) -> Result<Port, StartError> {
+    Port::bind(port).await.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => StartError::PortInUse(port, option, variable),
+        _ => StartError::Port(port, error),
+    })
+}
+
+/// The template and the crates must have the same functions, each once.
+fn check_functions(template: &Template, functions: &[(String, Bind)]) -> Result<(), StartError> {
+    let built: BTreeSet<_> = functions.iter().map(|(name, _)| name.as_str()).collect();
+    let mut described = BTreeSet::new();
+    let mut faults = Vec::new();
+    for lambda in &template.lambdas {
+        if !described.insert(lambda.name.as_str()) {
+            faults.push(format!("the template has the function {} twice", lambda.name));
+        }
+    }
+    faults.extend(described.difference(&built).map(|name| format!("the template's function {name} is in no crate")));
+    faults.extend(built.difference(&described).map(|name| format!("the function {name} is not in the template")));
+    if faults.is_empty() { Ok(()) } else { Err(StartError::Functions(faults.join("; "))) }
+}
+
+/// A running stack. Dropping it ends it too, without waiting.
+pub struct Stack {
+    url: String,
+    server: Server,
+    engine: Engine,
+    tokens: Tokens,
+    template: Template,
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Stack").field("url", &self.url).field("dynamo_url", &self.engine.url).finish_non_exhaustive()
+    }
+}
+
+impl Stack {
+    /// A stack of the template in a file.
+    #[must_use]
+    pub fn builder(template: impl Into<PathBuf>) -> Builder {
+        Builder::new(Source::File(template.into()))
+    }
+
+    /// A stack of a template's text.
+    #[must_use]
+    pub fn of_text(template: impl Into<String>) -> Builder {
+        Builder::new(Source::Text(template.into()))
+    }
+
+    /// Where the routes are, without a slash at the end.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Where the engine is.
+    #[must_use]
+    pub fn dynamo_url(&self) -> &str {
+        &self.engine.url
+    }
+
+    /// The template that it runs.
+    #[must_use]
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    /// The physical names of its tables.
+    #[must_use]
+    pub fn tables(&self) -> Vec<&str> {
+        self.template.tables.iter().map(|table| table.name.as_str()).collect()
+    }
+
+    /// The physical name of the table whose name ends so.
+    #[must_use]
+    pub fn table(&self, end: &str) -> Option<&str> {
+        self.tables().into_iter().find(|name| name.ends_with(end))
+    }
+
+    /// A token with these claims; `iss`, `aud` and an `exp` in an hour are added where they are missing.
+    ///
+    /// # Errors
+    /// When signing fails.
+    pub fn token(&self, claims: Claims) -> Result<String, TokenError> {
+        self.tokens.sign(claims, TOKEN_LIFE)
+    }
+
+    /// A token of the local operator, who has every scope.
+    ///
+    /// # Errors
+    /// When signing fails.
+    pub fn operator_token(&self) -> Result<String, TokenError> {
+        self.token(auth::operator(&self.template.scopes()))
+    }
+
+    /// A client of the engine.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub fn client(&self) -> Result<aws_sdk_dynamodb::Client, StartError> {
+        engine::client(self.dynamo_url())
+    }
+
+    /// Stops it: no connection stays open, and the data's file is closed.
+    pub async fn stop(self) {
+        self.server.stop().await;
+        self.engine.stop().await;
+    }
+
+    fn health(&self) -> Value {
+        let functions: Vec<_> = self.template.lambdas.iter().map(|lambda| &lambda.name).collect();
+        json!({"status": "ok", "functions": functions, "tables": self.tables(), "dynamodb": self.dynamo_url()})
+    }
+}

@@ -1,0 +1,50 @@
+//! The HTTP API: whose tokens it takes.
+use super::node::{Node, Result, fault};
+
+const WHAT: &str = "AWS::Serverless::HttpApi";
+
+/// The JWT authorizer that every route has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Authorizer {
+    /// The issuer of the tokens.
+    pub issuer: String,
+    /// The audiences, one of which a token must be for.
+    pub audiences: Vec<String>,
+}
+
+impl Authorizer {
+    /// The authorizer of a stack on this machine.
+    #[must_use]
+    pub fn local() -> Self {
+        Self { issuer: "local".to_owned(), audiences: vec!["local".to_owned()] }
+    }
+
+    pub(crate) fn read(api: &Node) -> Result<Self> {
+        api.only(WHAT, &["Auth"], &["DefaultRouteSettings", "AccessLogSettings"])?;
+        let auth = api.need(WHAT, "Auth")?;
+        auth.only("Auth", &["DefaultAuthorizer", "Authorizers"], &[])?;
+        let default = auth.need("Auth", "DefaultAuthorizer")?;
+        let authorizers = auth.need("Auth", "Authorizers")?;
+        let [entry] = authorizers.map()? else {
+            return fault(authorizers.line, "the local stack knows one authorizer");
+        };
+        if entry.key != default.text()? {
+            return fault(default.line, format!("there is no authorizer {}", default.text()?));
+        }
+        Self::read_jwt(&entry.node)
+    }
+
+    fn read_jwt(authorizer: &Node) -> Result<Self> {
+        authorizer.only("an authorizer", &["JwtConfiguration", "IdentitySource"], &[])?;
+        if let Some(source) = authorizer.get("IdentitySource")
+            && source.text()? != "$request.header.Authorization"
+        {
+            return fault(source.line, "the local stack takes tokens from $request.header.Authorization only");
+        }
+        let jwt = authorizer.need("an authorizer", "JwtConfiguration")?;
+        jwt.only("JwtConfiguration", &["issuer", "audience"], &[])?;
+        let issuer = jwt.need("JwtConfiguration", "issuer")?.text()?.to_owned();
+        let audiences = jwt.need("JwtConfiguration", "audience")?.texts()?;
+        Ok(Self { issuer, audiences })
+    }
+}

@@ -1,0 +1,192 @@
+//! Functions: their settings, events and permissions.
+use std::{collections::BTreeMap, time::Duration};
+
+use super::node::{Entry, Node, Result, Value, fault};
+use super::resolve::Scope;
+
+const WHAT: &str = "AWS::Serverless::Function";
+const READ: [&str; 6] = ["CodeUri", "Environment", "Events", "MemorySize", "Policies", "Timeout"];
+const MEANINGLESS: [&str; 6] = ["Architectures", "EventInvokeConfig", "Handler", "LoggingConfig", "Runtime", "Tracing"];
+
+/// One function of the template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lambda {
+    /// The name of its binary: the last part of `CodeUri`.
+    pub name: String,
+    /// How long it may run.
+    pub timeout: Duration,
+    /// Its memory in MB.
+    pub memory: i32,
+    /// Its environment variables.
+    pub environment: BTreeMap<String, String>,
+    /// The routes that call it.
+    pub routes: Vec<Route>,
+    /// The schedules that call it.
+    pub schedules: Vec<Schedule>,
+    /// What it may do.
+    pub statements: Vec<Statement>,
+    /// Where the template describes it.
+    pub line: usize,
+}
+
+/// A route of the HTTP API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The method, in capitals.
+    pub method: String,
+    /// The path, with parameters such as `{accountId}`.
+    pub path: String,
+    /// The scopes, any of which lets in.
+    pub scopes: Vec<String>,
+    /// Where the template describes it.
+    pub line: usize,
+}
+
+/// A schedule that calls a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// The event's name in the template.
+    pub name: String,
+    /// When it calls, such as `cron(0/15 * * * ? *)`.
+    pub expression: String,
+}
+
+/// One statement of a function's policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// The actions, such as `dynamodb:Query`.
+    pub actions: Vec<String>,
+    /// The ARNs.
+    pub resources: Vec<String>,
+}
+
+/// What every function has.
+pub(crate) fn globals(section: Option<&Node>, scope: &Scope<'_>) -> Result<Node> {
+    let Some(section) = section else { return Ok(Node::new(1, Value::Map(Vec::new()))) };
+    section.only("Globals", &["Function"], &[])?;
+    let function = scope.value(section.need("Globals", "Function")?)?;
+    function.only("Globals.Function", &READ, &MEANINGLESS)?;
+    Ok(function)
+}
+
+impl Lambda {
+    pub(crate) fn read(globals: &Node, properties: &Node) -> Result<Self> {
+        properties.only(WHAT, &READ, &MEANINGLESS)?;
+        let merged = merge(globals, properties);
+        let code = merged.need(WHAT, "CodeUri")?.text()?;
+        let mut lambda = Self {
+            name: code.trim_end_matches('/').rsplit('/').next().unwrap_or(code).to_owned(),
+            timeout: Duration::from_secs(merged.get("Timeout").map_or(Ok(3), Node::number)?),
+            memory: merged.get("MemorySize").map_or(Ok(128), Node::number)?,
+            environment: environment(&merged)?,
+            routes: Vec::new(),
+            schedules: Vec::new(),
+            statements: statements(&merged)?,
+            line: properties.line,
+        };
+        for event in merged.get("Events").map(Node::map).transpose()?.unwrap_or_default() {
+            lambda.add_event(event)?;
+        }
+        Ok(lambda)
+    }
+
+    fn add_event(&mut self, Entry { key, node, .. }: &Entry) -> Result<()> {
+        node.only("an event", &["Type", "Properties"], &[])?;
+        let kind = node.need("an event", "Type")?;
+        let properties = node.need("an event", "Properties")?;
+        match kind.text()? {
+            "HttpApi" => self.routes.push(route(properties)?),
+            "Schedule" => {
+                properties.only("a schedule", &["Schedule"], &["Description"])?;
+                let expression = properties.need("a schedule", "Schedule")?.text()?.to_owned();
+                self.schedules.push(Schedule { name: key.clone(), expression });
+            }
+            other => return fault(kind.line, format!("the local stack does not know events of type {other}")),
+        }
+        Ok(())
+    }
+}
+
+/// As SAM merges: maps key by key, lists one after the other, anything else is the function's own.
+fn merge(global: &Node, own: &Node) -> Node {
+    let value = match (&global.value, &own.value) {
+        (Value::List(global), Value::List(own)) => Value::List(global.iter().chain(own).cloned().collect()),
+        (Value::Map(global), Value::Map(entries)) => {
+            let kept = global.iter().filter(|entry| own.get(&entry.key).is_none()).cloned();
+            let over = |entry: &Entry| global.iter().find(|global| global.key == entry.key);
+            let merged = entries.iter().map(|entry| match over(entry) {
+                Some(global) => Entry { node: merge(&global.node, &entry.node), ..entry.clone() },
+                None => entry.clone(),
+            });
+            Value::Map(kept.chain(merged).collect())
+        }
+        (_, own) => own.clone(),
+    };
+    Node::new(own.line, value)
+}
+
+fn environment(lambda: &Node) -> Result<BTreeMap<String, String>> {
+    let Some(environment) = lambda.get("Environment") else { return Ok(BTreeMap::new()) };
+    environment.only("Environment", &["Variables"], &[])?;
+    let variables = environment.need("Environment", "Variables")?.map()?;
+    variables.iter().map(|entry| Ok((entry.key.clone(), entry.node.text()?.to_owned()))).collect()
+}
+
+fn statements(lambda: &Node) -> Result<Vec<Statement>> {
+    let mut statements = Vec::new();
+    for policy in lambda.get("Policies").map(Node::list).transpose()?.unwrap_or_default() {
+        policy.only("a policy", &["Statement"], &["Version"])?;
+        for statement in policy.need("a policy", "Statement")?.list()? {
+            statements.push(read_statement(statement)?);
+        }
+    }
+    Ok(statements)
+}
+
+fn read_statement(statement: &Node) -> Result<Statement> {
+    statement.only("a statement", &["Effect", "Action", "Resource"], &["Sid"])?;
+    let effect = statement.need("a statement", "Effect")?;
+    if effect.text()? != "Allow" {
+        return fault(effect.line, "the local stack knows statements that allow only");
+    }
+    let one_or_more = |node: &Node| match &node.value {
+        Value::List(_) => node.texts(),
+        _ => Ok(vec![node.text()?.to_owned()]),
+    };
+    let actions = one_or_more(statement.need("a statement", "Action")?)?;
+    let resources = one_or_more(statement.need("a statement", "Resource")?)?;
+    Ok(Statement { actions, resources })
+}
+
+fn route(properties: &Node) -> Result<Route> {
+    properties.only("a route", &["Method", "Path", "Auth"], &["ApiId"])?;
+    let method = properties.need("a route", "Method")?;
+    let path = properties.need("a route", "Path")?;
+    let known = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+    if !known.contains(&method.text()?) {
+        return fault(method.line, format!("a method is one of {}", known.join(", ")));
+    }
+    check_path(path)?;
+    let auth = properties.need("a route", "Auth")?;
+    auth.only("Auth", &["AuthorizationScopes"], &[])?;
+    Ok(Route {
+        method: method.text()?.to_owned(),
+        path: path.text()?.to_owned(),
+        scopes: auth.need("Auth", "AuthorizationScopes")?.texts()?,
+        line: properties.line,
+    })
+}
+
+fn check_path(path: &Node) -> Result<()> {
+    let Some(parts) = path.text()?.strip_prefix('/') else {
+        return fault(path.line, "a path begins with /");
+    };
+    let known = |part: &str| match part.strip_prefix('{') {
+        Some(name) => name.strip_suffix('}').is_some_and(|name| !name.is_empty() && !name.contains(['{', '}', '+'])),
+        None => !part.is_empty() && !part.contains(['{', '}', '+']),
+    };
+    match parts.split('/').find(|part| !known(part)) {
+        Some(part) => fault(path.line, format!("the local stack does not know the path part `{part}`")),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,187 @@
+//! YAML as `CloudFormation` sees it: every scalar is text, every node knows its line and its intrinsic.
+use std::{iter::Peekable, str::FromStr};
+
+use saphyr_parser::{Event, Parser, ScanError, Span, StrInput, Tag};
+
+/// What is wrong with the template, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) line: usize,
+    pub(crate) message: String,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Fault>;
+
+/// A failure at a line.
+pub(crate) fn fault<T>(line: usize, message: impl Into<String>) -> Result<T> {
+    Err(Fault { line, message: message.into() })
+}
+
+/// One node; the tag is an intrinsic, such as `!Ref`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub(crate) line: usize,
+    pub(crate) tag: Option<String>,
+    pub(crate) value: Value,
+}
+
+/// What a node holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// A key of a map with its node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) line: usize,
+    pub(crate) node: Node,
+}
+
+impl Node {
+    pub(crate) fn new(line: usize, value: Value) -> Self {
+        Self { line, tag: None, value }
+    }
+
+    pub(crate) fn of_text(line: usize, text: impl Into<String>) -> Self {
+        Self::new(line, Value::Text(text.into()))
+    }
+
+    pub(crate) fn text(&self) -> Result<&str> {
+        match &self.value {
+            Value::Text(text) => Ok(text),
+            _ => fault(self.line, "a single value is expected here"),
+        }
+    }
+
+    pub(crate) fn list(&self) -> Result<&[Node]> {
+        match &self.value {
+            Value::List(items) => Ok(items),
+            _ => fault(self.line, "a list is expected here"),
+        }
+    }
+
+    pub(crate) fn map(&self) -> Result<&[Entry]> {
+        match &self.value {
+            Value::Map(entries) => Ok(entries),
+            _ => fault(self.line, "a map is expected here"),
+        }
+    }
+
+    pub(crate) fn number<T: FromStr>(&self) -> Result<T> {
+        let text = self.text()?;
+        text.parse().or_else(|_| fault(self.line, format!("`{text}` is not a number that fits here")))
+    }
+
+    pub(crate) fn texts(&self) -> Result<Vec<String>> {
+        self.list()?.iter().map(|item| item.text().map(str::to_owned)).collect()
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        let Value::Map(entries) = &self.value else { return None };
+        entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+
+    pub(crate) fn need(&self, what: &str, key: &str) -> Result<&Node> {
+        self.get(key).map_or_else(|| fault(self.line, format!("{what} needs {key}")), Ok)
+    }
+
+    /// A map whose keys are all known: those that the local stack reads, and those that mean nothing
+    /// on one machine. A new one is a deliberate decision.
+    pub(crate) fn only(&self, what: &str, read: &[&str], meaningless: &[&str]) -> Result<&Self> {
+        for Entry { key, line, .. } in self.map()? {
+            if !read.contains(&key.as_str()) && !meaningless.contains(&key.as_str()) {
+                return fault(*line, format!("the local stack does not know {key} of {what}"));
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Reads the one document of the text.
+pub(crate) fn parse(text: &str) -> Result<Node> {
+    let mut reader = Reader { events: Parser::new_from_str(text).peekable(), line: 1 };
+    let mut document = None;
+    loop {
+        match reader.peek()? {
+            None => break,
+            Some(
+                Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing,
+            ) => {
+                reader.next()?;
+            }
+            Some(_) if document.is_some() => return fault(reader.line, "the template must be one YAML document"),
+            Some(_) => document = Some(reader.node()?),
+        }
+    }
+    document.map_or_else(|| fault(1, "the template is empty"), Ok)
+}
+
+struct Reader<'a> {
+    events: Peekable<Parser<'a, StrInput<'a>>>,
+    line: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&mut self) -> Result<Option<Event<'a>>> {
+        match self.events.peek() {
+            None => Ok(None),
+            Some(Ok((event, span))) => {
+                self.line = span.start.line();
+                Ok(Some(event.clone()))
+            }
+            Some(Err(error)) => scan_fault(error),
+        }
+    }
+
+    fn next(&mut self) -> Result<(Event<'a>, Span)> {
+        match self.events.next() {
+            Some(Ok(event)) => Ok(event),
+            Some(Err(error)) => scan_fault(&error),
+            None => fault(self.line, "the YAML ends too early"),
+        }
+    }
+
+    fn node(&mut self) -> Result<Node> {
+        let (event, span) = self.next()?;
+        let line = span.start.line();
+        let (tag, value) = match event {
+            Event::Scalar(text, _, _, tag) => (tag, Value::Text(text.into_owned())),
+            Event::SequenceStart(_, tag) => (tag, self.items()?),
+            Event::MappingStart(_, tag) => (tag, self.entries()?),
+            Event::Alias(_) => return fault(line, "CloudFormation takes no YAML aliases"),
+            _ => return fault(line, "a value is expected here"),
+        };
+        Ok(Node { line, tag: tag.map(|tag| Tag::to_string(&tag)), value })
+    }
+
+    fn items(&mut self) -> Result<Value> {
+        let mut items = Vec::new();
+        while self.peek()? != Some(Event::SequenceEnd) {
+            items.push(self.node()?);
+        }
+        self.next()?;
+        Ok(Value::List(items))
+    }
+
+    fn entries(&mut self) -> Result<Value> {
+        let mut entries: Vec<Entry> = Vec::new();
+        while self.peek()? != Some(Event::MappingEnd) {
+            let key = self.node()?;
+            let (line, key) = (key.line, key.text()?.to_owned());
+            if entries.iter().any(|entry| entry.key == key) {
+                return fault(line, format!("{key} stands here twice"));
+            }
+            entries.push(Entry { key, line, node: self.node()? });
+        }
+        self.next()?;
+        Ok(Value::Map(entries))
+    }
+}
+
+fn scan_fault<T>(error: &ScanError) -> Result<T> {
+    fault(error.marker().line(), error.info())
+}

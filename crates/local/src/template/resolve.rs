@@ -1,0 +1,202 @@
+//! The intrinsics, and what a name stands for.
+use std::{cell::RefCell, collections::BTreeMap};
+
+use super::node::{Entry, Node, Result, Value, fault};
+use super::{ACCOUNT, REGION};
+
+/// Everything that an intrinsic can name.
+pub(crate) struct Scope<'a> {
+    stack: &'a str,
+    parameters: &'a BTreeMap<String, String>,
+    conditions: &'a [Entry],
+    resources: &'a [Entry],
+    // What is being worked out now, so that a name that needs itself is an error and not a stack overflow.
+    open: RefCell<Vec<String>>,
+}
+
+impl<'a> Scope<'a> {
+    pub(crate) fn new(
+        stack: &'a str,
+        parameters: &'a BTreeMap<String, String>,
+        conditions: &'a [Entry],
+        resources: &'a [Entry],
+    ) -> Self {
+        Self { stack, parameters, conditions, resources, open: RefCell::default() }
+    }
+
+    /// The node without intrinsics; none when it is `AWS::NoValue`.
+    pub(crate) fn resolve(&self, node: &Node) -> Result<Option<Node>> {
+        match node.tag.as_deref() {
+            None => self.plain(node).map(Some),
+            Some("!Ref") if node.text()? == "AWS::NoValue" => Ok(None),
+            Some("!Ref") => self.reference(node).map(|text| Some(Node::of_text(node.line, text))),
+            Some("!Sub") => self.substitute(node).map(|text| Some(Node::of_text(node.line, text))),
+            Some("!GetAtt") => self.attribute_of(node).map(|text| Some(Node::of_text(node.line, text))),
+            Some("!If") => self.choose(node),
+            Some("!Equals" | "!Not" | "!And" | "!Or" | "!Condition") => {
+                let truth = self.condition(node)?;
+                Ok(Some(Node::of_text(node.line, truth.to_string())))
+            }
+            Some(other) => fault(node.line, format!("the local stack does not know {other}")),
+        }
+    }
+
+    /// A node that must have a value.
+    pub(crate) fn value(&self, node: &Node) -> Result<Node> {
+        self.resolve(node)?.map_or_else(|| fault(node.line, "AWS::NoValue can't stand here"), Ok)
+    }
+
+    fn plain(&self, node: &Node) -> Result<Node> {
+        let value = match &node.value {
+            Value::Text(text) => Value::Text(text.clone()),
+            Value::List(items) => {
+                let items: Result<Vec<_>> = items.iter().filter_map(|item| self.resolve(item).transpose()).collect();
+                Value::List(items?)
+            }
+            Value::Map(entries) => Value::Map(self.entries(entries)?),
+        };
+        Ok(Node::new(node.line, value))
+    }
+
+    fn entries(&self, entries: &[Entry]) -> Result<Vec<Entry>> {
+        let mut resolved = Vec::with_capacity(entries.len());
+        for Entry { key, line, node } in entries {
+            if key == "Ref" || key.starts_with("Fn::") {
+                let short = key.trim_start_matches("Fn::");
+                return fault(*line, format!("the local stack reads !{short}, not {key}"));
+            }
+            if let Some(node) = self.resolve(node)? {
+                resolved.push(Entry { key: key.clone(), line: *line, node });
+            }
+        }
+        Ok(resolved)
+    }
+
+    fn choose(&self, node: &Node) -> Result<Option<Node>> {
+        let [condition, yes, no] = node.list()? else {
+            return fault(node.line, "!If takes a condition and two values");
+        };
+        // Both sides must be understood, whichever holds now.
+        let (yes, no) = (self.resolve(yes)?, self.resolve(no)?);
+        Ok(if self.named_condition(condition.text()?, condition.line)? { yes } else { no })
+    }
+
+    fn reference(&self, node: &Node) -> Result<String> {
+        self.name(node.text()?, node.line)
+    }
+
+    fn name(&self, name: &str, line: usize) -> Result<String> {
+        match name {
+            "AWS::Region" => Ok(REGION.to_owned()),
+            "AWS::StackName" => Ok(self.stack.to_owned()),
+            "AWS::AccountId" => Ok(ACCOUNT.to_owned()),
+            "AWS::Partition" => Ok("aws".to_owned()),
+            _ => match self.parameters.get(name) {
+                Some(value) => Ok(value.clone()),
+                None => self.physical_name(name, line),
+            },
+        }
+    }
+
+    fn substitute(&self, node: &Node) -> Result<String> {
+        let mut rest = node.text()?;
+        let mut out = String::new();
+        while let Some(start) = rest.find("${") {
+            let Some(length) = rest[start..].find('}') else {
+                return fault(node.line, "!Sub has a ${ without its }");
+            };
+            out.push_str(&rest[..start]);
+            let name = &rest[start + 2..start + length];
+            match (name.strip_prefix('!'), name.split_once('.')) {
+                (Some(literal), _) => out.extend(["${", literal, "}"]),
+                (None, Some((resource, attribute))) => out.push_str(&self.attribute(resource, attribute, node.line)?),
+                (None, None) => out.push_str(&self.name(name, node.line)?),
+            }
+            rest = &rest[start + length + 1..];
+        }
+        Ok(out + rest)
+    }
+
+    fn attribute_of(&self, node: &Node) -> Result<String> {
+        match node.text()?.split_once('.') {
+            Some((resource, attribute)) => self.attribute(resource, attribute, node.line),
+            None => fault(node.line, "!GetAtt takes Resource.Attribute"),
+        }
+    }
+
+    fn attribute(&self, name: &str, attribute: &str, line: usize) -> Result<String> {
+        let kind = self.kind(name, line)?;
+        let physical = self.physical_name(name, line)?;
+        let arn = |service: &str, rest: &str| format!("arn:aws:{service}:{REGION}:{ACCOUNT}:{rest}{physical}");
+        match (kind, attribute) {
+            ("AWS::DynamoDB::Table", "Arn") => Ok(arn("dynamodb", "table/")),
+            ("AWS::Serverless::Function", "Arn") => Ok(arn("lambda", "function:")),
+            ("AWS::Logs::LogGroup", "Arn") => Ok(arn("logs", "log-group:") + ":*"),
+            ("AWS::Serverless::HttpApi", "ApiEndpoint") => Ok("http://127.0.0.1".to_owned()),
+            _ => fault(line, format!("the local stack does not know {attribute} of {kind}")),
+        }
+    }
+
+    pub(crate) fn physical_name(&self, name: &str, line: usize) -> Result<String> {
+        let kind = self.kind(name, line)?;
+        let property = match kind {
+            "AWS::DynamoDB::Table" => "TableName",
+            "AWS::Logs::LogGroup" => "LogGroupName",
+            _ => return Ok(format!("{}-{name}", self.stack)),
+        };
+        let given = self.resource(name, line)?.get("Properties").and_then(|properties| properties.get(property));
+        match given {
+            Some(node) => self.once(name, line, || self.value(node)?.text().map(str::to_owned)),
+            None => Ok(format!("{}-{name}", self.stack)),
+        }
+    }
+
+    fn kind(&self, name: &str, line: usize) -> Result<&'a str> {
+        self.resource(name, line)?.need("a resource", "Type")?.text()
+    }
+
+    fn resource(&self, name: &str, line: usize) -> Result<&'a Node> {
+        match self.resources.iter().find(|entry| entry.key == name) {
+            Some(entry) => Ok(&entry.node),
+            None => fault(line, format!("there is no parameter or resource {name}")),
+        }
+    }
+
+    /// The truth of a condition's function.
+    pub(crate) fn condition(&self, node: &Node) -> Result<bool> {
+        let all = |node: &Node| node.list()?.iter().map(|item| self.condition(item)).collect::<Result<Vec<_>>>();
+        match node.tag.as_deref() {
+            Some("!Condition") => self.named_condition(node.text()?, node.line),
+            Some("!And") => Ok(all(node)?.into_iter().all(|truth| truth)),
+            Some("!Or") => Ok(all(node)?.into_iter().any(|truth| truth)),
+            Some("!Not") => match node.list()? {
+                [inner] => Ok(!self.condition(inner)?),
+                _ => fault(node.line, "!Not takes one condition"),
+            },
+            Some("!Equals") => match node.list()? {
+                [left, right] => Ok(self.value(left)?.text()? == self.value(right)?.text()?),
+                _ => fault(node.line, "!Equals takes two values"),
+            },
+            Some(other) => fault(node.line, format!("{other} is not a condition")),
+            None => fault(node.line, "a condition is expected here"),
+        }
+    }
+
+    /// The truth of a condition of the Conditions section.
+    pub(crate) fn named_condition(&self, name: &str, line: usize) -> Result<bool> {
+        match self.conditions.iter().find(|entry| entry.key == name) {
+            Some(entry) => self.once(name, line, || self.condition(&entry.node)),
+            None => fault(line, format!("there is no condition {name}")),
+        }
+    }
+
+    fn once<T>(&self, name: &str, line: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        if self.open.borrow().iter().any(|open| open == name) {
+            return fault(line, format!("{name} needs itself"));
+        }
+        self.open.borrow_mut().push(name.to_owned());
+        let result = work();
+        self.open.borrow_mut().pop();
+        result
+    }
+}

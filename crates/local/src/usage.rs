@@ -1,0 +1,69 @@
+//! What an invocation consumed, as the header that the local gateway adds.
+use std::fmt::Write;
+
+use http::HeaderValue;
+use serde_json::{Value, json};
+use table::{Call, Units, Usage};
+
+/// The header that carries it.
+pub const CONSUMED: &str = "x-local-consumed";
+
+/// Compact JSON, a row for each table or index of each call.
+pub(crate) fn header(usage: &Usage) -> Option<HeaderValue> {
+    let rows: Value = usage.calls.iter().map(row).collect();
+    HeaderValue::from_str(&ascii(&rows.to_string())).ok()
+}
+
+fn row(call: &Call) -> Value {
+    json!({
+        "action": call.action,
+        "table": call.table,
+        "index": call.index,
+        "condition": call.condition,
+        "read": number(call.read),
+        "write": number(call.write),
+    })
+}
+
+fn number(units: Units) -> Value {
+    serde_json::from_str(&units.to_string()).unwrap_or_default()
+}
+
+/// A header holds visible ASCII; JSON can say everything else in it.
+fn ascii(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for unit in json.chars() {
+        if (' '..='~').contains(&unit) {
+            out.push(unit);
+        } else {
+            for half in unit.encode_utf16(&mut [0; 2]) {
+                // Writing to a String can't fail.
+                let _ = write!(out, "\\u{half:04x}");
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_is_ascii_and_the_same_json() {
+        let call = Call {
+            action: "Query",
+            condition: Some("PK = 'ä\u{7f}😀'".into()),
+            table: "T".into(),
+            index: None,
+            read: Units::default(),
+            write: Units::default(),
+        };
+        let usage = Usage { calls: vec![call], ..Usage::default() };
+        let header = header(&usage).unwrap();
+        let text = header.to_str().unwrap();
+        assert!(text.is_ascii());
+        let expected = json!([{"action": "Query", "table": "T", "index": null, "condition": "PK = 'ä\u{7f}😀'", "read": 0, "write": 0}]);
+        assert_eq!(serde_json::from_str::<Value>(text).unwrap(), expected);
+    }
+}
