@@ -173,7 +173,7 @@ impl Builder {
         let port = bind(self.port, "port", "PORT").await?;
         let engine = Engine::start(dynamodb, self.data.as_deref(), &template.tables)?;
         let endpoint = self.dynamo_endpoint.as_deref().unwrap_or(&engine.url);
-        let dynamo = Dynamo::new(engine::client(endpoint)?);
+        let dynamo = Dynamo::new(&engine::client(endpoint)?);
         let gateway = Arc::new(self.gateway(&template, &dynamo)?);
         let stack = Stack {
             url: format!("http://{}", port.address),

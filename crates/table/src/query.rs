@@ -107,7 +107,7 @@ impl Table {
     /// The call failed.
     pub async fn find(&self, index: &str, attribute: &'static str, value: &impl Display) -> Result<Option<Key>, Error> {
         let value = value.to_string();
-        let condition = || format!("{index}: {attribute} = {value:?}");
+        let condition = || format!("{attribute} = {value:?}");
         let request = self
             .request()
             .index_name(index)
@@ -135,9 +135,8 @@ impl Table {
         let (name, partition_key, sort_key) =
             index.map_or((None, "PK", "SK"), |index| (Some(index.name.to_string()), index.partition, index.sort));
         let condition = || {
-            let index = name.as_ref().map_or(String::new(), |name| format!("{name}: "));
             let (from, to) = (range.from(), range.to());
-            format!("{index}{partition_key} = {partition:?} AND {sort_key} BETWEEN {from:?} AND {to:?}")
+            format!("{partition_key} = {partition:?} AND {sort_key} BETWEEN {from:?} AND {to:?}")
         };
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let mut request = self

@@ -174,9 +174,10 @@ pub(crate) fn count<'a>(
                 read: if writes(action) { Units::ZERO } else { Units::reported(units.capacity_units) },
                 write: if writes(action) { Units::reported(units.capacity_units) } else { Units::ZERO },
             };
-            usage.calls.extend(capacity.table.iter().map(|units| row(None, units)));
+            let table = capacity.table.iter().map(|units| row(None, units));
             let indexes = capacity.global_secondary_indexes.iter().flatten();
-            usage.calls.extend(indexes.map(|(index, units)| row(Some(index), units)));
+            let rows = table.chain(indexes.map(|(index, units)| row(Some(index), units)));
+            usage.calls.extend(rows.filter(|call| call.read + call.write != Units::ZERO));
         }
     });
 }
