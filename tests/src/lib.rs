@@ -1,1 +1,117 @@
-//! x
+//! What the system tests share: a stack of their own on free ports, and a client that talks to it.
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
+
+use local::{Builder, Stack};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// The repository.
+#[must_use]
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The stack of the template, in memory, on free ports.
+#[must_use]
+pub fn stack() -> Builder {
+    Stack::builder(root().join("template.yaml"))
+}
+
+/// An HTTP client of a stack.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    url: String,
+    token: Option<String>,
+}
+
+/// What came back.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: reqwest::header::HeaderMap,
+    /// The body, null where there is none.
+    pub body: Value,
+}
+
+impl Client {
+    /// The local operator, who needs no token.
+    #[must_use]
+    pub fn operator(stack: &Stack) -> Self {
+        Self { http: reqwest::Client::new(), url: stack.url().to_owned(), token: None }
+    }
+
+    /// A caller with these scopes and accounts.
+    #[must_use]
+    pub fn caller(stack: &Stack, scope: &str, accounts: &[&str]) -> Self {
+        let claims = json!({"sub": "tester", "scope": scope, "account_ids": accounts});
+        let claims: Map<String, Value> = claims.as_object().expect("an object").clone();
+        let token = stack.token(claims).expect("a token");
+        Self { token: Some(token), ..Self::operator(stack) }
+    }
+
+    /// A request, to be changed and sent with [`send`].
+    #[must_use]
+    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        let method = method.parse().expect("a method");
+        let request = self.http.request(method, format!("{}{path}", self.url));
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    /// GET.
+    pub async fn get(&self, path: &str) -> Answer {
+        send(self.request("GET", path)).await
+    }
+
+    /// POST of JSON.
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        send(self.request("POST", path).json(body)).await
+    }
+
+    /// POST of JSON under an idempotency key.
+    pub async fn post_once(&self, path: &str, key: &str, body: &Value) -> Answer {
+        send(self.request("POST", path).header("idempotency-key", key).json(body)).await
+    }
+
+    /// PATCH of JSON.
+    pub async fn patch(&self, path: &str, body: &Value) -> Answer {
+        send(self.request("PATCH", path).json(body)).await
+    }
+
+    /// Runs a function with the event.
+    pub async fn invoke(&self, function: &str, event: &Value) -> Answer {
+        self.post(&format!("/_local/functions/{function}/invocations"), event).await
+    }
+
+    /// Every item of a list, page by page, and how many pages there were.
+    pub async fn all(&self, path: &str) -> (Vec<Value>, usize) {
+        let (mut items, mut pages, mut cursor) = (Vec::new(), 0, None::<String>);
+        loop {
+            let mark = if path.contains('?') { '&' } else { '?' };
+            let page = cursor.map_or_else(|| path.to_owned(), |cursor| format!("{path}{mark}cursor={cursor}"));
+            let answer = self.get(&page).await;
+            assert_eq!(answer.status, 200, "{page}: {}", answer.body);
+            items.extend(answer.body["items"].as_array().expect("items").iter().cloned());
+            pages += 1;
+            assert!(pages < 10_000, "{path} has no end");
+            match answer.body["nextCursor"].as_str() {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => return (items, pages),
+            }
+        }
+    }
+}
+
+/// Sends the request.
+pub async fn send(request: reqwest::RequestBuilder) -> Answer {
+    let response = request.send().await.expect("an answer");
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    let text = response.text().await.expect("a body");
+    let body = if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap_or(Value::String(text)) };
+    Answer { status, headers, body }
+}
