@@ -5,9 +5,9 @@ use crate::{
     cost::{self, Pattern},
 };
 use function::{Error, Fields, Function, Input, Scheduled};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use keys::{
-    Day, Second,
+    Day, KeyRange, Second,
     bank::{DueSort, Status},
 };
 use serde::Serialize;
@@ -84,11 +84,10 @@ pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Re
     let mut archived = Archived { until, moved: 0, left: true };
     let mut rest = everything.clone();
     while Instant::now() < stop {
-        let (moved, next) = match bank.archive_page(&rest, run.now).await {
+        let next = match bank.archive_page(&rest, run.now, &mut archived.moved).await {
             Err(Error::Table(table::Error::Throttled | table::Error::Contended)) => return Ok(archived),
             page => page?,
         };
-        archived.moved += moved;
         match next {
             Some(position) => rest = everything.after(&position),
             None => return Ok(Archived { left: false, ..archived }),
@@ -98,18 +97,20 @@ pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Re
 }
 
 impl Bank {
-    /// How many of the range's first payments were moved, and the position behind them.
-    async fn archive_page(&self, range: &keys::KeyRange, now: Second) -> Result<(u64, Option<String>), Error> {
+    /// Moves the first payments of the range, and counts them as they move; the position behind them.
+    async fn archive_page(&self, range: &KeyRange, now: Second, moved: &mut u64) -> Result<Option<String>, Error> {
         let page = self.payments.sharded_page::<Payment>(&self.due, range, PAGE).await?;
         let archive = |payment| self.archive(payment, now);
-        let outcomes = stream::iter(page.items).map(archive).buffer_unordered(SIDE_BY_SIDE);
-        let moved = outcomes.try_fold(0, async |sum, moved| Ok(sum + u64::from(moved))).await?;
-        Ok((moved, page.next))
+        let mut outcomes = stream::iter(page.items).map(archive).buffer_unordered(SIDE_BY_SIDE);
+        while let Some(outcome) = outcomes.next().await {
+            *moved += u64::from(outcome?);
+        }
+        Ok(page.next)
     }
 
     /// Whether it was this call that moved the payment; else somebody did before.
     async fn archive(&self, payment: Payment, now: Second) -> Result<bool, Error> {
-        let delete = self.payments.delete(payment.key()).expect("GSI1SK", &payment.due);
+        let delete = self.payments.delete(payment.key()).only_if("GSI1SK", &payment.due);
         let id = payment.id();
         let Some(transaction) = Transaction::archived(payment, now) else {
             return Err(Error::Internal(format!("payment {id} is PROCESSED without a transaction id")));

@@ -130,7 +130,7 @@ impl Bank {
     fn advancement(&self, wanted: &Move, from: Status, id: RequestId) -> Change {
         let sort = |status| DueSort { status, payment: wanted.payment };
         let change = self.payments.update(wanted.key()).set("GSI1SK", &sort(wanted.target())).set("MovedBy", &id);
-        change.expect("GSI1SK", &sort(from))
+        change.only_if("GSI1SK", &sort(from))
     }
 
     async fn advance(&self, wanted: &Move, from: Status, id: RequestId) -> Result<Payment, Error> {

@@ -36,7 +36,7 @@ pub struct Request<I> {
 impl<I: Input> Request<I> {
     fn read(request: &lambda_http::Request) -> Result<Self, Error> {
         let mut fields = Fields::of_request(request, I::BODY)?;
-        let idempotency_key = fields.header("idempotency-key");
+        let idempotency_key = if I::BODY { fields.header("idempotency-key") } else { None };
         let input = fields.read()?;
         let context = match request.request_context_ref() {
             Some(RequestContext::ApiGatewayV2(context)) => Some(context),

@@ -62,7 +62,11 @@ impl Fields {
     pub(crate) fn read<I: Input>(&mut self) -> Result<I, Error> {
         let input = I::read(self);
         let unknown = |kind: &str, pairs: Vec<&String>| -> Vec<String> {
-            pairs.into_iter().map(|name| format!("/{kind}/{name}")).filter(|at| !self.asked.contains(at)).collect()
+            pairs
+                .into_iter()
+                .map(|name| format!("/{kind}/{}", escaped(name)))
+                .filter(|at| !self.asked.contains(at))
+                .collect()
         };
         let mut strangers = unknown("query", self.query.iter().map(|(name, _)| name).collect());
         strangers.extend(unknown("body", self.body.iter().map(|(name, _)| name).collect()));
@@ -138,6 +142,11 @@ impl Fields {
             _ => self.fault(pointer, "is there more than once"),
         }
     }
+}
+
+/// A name as part of a JSON pointer (RFC 6901).
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 fn values(pairs: &[(String, String)], name: &str) -> Vec<String> {

@@ -72,7 +72,7 @@ impl Change {
 
     /// Only if the attribute has that value.
     #[must_use]
-    pub fn expect(mut self, attribute: &'static str, value: &impl Display) -> Self {
+    pub fn only_if(mut self, attribute: &'static str, value: &impl Display) -> Self {
         self.expected.push((attribute, value.to_string()));
         self
     }
