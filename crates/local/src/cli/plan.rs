@@ -34,8 +34,8 @@ pub(super) fn print(options: &PlanOptions) {
             for &percent in &utilisations {
                 let put = Writes { count: payments, units_each };
                 // A moved entry is deleted and put.
-                let moved = Writes { count: payments.saturating_mul(moves), units_each: units_each.saturating_mul(2) };
-                let all = plan(&[put, moved], minutes * 60, percent);
+                let again = Writes { count: payments.saturating_mul(moves), units_each: units_each.saturating_mul(2) };
+                let all = plan(&[put, again], minutes * 60, percent);
                 let Plan { units_per_second, shards, .. } = all;
                 let payments_per_second = plan(&[put], minutes * 60, percent).writes_per_second;
                 println!(
