@@ -53,7 +53,6 @@ impl Client {
     }
 
     /// A request, to be changed and sent with [`send`].
-    #[must_use]
     pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         let method = method.parse().expect("a method");
         let request = self.http.request(method, format!("{}{path}", self.url));
