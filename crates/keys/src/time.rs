@@ -63,7 +63,7 @@ impl Second {
     }
 }
 
-/// RFC 3339's shape; jiff reads the numbers but would also take spaces, commas and missing parts.
+/// RFC 3339's shape; jiff reads the numbers but would also take spaces, commas, missing parts and offsets of a day.
 fn is_rfc3339(text: &str) -> bool {
     let shape = |text: &str, shape: &str| {
         text.len() == shape.len()
@@ -77,7 +77,7 @@ fn is_rfc3339(text: &str) -> bool {
     let Some(offset) = rest.get(fraction..) else { return false };
     shape(whole, "0000-00-00T00:00:00")
         && (fraction == 0 || (2..=10).contains(&fraction))
-        && (offset == "Z" || shape(offset, "+00:00") || shape(offset, "-00:00"))
+        && (offset == "Z" || ((shape(offset, "+00:00") || shape(offset, "-00:00")) && &offset[1..3] <= "23"))
 }
 
 /// Reads an instant as RFC 3339 writes it.
