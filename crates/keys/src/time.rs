@@ -105,17 +105,33 @@ impl fmt::Display for Second {
 
 serde_as_text!(Second);
 
-/// The first whole second that is not before an instant: where a range starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotBefore(pub Second);
+/// An end of a range of times, to the nanosecond as it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bound {
+    floor: Second,
+    exact: Timestamp,
+}
 
-impl FromStr for NotBefore {
+impl Bound {
+    /// The first whole second that is not before it: where a range starts.
+    #[must_use]
+    pub fn first(self) -> Second {
+        if self.floor.0 == self.exact { self.floor } else { self.floor.plus_seconds(1) }
+    }
+
+    /// The last whole second that is not after it: where a range ends.
+    #[must_use]
+    pub fn last(self) -> Second {
+        self.floor
+    }
+}
+
+impl FromStr for Bound {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let instant = parse_instant(text)?;
-        let floor = Second::containing(instant)?;
-        Ok(Self(if floor.0 == instant { floor } else { floor.plus_seconds(1) }))
+        let exact = parse_instant(text)?;
+        Ok(Self { floor: Second::containing(exact)?, exact })
     }
 }
 
