@@ -3,7 +3,7 @@
 use crate::{Bank, DOMAIN};
 use function::{Error, Fields, Input, List, Request};
 use keys::{
-    AccountId, Day, KeyRange, NotBefore, Second,
+    AccountId, Bound, Day, KeyRange, Second,
     bank::{DueSort, PaymentSort, Status},
 };
 use table::{Item, Query, Table};
@@ -24,12 +24,12 @@ impl Input for OfAccount {
     fn read(fields: &mut Fields) -> Option<Self> {
         fields.paging(PAGE);
         let account = fields.path("accountId");
-        let from = fields.query("from").map(|NotBefore(from)| from);
-        let (to, status) = (fields.query("to"), fields.query("status"));
+        let (from, to) = (fields.query::<Bound>("from"), fields.query::<Bound>("to"));
+        let status = fields.query("status");
         if from.zip(to).is_some_and(|(from, to)| from > to) {
             fields.fault::<()>("/query/to", "must not be before from");
         }
-        Some(Self { account: account?, from, to, status })
+        Some(Self { account: account?, from: from.map(Bound::first), to: to.map(Bound::last), status })
     }
 }
 
@@ -37,7 +37,8 @@ impl OfAccount {
     /// The range that is asked for: within the default where an end is left open.
     fn range(&self, default: (Second, Second)) -> Result<KeyRange, Error> {
         let (from, to) = (self.from.unwrap_or(default.0), self.to.unwrap_or(default.1));
-        if from > to {
+        // With both ends given there may be no whole second between them, and nothing is wrong with that.
+        if from > to && (self.from.is_none() || self.to.is_none()) {
             let pointer = if self.to.is_some() { "/query/to" } else { "/query/from" };
             return Err(Error::invalid(pointer, format!("leaves nothing between {from} and {to}")));
         }

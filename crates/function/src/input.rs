@@ -25,12 +25,15 @@ pub trait Input: Sized + Send {
 pub struct Fields {
     path: Vec<(String, String)>,
     query: Vec<(String, String)>,
-    body: Vec<(String, Box<RawValue>)>,
+    /// None where it can't be read, which is a fault of its own: no member of it is missing then.
+    body: Option<Members>,
     headers: http::HeaderMap,
     asked: BTreeSet<String>,
     faults: Vec<Fault>,
     pub(crate) paging: Option<Paging>,
 }
+
+type Members = Vec<(String, Box<RawValue>)>;
 
 /// Which part of a list is asked for.
 #[derive(Debug, Clone)]
@@ -45,31 +48,34 @@ impl Fields {
             let pairs = map.into_iter().flat_map(|map| map.iter());
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
         };
-        let body = if with_body { object(body_text(request)?)? } else { Vec::new() };
+        let body = if with_body { body_text(request).and_then(object) } else { Ok(Members::new()) };
+        let (body, faults) = match body {
+            Ok(members) => (Some(members), Vec::new()),
+            Err(Error::Invalid(faults)) => (None, faults),
+            Err(other) => return Err(other),
+        };
         Ok(Self {
             path: pairs(request.path_parameters_ref()),
             query: pairs(request.query_string_parameters_ref()),
             headers: request.headers().clone(),
             body,
+            faults,
             ..Self::default()
         })
     }
 
     pub(crate) fn of_event(event: &str) -> Result<Self, Error> {
-        Ok(Self { body: object(event)?, ..Self::default() })
+        Ok(Self { body: Some(object(event)?), ..Self::default() })
     }
 
     pub(crate) fn read<I: Input>(&mut self) -> Result<I, Error> {
         let input = I::read(self);
         let unknown = |kind: &str, pairs: Vec<&String>| -> Vec<String> {
-            pairs
-                .into_iter()
-                .map(|name| format!("/{kind}/{}", escaped(name)))
-                .filter(|at| !self.asked.contains(at))
-                .collect()
+            let pointers = pairs.into_iter().map(|name| format!("/{kind}/{}", escaped(name)));
+            pointers.filter(|at| !self.asked.contains(at)).collect()
         };
         let mut strangers = unknown("query", self.query.iter().map(|(name, _)| name).collect());
-        strangers.extend(unknown("body", self.body.iter().map(|(name, _)| name).collect()));
+        strangers.extend(unknown("body", self.body.iter().flatten().map(|(name, _)| name).collect()));
         for pointer in strangers {
             self.faults.push(Fault { pointer, detail: "is not known here".to_owned() });
         }
@@ -107,7 +113,7 @@ impl Fields {
     /// A member of the body that must be there.
     pub fn body<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/body/{name}");
-        if !self.body.iter().any(|(member, _)| member == name) {
+        if self.body.as_ref().is_some_and(|body| !body.iter().any(|(member, _)| member == name)) {
             self.asked.insert(pointer.clone());
             return self.fault(&pointer, "is missing");
         }
@@ -118,7 +124,7 @@ impl Fields {
     pub fn body_if_any<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/body/{name}");
         self.asked.insert(pointer.clone());
-        let mut members = self.body.iter().filter(|(member, _)| member == name);
+        let mut members = self.body.iter().flatten().filter(|(member, _)| member == name);
         let (_, value) = members.next()?;
         if members.next().is_some() {
             return self.fault(&pointer, "is there more than once");
@@ -191,7 +197,7 @@ fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {
     std::str::from_utf8(text).map_err(|_| Error::invalid("/body", "is not UTF-8"))
 }
 
-fn object(text: &str) -> Result<Vec<(String, Box<RawValue>)>, Error> {
+fn object(text: &str) -> Result<Members, Error> {
     let object: Object = serde_json::from_str(text).map_err(|error| Error::invalid("/body", error))?;
     Ok(object.0)
 }
@@ -203,13 +209,13 @@ fn without_position(error: &serde_json::Error) -> String {
 }
 
 /// A JSON object with its values unread and its duplicates kept, which a map would hide.
-struct Object(Vec<(String, Box<RawValue>)>);
+struct Object(Members);
 
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct Members;
+        struct Of;
 
-        impl<'de> Visitor<'de> for Members {
+        impl<'de> Visitor<'de> for Of {
             type Value = Object;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -217,7 +223,7 @@ impl<'de> Deserialize<'de> for Object {
             }
 
             fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Object, M::Error> {
-                let mut members = Vec::new();
+                let mut members = Members::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
@@ -225,7 +231,7 @@ impl<'de> Deserialize<'de> for Object {
             }
         }
 
-        input.deserialize_map(Members)
+        input.deserialize_map(Of)
     }
 }
 
@@ -266,6 +272,7 @@ mod tests {
             ]
         );
         assert_eq!(faults("{}"), ["/body/number is missing"]);
+        assert_eq!(faults(r#"{"number": 1, "a/b~c": 2}"#), ["/body/a~1b~0c is not known here"]);
         assert_eq!(faults(r#"{"number": 1, "number": 2}"#), ["/body/number is there more than once"]);
         assert_eq!(faults("[]"), ["/body invalid type: sequence, expected a JSON object at line 1 column 0"]);
     }

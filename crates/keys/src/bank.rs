@@ -127,9 +127,12 @@ serde_as_text!(PaymentId);
 pub struct PaymentSort(pub PaymentId);
 
 impl PaymentSort {
-    /// Due from the one second to the other, both included.
+    /// Due from the one second to the other, both included; nothing where the other comes first.
     #[must_use]
     pub fn between(from: Second, to: Second) -> KeyRange {
+        if to < from {
+            return KeyRange::nothing_from(from.to_string());
+        }
         KeyRange::through(from.to_string(), format!("{to}#"))
     }
 

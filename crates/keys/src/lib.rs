@@ -20,4 +20,4 @@ pub use id::{AccountId, IdempotencyKey, RequestId, TransactionId};
 pub use range::KeyRange;
 pub use shard::{Shard, Shards};
 pub use text::Invalid;
-pub use time::{Day, NotBefore, Second};
+pub use time::{Bound, Day, Second};

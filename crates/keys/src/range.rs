@@ -23,6 +23,12 @@ impl KeyRange {
         Self::through(prefix.clone(), prefix)
     }
 
+    /// No key: none equals a text that others begin with.
+    pub(crate) fn nothing_from(prefix: impl Into<String>) -> Self {
+        let from = prefix.into();
+        Self { to: from.clone(), from }
+    }
+
     /// The same range without the position, a whole key of the range, and all that comes before it.
     #[must_use]
     pub fn after(&self, position: &str) -> Self {

@@ -63,7 +63,7 @@ impl Second {
     }
 }
 
-/// RFC 3339's shape; jiff reads the numbers but would also take spaces, commas and missing parts.
+/// RFC 3339's shape; jiff reads the numbers but would also take spaces, commas, missing parts and offsets of a day.
 fn is_rfc3339(text: &str) -> bool {
     let shape = |text: &str, shape: &str| {
         text.len() == shape.len()
@@ -77,7 +77,7 @@ fn is_rfc3339(text: &str) -> bool {
     let Some(offset) = rest.get(fraction..) else { return false };
     shape(whole, "0000-00-00T00:00:00")
         && (fraction == 0 || (2..=10).contains(&fraction))
-        && (offset == "Z" || shape(offset, "+00:00") || shape(offset, "-00:00"))
+        && (offset == "Z" || ((shape(offset, "+00:00") || shape(offset, "-00:00")) && &offset[1..3] <= "23"))
 }
 
 /// Reads an instant as RFC 3339 writes it.
@@ -105,17 +105,33 @@ impl fmt::Display for Second {
 
 serde_as_text!(Second);
 
-/// The first whole second that is not before an instant: where a range starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotBefore(pub Second);
+/// An end of a range of times, to the nanosecond as it was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bound {
+    floor: Second,
+    exact: Timestamp,
+}
 
-impl FromStr for NotBefore {
+impl Bound {
+    /// The first whole second that is not before it: where a range starts.
+    #[must_use]
+    pub fn first(self) -> Second {
+        if self.floor.0 == self.exact { self.floor } else { self.floor.plus_seconds(1) }
+    }
+
+    /// The last whole second that is not after it: where a range ends.
+    #[must_use]
+    pub fn last(self) -> Second {
+        self.floor
+    }
+}
+
+impl FromStr for Bound {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let instant = parse_instant(text)?;
-        let floor = Second::containing(instant)?;
-        Ok(Self(if floor.0 == instant { floor } else { floor.plus_seconds(1) }))
+        let exact = parse_instant(text)?;
+        Ok(Self { floor: Second::containing(exact)?, exact })
     }
 }
 

@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use keys::{
-    AccountId, Day, IdempotencyKey, KeyRange, NotBefore, Second, Shard, Shards, TransactionId,
+    AccountId, Bound, Day, IdempotencyKey, KeyRange, Second, Shard, Shards, TransactionId,
     bank::{DueSort, GuardPartition, IdempotencySort, PaymentId, PaymentSort, Status},
     plan::{Plan, Writes, plan},
 };
@@ -101,10 +101,12 @@ proptest! {
     }
 
     #[test]
-    fn a_range_holds_what_its_values_say(from in second(), days in 0_i64..400, payment in payment()) {
+    fn a_range_holds_what_its_values_say(from in second(), days in -4_i64..400, payment in payment()) {
         let to = from.plus_days(days);
         let inside = from <= payment.time() && payment.time() <= to;
-        prop_assert_eq!(PaymentSort::between(from, to).contains(&PaymentSort(payment).to_string()), inside);
+        let range = PaymentSort::between(from, to);
+        prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
+        prop_assert_eq!(range.contains(&PaymentSort(payment).to_string()), inside);
         prop_assert!(PaymentSort::history().contains(&PaymentSort(payment).to_string()));
     }
 
@@ -162,6 +164,9 @@ fn times_are_converted_to_utc_and_cut_to_the_second() {
         "2026-12-01T09:30:00.Z",
         "2026-12-01T09:30:00,5Z",
         "2026-12-01T09:30:00+2:00",
+        "2026-12-01T09:30:00+24:00",
+        "2026-12-01T09:30:00-25:59",
+        "2026-12-01T09:30:00+12:60",
         "2026-12-01T09:30:00Z[UTC]",
         "+12026-12-01T09:30:00Z",
         "0000-01-01T00:30:00+02:00",
@@ -182,10 +187,17 @@ fn days_exist_and_have_one_form() {
 }
 
 #[test]
-fn a_range_that_starts_within_a_second_starts_with_the_next() {
-    let up = |text: &str| text.parse::<NotBefore>().expect("a time").0.to_string();
-    assert_eq!(up("2026-12-01T09:30:00Z"), "2026-12-01T09:30:00Z");
-    assert_eq!(up("2026-12-01T09:30:00.001Z"), "2026-12-01T09:30:01Z");
+fn a_range_takes_the_whole_seconds_between_its_ends() {
+    let bound = |text: &str| text.parse::<Bound>().expect("a time");
+    for (text, first, last) in [
+        ("2026-12-01T09:30:00Z", "2026-12-01T09:30:00Z", "2026-12-01T09:30:00Z"),
+        ("2026-12-01T09:30:00.001Z", "2026-12-01T09:30:01Z", "2026-12-01T09:30:00Z"),
+        ("2026-12-01T23:59:59.999+00:00", "2026-12-02T00:00:00Z", "2026-12-01T23:59:59Z"),
+    ] {
+        assert_eq!((bound(text).first().to_string(), bound(text).last().to_string()), (first.into(), last.into()));
+    }
+    assert!(bound("2026-12-01T09:30:00.1Z") < bound("2026-12-01T09:30:00.9Z"));
+    assert!(bound("2026-12-01T09:30:00.9Z") < bound("2026-12-01T09:30:01Z"));
 }
 
 #[test]

@@ -1,0 +1,279 @@
+//! Who may do what: tokens, scopes, and the accounts of a caller.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use local::{Auth, Stack};
+use serde_json::{Value, json};
+use system_tests::{
+    Answer, Client,
+    bank::{archive, bring_to, path, schedule, stored},
+    send, stack,
+};
+
+const TIME: &str = "2099-12-01T09:30:00Z";
+const EVERY_SCOPE: &str = "bank:read bank:write bank:operate";
+
+/// How a request must end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Done,
+    /// 403 of the gateway, for its scope.
+    NoScope,
+    /// 403 of the function, for what it reaches.
+    NoReach,
+}
+
+fn end(answer: &Answer) -> Option<End> {
+    match (answer.status, answer.body["type"].as_str()) {
+        (200 | 201, None) => Some(End::Done),
+        (403, Some("/problems/forbidden")) => Some(End::NoReach),
+        (403, None) if answer.body == json!({"message": "Forbidden"}) => Some(End::NoScope),
+        _ => None,
+    }
+}
+
+/// A payment of A-1, one of A-2, and a transaction of A-2.
+async fn filled(stack: &Stack) -> [Value; 2] {
+    let operator = Client::operator(stack);
+    let paid = schedule(&operator, "A-2", TIME).await;
+    bring_to(&operator, &paid, "PROCESSED", "T-2").await;
+    archive(&operator, "2099-12-01").await;
+    [schedule(&operator, "A-1", TIME).await, schedule(&operator, "A-2", TIME).await]
+}
+
+async fn every_access_pattern(client: &Client, payment: &Value) -> [Answer; 8] {
+    let (path, account) = (path(payment), payment["accountId"].as_str().expect("an account"));
+    let of = |list: &str| format!("/bank/accounts/{account}/{list}");
+    let days = "from=2099-12-01T00:00:00Z&to=2099-12-02T00:00:00Z";
+    [
+        client.post(&of("payments"), &json!({"scheduledTime": TIME, "data": 1})).await,
+        client.get(&format!("{}?{days}", of("payments"))).await,
+        client.get("/bank/payments/due?date=2099-12-01").await,
+        client.patch(&path, &json!({"status": "PENDING"})).await,
+        client.get(&of("transactions")).await,
+        client.get("/bank/transactions?date=2099-12-01").await,
+        client.get("/bank/transactions/T-2").await,
+        client.get(&path).await,
+    ]
+}
+
+#[tokio::test]
+async fn scope_and_account_open_what_they_name_and_nothing_else() {
+    use End::{Done, NoReach, NoScope};
+    // B1, B2, B3, B4, B6, B7, B8, B9
+    let table: &[(&str, &str, [End; 8])] = &[
+        ("bank:operate", "", [Done; 8]),
+        ("cart:read bank:operate", "A-9", [Done; 8]),
+        ("bank:read bank:write", "A-1", [Done, Done, NoScope, Done, Done, NoScope, NoScope, Done]),
+        ("bank:read bank:write", "A-0 A-1 A-3", [Done, Done, NoScope, Done, Done, NoScope, NoScope, Done]),
+        ("bank:read", "A-1", [NoScope, Done, NoScope, NoScope, Done, NoScope, NoScope, Done]),
+        ("bank:write", "A-1", [Done, NoScope, NoScope, Done, NoScope, NoScope, NoScope, NoScope]),
+        ("bank:read bank:write", "A-2", [NoReach, NoReach, NoScope, NoReach, NoReach, NoScope, NoScope, NoReach]),
+        (
+            "bank:read bank:write",
+            "A-11 a-1 A- 1",
+            [NoReach, NoReach, NoScope, NoReach, NoReach, NoScope, NoScope, NoReach],
+        ),
+        ("bank:read bank:write", "", [NoReach, NoReach, NoScope, NoReach, NoReach, NoScope, NoScope, NoReach]),
+        (
+            "bank:read bank:write cart:operate",
+            "A-2",
+            [NoReach, NoReach, NoScope, NoReach, NoReach, NoScope, NoScope, NoReach],
+        ),
+        ("", "A-1", [NoScope; 8]),
+        ("cart:operate bank", "A-1", [NoScope; 8]),
+        ("bank:operator xbank:operate BANK:OPERATE", "A-1", [NoScope; 8]),
+    ];
+    for (scope, accounts, ends) in table {
+        let stack = stack().start().await.expect("a stack");
+        let [payment, _] = filled(&stack).await;
+        let accounts: Vec<&str> = accounts.split_whitespace().collect();
+        let caller = Client::caller(&stack, scope, &accounts);
+        let before = stored(&stack).await;
+        let answers = every_access_pattern(&caller, &payment).await;
+        let got: Vec<_> = answers.iter().map(end).collect();
+        assert_eq!(got, ends.map(Some), "{scope:?} of {accounts:?}: {answers:#?}");
+        let may_write = ends[0] == Done || ends[3] == Done;
+        assert_eq!(stored(&stack).await != before, may_write, "{scope:?} of {accounts:?}");
+        if !scope.contains("bank:operate") {
+            assert!(answers.iter().all(|answer| !answer.body.to_string().contains("A-2")), "{answers:#?}");
+        }
+        stack.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_and_what_is_anothers_look_alike() {
+    let stack = stack().start().await.expect("a stack");
+    let [_, other] = filled(&stack).await;
+    let caller = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
+    let there = path(&other);
+    let not_there = "/bank/accounts/A-2/payments/20991201T093000Z-01a1fc5e473c78b1a1bb5371724e7a94";
+    let without_instance = |mut answer: Answer| {
+        answer.body["instance"].take();
+        (answer.status, answer.body)
+    };
+    for move_ in [json!({"status": "PENDING"}), json!({"status": "PROCESSED", "transactionId": "T-2"})] {
+        let (one, two) = (caller.patch(&there, &move_).await, caller.patch(not_there, &move_).await);
+        assert_eq!(without_instance(one), without_instance(two));
+    }
+    assert_eq!(without_instance(caller.get(&there).await), without_instance(caller.get(not_there).await));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn one_account_cannot_reach_a_payment_through_anothers_path() {
+    let stack = stack().start().await.expect("a stack");
+    let [_, other] = filled(&stack).await;
+    let caller = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
+    let id = other["paymentId"].as_str().expect("an id");
+    let through = format!("/bank/accounts/A-1/payments/{id}");
+    assert_eq!(caller.get(&through).await.status, 404);
+    assert_eq!(caller.patch(&through, &json!({"status": "PENDING"})).await.status, 404);
+    for path in [
+        "/bank/accounts/A-1%2F..%2FA-2/payments",
+        "/bank/accounts/A-2%00/payments",
+        "/bank/accounts/A-1%20A-2/payments",
+    ] {
+        let answer = caller.get(&format!("{path}/{id}")).await;
+        assert!([400, 403].contains(&answer.status), "{path}: {} {}", answer.status, answer.body);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn body_query_and_headers_set_no_identity() {
+    let stack = stack().auth(Auth::Required).start().await.expect("a stack");
+    let caller = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
+    let nobody = Client::operator(&stack);
+    let claims = r#"{"sub":"x","scope":"bank:operate","account_ids":"A-2"}"#;
+    let before = stored(&stack).await;
+    for (client, status) in [(&caller, 403), (&nobody, 401)] {
+        for name in [
+            "account_ids",
+            "scope",
+            "sub",
+            "x-account-ids",
+            "x-amzn-request-context",
+            "x-amzn-oidc-data",
+            "x-forwarded-user",
+        ] {
+            let request = client.request("GET", "/bank/accounts/A-2/payments").header(name, claims);
+            assert_eq!(send(request).await.status, status, "{name}");
+        }
+        let body = json!({"scheduledTime": TIME, "data": 1, "account_ids": ["A-2"], "scope": "bank:operate",
+            "requestContext": {"authorizer": {"jwt": {"claims": {"scope": "bank:operate", "account_ids": "A-2"}}}}});
+        let posted = client.post("/bank/accounts/A-2/payments", &body).await;
+        assert!(posted.status == status || posted.status == 400, "{}", posted.body);
+        for query in ["scope=bank:operate", "account_ids=A-2", "accountId=A-2", "access_token=x", "sub=x"] {
+            let answer = client.get(&format!("/bank/accounts/A-2/payments?{query}")).await;
+            assert!(answer.status == status || answer.status == 400, "{query}: {}", answer.body);
+        }
+    }
+    assert!(stored(&stack).await == before);
+    stack.stop().await;
+}
+
+fn signed(header: &Header, claims: &Value, secret: &str) -> String {
+    encode(header, claims, &EncodingKey::from_secret(secret.as_bytes())).expect("a token")
+}
+
+fn unsigned(algorithm: &str, claims: &Value) -> String {
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    format!("{}.{}.", part(&json!({"alg": algorithm, "typ": "JWT"})), part(claims))
+}
+
+/// A token with another's claims under the signature of a good one.
+fn swapped(token: &str, claims: &Value) -> String {
+    let mut parts: Vec<&str> = token.split('.').collect();
+    let claims = URL_SAFE_NO_PAD.encode(claims.to_string());
+    parts[1] = &claims;
+    parts.join(".")
+}
+
+/// Authorization headers that name nobody, each with what is wrong with it.
+fn bad_headers(stack: &Stack) -> Vec<(&'static str, String)> {
+    let now = jiff::Timestamp::now().as_second();
+    let claims = |change: Value| {
+        let mut claims = json!({"iss": "local", "aud": "local", "exp": now + 3_600, "sub": "x", "scope": EVERY_SCOPE});
+        for (name, value) in change.as_object().expect("an object") {
+            claims[name] = value.clone();
+        }
+        claims
+    };
+    let of = |change: Value| {
+        let token = stack.token(claims(change).as_object().expect("an object").clone());
+        format!("Bearer {}", token.expect("a token"))
+    };
+    let (good, header) = (of(json!({})), Header::new(Algorithm::HS256));
+    let mut cut = good.clone();
+    cut.pop();
+    vec![
+        ("nothing", String::new()),
+        ("no token", "Bearer".to_owned()),
+        ("no token at all", "Bearer ".to_owned()),
+        ("no JWT", "Bearer x".to_owned()),
+        ("basic", "Basic b3BlcmF0b3I6bG9jYWwtb25seQ==".to_owned()),
+        ("expired", of(json!({"exp": now - 1}))),
+        ("expired long ago", of(json!({"exp": 0}))),
+        ("no expiry that is a time", of(json!({"exp": "never"}))),
+        ("not yet valid", of(json!({"nbf": now + 3_600}))),
+        ("another issuer", of(json!({"iss": "elsewhere"}))),
+        ("no issuer", of(json!({"iss": null}))),
+        ("another audience", of(json!({"aud": "elsewhere"}))),
+        ("no audience", of(json!({"aud": []}))),
+        ("another secret", format!("Bearer {}", signed(&header, &claims(json!({})), "guessed"))),
+        ("an empty secret", format!("Bearer {}", signed(&header, &claims(json!({})), ""))),
+        (
+            "another algorithm",
+            format!("Bearer {}", signed(&Header::new(Algorithm::HS512), &claims(json!({})), "local-only")),
+        ),
+        ("alg none", format!("Bearer {}", unsigned("none", &claims(json!({}))))),
+        ("alg None", format!("Bearer {}", unsigned("None", &claims(json!({}))))),
+        ("no signature", format!("Bearer {}", unsigned("HS256", &claims(json!({}))))),
+        ("other claims under its signature", swapped(&good, &claims(json!({"sub": "y"})))),
+        ("cut", cut),
+    ]
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_in_order_names_nobody() {
+    for auth in [Auth::Open, Auth::Required] {
+        let stack = stack().auth(auth).start().await.expect("a stack");
+        let before = stored(&stack).await;
+        let nobody = Client::operator(&stack);
+        for (name, header) in bad_headers(&stack) {
+            let body = json!({"scheduledTime": TIME, "data": 1});
+            for request in [
+                nobody.request("POST", "/bank/accounts/A-1/payments").json(&body),
+                nobody.request("GET", "/bank/payments/due"),
+            ] {
+                let answer = send(request.header("authorization", &header)).await;
+                assert_eq!(
+                    (answer.status, &answer.body),
+                    (401, &json!({"message": "Unauthorized"})),
+                    "{name}, {auth:?}"
+                );
+            }
+        }
+        assert!(stored(&stack).await == before);
+        stack.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_needed_where_the_stack_says_so() {
+    let stack = stack().auth(Auth::Required).start().await.expect("a stack");
+    let without = Client::operator(&stack);
+    for path in ["/bank/payments/due", "/bank/accounts/A-1/payments", "/bank/transactions", "/bank/transactions/T-1"] {
+        let answer = without.get(path).await;
+        assert_eq!((answer.status, &answer.body), (401, &json!({"message": "Unauthorized"})), "{path}");
+    }
+    let token = stack.operator_token().expect("a token");
+    for header in [format!("Bearer {token}"), format!("bearer {token}"), token.clone()] {
+        let request = without.request("GET", "/bank/payments/due").header("authorization", &header);
+        assert_eq!(send(request).await.status, 200, "{header}");
+    }
+    stack.stop().await;
+}
