@@ -1,6 +1,9 @@
 //! What the system tests share: a stack of their own on free ports, and a client that talks to it.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
+pub mod faults;
+pub mod tables;
+
 use local::{Builder, Stack};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
