@@ -91,6 +91,12 @@ impl Fault {
         refused(StatusCode::BAD_REQUEST, "TransactionConflictException", Vec::new())
     }
 
+    /// The same transaction is still under way: its sender gave up waiting and sent it again.
+    #[must_use]
+    pub fn in_progress() -> Self {
+        refused(StatusCode::BAD_REQUEST, "TransactionInProgressException", Vec::new())
+    }
+
     /// A transaction was cancelled, with a code for each of its changes.
     #[must_use]
     pub fn cancelled(codes: &[&str]) -> Self {
