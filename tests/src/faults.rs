@@ -1,6 +1,7 @@
 //! Faults: a proxy in front of DynamoDB that records every call and lets it fail, and functions that die.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
+use aws_sdk_dynamodb::config::retry::{RetryPartition, TokenBucket};
 use axum::{
     Router,
     body::Bytes,
@@ -375,7 +376,9 @@ impl Twins {
         let lambda = self.faulty.template().lambdas.iter().find(|lambda| lambda.name == name);
         let settings = lambda.expect("a function of the template").environment.clone().into_iter().collect();
         let client = self.healthy.client().expect("a client");
-        let client = client.config().to_builder().endpoint_url(self.proxy.url()).build();
+        // The SDK's allowance of retries is the process's own: what the dead used up is not missing.
+        let allowance = RetryPartition::custom("process").token_bucket(TokenBucket::default()).build();
+        let client = client.config().to_builder().endpoint_url(self.proxy.url()).retry_partition(allowance).build();
         let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client));
         Process { service: function.bind(&settings, dynamo).expect("right settings"), proxy: &self.proxy }
     }
