@@ -26,7 +26,7 @@ on_both_projections! {
     an_empty_list_has_no_next_page
 }
 
-/// Rows of PaymentScheduler in the seed's model, `BankModel.json`: account, time, status. The day and the
+/// Rows of `PaymentScheduler` in the seed's model, `BankModel.json`: account, time, status. The day and the
 /// second are the model's; year and month are moved ahead.
 const MODEL: [(&str, &str, &str); 4] = [
     ("Account1", "2099-09-25T01:01:01Z", "PENDING"),
@@ -172,9 +172,9 @@ async fn a_status_filters(projection: &str) {
 async fn filled(client: &Client) {
     let numbers = 0..60_u32;
     let one = |number: u32| async move {
-        let minute = if number % 3 == 0 { 30 } else { number % 60 };
+        let minute = if number.is_multiple_of(3) { 30 } else { number % 60 };
         let payment = schedule(client, &format!("A-{}", number % 3), &format!("2099-12-01T09:{minute:02}:00Z")).await;
-        let status = if number % 2 == 0 { "PROCESSED" } else { "SCHEDULED" };
+        let status = if number.is_multiple_of(2) { "PROCESSED" } else { "SCHEDULED" };
         bring_to(client, &payment, status, &format!("T-{number}")).await;
     };
     stream::iter(numbers).map(one).buffer_unordered(8).collect::<Vec<_>>().await;

@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Pattern},
 };
 use function::{Error, Fields, Function, Input, Scheduled};
-use futures::{StreamExt, stream};
+use futures::{StreamExt, stream::FuturesUnordered};
 use keys::{
     Day, KeyRange, Second,
     bank::{DueSort, Status},
@@ -84,28 +84,40 @@ pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Re
     let mut archived = Archived { until, moved: 0, left: true };
     let mut rest = everything.clone();
     while Instant::now() < stop {
-        let next = match bank.archive_page(&rest, run.now, &mut archived.moved).await {
-            Err(Error::Table(table::Error::Throttled | table::Error::Contended)) => return Ok(archived),
-            page => page?,
-        };
+        let (moved, next) = bank.archive_page(&rest, run.now).await;
+        archived.moved += moved;
         match next {
-            Some(position) => rest = everything.after(&position),
-            None => return Ok(Archived { left: false, ..archived }),
+            Ok(Some(position)) => rest = everything.after(&position),
+            Ok(None) => return Ok(Archived { left: false, ..archived }),
+            Err(Error::Table(table::Error::Throttled | table::Error::Contended)) => return Ok(archived),
+            Err(error) => return Err(error),
         }
     }
     Ok(archived)
 }
 
 impl Bank {
-    /// Moves the first payments of the range, and counts them as they move; the position behind them.
-    async fn archive_page(&self, range: &KeyRange, now: Second, moved: &mut u64) -> Result<Option<String>, Error> {
-        let page = self.payments.sharded_page::<Payment>(&self.due, range, PAGE).await?;
-        let archive = |payment| self.archive(payment, now);
-        let mut outcomes = stream::iter(page.items).map(archive).buffer_unordered(SIDE_BY_SIDE);
-        while let Some(outcome) = outcomes.next().await {
-            *moved += u64::from(outcome?);
+    /// How many of the range's first payments were moved, and the position behind them or what stopped it.
+    async fn archive_page(&self, range: &KeyRange, now: Second) -> (u64, Result<Option<String>, Error>) {
+        let page = match self.payments.sharded_page::<Payment>(&self.due, range, PAGE).await {
+            Ok(page) => page,
+            Err(error) => return (0, Err(error.into())),
+        };
+        let (mut moved, mut next) = (0, Ok(page.next));
+        let mut waiting = page.items.into_iter();
+        let mut under_way: FuturesUnordered<_> =
+            waiting.by_ref().take(SIDE_BY_SIDE).map(|payment| self.archive(payment, now)).collect();
+        // Whatever stops it, the moves under way are ended and counted: only no new one is begun.
+        while let Some(outcome) = under_way.next().await {
+            match outcome {
+                Ok(one) => moved += u64::from(one),
+                Err(error) => next = next.and(Err(error)),
+            }
+            if next.is_ok() {
+                under_way.extend(waiting.next().map(|payment| self.archive(payment, now)));
+            }
         }
-        Ok(page.next)
+        (moved, next)
     }
 
     /// Whether it was this call that moved the payment; else somebody did before.

@@ -90,6 +90,11 @@ impl Move {
         }
     }
 
+    /// Whether it was this request that moved the payment: its answer was lost, and it was sent again.
+    fn moved(&self, payment: &Payment, id: RequestId) -> bool {
+        payment.moved_by == Some(id) && payment.due.status == self.target()
+    }
+
     /// The one status that the payment must have: every status has one predecessor at most.
     fn origin(&self) -> Result<Status, Error> {
         let to = self.target();
@@ -137,8 +142,7 @@ impl Bank {
         match self.dynamo.update(self.advancement(wanted, from, id)).await {
             Err(table::Error::Refused(refused)) => match refused.found::<Payment>(0)? {
                 None => Err(Error::NotFound("payment")),
-                // The SDK tried again after an answer was lost: it was this request that moved it.
-                Some(found) if found.moved_by == Some(id) && found.due.status == wanted.target() => Ok(found),
+                Some(found) if wanted.moved(&found, id) => Ok(found),
                 Some(found) => Err(stands(&found)),
             },
             done => Ok(done?),
@@ -163,14 +167,15 @@ impl Bank {
                 let due = DueSort { status: Status::Processed, payment: wanted.payment };
                 Ok(Payment { due, transaction_id: Some(transaction.clone()), moved_by: Some(id), ..found })
             }
-            Err(table::Error::Refused(refused)) => Err(match refused.found::<Payment>(0)? {
-                Some(found) => stands(&found),
-                None if refused.at(0) => Error::NotFound("payment"),
+            Err(table::Error::Refused(refused)) => match refused.found::<Payment>(0)? {
+                Some(found) if wanted.moved(&found, id) => Ok(found),
+                Some(found) => Err(stands(&found)),
+                None if refused.at(0) => Err(Error::NotFound("payment")),
                 None => {
                     let detail = "The transaction id names another payment.".to_owned();
-                    Error::Conflict("transaction-id-used", detail)
+                    Err(Error::Conflict("transaction-id-used", detail))
                 }
-            }),
+            },
             Err(error) => Err(error.into()),
         }
     }
