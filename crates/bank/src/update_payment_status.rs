@@ -167,15 +167,16 @@ impl Bank {
                 let due = DueSort { status: Status::Processed, payment: wanted.payment };
                 Ok(Payment { due, transaction_id: Some(transaction.clone()), moved_by: Some(id), ..found })
             }
-            Err(table::Error::Refused(refused)) => match refused.found::<Payment>(0)? {
-                Some(found) if wanted.moved(&found, id) => Ok(found),
-                Some(found) => Err(stands(&found)),
-                None if refused.at(0) => Err(Error::NotFound("payment")),
-                None => {
+            Err(table::Error::Refused(refused)) => {
+                let taken = refused.found::<TransactionGuard>(1)?.is_some_and(|found| found != guard);
+                if taken && !refused.at(0) {
                     let detail = "The transaction id names another payment.".to_owned();
-                    Err(Error::Conflict("transaction-id-used", detail))
+                    return Err(Error::Conflict("transaction-id-used", detail));
                 }
-            },
+                // Whoever moved it, the payment tells; a refusal for the guard alone does not show it.
+                let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
+                if wanted.moved(&found, id) { Ok(found) } else { Err(stands(&found)) }
+            }
             Err(error) => Err(error.into()),
         }
     }

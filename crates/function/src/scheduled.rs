@@ -1,7 +1,7 @@
 use crate::{App, Error, EventHandler, Function, Input, input::Fields};
 use jiff::Timestamp;
 use keys::Second;
-use lambda_runtime::{Context, LambdaEvent, service_fn};
+use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -49,8 +49,10 @@ where
     })
 }
 
-/// Serves events from the Lambda runtime.
+/// Serves events from the Lambda runtime, which logs the `Debug` of what it gets as an error: words only.
 pub(crate) async fn serve(handler: EventHandler) -> Result<(), lambda_runtime::Error> {
-    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async { handler(event.payload, event.context).await.0 }))
-        .await
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async {
+        handler(event.payload, event.context).await.0.map_err(Diagnostic::from)
+    }))
+    .await
 }

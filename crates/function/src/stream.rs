@@ -30,7 +30,7 @@ where
         let handler = handler.clone();
         async move {
             let Event { records, .. } =
-                serde_json::from_value(event).map_err(|error| Error::invalid("/Records", error))?;
+                serde_json::from_value(event).map_err(|_| Error::invalid("/Records", "is no batch of a stream"))?;
             let order: Vec<String> =
                 records.iter().filter_map(|record| record.change.sequence_number.clone()).collect();
             let failed = handler(app, Batch { records, deadline: crate::deadline(&context) }).await?;

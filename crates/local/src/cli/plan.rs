@@ -35,9 +35,9 @@ pub(super) fn print(options: &PlanOptions) {
                 let put = Writes { count: payments, units_each };
                 // A moved entry is deleted and put.
                 let again = Writes { count: payments.saturating_mul(moves), units_each: units_each.saturating_mul(2) };
-                let all = plan(&[put, again], minutes * 60, percent);
+                let all = plan(&[put, again], minutes.saturating_mul(60), percent);
                 let Plan { units_per_second, shards, .. } = all;
-                let payments_per_second = plan(&[put], minutes * 60, percent).writes_per_second;
+                let payments_per_second = plan(&[put], minutes.saturating_mul(60), percent).writes_per_second;
                 println!(
                     "{index:9} {moves:6} {percent:11} % {payments_per_second:11} {units_per_second:14} {shards:7}"
                 );
