@@ -192,6 +192,7 @@ async fn a_lost_answer_is_no_second_payment() {
         let event = event("A-1", Some("K"), &new(), TODAY);
         let answer = invoke(&twins.faulty, &event).await;
         assert_eq!(answer, invoke(&twins.healthy, &event).await, "call {call}");
+        assert_eq!(twins.proxy.count("TransactWriteItems"), 0, "call {call}: a transaction costs the double");
         assert_eq!(counts(&twins.healthy).await, (1, 1, 0));
         assert_eq!(payment_id(&answer), payment_id(&invoke(&twins.healthy, &event).await));
     }
