@@ -87,7 +87,7 @@ pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Re
         match bank.archive_page(&rest, run.now, &mut tally).await {
             Ok(Some(position)) => rest = everything.after(&position),
             Ok(None) => return Ok(Archived { until, moved: tally.moved, left: tally.stuck }),
-            Err(Error::Table(table::Error::Throttled | table::Error::Contended)) => break,
+            Err(Error::Table(table::Error::Throttled | table::Error::Contended { .. })) => break,
             Err(error) => return Err(error),
         }
     }

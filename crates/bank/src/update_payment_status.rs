@@ -168,8 +168,8 @@ impl Bank {
                 Ok(Payment { due, transaction_id: Some(transaction.clone()), moved_by: Some(id), ..found })
             }
             Err(table::Error::Refused(refused)) => {
-                let taken = refused.found::<TransactionGuard>(1)?.is_some_and(|found| found != guard);
-                if taken && !refused.at(0) {
+                let ours = refused.found::<TransactionGuard>(1)?.is_some_and(|found| found == guard);
+                if refused.at(1) && !refused.at(0) && !ours {
                     let detail = "The transaction id names another payment.".to_owned();
                     return Err(Error::Conflict("transaction-id-used", detail));
                 }

@@ -72,8 +72,10 @@ impl Error {
                 let detail = "This Idempotency-Key came with another request before.".into();
                 (422, "idempotency-key-reused", "The key was used before", detail)
             }
-            Self::Table(Store::Throttled) => (429, "throttled", "Too many requests", AGAIN.into()),
-            Self::Table(Store::Contended | Store::Unavailable(_)) => {
+            Self::Table(Store::Throttled | Store::Contended { throttled: true }) => {
+                (429, "throttled", "Too many requests", AGAIN.into())
+            }
+            Self::Table(Store::Contended { .. } | Store::Unavailable(_)) => {
                 (503, "unavailable", "Not available now", AGAIN.into())
             }
             Self::Table(_) | Self::Internal(_) => (500, "internal", "Internal error", "The error is logged.".into()),

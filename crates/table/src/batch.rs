@@ -5,10 +5,10 @@ use crate::{
     usage,
 };
 use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest};
-use backon::BackoffBuilder;
+use backon::{BackoffBuilder, ExponentialBackoff};
 use std::{
     collections::{HashMap, HashSet},
-    time::Duration,
+    fmt,
 };
 use tokio::time::sleep;
 
@@ -18,9 +18,16 @@ const MOST_KEYS: usize = 100;
 const MOST_WRITES: usize = 25;
 
 /// Writes without conditions that need not happen together: cheaper to send than one by one.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct BatchWrite {
     requests: Vec<(String, WriteRequest)>,
+}
+
+/// Without the items: errors are logged.
+impl fmt::Debug for BatchWrite {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("BatchWrite").field("writes", &self.len()).finish()
+    }
 }
 
 impl BatchWrite {
@@ -77,16 +84,17 @@ impl Dynamo {
     /// What is left when the tries or the time ran out.
     pub async fn batch_write(&self, batch: BatchWrite) -> Result<(), Leftover> {
         let mut left = batch.requests;
-        let mut pauses = backoff().build();
+        let mut pauses = Pauses::new();
         while !left.is_empty() {
             let rest = left.split_off(left.len().min(MOST_WRITES));
+            let sent = left.len();
             let unprocessed = match self.batch_write_once(left.clone()).await {
                 Ok(unprocessed) => unprocessed,
                 Err(why) => return Err(Leftover { left: BatchWrite { requests: [left, rest].concat() }, why }),
             };
-            let throttled = !unprocessed.is_empty();
+            let (done, throttled) = (sent.saturating_sub(unprocessed.len()), !unprocessed.is_empty());
             left = [unprocessed, rest].concat();
-            if throttled && pause(&mut pauses).await.is_err() {
+            if throttled && pauses.after(done).await.is_err() {
                 return Err(Leftover { left: BatchWrite { requests: left }, why: Error::Throttled });
             }
         }
@@ -119,15 +127,16 @@ impl Table {
         let keys: Vec<&Key> = keys.iter().collect::<HashSet<_>>().into_iter().collect();
         for chunk in keys.chunks(MOST_KEYS) {
             let mut left: Vec<Attributes> = chunk.iter().map(|key| key.attributes()).collect();
-            let mut pauses = backoff().build();
+            let mut pauses = Pauses::new();
             while !left.is_empty() {
+                let asked = left.len();
                 let (items, unprocessed) = self.batch_get_once(left, consistent).await?;
                 for item in items {
                     found.insert(Key::of(&item)?, item);
                 }
                 left = unprocessed;
                 if !left.is_empty() {
-                    pause(&mut pauses).await?;
+                    pauses.after(asked.saturating_sub(left.len())).await?;
                 }
             }
         }
@@ -151,13 +160,25 @@ impl Table {
     }
 }
 
-/// Waits before the next try; an error when there is none, or no time for it.
-async fn pause(pauses: &mut impl Iterator<Item = Duration>) -> Result<(), Error> {
-    usage::note(|usage| usage.retries += 1);
-    let pause = pauses.next().ok_or(Error::Throttled)?;
-    if usage::time_left() <= pause {
-        return Err(Error::Throttled);
+/// The pauses of one batch: they grow while nothing gets done, and start anew when something does.
+struct Pauses(ExponentialBackoff);
+
+impl Pauses {
+    fn new() -> Self {
+        Self(backoff().build())
     }
-    sleep(pause).await;
-    Ok(())
+
+    /// Waits before the next try; an error when there is none, or no time for it.
+    async fn after(&mut self, done: usize) -> Result<(), Error> {
+        usage::note(|usage| usage.retries += 1);
+        if done > 0 {
+            *self = Self::new();
+        }
+        let pause = self.0.next().ok_or(Error::Throttled)?;
+        if usage::time_left() <= pause {
+            return Err(Error::Throttled);
+        }
+        sleep(pause).await;
+        Ok(())
+    }
 }

@@ -1,6 +1,6 @@
 use crate::{
     Dynamo, Error, Item, Key, Table,
-    error::persist,
+    error::despite_contention,
     item::{Attributes, read, written},
     usage,
 };
@@ -149,15 +149,6 @@ fn some<K, V>(map: HashMap<K, V>) -> Option<HashMap<K, V>> {
     (!map.is_empty()).then_some(map)
 }
 
-fn contended(error: &Error) -> bool {
-    matches!(error, Error::Contended)
-}
-
-/// The SDK retries what is throttled, but not a transaction that was cancelled for it.
-fn contended_or_throttled(error: &Error) -> bool {
-    matches!(error, Error::Contended | Error::Throttled)
-}
-
 fn rejected(error: impl Display) -> Error {
     Error::Rejected(error.to_string())
 }
@@ -169,7 +160,7 @@ impl Dynamo {
     /// [`Error::Refused`] where its condition does not hold, with the item that was found; else the
     /// call failed. A put or delete that met a transaction is tried again.
     pub async fn write(&self, change: Change) -> Result<(), Error> {
-        persist(contended, || self.write_once(change.clone())).await.map(drop)
+        despite_contention(|| self.write_once(change.clone())).await.map(drop)
     }
 
     /// Does one update, and answers the item as it is after it.
@@ -177,7 +168,7 @@ impl Dynamo {
     /// # Errors
     /// As [`Dynamo::write`], or the item is not a `T`.
     pub async fn update<T: Item>(&self, change: Change) -> Result<T, Error> {
-        let item = persist(contended, || self.write_once(change.clone())).await?;
+        let item = despite_contention(|| self.write_once(change.clone())).await?;
         item.ok_or_else(|| Error::Rejected("an update without its item".to_owned())).and_then(read)
     }
 
@@ -222,10 +213,10 @@ impl Dynamo {
     /// was lost on the way is not a second try.
     ///
     /// # Errors
-    /// [`Error::Refused`] says which conditions did not hold; [`Error::Contended`] and [`Error::Throttled`] that other
-    /// writes kept getting in between, or took the capacity; else the call failed.
+    /// [`Error::Refused`] says which conditions did not hold; [`Error::Contended`] that other writes
+    /// kept getting in between, or took the capacity; else the call failed.
     pub async fn transact(&self, changes: Vec<Change>) -> Result<(), Error> {
-        persist(contended_or_throttled, || self.transact_once(changes.clone())).await
+        despite_contention(|| self.transact_once(changes.clone())).await
     }
 
     async fn transact_once(&self, changes: Vec<Change>) -> Result<(), Error> {

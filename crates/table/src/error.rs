@@ -11,7 +11,10 @@ pub enum Error {
     Refused(Refused),
     /// Other writes of the same items kept getting in between.
     #[error("other writes of the same items got in between")]
-    Contended,
+    Contended {
+        /// Whether it was for capacity alone.
+        throttled: bool,
+    },
     /// DynamoDB's capacity for the table, an index or a partition was used up.
     #[error("DynamoDB throttled the call")]
     Throttled,
@@ -55,7 +58,7 @@ impl Error {
             }
             Service::TransactionConflictException(_) | Service::TransactionInProgressException(_) => {
                 usage::note(|usage| usage.conflicts += 1);
-                Self::Contended
+                Self::Contended { throttled: false }
             }
             Service::ProvisionedThroughputExceededException(_)
             | Service::RequestLimitExceeded(_)
@@ -74,10 +77,8 @@ impl Error {
             let failed =
                 |reason: CancellationReason| (code(&reason) == FAILED).then_some(reason.item.unwrap_or_default());
             Self::Refused(Refused { changes: reasons.into_iter().map(failed).collect() })
-        } else if all_are(&THROTTLED) {
-            Self::Throttled
         } else if all_are(&[CONFLICT, THROTTLED[0], THROTTLED[1]]) {
-            Self::Contended
+            Self::Contended { throttled: all_are(&THROTTLED) }
         } else {
             Self::Rejected(format!("transaction cancelled: {}", codes.join(", ")))
         }
@@ -121,13 +122,12 @@ impl Refused {
     }
 }
 
-/// Does the call again, with growing and jittered pauses, while the error is one that passes and there is time.
-pub(crate) async fn persist<T, F: Future<Output = Result<T, Error>>>(
-    passes: impl Fn(&Error) -> bool,
+/// Does the call again, with growing and jittered pauses, while it is contended and there is time.
+pub(crate) async fn despite_contention<T, F: Future<Output = Result<T, Error>>>(
     call: impl FnMut() -> F,
 ) -> Result<T, Error> {
     call.retry(backoff())
-        .when(|error| passes(error) && usage::time_left() > LONGEST_PAUSE)
+        .when(|error| matches!(error, Error::Contended { .. }) && usage::time_left() > LONGEST_PAUSE)
         .notify(|_, _| usage::note(|usage| usage.retries += 1))
         .await
 }
