@@ -83,7 +83,8 @@ impl Dynamo {
                 Err(why) => return Err(Leftover { left: BatchWrite { requests: [left, rest].concat() }, why }),
             };
             let stuck = unprocessed.len() == sent;
-            left = [unprocessed, rest].concat();
+            left = unprocessed;
+            left.extend(rest);
             if stuck && pause(&mut pauses).await.is_err() {
                 return Err(Leftover { left: BatchWrite { requests: left }, why: Error::Throttled });
             }
