@@ -2,6 +2,8 @@
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 pub mod bank;
+pub mod faults;
+pub mod tables;
 
 use local::{Builder, Stack};
 use serde_json::{Map, Value, json};

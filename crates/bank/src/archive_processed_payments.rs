@@ -5,9 +5,9 @@ use crate::{
     cost::{self, Pattern},
 };
 use function::{Error, Fields, Function, Input, Scheduled};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream::FuturesUnordered};
 use keys::{
-    Day, Second,
+    Day, KeyRange, Second,
     bank::{DueSort, Status},
 };
 use serde::Serialize;
@@ -81,42 +81,76 @@ pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Re
     let everything = DueSort::due_until(until, Status::Processed);
     let left = run.deadline.saturating_duration_since(Instant::now());
     let stop = run.deadline - RESERVE.min(left / 4);
-    let mut archived = Archived { until, moved: 0, left: true };
+    let mut tally = Tally::default();
     let mut rest = everything.clone();
     while Instant::now() < stop {
-        let (moved, next) = match bank.archive_page(&rest, run.now).await {
-            Err(Error::Table(table::Error::Throttled | table::Error::Contended)) => return Ok(archived),
-            page => page?,
-        };
-        archived.moved += moved;
-        match next {
-            Some(position) => rest = everything.after(&position),
-            None => return Ok(Archived { left: false, ..archived }),
+        match bank.archive_page(&rest, run.now, &mut tally).await {
+            Ok(Some(position)) => rest = everything.after(&position),
+            Ok(None) => return Ok(Archived { until, moved: tally.moved, left: tally.stuck }),
+            Err(Error::Table(table::Error::Throttled | table::Error::Contended)) => break,
+            Err(error) => return Err(error),
         }
     }
-    Ok(archived)
+    Ok(Archived { until, moved: tally.moved, left: true })
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    moved: u64,
+    /// Some payment can't be moved, now or later: the log says why.
+    stuck: bool,
+}
+
+/// What became of one payment.
+enum Outcome {
+    Moved,
+    MovedBefore,
+    Stuck(&'static str),
+}
+
+impl Tally {
+    fn note(&mut self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Moved => self.moved += 1,
+            Outcome::MovedBefore => {}
+            Outcome::Stuck(reason) => {
+                self.stuck = true;
+                tracing::error!(reason, "a processed payment can't be archived");
+            }
+        }
+    }
 }
 
 impl Bank {
-    /// How many of the range's first payments were moved, and the position behind them.
-    async fn archive_page(&self, range: &keys::KeyRange, now: Second) -> Result<(u64, Option<String>), Error> {
+    /// Moves the first payments of the range; the position behind them, or what stopped it.
+    async fn archive_page(&self, range: &KeyRange, now: Second, tally: &mut Tally) -> Result<Option<String>, Error> {
         let page = self.payments.sharded_page::<Payment>(&self.due, range, PAGE).await?;
-        let archive = |payment| self.archive(payment, now);
-        let outcomes = stream::iter(page.items).map(archive).buffer_unordered(SIDE_BY_SIDE);
-        let moved = outcomes.try_fold(0, async |sum, moved| Ok(sum + u64::from(moved))).await?;
-        Ok((moved, page.next))
+        let mut next = Ok(page.next);
+        let mut waiting = page.items.into_iter();
+        let mut under_way: FuturesUnordered<_> =
+            waiting.by_ref().take(SIDE_BY_SIDE).map(|payment| self.archive(payment, now)).collect();
+        // Whatever stops it, the moves under way are ended and counted: only no new one is begun.
+        while let Some(outcome) = under_way.next().await {
+            match outcome {
+                Ok(outcome) => tally.note(&outcome),
+                Err(error) => next = next.and(Err(error)),
+            }
+            if next.is_ok() {
+                under_way.extend(waiting.next().map(|payment| self.archive(payment, now)));
+            }
+        }
+        next
     }
 
-    /// Whether it was this call that moved the payment; else somebody did before.
-    async fn archive(&self, payment: Payment, now: Second) -> Result<bool, Error> {
-        let delete = self.payments.delete(payment.key()).expect("GSI1SK", &payment.due);
-        let id = payment.id();
+    async fn archive(&self, payment: Payment, now: Second) -> Result<Outcome, Error> {
+        let delete = self.payments.delete(payment.key()).only_if("GSI1SK", &payment.due);
         let Some(transaction) = Transaction::archived(payment, now) else {
-            return Err(Error::Internal(format!("payment {id} is PROCESSED without a transaction id")));
+            return Ok(Outcome::Stuck("it has no transaction id"));
         };
         match self.dynamo.transact(vec![delete, self.transactions.put_new(&transaction)?]).await {
-            Ok(()) => Ok(true),
-            Err(table::Error::Refused(_)) => Ok(false),
+            Ok(()) => Ok(Outcome::Moved),
+            Err(table::Error::Refused(refused)) if refused.at(0) => Ok(Outcome::MovedBefore),
+            Err(table::Error::Refused(_)) => Ok(Outcome::Stuck("the history has it already")),
             Err(error) => Err(error.into()),
         }
     }

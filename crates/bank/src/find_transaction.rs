@@ -45,6 +45,10 @@ pub async fn find_transaction(bank: Bank, request: Request<Wanted>) -> Result<Js
     request.caller.must_operate(DOMAIN)?;
     let key = bank.transactions.find("GSI2", "GSI2PK", &request.input.0).await?;
     let key = key.ok_or(Error::NotFound("transaction"))?;
-    let transaction = bank.transactions.get_eventually::<Transaction>(&key).await?;
+    let transaction = match bank.transactions.get_eventually::<Transaction>(&key).await? {
+        // The replica that was asked may lag behind the index.
+        None => bank.transactions.get(&key).await?,
+        found => found,
+    };
     Ok(Json(transaction.ok_or(Error::NotFound("transaction"))?.into()))
 }

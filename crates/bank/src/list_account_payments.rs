@@ -29,6 +29,6 @@ pub const PATTERN: Pattern = Pattern {
 /// # Errors
 /// 400, or 403 for another's account.
 pub async fn list_account_payments(bank: Bank, request: Request<OfAccount>) -> Result<List<PaymentBody>, Error> {
-    let next_90_days = (request.now, request.now.plus_days(DAYS_AHEAD));
+    let next_90_days = (request.first_page, request.first_page.plus_days(DAYS_AHEAD));
     of_account::<Payment, _>(&bank.payments, &request, next_90_days).await
 }

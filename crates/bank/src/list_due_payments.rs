@@ -19,7 +19,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B3",
     function: "list-due-payments",
     condition: "GSI1, every shard side by side: GSI1PK = shard, GSI1SK between status#day start and status#day end",
-    formula: "a query a shard, each ½ ⌈Σ entries⌉ R on GSI1, and ½ ⌈item⌉ R an item (ALL: ½ ⌈Σ items⌉ R a query, nothing more)",
+    formula: "½ ⌈Σ entries⌉ R on GSI1 for every query, one a shard while a page has few items of each (50 items of 5 shards: some 13), and ½ ⌈item⌉ R an item (ALL: ½ ⌈Σ items⌉ R a query, nothing more)",
     cost: |case| case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS),
 };
 

@@ -87,7 +87,7 @@ pub(crate) async fn of_date<T: Item, B: From<T>>(
 ) -> Result<List<B>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let OfDate { date, status } = request.input;
-    let range = DueSort::due_on(date.unwrap_or_else(|| request.now.day()), status.unwrap_or(default));
+    let range = DueSort::due_on(date.unwrap_or_else(|| request.first_page.day()), status.unwrap_or(default));
     let listing = request.listing(range, "")?;
     let page = table.sharded_page::<T>(&bank.due, &listing.range, listing.limit).await?;
     Ok(listing.list(page.map(B::from)))

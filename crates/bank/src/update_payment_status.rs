@@ -90,6 +90,11 @@ impl Move {
         }
     }
 
+    /// Whether it was this request that moved the payment: its answer was lost, and it was sent again.
+    fn moved(&self, payment: &Payment, id: RequestId) -> bool {
+        payment.moved_by == Some(id) && payment.due.status == self.target()
+    }
+
     /// The one status that the payment must have: every status has one predecessor at most.
     fn origin(&self) -> Result<Status, Error> {
         let to = self.target();
@@ -130,15 +135,14 @@ impl Bank {
     fn advancement(&self, wanted: &Move, from: Status, id: RequestId) -> Change {
         let sort = |status| DueSort { status, payment: wanted.payment };
         let change = self.payments.update(wanted.key()).set("GSI1SK", &sort(wanted.target())).set("MovedBy", &id);
-        change.expect("GSI1SK", &sort(from))
+        change.only_if("GSI1SK", &sort(from))
     }
 
     async fn advance(&self, wanted: &Move, from: Status, id: RequestId) -> Result<Payment, Error> {
         match self.dynamo.update(self.advancement(wanted, from, id)).await {
             Err(table::Error::Refused(refused)) => match refused.found::<Payment>(0)? {
                 None => Err(Error::NotFound("payment")),
-                // The SDK tried again after an answer was lost: it was this request that moved it.
-                Some(found) if found.moved_by == Some(id) && found.due.status == wanted.target() => Ok(found),
+                Some(found) if wanted.moved(&found, id) => Ok(found),
                 Some(found) => Err(stands(&found)),
             },
             done => Ok(done?),
@@ -163,14 +167,16 @@ impl Bank {
                 let due = DueSort { status: Status::Processed, payment: wanted.payment };
                 Ok(Payment { due, transaction_id: Some(transaction.clone()), moved_by: Some(id), ..found })
             }
-            Err(table::Error::Refused(refused)) => Err(match refused.found::<Payment>(0)? {
-                Some(found) => stands(&found),
-                None if refused.at(0) => Error::NotFound("payment"),
-                None => {
+            Err(table::Error::Refused(refused)) => {
+                let taken = refused.found::<TransactionGuard>(1)?.is_some_and(|found| found != guard);
+                if taken && !refused.at(0) {
                     let detail = "The transaction id names another payment.".to_owned();
-                    Error::Conflict("transaction-id-used", detail)
+                    return Err(Error::Conflict("transaction-id-used", detail));
                 }
-            }),
+                // Whoever moved it, the payment tells; a refusal for the guard alone does not show it.
+                let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
+                if wanted.moved(&found, id) { Ok(found) } else { Err(stands(&found)) }
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -13,7 +13,7 @@ const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon.pem");
 pub(crate) async fn dynamo() -> Result<Dynamo, lambda_runtime::Error> {
     let tls = TlsContext::builder().with_trust_store(trust_store()?).build()?;
     let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();
-    // A call that takes longer than a second has met a bad connection: the next attempt is faster.
+    // A call that takes longer than two seconds has met a bad connection: the next attempt is faster.
     // The invocation's deadline bounds all attempts together.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))

@@ -3,6 +3,7 @@ use crate::{
     input::{Fields, Paging},
     observe,
 };
+use ::http::Method;
 use jiff::Timestamp;
 use keys::{IdempotencyKey, KeyRange, RequestId, Second};
 use lambda_http::{
@@ -21,8 +22,11 @@ pub struct Request<I> {
     pub input: I,
     /// Who calls.
     pub caller: Caller,
-    /// When the request came, by API Gateway's clock; for a later page of a list, when the first came.
+    /// When the request came, by API Gateway's clock.
     pub now: Second,
+    /// When the first page of the list was asked for: what "today" means on every page. As `now` where there is no cursor,
+    /// and not to be trusted before [`Request::listing`].
+    pub first_page: Second,
     /// When the request came, exactly.
     pub instant: Timestamp,
     /// The invocation's id.
@@ -36,7 +40,8 @@ pub struct Request<I> {
 impl<I: Input> Request<I> {
     fn read(request: &lambda_http::Request) -> Result<Self, Error> {
         let mut fields = Fields::of_request(request, I::BODY)?;
-        let idempotency_key = fields.header("idempotency-key");
+        let creates = request.method() == Method::POST;
+        let idempotency_key = if creates { fields.header("idempotency-key") } else { None };
         let input = fields.read()?;
         let context = match request.request_context_ref() {
             Some(RequestContext::ApiGatewayV2(context)) => Some(context),
@@ -52,7 +57,8 @@ impl<I: Input> Request<I> {
         Ok(Self {
             input,
             caller: claims.map(|jwt| Caller::from_claims(&jwt.claims)).unwrap_or_default(),
-            now: Second::containing(first).map_err(|error| Error::Internal(error.to_string()))?,
+            now: second(instant)?,
+            first_page: second(first)?,
             instant,
             id: request_id(request, instant),
             idempotency_key,
@@ -80,8 +86,12 @@ impl<I> Request<I> {
             }
             None => range.clone(),
         };
-        Ok(Listing { range: rest, limit, whole: range, binding, started: self.now.instant().as_second() })
+        Ok(Listing { range: rest, limit, whole: range, binding, started: self.first_page.instant().as_second() })
     }
+}
+
+fn second(instant: Timestamp) -> Result<Second, Error> {
+    Second::containing(instant).map_err(|error| Error::Internal(error.to_string()))
 }
 
 fn request_id(request: &lambda_http::Request, now: Timestamp) -> RequestId {

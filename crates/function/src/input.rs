@@ -150,6 +150,11 @@ impl Fields {
     }
 }
 
+/// A name as part of a JSON pointer (RFC 6901).
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
 fn values(pairs: &[(String, String)], name: &str) -> Vec<String> {
     pairs.iter().filter(|(member, _)| member == name).map(|(_, value)| value.clone()).collect()
 }
@@ -190,11 +195,6 @@ fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {
         return Err(Error::UnsupportedMediaType);
     }
     std::str::from_utf8(text).map_err(|_| Error::invalid("/body", "is not UTF-8"))
-}
-
-/// A name as a part of a JSON pointer (RFC 6901).
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 fn object(text: &str) -> Result<Members, Error> {

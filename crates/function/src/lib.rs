@@ -29,6 +29,7 @@ pub use stream::{Batch, stream};
 
 use futures::future::BoxFuture;
 use lambda_http::{Body, Response};
+use serde::Serialize;
 use serde_json::Value;
 use std::{
     sync::Arc,
@@ -93,6 +94,32 @@ impl Function {
             Ok(Started { warm_up: Box::pin(warm_up(app.clone())), service: Service(handler(app)) })
         };
         Self { start: Box::new(start) }
+    }
+
+    /// The function of events that are JSON in and JSON out.
+    fn of_events<A, R, F, W>(
+        warm_up: impl Fn(A) -> W + Send + Sync + 'static,
+        handler: impl Fn(A, Value, Context) -> F + Clone + Send + Sync + 'static,
+    ) -> Self
+    where
+        A: App,
+        R: Serialize,
+        F: Future<Output = Result<R, Error>> + Send + 'static,
+        W: Future<Output = ()> + Send + 'static,
+    {
+        Self::new(warm_up, move |app: A| {
+            let handler = handler.clone();
+            Handler::Event(Arc::new(move |event, context| {
+                let (app, handler) = (app.clone(), handler.clone());
+                Box::pin(async move {
+                    let answer = async {
+                        let answer = handler(app, event, context.clone()).await?;
+                        serde_json::to_value(answer).map_err(|error| Error::Internal(error.to_string()))
+                    };
+                    observe::invocation(&context, answer).await
+                })
+            }))
+        })
     }
 
     /// Checks the settings and gives the function its client.

@@ -68,8 +68,11 @@ fn measure(error: Option<&Error>, cold_start: bool, began: Instant, usage: &Usag
     for call in &usage.calls {
         let index = call.index.clone().unwrap_or_else(|| "none".to_owned());
         let labels = [("Table", call.table.clone()), ("Index", index)];
-        metrics::histogram!("ReadUnits", &labels).record(call.read.as_f64());
-        metrics::histogram!("WriteUnits", &labels).record(call.write.as_f64());
+        if call.read == table::Units::ZERO {
+            metrics::histogram!("WriteUnits", &labels).record(call.write.as_f64());
+        } else {
+            metrics::histogram!("ReadUnits", &labels).record(call.read.as_f64());
+        }
     }
     if let Err(error) = collector.flush(std::io::stdout()) {
         tracing::warn!(%error, "metrics are lost");

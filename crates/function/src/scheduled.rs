@@ -1,10 +1,9 @@
-use crate::{App, Error, EventHandler, Function, Handler, Input, input::Fields, observe};
+use crate::{App, Error, EventHandler, Function, Input, input::Fields};
 use jiff::Timestamp;
 use keys::Second;
-use lambda_runtime::{Context, LambdaEvent, service_fn};
+use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
-use std::sync::Arc;
 use tokio::time::Instant;
 
 /// A run of scheduled work: by EventBridge, or by hand with input of its own.
@@ -44,23 +43,16 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     W: Future<Output = ()> + Send + 'static,
 {
-    Function::new(warm_up, move |app: A| {
+    Function::of_events(warm_up, move |app: A, event, context| {
         let handler = handler.clone();
-        Handler::Event(Arc::new(move |event, context| {
-            let (app, handler) = (app.clone(), handler.clone());
-            Box::pin(async move {
-                let answer = async {
-                    let answer = handler(app, Scheduled::read(&event, &context)?).await?;
-                    serde_json::to_value(answer).map_err(|error| Error::Internal(error.to_string()))
-                };
-                observe::invocation(&context, answer).await
-            })
-        }))
+        async move { handler(app, Scheduled::read(&event, &context)?).await }
     })
 }
 
-/// Serves events from the Lambda runtime.
+/// Serves events from the Lambda runtime, which logs the `Debug` of what it gets as an error: words only.
 pub(crate) async fn serve(handler: EventHandler) -> Result<(), lambda_runtime::Error> {
-    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async { handler(event.payload, event.context).await.0 }))
-        .await
+    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async {
+        handler(event.payload, event.context).await.0.map_err(Diagnostic::from)
+    }))
+    .await
 }

@@ -1,9 +1,9 @@
-use crate::{App, Error, Function, Handler, observe};
+use crate::{App, Error, Function};
 use aws_lambda_events::{
     dynamodb::{Event, EventRecord},
     streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse},
 };
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 use tokio::time::Instant;
 
 /// A batch of changes of one stream shard, in order.
@@ -26,23 +26,16 @@ where
     F: Future<Output = Result<BTreeSet<String>, Error>> + Send + 'static,
     W: Future<Output = ()> + Send + 'static,
 {
-    Function::new(warm_up, move |app: A| {
+    Function::of_events(warm_up, move |app: A, event, context| {
         let handler = handler.clone();
-        Handler::Event(Arc::new(move |event, context| {
-            let (app, handler) = (app.clone(), handler.clone());
-            Box::pin(async move {
-                let answer = async {
-                    let event: Event =
-                        serde_json::from_value(event).map_err(|error| Error::invalid("/Records", error))?;
-                    let order: Vec<String> =
-                        event.records.iter().filter_map(|record| record.change.sequence_number.clone()).collect();
-                    let batch = Batch { records: event.records, deadline: crate::deadline(&context) };
-                    let failures = report(&order, &handler(app, batch).await?);
-                    serde_json::to_value(failures).map_err(|error| Error::Internal(error.to_string()))
-                };
-                observe::invocation(&context, answer).await
-            })
-        }))
+        async move {
+            let Event { records, .. } =
+                serde_json::from_value(event).map_err(|_| Error::invalid("/Records", "is no batch of a stream"))?;
+            let order: Vec<String> =
+                records.iter().filter_map(|record| record.change.sequence_number.clone()).collect();
+            let failed = handler(app, Batch { records, deadline: crate::deadline(&context) }).await?;
+            Ok(report(&order, &failed))
+        }
     })
 }
 

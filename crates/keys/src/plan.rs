@@ -40,7 +40,7 @@ pub fn plan(writes: &[Writes], seconds: u64, utilisation_percent: u64) -> Plan {
         writes.iter().map(|w| w.count.saturating_mul(each(w))).fold(0, u64::saturating_add)
     };
     let units = total(|writes| writes.units_each);
-    let a_shard = UNITS_A_SHARD * seconds * utilisation_percent.clamp(1, 100);
+    let a_shard = UNITS_A_SHARD.saturating_mul(seconds).saturating_mul(utilisation_percent.clamp(1, 100));
     Plan {
         writes_per_second: total(|_| 1) / seconds,
         units_per_second: units.div_ceil(seconds),

@@ -32,8 +32,8 @@ impl KeyRange {
     /// The same range without the position, a whole key of the range, and all that comes before it.
     #[must_use]
     pub fn after(&self, position: &str) -> Self {
-        // No key extends another, so a text that extends the position separates it from the next.
-        Self { from: format!("{position}!"), to: self.to.clone() }
+        // The least text that extends the position; a key has no control characters, so none lies in between.
+        Self { from: format!("{position}\u{1}"), to: self.to.clone() }
     }
 
     /// The lower end.

@@ -1,6 +1,7 @@
 //! The commands.
 mod demo;
 mod invoke;
+mod plan;
 mod run;
 mod token;
 
@@ -29,6 +30,8 @@ enum Command {
     Invoke(InvokeOptions),
     /// Print a token for a local stack
     Token(TokenOptions),
+    /// Print how many shards an index needs for its writes
+    Plan(plan::PlanOptions),
 }
 
 #[derive(Debug, Args)]
@@ -122,6 +125,10 @@ impl Cli {
             Command::Demo(options) => demo::demo(&options).await,
             Command::Invoke(options) => invoke::invoke(options).await,
             Command::Token(options) => token::token(options),
+            Command::Plan(options) => {
+                plan::print(&options);
+                Ok(())
+            }
         };
         match done {
             Ok(()) => ExitCode::SUCCESS,

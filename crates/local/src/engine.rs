@@ -3,7 +3,10 @@ use std::path::Path;
 
 use aws_sdk_dynamodb::{
     Client,
-    config::{BehaviorVersion, Credentials, Region},
+    config::{
+        BehaviorVersion, Credentials, Region,
+        retry::{RetryPartition, TokenBucket},
+    },
 };
 use aws_smithy_http_client::{
     Builder,
@@ -118,6 +121,8 @@ pub(crate) fn client(url: &str) -> Result<Client, StartError> {
         .region(Region::from_static(REGION))
         .credentials_provider(Credentials::new("local", "local", None, None, "local"))
         .endpoint_url(url)
+        // What retries one stack has left is no concern of another in the same process.
+        .retry_partition(RetryPartition::custom("stack").token_bucket(TokenBucket::default()).build())
         .http_client(http)
         .build();
     Ok(Client::from_conf(config))

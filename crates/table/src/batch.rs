@@ -6,8 +6,11 @@ use crate::{
 };
 use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest};
 use backon::BackoffBuilder;
-use std::{collections::HashMap, time::Duration};
-use tokio::time::{Instant, sleep};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
+use tokio::time::sleep;
 
 /// Keys in one `BatchGetItem` (DynamoDB's limit).
 const MOST_KEYS: usize = 100;
@@ -77,15 +80,14 @@ impl Dynamo {
         let mut pauses = backoff().build();
         while !left.is_empty() {
             let rest = left.split_off(left.len().min(MOST_WRITES));
-            let sent = left.len();
             let unprocessed = match self.batch_write_once(left.clone()).await {
                 Ok(unprocessed) => unprocessed,
                 Err(why) => return Err(Leftover { left: BatchWrite { requests: [left, rest].concat() }, why }),
             };
-            let stuck = unprocessed.len() == sent;
+            let throttled = !unprocessed.is_empty();
             left = unprocessed;
             left.extend(rest);
-            if stuck && pause(&mut pauses).await.is_err() {
+            if throttled && pause(&mut pauses).await.is_err() {
                 return Err(Leftover { left: BatchWrite { requests: left }, why: Error::Throttled });
             }
         }
@@ -114,17 +116,18 @@ impl Table {
     /// The items under the keys, as many as there are; again for what comes back unprocessed.
     pub(crate) async fn batch_get(&self, keys: &[Key], consistent: bool) -> Result<HashMap<Key, Attributes>, Error> {
         let mut found = HashMap::with_capacity(keys.len());
+        // DynamoDB refuses a call that names a key twice.
+        let keys: Vec<&Key> = keys.iter().collect::<HashSet<_>>().into_iter().collect();
         for chunk in keys.chunks(MOST_KEYS) {
-            let mut left: Vec<Attributes> = chunk.iter().map(Key::attributes).collect();
+            let mut left: Vec<Attributes> = chunk.iter().map(|key| key.attributes()).collect();
             let mut pauses = backoff().build();
             while !left.is_empty() {
-                let asked = left.len();
                 let (items, unprocessed) = self.batch_get_once(left, consistent).await?;
                 for item in items {
                     found.insert(Key::of(&item)?, item);
                 }
                 left = unprocessed;
-                if left.len() == asked {
+                if !left.is_empty() {
                     pause(&mut pauses).await?;
                 }
             }
@@ -153,7 +156,7 @@ impl Table {
 async fn pause(pauses: &mut impl Iterator<Item = Duration>) -> Result<(), Error> {
     usage::note(|usage| usage.retries += 1);
     let pause = pauses.next().ok_or(Error::Throttled)?;
-    if usage::deadline().is_some_and(|deadline| Instant::now() + pause >= deadline) {
+    if usage::time_left() <= pause {
         return Err(Error::Throttled);
     }
     sleep(pause).await;

@@ -1,6 +1,6 @@
 use crate::{
     Dynamo, Error, Item, Key, Table,
-    error::despite_contention,
+    error::persist,
     item::{Attributes, read, written},
     usage,
 };
@@ -72,7 +72,7 @@ impl Change {
 
     /// Only if the attribute has that value.
     #[must_use]
-    pub fn expect(mut self, attribute: &'static str, value: &impl Display) -> Self {
+    pub fn only_if(mut self, attribute: &'static str, value: &impl Display) -> Self {
         self.expected.push((attribute, value.to_string()));
         self
     }
@@ -149,6 +149,15 @@ fn some<K, V>(map: HashMap<K, V>) -> Option<HashMap<K, V>> {
     (!map.is_empty()).then_some(map)
 }
 
+fn contended(error: &Error) -> bool {
+    matches!(error, Error::Contended)
+}
+
+/// The SDK retries what is throttled, but not a transaction that was cancelled for it.
+fn contended_or_throttled(error: &Error) -> bool {
+    matches!(error, Error::Contended | Error::Throttled)
+}
+
 fn rejected(error: impl Display) -> Error {
     Error::Rejected(error.to_string())
 }
@@ -160,7 +169,7 @@ impl Dynamo {
     /// [`Error::Refused`] where its condition does not hold, with the item that was found; else the
     /// call failed. A put or delete that met a transaction is tried again.
     pub async fn write(&self, change: Change) -> Result<(), Error> {
-        despite_contention(|| self.write_once(change.clone())).await.map(drop)
+        persist(contended, || self.write_once(change.clone())).await.map(drop)
     }
 
     /// Does one update, and answers the item as it is after it.
@@ -168,7 +177,7 @@ impl Dynamo {
     /// # Errors
     /// As [`Dynamo::write`], or the item is not a `T`.
     pub async fn update<T: Item>(&self, change: Change) -> Result<T, Error> {
-        let item = despite_contention(|| self.write_once(change.clone())).await?;
+        let item = persist(contended, || self.write_once(change.clone())).await?;
         item.ok_or_else(|| Error::Rejected("an update without its item".to_owned())).and_then(read)
     }
 
@@ -213,10 +222,10 @@ impl Dynamo {
     /// was lost on the way is not a second try.
     ///
     /// # Errors
-    /// [`Error::Refused`] says which conditions did not hold; [`Error::Contended`] that other writes
-    /// kept getting in between; else the call failed.
+    /// [`Error::Refused`] says which conditions did not hold; [`Error::Contended`] and [`Error::Throttled`] that other
+    /// writes kept getting in between, or took the capacity; else the call failed.
     pub async fn transact(&self, changes: Vec<Change>) -> Result<(), Error> {
-        despite_contention(|| self.transact_once(changes.clone())).await
+        persist(contended_or_throttled, || self.transact_once(changes.clone())).await
     }
 
     async fn transact_once(&self, changes: Vec<Change>) -> Result<(), Error> {

@@ -82,7 +82,9 @@ impl Cursor {
         if bind(binding, range).checksum(&self.started, &self.rest) != self.checksum {
             return Err(BadCursor);
         }
-        Ok(range.after(&format!("{}{}", range.shared_prefix(), self.rest)))
+        // Whoever forges a checksum still stays within the range.
+        let position = format!("{}{}", range.shared_prefix(), self.rest);
+        if range.contains(&position) { Ok(range.after(&position)) } else { Err(BadCursor) }
     }
 }
 

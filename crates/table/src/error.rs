@@ -32,16 +32,16 @@ const CONFLICT: &str = "TransactionConflict";
 const THROTTLED: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"];
 
 impl Error {
-    /// What one failed call means. The SDK has already retried what it knows to retry.
-    pub(crate) fn classify<E, R>(error: SdkError<E, R>) -> Self
+    /// What one failed call means. The SDK has already retried what it knows to retry: throttled calls and
+    /// 5xx, but no cancelled transaction.
+    pub(crate) fn classify<E>(error: SdkError<E>) -> Self
     where
         aws_sdk_dynamodb::Error: From<E>,
         E: std::error::Error + 'static,
-        R: fmt::Debug,
     {
         use aws_sdk_dynamodb::Error as Service;
         let error = match error {
-            SdkError::ServiceError(error) => error.into_err(),
+            SdkError::ServiceError(error) if error.raw().status().as_u16() < 500 => error.into_err(),
             other => return Self::Unavailable(chain(&other)),
         };
         match Service::from(error) {
@@ -60,7 +60,6 @@ impl Error {
             Service::ProvisionedThroughputExceededException(_)
             | Service::RequestLimitExceeded(_)
             | Service::ThrottlingException(_) => Self::Throttled,
-            Service::InternalServerError(error) => Self::Unavailable(error.to_string()),
             other => Self::Rejected(chain(&other)),
         }
     }
@@ -92,10 +91,17 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Which conditions failed, and what stood there instead.
-#[derive(Debug)]
 pub struct Refused {
     /// A change each: none where its condition held, else the item that was found, empty if there is none.
     changes: Vec<Option<Attributes>>,
+}
+
+/// Without the items: errors are logged.
+impl fmt::Debug for Refused {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let failed: Vec<usize> = (0..self.changes.len()).filter(|change| self.at(*change)).collect();
+        out.debug_struct("Refused").field("changes", &failed).finish()
+    }
 }
 
 impl Refused {
@@ -115,21 +121,25 @@ impl Refused {
     }
 }
 
-/// Does the call again, with growing and jittered pauses, while other writes get in between.
-pub(crate) async fn despite_contention<T, F: Future<Output = Result<T, Error>>>(
+/// Does the call again, with growing and jittered pauses, while the error is one that passes and there is time.
+pub(crate) async fn persist<T, F: Future<Output = Result<T, Error>>>(
+    passes: impl Fn(&Error) -> bool,
     call: impl FnMut() -> F,
 ) -> Result<T, Error> {
     call.retry(backoff())
-        .when(|error| matches!(error, Error::Contended))
+        .when(|error| passes(error) && usage::time_left() > LONGEST_PAUSE)
         .notify(|_, _| usage::note(|usage| usage.retries += 1))
         .await
 }
 
-/// 8 tries over some three seconds; the invocation's deadline may end it sooner.
+/// With its jitter a pause may be twice as long as the longest that is asked for.
+const LONGEST_PAUSE: Duration = Duration::from_millis(2 * 400);
+
+/// 8 tries over some two seconds.
 pub(crate) fn backoff() -> ExponentialBuilder {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(10))
-        .with_max_delay(Duration::from_millis(800))
+        .with_max_delay(LONGEST_PAUSE / 2)
         .with_max_times(8)
         .with_jitter()
 }

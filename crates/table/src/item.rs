@@ -74,14 +74,20 @@ fn map_size(attributes: &Attributes) -> usize {
 fn value_size(value: &AttributeValue) -> usize {
     match value {
         AttributeValue::S(text) => text.len(),
-        // Two digits a byte and one more, rounded up; the sign of a negative one.
-        AttributeValue::N(number) => number.len().div_ceil(2) + 1 + usize::from(number.starts_with('-')),
+        AttributeValue::N(number) => number_size(number),
         AttributeValue::B(bytes) => bytes.as_ref().len(),
         AttributeValue::Ss(texts) => texts.iter().map(String::len).sum(),
+        AttributeValue::Ns(numbers) => numbers.iter().map(|number| number_size(number)).sum(),
+        AttributeValue::Bs(blobs) => blobs.iter().map(|blob| blob.as_ref().len()).sum(),
         AttributeValue::L(values) => 3 + values.iter().map(|value| 1 + value_size(value)).sum::<usize>(),
         AttributeValue::M(map) => 3 + map.len() + map_size(map),
         _ => 1,
     }
+}
+
+/// Two digits a byte, rounded up, and one more; another for the sign of a negative one.
+fn number_size(number: &str) -> usize {
+    number.len().div_ceil(2) + 1 + usize::from(number.starts_with('-'))
 }
 
 impl Table {

@@ -93,7 +93,7 @@ impl<'a> Merge<'a> {
     async fn run(mut self) -> Result<(Vec<Attributes>, Option<String>), Error> {
         let mut merged: Vec<Attributes> = Vec::with_capacity(self.limit);
         while merged.len() < self.limit {
-            if self.lanes.iter().any(|lane| !lane.done && lane.ahead.is_empty()) {
+            while self.lanes.iter().any(|lane| !lane.done && lane.ahead.is_empty()) {
                 self.refill(self.limit - merged.len()).await?;
             }
             let Some(first) = self.first()? else { break };
@@ -140,7 +140,8 @@ impl Lane {
         let room = share - self.ahead.len();
         let slice = table.query(Some(index), &self.shard.to_string(), &rest, None, room).await?;
         self.done = slice.more.is_none();
-        if let Some(last) = slice.items.last() {
+        // The last key that was read, which need not be an entry's: a page may be empty and yet not the last.
+        if let Some(last) = slice.more.as_ref().or(slice.items.last()) {
             self.position = Some(text(last, index.sort)?.to_owned());
         }
         self.ahead.extend(slice.items);

@@ -2,12 +2,13 @@ use crate::Error;
 use aws_sdk_dynamodb::{
     config::{ConfigBag, Intercept, RuntimeComponents, interceptors::BeforeTransmitInterceptorContextRef},
     error::{BoxError, SdkError},
-    types::{Capacity, ConsumedCapacity},
+    types::ConsumedCapacity,
 };
 use std::{
     fmt,
     ops::{Add, AddAssign},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 use tokio::time::{Instant, timeout_at};
 
@@ -76,12 +77,12 @@ impl fmt::Display for Units {
     }
 }
 
-/// What one DynamoDB call consumed on one table or index.
+/// What the calls of one action consumed on one table or index.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The API action, such as `Query`.
     pub action: &'static str,
-    /// The key condition of a query, for people to read.
+    /// The key condition of the first, for people to read.
     pub condition: Option<String>,
     /// The table.
     pub table: String,
@@ -96,7 +97,7 @@ pub struct Call {
 /// What one invocation did to DynamoDB.
 #[derive(Debug, Clone, Default)]
 pub struct Usage {
-    /// Every call, a row for each table or index that it touched.
+    /// A row for each action on each table or index, however many calls there were.
     pub calls: Vec<Call>,
     /// Items and index entries that queries read, returned or not.
     pub scanned: u64,
@@ -136,21 +137,23 @@ pub(crate) fn deadline() -> Option<Instant> {
     SCOPE.try_with(|scope| scope.deadline).ok()
 }
 
+/// How long until the deadline; as long as one likes outside of [`measured`].
+pub(crate) fn time_left() -> Duration {
+    deadline().map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()))
+}
+
 /// Makes one call, no longer than the deadline.
-pub(crate) async fn call<T, E, R>(request: impl Future<Output = Result<T, SdkError<E, R>>>) -> Result<T, Error>
+pub(crate) async fn call<T, E>(request: impl Future<Output = Result<T, SdkError<E>>>) -> Result<T, Error>
 where
     aws_sdk_dynamodb::Error: From<E>,
     E: std::error::Error + 'static,
-    R: fmt::Debug,
 {
     let answer = match deadline() {
-        Some(deadline) => {
-            timeout_at(deadline, request).await.map_err(|_| Error::Unavailable("the deadline passed".into()))?
-        }
-        None => request.await,
+        Some(deadline) => timeout_at(deadline, request).await.ok(),
+        None => Some(request.await),
     };
     note(|usage| usage.retries = usage.retries.saturating_sub(1));
-    answer.map_err(Error::classify)
+    answer.ok_or_else(|| Error::Unavailable("the deadline passed".to_owned()))?.map_err(Error::classify)
 }
 
 pub(crate) fn note(change: impl FnOnce(&mut Usage)) {
@@ -166,20 +169,40 @@ pub(crate) fn count<'a>(
 ) {
     note(|usage| {
         for capacity in consumed {
-            let row = |index: Option<&String>, units: &Capacity| Call {
-                action,
-                condition: condition.map(|text| text()),
-                table: capacity.table_name.clone().unwrap_or_default(),
-                index: index.cloned(),
-                read: if writes(action) { Units::ZERO } else { Units::reported(units.capacity_units) },
-                write: if writes(action) { Units::reported(units.capacity_units) } else { Units::ZERO },
-            };
-            let table = capacity.table.iter().map(|units| row(None, units));
+            let table = capacity.table_name.as_deref().unwrap_or_default();
             let indexes = capacity.global_secondary_indexes.iter().flatten();
-            let rows = table.chain(indexes.map(|(index, units)| row(Some(index), units)));
-            usage.calls.extend(rows.filter(|call| call.read + call.write != Units::ZERO));
+            let places = capacity.table.iter().map(|units| (None, units));
+            for (index, units) in places.chain(indexes.map(|(index, units)| (Some(index.as_str()), units))) {
+                let units = Units::reported(units.capacity_units);
+                if units != Units::ZERO {
+                    usage.add(action, condition, table, index, units);
+                }
+            }
         }
     });
+}
+
+impl Usage {
+    /// One row a place: a run of any length stays small.
+    fn add(
+        &mut self,
+        action: &'static str,
+        condition: Option<&(dyn Fn() -> String + Sync)>,
+        table: &str,
+        index: Option<&str>,
+        units: Units,
+    ) {
+        let (read, write) = if writes(action) { (Units::ZERO, units) } else { (units, Units::ZERO) };
+        let is_same = |call: &&mut Call| call.action == action && call.table == table && call.index.as_deref() == index;
+        if let Some(call) = self.calls.iter_mut().find(is_same) {
+            call.read += read;
+            call.write += write;
+        } else {
+            let (table, index) = (table.to_owned(), index.map(str::to_owned));
+            let condition = condition.map(|text| text());
+            self.calls.push(Call { action, condition, table, index, read, write });
+        }
+    }
 }
 
 fn writes(action: &str) -> bool {

@@ -1,1 +1,65 @@
+use clap::{CommandFactory, error::ErrorKind};
 
+use super::*;
+
+fn parse(line: &str) -> Result<Command, ErrorKind> {
+    let parsed = Cli::try_parse_from(std::iter::once("local").chain(line.split(' ')));
+    parsed.map(|cli| cli.command).map_err(|error| error.kind())
+}
+
+#[test]
+fn the_commands_are_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn run_takes_its_options() {
+    let line = "run --port 1 --dynamodb-port 2 --data d.db --auth required --parameter ReadShards=7 --parameter A=b=c";
+    let Ok(Command::Run(options)) = parse(line) else { unreachable!() };
+    assert_eq!((options.port, options.dynamodb_port, options.auth), (1, 2, Auth::Required));
+    assert_eq!(options.data, Some(PathBuf::from("d.db")));
+    assert_eq!(options.stack.template, PathBuf::from("template.yaml"));
+    let expected = [("ReadShards", "7"), ("A", "b=c")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    assert_eq!(options.stack.parameters, expected);
+}
+
+#[test]
+fn invoke_takes_a_function_and_an_event() {
+    let Ok(Command::Invoke(options)) = parse("invoke f e.json --url http://127.0.0.1:1") else { unreachable!() };
+    assert_eq!((options.function.as_str(), options.event), ("f", PathBuf::from("e.json")));
+    assert_eq!(options.url.as_deref(), Some("http://127.0.0.1:1"));
+}
+
+#[test]
+fn a_token_has_the_claims_that_were_asked_for() {
+    let line =
+        "token --scope bank:read --scope bank:write --account A --account B --company C --sub u --expires-in 30m";
+    let Ok(Command::Token(options)) = parse(line) else { unreachable!() };
+    assert_eq!(options.expires_in, std::time::Duration::from_mins(30));
+    let expected = serde_json::json!({
+        "sub": "u", "scope": "bank:read bank:write", "account_ids": ["A", "B"], "company_id": "C"
+    });
+    assert_eq!(serde_json::Value::Object(token::claims(options)), expected);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    for line in [
+        "run --parameter X",
+        "run --parameter =1",
+        "run --port x",
+        "run --port 70000",
+        "run --auth sometimes",
+        "token --scope a --expires-in=-1h",
+        "token --scope a --expires-in soon",
+    ] {
+        assert_eq!(
+            parse(line).err(),
+            Some(ErrorKind::ValueValidation).filter(|_| !line.ends_with("sometimes")).or(Some(ErrorKind::InvalidValue)),
+            "{line}"
+        );
+    }
+    assert_eq!(parse("token").err(), Some(ErrorKind::MissingRequiredArgument));
+    assert_eq!(parse("invoke f").err(), Some(ErrorKind::MissingRequiredArgument));
+    assert_eq!(parse("walk").err(), Some(ErrorKind::InvalidSubcommand));
+}

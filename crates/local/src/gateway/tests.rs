@@ -1,1 +1,285 @@
+use std::{sync::Arc, time::Duration};
 
+use function::Invocation;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+use table::{Call, Units, Usage};
+
+use crate::{
+    Auth, CONSUMED, Stack,
+    lambda::{Bind, Handler},
+};
+
+const TEMPLATE: &str = "\
+Transform: AWS::Serverless-2016-10-31
+Globals: {Function: {Timeout: 1}}
+Resources:
+  Things:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: PK, AttributeType: S}]
+      KeySchema: [{AttributeName: PK, KeyType: HASH}]
+  Api:
+    Type: AWS::Serverless::HttpApi
+    Properties:
+      Auth:
+        DefaultAuthorizer: Jwt
+        Authorizers: {Jwt: {JwtConfiguration: {issuer: local, audience: [local]}}}
+  Echo:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: target/lambda/echo
+      Events:
+        Route: {Type: HttpApi, Properties: {Method: POST, Path: '/things/{id}', Auth: {AuthorizationScopes: [x:write, x:operate]}}}
+        Night: {Type: Schedule, Properties: {Schedule: rate(1 day)}}
+  Fail:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: target/lambda/fail
+      Events:
+        Route: {Type: HttpApi, Properties: {Method: GET, Path: /fail, Auth: {AuthorizationScopes: [x:read]}}}
+  Panic:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: target/lambda/panic
+      Events:
+        Route: {Type: HttpApi, Properties: {Method: GET, Path: /panic, Auth: {AuthorizationScopes: [x:read]}}}
+  Hang:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: target/lambda/hang
+      Events:
+        Route: {Type: HttpApi, Properties: {Method: GET, Path: /hang, Auth: {AuthorizationScopes: [x:read]}}}
+  Made:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: target/lambda/made
+      Events:
+        Route: {Type: HttpApi, Properties: {Method: GET, Path: /made, Auth: {AuthorizationScopes: [x:read]}}}
+";
+
+fn invocation(answer: Result<Value, String>) -> Invocation {
+    let call = Call {
+        action: "Query",
+        condition: None,
+        table: "T".into(),
+        index: Some("I".into()),
+        read: Units::default(),
+        write: Units::default(),
+    };
+    Invocation { answer, usage: Usage { calls: vec![call], ..Usage::default() } }
+}
+
+fn made() -> Value {
+    json!({
+        "statusCode": 201,
+        "headers": {"location": "/here", "content-type": "application/problem+json"},
+        "cookies": ["a=1", "b=2"],
+        "body": "aGk=",
+        "isBase64Encoded": true
+    })
+}
+
+fn handlers() -> Vec<(String, Bind)> {
+    let handler = |name: &'static str| -> Handler {
+        Arc::new(move |event, context| {
+            Box::pin(async move {
+                match name {
+                    "echo" => invocation(Ok(json!({"event": event, "function": context.env_config.function_name}))),
+                    "fail" => invocation(Err("it broke".into())),
+                    "panic" => panic!("as the test wants it"),
+                    "hang" => std::future::pending().await,
+                    _ => invocation(Ok(made())),
+                }
+            })
+        })
+    };
+    let bind = |name: &'static str| -> (String, Bind) {
+        (name.to_owned(), Box::new(move |_: &function::Settings, _: table::Dynamo| Ok(handler(name))))
+    };
+    ["echo", "fail", "panic", "hang", "made"].map(bind).into()
+}
+
+struct Api {
+    stack: Stack,
+    http: reqwest::Client,
+}
+
+impl Api {
+    async fn start(auth: Auth) -> Self {
+        let stack = Stack::of_text(TEMPLATE).handlers(handlers()).auth(auth).start().await.unwrap();
+        Self { stack, http: reqwest::Client::builder().no_proxy().build().unwrap() }
+    }
+
+    fn request(&self, method: Method, path: &str) -> reqwest::RequestBuilder {
+        self.http.request(method, format!("{}{path}", self.stack.url()))
+    }
+
+    fn token(&self, claims: Value) -> String {
+        self.stack.token(serde_json::from_value(claims).unwrap()).unwrap()
+    }
+}
+
+async fn answer(request: reqwest::RequestBuilder) -> (StatusCode, Value) {
+    let response = request.send().await.unwrap();
+    let status = response.status();
+    let text = response.text().await.unwrap();
+    (status, serde_json::from_str(&text).unwrap_or(json!(text)))
+}
+
+fn refusal(status: u16, message: &str) -> (StatusCode, Value) {
+    (StatusCode::from_u16(status).unwrap(), json!({"message": message}))
+}
+
+#[tokio::test]
+async fn the_operator_needs_no_token_and_has_every_scope() {
+    let api = Api::start(Auth::Open).await;
+    let (status, body) = answer(api.request(Method::POST, "/things/1").json(&json!({"a": 1}))).await;
+    assert_eq!(status, 200);
+    assert_eq!(body["function"], "echo");
+    let event = &body["event"];
+    assert_eq!(event["body"], r#"{"a":1}"#);
+    assert_eq!(event["pathParameters"], json!({"id": "1"}));
+    let claims = json!({"sub": "local-operator", "scope": "x:operate x:read x:write"});
+    assert_eq!(event["requestContext"]["authorizer"]["jwt"]["claims"], claims);
+    api.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_token_is_checked_before_the_function_sees_it() {
+    let api = Api::start(Auth::Required).await;
+    let post = || api.request(Method::POST, "/things/1");
+    assert_eq!(answer(post()).await, refusal(401, "Unauthorized"));
+    assert_eq!(answer(post().bearer_auth("nonsense")).await, refusal(401, "Unauthorized"));
+    let expired = api.token(json!({"scope": "x:write", "exp": 1}));
+    assert_eq!(answer(post().bearer_auth(expired)).await, refusal(401, "Unauthorized"));
+    let narrow = api.token(json!({"scope": "x:read x:writer"}));
+    assert_eq!(answer(post().bearer_auth(narrow)).await, refusal(403, "Forbidden"));
+    for scope in ["x:write", "other x:operate"] {
+        let token = api.token(json!({"scope": scope, "account_ids": ["a", "b"]}));
+        let (status, body) = answer(post().bearer_auth(token)).await;
+        assert_eq!(status, 200, "{scope}");
+        assert_eq!(body["event"]["requestContext"]["authorizer"]["jwt"]["claims"]["account_ids"], "[a b]");
+    }
+}
+
+#[tokio::test]
+async fn an_open_stack_still_checks_the_token_that_it_gets() {
+    let api = Api::start(Auth::Open).await;
+    let request = api.request(Method::POST, "/things/1").bearer_auth("nonsense");
+    assert_eq!(answer(request).await, refusal(401, "Unauthorized"));
+}
+
+#[tokio::test]
+async fn what_api_gateway_refuses_the_gateway_refuses() {
+    let api = Api::start(Auth::Open).await;
+    assert_eq!(answer(api.request(Method::GET, "/nothing")).await, refusal(404, "Not Found"));
+    assert_eq!(answer(api.request(Method::GET, "/things/1")).await, refusal(404, "Not Found"));
+    let post = || api.request(Method::POST, "/things/1");
+    let full = vec![b'a'; 10 * 1024 * 1024];
+    assert_eq!(answer(post().body(full.clone())).await.0, 200);
+    let over = [full, vec![b'a']].concat();
+    assert_eq!(answer(post().body(over)).await, refusal(413, "Request Entity Too Large"));
+    let long = post().header("x-long", "a".repeat(10_200));
+    assert_eq!(answer(long).await, refusal(431, "Request Header Fields Too Large"));
+    let rebound = post().header("host", "example.com");
+    assert_eq!(answer(rebound).await, refusal(403, "Forbidden"));
+    let page = post().header("origin", "https://example.com");
+    assert_eq!(answer(page).await, refusal(403, "Forbidden"));
+}
+
+#[tokio::test]
+async fn a_function_that_fails_is_an_internal_error() {
+    let api = Api::start(Auth::Open).await;
+    for path in ["/fail", "/panic", "/hang"] {
+        assert_eq!(answer(api.request(Method::GET, path)).await, refusal(500, "Internal Server Error"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_answer_is_the_functions_own_with_what_it_consumed() {
+    let api = Api::start(Auth::Open).await;
+    let response = api.request(Method::GET, "/made").send().await.unwrap();
+    assert_eq!(response.status(), 201);
+    let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+    assert_eq!(header("location"), "/here");
+    assert_eq!(header("content-type"), "application/problem+json");
+    assert_eq!(response.headers().get_all("set-cookie").iter().count(), 2);
+    let expected = json!([{"action": "Query", "table": "T", "index": "I", "condition": null, "read": 0, "write": 0}]);
+    assert_eq!(serde_json::from_str::<Value>(&header(CONSUMED)).unwrap(), expected);
+    assert_eq!(response.text().await.unwrap(), "hi");
+}
+
+#[tokio::test]
+async fn a_function_can_be_invoked_by_hand() {
+    let api = Api::start(Auth::Required).await;
+    let invoke = |name: &str| api.request(Method::POST, &format!("/_local/functions/{name}/invocations"));
+    let (status, body) = answer(invoke("echo").body(r#"{"date": "2026-12-01"}"#)).await;
+    assert_eq!((status, &body["event"]), (StatusCode::OK, &json!({"date": "2026-12-01"})));
+    let failed = invoke("fail").body("{}").send().await.unwrap();
+    assert_eq!(failed.status(), 200);
+    assert_eq!(failed.headers()["x-amz-function-error"], "Unhandled");
+    let expected = json!({"errorMessage": "it broke", "errorType": "Unhandled"});
+    assert_eq!(failed.json::<Value>().await.unwrap(), expected);
+    let (_, hung) = answer(invoke("hang").body("{}")).await;
+    assert_eq!(hung, json!({"errorMessage": "Task timed out after 1.00 seconds", "errorType": "Sandbox.Timedout"}));
+    let (status, body) = answer(invoke("nothing").body("{}")).await;
+    assert_eq!(status, 404);
+    assert_eq!(body["detail"], "There is no function nothing. There are echo, fail, hang, made, panic.");
+    assert_eq!(answer(invoke("echo").body("{")).await.0, 400);
+}
+
+#[tokio::test]
+async fn a_schedule_runs_when_it_is_asked_for() {
+    let api = Api::start(Auth::Open).await;
+    let run = |name: &str| api.request(Method::POST, &format!("/_local/schedules/{name}"));
+    let (status, body) = answer(run("echo")).await;
+    assert_eq!(status, 200);
+    assert_eq!(body["event"]["detail-type"], "Scheduled Event");
+    assert_eq!(body["event"]["resources"], json!(["arn:aws:events:us-east-1:000000000000:rule/local-echo-Night"]));
+    assert_eq!(answer(run("made")).await.0, 404);
+    assert_eq!(answer(run("nothing")).await.0, 404);
+}
+
+#[tokio::test]
+async fn health_says_what_serves() {
+    let api = Api::start(Auth::Required).await;
+    let (status, body) = answer(api.request(Method::GET, "/_local/health")).await;
+    assert_eq!(status, 200);
+    let expected = json!({
+        "status": "ok",
+        "functions": ["echo", "fail", "panic", "hang", "made"],
+        "tables": ["local-Things"],
+        "dynamodb": api.stack.dynamo_url()
+    });
+    assert_eq!(body, expected);
+}
+
+#[tokio::test]
+async fn a_stopped_stack_gives_its_ports_back_in_time() {
+    let api = Api::start(Auth::Open).await;
+    // A kept-alive connection and a call that never ends must not hold it.
+    answer(api.request(Method::GET, "/_local/health")).await;
+    let hanging = tokio::spawn(api.request(Method::GET, "/hang").send());
+    let port = api.stack.url().rsplit_once(':').unwrap().1.parse().unwrap();
+    tokio::time::timeout(Duration::from_secs(30), api.stack.stop()).await.unwrap();
+    hanging.abort();
+    let again = Stack::of_text(TEMPLATE).handlers(handlers()).port(port).start().await.unwrap();
+    let taken = Stack::of_text(TEMPLATE).handlers(handlers()).port(port).start().await.unwrap_err();
+    assert_eq!(taken.to_string(), format!("port {port} is already in use: choose another with --port or PORT"));
+    again.stop().await;
+}
+
+#[tokio::test]
+async fn the_template_and_the_crates_have_the_same_functions() {
+    let start = |handlers| Stack::of_text(TEMPLATE).handlers(handlers).start();
+    let mut without = handlers();
+    let (_, echo) = without.remove(0);
+    let error = start(without).await.unwrap_err();
+    assert_eq!(error.to_string(), "the template's function echo is in no crate");
+    let mut with = handlers();
+    with.push(("more".into(), echo));
+    let error = start(with).await.unwrap_err();
+    assert_eq!(error.to_string(), "the function more is not in the template");
+}

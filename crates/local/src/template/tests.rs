@@ -1,1 +1,208 @@
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
+use super::*;
+
+const WHOLE: &str = include_str!("../../../../template.yaml");
+
+const SMALL: &str = "\
+Transform: AWS::Serverless-2016-10-31
+Parameters:
+  Size:
+    Type: Number
+    Default: 5
+    MinValue: 1
+    MaxValue: 10
+  Mode:
+    Type: String
+    Default: a
+    AllowedValues: [a, b]
+    AllowedPattern: '[a-c]'
+Conditions:
+  IsA: !Equals [!Ref Mode, a]
+  IsOther: !And [!Not [!Condition IsA], !Or [!Condition IsA, !Equals [!Ref Size, 7]]]
+Globals:
+  Function:
+    Timeout: 10
+    Environment:
+      Variables: {SIZE: !Ref Size, OVER: global}
+Resources:
+  Things:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: PK, AttributeType: S}]
+      KeySchema: [{AttributeName: PK, KeyType: HASH}]
+  Api:
+    Type: AWS::Serverless::HttpApi
+    Properties:
+      Auth:
+        DefaultAuthorizer: Jwt
+        Authorizers: {Jwt: {JwtConfiguration: {issuer: me, audience: [you]}}}
+  Get:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: target/lambda/get
+      Environment:
+        Variables:
+          OVER: own
+          TABLE: !Ref Things
+          ARN: !Sub '${Things.Arn}/index/${Mode}/${!Literal}'
+          KIND: !If [IsA, first, second]
+          GONE: !If [IsA, !Ref AWS::NoValue, there]
+      Events:
+        Route:
+          Type: HttpApi
+          Properties: {Method: GET, Path: '/things/{id}', Auth: {AuthorizationScopes: [read]}}
+";
+
+fn read(text: &str, parameters: &[(&str, &str)]) -> Result<Template, String> {
+    let parameters: BTreeMap<_, _> = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Template::read(text, Path::new("somewhere/template.yaml"), "stack", &parameters).map_err(|error| error.to_string())
+}
+
+/// The small template with one line put in place of another, and the number of that line.
+fn changed(from: &str, to: &str) -> (String, usize) {
+    let line = SMALL.lines().position(|line| line.contains(from.trim_end())).unwrap() + 1;
+    (SMALL.replacen(from, to, 1), line)
+}
+
+#[test]
+fn the_template_of_the_project_is_understood() {
+    let template = read(WHOLE, &[]).unwrap();
+    let names: Vec<_> = template.tables.iter().map(|table| table.name.as_str()).collect();
+    assert_eq!(names, ["stack-PaymentScheduler", "stack-TransactionHistory"]);
+    assert_eq!(template.lambdas.len(), 9);
+    assert_eq!(template.scopes(), ["bank:operate", "bank:read", "bank:write"]);
+    assert_eq!(template.authorizer, Some(Authorizer::local()));
+    let archive = template.lambdas.iter().find(|lambda| lambda.name == "archive-processed-payments").unwrap();
+    assert_eq!(archive.timeout, Duration::from_mins(14));
+    assert_eq!(archive.schedules[0].expression, "cron(0/15 * * * ? *)");
+    assert!(archive.routes.is_empty());
+}
+
+#[test]
+fn every_projection_has_its_indexes_and_the_readers_know_which() {
+    for (projection, indexes, due) in [
+        ("KEYS_ONLY", vec!["GSI1"], "GSI1"),
+        ("KEYS_ONLY_AND_ALL", vec!["GSI1", "GSI1All"], "GSI1"),
+        ("ALL_AND_KEYS_ONLY", vec!["GSI1", "GSI1All"], "GSI1All"),
+        ("ALL", vec!["GSI1All"], "GSI1All"),
+    ] {
+        let template = read(WHOLE, &[("IndexProjection", projection), ("WarmReadUnits", "20000")]).unwrap();
+        let of = |table: usize| {
+            let indexes = template.tables[table].definition["GlobalSecondaryIndexes"].as_array().unwrap();
+            indexes.iter().map(|index| index["IndexName"].as_str().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(0), indexes, "{projection}");
+        assert_eq!(of(1), [indexes, vec!["GSI2"]].concat(), "{projection}");
+        let list = template.lambdas.iter().find(|lambda| lambda.name == "list-due-payments").unwrap();
+        assert_eq!(list.environment["DUE_INDEX"], due);
+        let arn = |index: &&str| {
+            format!("arn:aws:dynamodb:us-east-1:000000000000:table/stack-PaymentScheduler/index/{index}")
+        };
+        let resources = of(0).iter().map(arn).collect();
+        assert_eq!(list.statements[0], Statement { actions: vec!["dynamodb:Query".into()], resources });
+    }
+}
+
+#[test]
+fn intrinsics_are_resolved_and_globals_merged() {
+    let environment = |parameters: &[(&str, &str)]| read(SMALL, parameters).unwrap().lambdas[0].environment.clone();
+    let expected = [
+        ("ARN", "arn:aws:dynamodb:us-east-1:000000000000:table/stack-Things/index/a/${Literal}"),
+        ("KIND", "first"),
+        ("OVER", "own"),
+        ("SIZE", "5"),
+        ("TABLE", "stack-Things"),
+    ];
+    let expected: BTreeMap<_, _> = expected.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    assert_eq!(environment(&[]), expected);
+    let other = environment(&[("Mode", "b"), ("Size", "7")]);
+    assert_eq!((other["KIND"].as_str(), other["GONE"].as_str(), other["SIZE"].as_str()), ("second", "there", "7"));
+}
+
+#[test]
+fn parameters_keep_their_constraints() {
+    for (name, value, rule) in [
+        ("Size", "0", "it must be at least 1"),
+        ("Size", "11", "it must be at most 10"),
+        ("Size", "many", "it must be a number"),
+        ("Mode", "c", "it must be one of a, b"),
+    ] {
+        let line = if name == "Size" { 3 } else { 8 };
+        let expected = format!("template.yaml:{line}: parameter {name} is `{value}`, but {rule}");
+        assert_eq!(read(SMALL, &[(name, value)]).unwrap_err(), expected);
+    }
+    assert_eq!(read(SMALL, &[("Sise", "1")]).unwrap_err(), "template.yaml:3: there is no parameter Sise");
+    let (text, line) = changed("    Default: a\n", "");
+    assert_eq!(
+        read(&text, &[]).unwrap_err(),
+        format!("template.yaml:{}: parameter Mode has no default and needs a value", line - 2)
+    );
+    let (text, _) = changed("[a, b]", "[a, b, x]");
+    assert_eq!(
+        read(&text, &[("Mode", "x")]).unwrap_err(),
+        "template.yaml:8: parameter Mode is `x`, but it must match [a-c]"
+    );
+}
+
+#[test]
+fn what_the_reader_does_not_understand_stops_it_with_the_line() {
+    for (from, to, message) in [
+        (
+            "Type: AWS::DynamoDB::Table",
+            "Type: AWS::SQS::Queue",
+            "the local stack does not know resources of type AWS::SQS::Queue",
+        ),
+        ("Type: HttpApi", "Type: SQS", "the local stack does not know events of type SQS"),
+        (
+            "Type: Number",
+            "Type: CommaDelimitedList",
+            "the local stack does not know parameters of type CommaDelimitedList",
+        ),
+        ("!Ref Size, OVER", "!ImportValue Size, OVER", "the local stack does not know !ImportValue"),
+        ("!Ref Size, OVER", "{Ref: Size}, OVER", "the local stack reads !Ref, not Ref"),
+        ("!Ref Size, OVER", "{Fn::Sub: Size}, OVER", "the local stack reads !Sub, not Fn::Sub"),
+        ("!Ref Things", "!Ref Thing", "there is no parameter or resource Thing"),
+        ("!Ref Things", "!GetAtt Things.StreamArn", "the local stack does not know StreamArn of AWS::DynamoDB::Table"),
+        ("!Ref Things", "!GetAtt Things", "!GetAtt takes Resource.Attribute"),
+        ("${!Literal}", "${Nothing}", "there is no parameter or resource Nothing"),
+        ("${!Literal}", "${Nothing", "!Sub has a ${ without its }"),
+        ("!If [IsA, first, second]", "!If [IsB, first, second]", "there is no condition IsB"),
+        ("!If [IsA, first, second]", "!If [IsA, first]", "!If takes a condition and two values"),
+        ("!Not [!Condition IsA]", "!Not [!Condition IsOther]", "IsOther needs itself"),
+        ("!Not [!Condition IsA]", "!Not [!Ref Mode]", "!Ref is not a condition"),
+        (
+            "      BillingMode: PAY_PER_REQUEST",
+            "      StreamSpecification: {}",
+            "the local stack does not know StreamSpecification of AWS::DynamoDB::Table",
+        ),
+        ("PAY_PER_REQUEST", "PROVISIONED", "the local stack knows PAY_PER_REQUEST tables only"),
+        (
+            "CodeUri: target/lambda/get",
+            "InlineCode: x",
+            "the local stack does not know InlineCode of AWS::Serverless::Function",
+        ),
+        ("Timeout: 10", "Layers: []", "the local stack does not know Layers of Globals.Function"),
+        ("Timeout: 10", "Timeout: long", "`long` is not a number that fits here"),
+        ("/things/{id}", "/things/{id+}", "the local stack does not know the path part `{id+}`"),
+        ("Method: GET", "Method: ANY", "a method is one of GET, POST, PUT, PATCH, DELETE"),
+        ("AuthorizationScopes: [read]", "Authorizer: NONE", "the local stack does not know Authorizer of Auth"),
+        ("DefaultAuthorizer: Jwt", "DefaultAuthorizer: Other", "there is no authorizer Other"),
+        ("Resources:", "Mappings:", "the local stack does not know Mappings of a template"),
+        ("  Api:", "  Things:", "Things stands here twice"),
+        ("DefaultAuthorizer: Jwt", "DefaultAuthorizer: *Jwt", "while parsing node, found unknown anchor"),
+    ] {
+        let (text, line) = changed(from, to);
+        assert_eq!(read(&text, &[]).unwrap_err(), format!("template.yaml:{line}: {message}"), "{from} -> {to}");
+    }
+}
+
+#[test]
+fn one_route_belongs_to_one_function() {
+    let again = SMALL.rsplit_once("  Get:").unwrap().1.replace("{id}", "{other}");
+    let line = SMALL.lines().count() + again.lines().count();
+    let text = format!("{SMALL}  Again:{again}");
+    let expected = format!("template.yaml:{line}: another function has the route GET /things/{{other}}");
+    assert_eq!(read(&text, &[]).unwrap_err(), expected);
+}

@@ -1,0 +1,58 @@
+# Two commands are enough on a fresh machine: `make run` and `make test`.
+.DEFAULT_GOAL := help
+.PHONY: help run demo test invoke plan token docs build lint lint-template deny need
+
+LOCAL = cargo run --quiet --package local --bin local --
+PORT ?= 3000
+DYNAMODB_PORT ?= 8000
+
+help: ## List the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: need ## Serve everything on this machine: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory
+	@cargo build --quiet --package local
+	@exec target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) $(if $(DATA),--data $(DATA)) $(ARGS)
+
+demo: need ## Walk through every access pattern: request, key condition, answer, consumed units
+	@$(LOCAL) demo $(ARGS)
+
+test: need ## Run every test
+	cargo test --workspace
+
+invoke: need ## Run one function with an event: FUNCTION=list-due-payments EVENT=events/bank/list-due-payments.json
+	@$(LOCAL) invoke $(FUNCTION) $(EVENT) $(ARGS)
+
+token: need ## Print a token: ARGS='--scope bank:read --account Account1'
+	@$(LOCAL) token $(ARGS)
+
+plan: need ## Print how many shards an index needs: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
+	@$(LOCAL) plan $(ARGS)
+
+docs: need ## Write docs/access-patterns.md anew from the code and the template
+	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test docs
+
+build: need ## Build every function's release binary into target/lambda/<function>/bootstrap, for sam
+	cargo build --release --package bank --bins
+	@for source in crates/*/src/bin/*.rs; do \
+		name=$$(basename $$source .rs); mkdir -p target/lambda/$$name; cp target/release/$$name target/lambda/$$name/bootstrap; \
+	done
+
+lint: need ## Check the format and the lints
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- --deny warnings
+
+lint-template: .venv/bin/cfn-lint ## Check template.yaml with cfn-lint
+	.venv/bin/cfn-lint template.yaml
+
+.venv/bin/cfn-lint:
+	@command -v python3 >/dev/null || { echo "python3 is missing: it runs cfn-lint"; exit 1; }
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet cfn-lint
+
+deny: need ## Check licences, sources and duplicates of the dependencies
+	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
+	cargo deny --offline check licenses bans sources
+
+need:
+	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust with rustup"; exit 1; }
+	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler, which SQLite and the TLS library are built with"; exit 1; }

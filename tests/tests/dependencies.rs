@@ -1,0 +1,41 @@
+//! What a Lambda links: one TLS, one HTTP stack, and nothing of the local stack.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use std::process::Command;
+use system_tests::root;
+
+fn tree(package: &str) -> Vec<String> {
+    let arguments = ["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--package", package];
+    let output = Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().expect("cargo");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
+#[test]
+fn a_lambda_has_one_http_and_one_tls_stack() {
+    let tree = tree("bank");
+    let has = |prefix: &str| tree.iter().any(|line| line.starts_with(prefix));
+    assert!(has("hyper v1.") && has("rustls v0.23") && has("aws-lc-rs v1."), "{tree:#?}");
+    for other in [
+        "hyper v0.",
+        "h2 v0.3",
+        "rustls v0.21",
+        "ring v",
+        "openssl v",
+        "openssl-sys",
+        "native-tls",
+        "aws-sdk-sso",
+        "chrono-tz",
+        "dynoxide",
+        "axum",
+    ] {
+        assert!(!has(other), "a Lambda links {other}");
+    }
+}
+
+#[test]
+fn the_keys_know_no_sdk() {
+    let tree = tree("keys");
+    assert!(!tree.iter().any(|line| line.starts_with("aws-") || line.starts_with("tokio v")), "{tree:#?}");
+}
