@@ -93,7 +93,8 @@ impl Dynamo {
                 Err(why) => return Err(Leftover { left: BatchWrite { requests: [left, rest].concat() }, why }),
             };
             let (done, throttled) = (sent.saturating_sub(unprocessed.len()), !unprocessed.is_empty());
-            left = [unprocessed, rest].concat();
+            left = unprocessed;
+            left.extend(rest);
             if throttled && pauses.after(done).await.is_err() {
                 return Err(Leftover { left: BatchWrite { requests: left }, why: Error::Throttled });
             }

@@ -9,7 +9,7 @@ pub enum Error {
     /// A condition did not hold, and nothing was written.
     #[error("a condition did not hold")]
     Refused(Refused),
-    /// Other writes of the same items kept getting in between.
+    /// Other writes of the same items kept getting in between, or kept taking a transaction's capacity.
     #[error("other writes of the same items got in between")]
     Contended {
         /// Whether it was for capacity alone.
