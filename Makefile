@@ -51,7 +51,7 @@ lint-template: .venv/bin/cfn-lint ## Check template.yaml with cfn-lint
 
 deny: need ## Check licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
-	cargo deny --offline check licenses bans sources
+	cargo deny check licenses bans sources
 
 need:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust with rustup"; exit 1; }

@@ -75,7 +75,7 @@ pub struct Archived {
 /// still PROCESSED, and the next run of the schedule finds it.
 ///
 /// # Errors
-/// 400 for a faulty event; else a call failed that trying again later won't mend.
+/// 400 for a faulty event; else DynamoDB stayed out of reach or would not take a call, which somebody should hear of.
 pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Result<Archived, Error> {
     let until = run.input.date.unwrap_or_else(|| run.now.day().before());
     let everything = DueSort::due_until(until, Status::Processed);

@@ -139,7 +139,7 @@ pub(crate) async fn invoke(handler: &HttpHandler, event: Value, context: Context
     let mut usage = Usage::default();
     let request: LambdaRequest = match serde_json::from_value(event) {
         Ok(request) => request,
-        Err(error) => return Invocation { answer: Err(error.to_string()), usage },
+        Err(error) => return Invocation { answer: Err(error.to_string().into()), usage },
     };
     let used = Arc::new(std::sync::Mutex::new(None));
     let slot = Arc::clone(&used);
@@ -157,5 +157,5 @@ pub(crate) async fn invoke(handler: &HttpHandler, event: Value, context: Context
     if let Some(used) = used.lock().ok().and_then(|mut slot| slot.take()) {
         usage = used;
     }
-    Invocation { answer: serde_json::to_value(response).map_err(|error| error.to_string()), usage }
+    Invocation { answer: serde_json::to_value(response).map_err(|error| error.to_string().into()), usage }
 }

@@ -22,7 +22,7 @@ pub use error::{Error, Fault};
 pub use fingerprint::Fingerprint;
 pub use http::{Request, http};
 pub use input::{Fields, Input};
-pub use lambda_runtime::{Context, Error as StartError};
+pub use lambda_runtime::{Context, Diagnostic, Error as StartError};
 pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};
 pub use stream::{Batch, stream};
@@ -74,8 +74,8 @@ enum Handler {
 /// What came of an invocation.
 #[derive(Debug)]
 pub struct Invocation {
-    /// The answer, or the message of the error that Lambda would report.
-    pub answer: Result<Value, String>,
+    /// The answer, or the error that Lambda would report.
+    pub answer: Result<Value, Diagnostic>,
     /// What it did to DynamoDB.
     pub usage: Usage,
 }
@@ -138,7 +138,7 @@ impl Service {
             Handler::Http(handler) => http::invoke(handler, event, context).await,
             Handler::Event(handler) => {
                 let (answer, usage) = handler(event, context).await;
-                Invocation { answer: answer.map_err(|error| error.to_string()), usage }
+                Invocation { answer: answer.map_err(Diagnostic::from), usage }
             }
         }
     }

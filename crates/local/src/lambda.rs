@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use function::{Context, Function, Invocation, Service, Settings};
+use function::{Context, Diagnostic, Function, Invocation, Service, Settings};
 use lambda_runtime::Config;
 use serde_json::Value;
 use table::{Dynamo, Usage};
@@ -36,7 +36,7 @@ pub(crate) struct Outcome {
 
 /// A failure as Lambda reports it.
 pub(crate) struct Failure {
-    pub(crate) kind: &'static str,
+    pub(crate) kind: String,
     pub(crate) message: String,
 }
 
@@ -56,10 +56,14 @@ impl Lambda {
     pub(crate) async fn invoke(&self, event: Value) -> Outcome {
         let running = (self.handler)(event, self.context());
         let mut task = tokio::spawn(running);
-        let failure = |kind, message| Outcome { answer: Err(Failure { kind, message }), usage: Usage::default() };
+        let failure = |kind: &str, message| {
+            let failure = Failure { kind: kind.to_owned(), message };
+            Outcome { answer: Err(failure), usage: Usage::default() }
+        };
         match timeout(self.spec.timeout, &mut task).await {
             Ok(Ok(Invocation { answer, usage })) => {
-                Outcome { answer: answer.map_err(|message| Failure { kind: "Unhandled", message }), usage }
+                let failure = |error: Diagnostic| Failure { kind: error.error_type, message: error.error_message };
+                Outcome { answer: answer.map_err(failure), usage }
             }
             Ok(Err(panicked)) => failure("Runtime.ExitError", panicked.to_string()),
             Err(_) => {

@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use function::Invocation;
+use function::{Diagnostic, Invocation};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 use table::{Call, Units, Usage};
@@ -59,7 +59,7 @@ Resources:
         Route: {Type: HttpApi, Properties: {Method: GET, Path: /made, Auth: {AuthorizationScopes: [x:read]}}}
 ";
 
-fn invocation(answer: Result<Value, String>) -> Invocation {
+fn invocation(answer: Result<Value, Diagnostic>) -> Invocation {
     let call = Call {
         action: "Query",
         condition: None,
@@ -87,7 +87,9 @@ fn handlers() -> Vec<(String, Bind)> {
             Box::pin(async move {
                 match name {
                     "echo" => invocation(Ok(json!({"event": event, "function": context.env_config.function_name}))),
-                    "fail" => invocation(Err("it broke".into())),
+                    "fail" => {
+                        invocation(Err(Diagnostic { error_type: "broken".into(), error_message: "it broke".into() }))
+                    }
                     "panic" => panic!("as the test wants it"),
                     "hang" => std::future::pending().await,
                     _ => invocation(Ok(made())),
@@ -220,7 +222,7 @@ async fn a_function_can_be_invoked_by_hand() {
     let failed = invoke("fail").body("{}").send().await.unwrap();
     assert_eq!(failed.status(), 200);
     assert_eq!(failed.headers()["x-amz-function-error"], "Unhandled");
-    let expected = json!({"errorMessage": "it broke", "errorType": "Unhandled"});
+    let expected = json!({"errorMessage": "it broke", "errorType": "broken"});
     assert_eq!(failed.json::<Value>().await.unwrap(), expected);
     let (_, hung) = answer(invoke("hang").body("{}")).await;
     assert_eq!(hung, json!({"errorMessage": "Task timed out after 1.00 seconds", "errorType": "Sandbox.Timedout"}));
