@@ -9,6 +9,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
 use crate::{Auth, Builder, Stack, StartError, TokenError, client::ClientError};
 
@@ -119,7 +120,10 @@ pub(crate) enum CliError {
 impl Cli {
     /// Runs the command; what went wrong is one line on standard error and exit code 1.
     pub async fn execute(self) -> ExitCode {
-        tracing_subscriber::fmt().with_max_level(LevelFilter::WARN).with_writer(std::io::stderr).init();
+        // The engine warns of every condition that fails, and here they are meant to.
+        let levels = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
+        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+        tracing_subscriber::registry().with(lines.with_filter(levels)).init();
         let done = match self.command {
             Command::Run(options) => run::run(options).await,
             Command::Demo(options) => demo::demo(&options).await,
