@@ -23,7 +23,7 @@ pub use cost::{Case, Pattern};
 pub use payment::{Data, MOST_BYTES, Payment, PaymentBody};
 pub use transaction::{Transaction, TransactionBody};
 
-use function::{App, Function, SettingsReader};
+use function::{App, Clients, Function, SettingsReader};
 use keys::Shards;
 use table::{Dynamo, Index, Key, Projection, Query, ShardedIndex, Table};
 
@@ -41,7 +41,8 @@ pub struct Bank {
 }
 
 impl App for Bank {
-    fn start(settings: &mut SettingsReader<'_>, dynamo: &Dynamo) -> Option<Self> {
+    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        let dynamo = clients.dynamo();
         let (payments, transactions) =
             (settings.get::<String>("PAYMENTS_TABLE"), settings.get::<String>("TRANSACTIONS_TABLE"));
         let (write, read) = (settings.get("WRITE_SHARDS"), settings.get("READ_SHARDS"));

@@ -18,6 +18,7 @@ mod stream;
 
 pub use answer::{Created, Json, List, Listing, Reply};
 pub use caller::Caller;
+pub use client::Clients;
 pub use error::{Error, Fault};
 pub use fingerprint::Fingerprint;
 pub use http::{Request, http};
@@ -35,13 +36,13 @@ use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
-use table::{Dynamo, Usage};
+use table::Usage;
 use tokio::time::Instant;
 
 /// What a domain's functions share: its tables and settings, made once a process.
 pub trait App: Clone + Send + Sync + 'static {
     /// Reads what it needs; the reader collects every fault.
-    fn start(settings: &mut SettingsReader<'_>, dynamo: &Dynamo) -> Option<Self>;
+    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self>;
 }
 
 /// One Lambda function: its handler, and how to start it.
@@ -49,7 +50,7 @@ pub struct Function {
     start: Start,
 }
 
-type Start = Box<dyn Fn(&Settings, Dynamo) -> Result<Started, SettingsError> + Send + Sync>;
+type Start = Box<dyn Fn(&Settings, Clients) -> Result<Started, SettingsError> + Send + Sync>;
 
 struct Started {
     service: Service,
@@ -89,8 +90,8 @@ impl Function {
         A: App,
         W: Future<Output = ()> + Send + 'static,
     {
-        let start = move |settings: &Settings, dynamo: Dynamo| {
-            let app: A = settings.read(|reader| A::start(reader, &dynamo))?;
+        let start = move |settings: &Settings, clients: Clients| {
+            let app: A = settings.read(|reader| A::start(reader, &clients))?;
             Ok(Started { warm_up: Box::pin(warm_up(app.clone())), service: Service(handler(app)) })
         };
         Self { start: Box::new(start) }
@@ -122,12 +123,12 @@ impl Function {
         })
     }
 
-    /// Checks the settings and gives the function its client.
+    /// Checks the settings and gives the function its clients.
     ///
     /// # Errors
     /// All that is wrong with the settings.
-    pub fn bind(&self, settings: &Settings, dynamo: Dynamo) -> Result<Service, SettingsError> {
-        Ok((self.start)(settings, dynamo)?.service)
+    pub fn bind(&self, settings: &Settings, clients: impl Into<Clients>) -> Result<Service, SettingsError> {
+        Ok((self.start)(settings, clients.into())?.service)
     }
 }
 
@@ -154,7 +155,7 @@ pub fn run(function: &Function) -> Result<(), StartError> {
     runtime.block_on(async {
         observe::start();
         let settings = std::env::vars().collect();
-        let started = (function.start)(&settings, client::dynamo().await?).inspect_err(|error| {
+        let started = (function.start)(&settings, client::clients().await?).inspect_err(|error| {
             tracing::error!(faults = %error, "the settings are faulty");
         })?;
         // Init has its own time limit and full CPU; a cold DynamoDB must not eat the first event's time.

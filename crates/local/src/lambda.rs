@@ -5,10 +5,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use function::{Context, Diagnostic, Function, Invocation, Service, Settings};
+use function::{Clients, Context, Diagnostic, Function, Invocation, Service, Settings};
 use lambda_runtime::Config;
 use serde_json::Value;
-use table::{Dynamo, Usage};
+use table::Usage;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ pub(crate) type Running = Pin<Box<dyn Future<Output = Invocation> + Send>>;
 /// What an event is handed to.
 pub(crate) type Handler = Arc<dyn Fn(Value, Context) -> Running + Send + Sync>;
 /// Checks the settings and makes the handler.
-pub(crate) type Bind = Box<dyn Fn(&Settings, Dynamo) -> Result<Handler, String> + Send + Sync>;
+pub(crate) type Bind = Box<dyn Fn(&Settings, Clients) -> Result<Handler, String> + Send + Sync>;
 
 /// A function that can be invoked.
 pub(crate) struct Lambda {
@@ -91,8 +91,8 @@ fn deadline(timeout: Duration) -> u64 {
 
 /// A real function, behind the seam that tests put theirs.
 pub(crate) fn bind(function: Function) -> Bind {
-    Box::new(move |settings, dynamo| {
-        let service = function.bind(settings, dynamo).map_err(|error| error.to_string())?;
+    Box::new(move |settings, clients| {
+        let service = function.bind(settings, clients).map_err(|error| error.to_string())?;
         Ok(handler(service))
     })
 }

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use function::Function;
+use function::{Clients, Function};
 use serde_json::{Value, json};
 use table::Dynamo;
 
@@ -173,8 +173,8 @@ impl Builder {
         let port = bind(self.port, "port", "PORT").await?;
         let engine = Engine::start(dynamodb, self.data.as_deref(), &template.tables)?;
         let endpoint = self.dynamo_endpoint.as_deref().unwrap_or(&engine.url);
-        let dynamo = Dynamo::new(&engine::client(endpoint)?);
-        let gateway = Arc::new(self.gateway(&template, &dynamo)?);
+        let clients = Clients::from(Dynamo::new(&engine::client(endpoint)?));
+        let gateway = Arc::new(self.gateway(&template, &clients)?);
         let stack = Stack {
             url: format!("http://{}", port.address),
             server: gateway::serve(port, Arc::clone(&gateway)),
@@ -198,13 +198,13 @@ impl Builder {
         Ok(Template::read(&text, file, &self.name, &self.parameters)?)
     }
 
-    fn gateway(&self, template: &Template, dynamo: &Dynamo) -> Result<Gateway, StartError> {
+    fn gateway(&self, template: &Template, clients: &Clients) -> Result<Gateway, StartError> {
         let authorizer = template.authorizer.clone().unwrap_or_else(Authorizer::local);
         let routes =
             template.lambdas.iter().flat_map(|spec| spec.routes.iter().map(|route| (spec.name.as_str(), route)));
         Ok(Gateway {
             routes: Routes::new(routes),
-            lambdas: self.lambdas(template, dynamo)?,
+            lambdas: self.lambdas(template, clients)?,
             tokens: Tokens::new(authorizer),
             auth: self.auth,
             scopes: template.scopes(),
@@ -213,13 +213,13 @@ impl Builder {
         })
     }
 
-    fn lambdas(&self, template: &Template, dynamo: &Dynamo) -> Result<BTreeMap<String, Lambda>, StartError> {
+    fn lambdas(&self, template: &Template, clients: &Clients) -> Result<BTreeMap<String, Lambda>, StartError> {
         let mut lambdas = BTreeMap::new();
         for spec in &template.lambdas {
             let Some((_, bind)) = self.functions.iter().find(|(name, _)| *name == spec.name) else { continue };
             let template = spec.environment.clone().into_iter();
             let settings = template.chain(self.settings.iter().cloned()).collect();
-            let bound = bind(&settings, dynamo.clone());
+            let bound = bind(&settings, clients.clone());
             let handler = bound.map_err(|error| StartError::Settings(spec.name.clone(), error))?;
             lambdas.insert(spec.name.clone(), Lambda::new(spec.clone(), handler));
         }

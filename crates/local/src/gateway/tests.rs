@@ -98,7 +98,7 @@ fn handlers() -> Vec<(String, Bind)> {
         })
     };
     let bind = |name: &'static str| -> (String, Bind) {
-        (name.to_owned(), Box::new(move |_: &function::Settings, _: table::Dynamo| Ok(handler(name))))
+        (name.to_owned(), Box::new(move |_: &function::Settings, _: function::Clients| Ok(handler(name))))
     };
     ["echo", "fail", "panic", "hang", "made"].map(bind).into()
 }
