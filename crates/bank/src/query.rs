@@ -6,7 +6,7 @@ use keys::{
     AccountId, Bound, Day, KeyRange, Second,
     bank::{DueSort, PaymentSort, Status},
 };
-use table::{Item, Query, Table};
+use table::{Condition, Item, Query, Table};
 
 /// Items on a page when nobody says.
 const PAGE: usize = 50;
@@ -58,7 +58,7 @@ pub(crate) async fn of_account<T: Item, B: From<T>>(
     let listing = request.listing(request.input.range(default)?, filter.as_deref().unwrap_or_default())?;
     let mut query = Query::new(account, &listing.range);
     if let Some(prefix) = filter {
-        query = query.beginning("GSI1SK", prefix);
+        query = query.only_if(Condition::begins("GSI1SK", prefix));
     }
     let page = table.page::<T>(&query, listing.limit).await?;
     Ok(listing.list(page.map(B::from)))

@@ -5,10 +5,7 @@ use crate::{
     cost::{self, Pattern},
 };
 use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
-use keys::{
-    AccountId, IdempotencyKey, Second,
-    bank::{IdempotencySort, PaymentId},
-};
+use keys::{AccountId, IdempotencyKey, IdempotencySort, Second, bank::PaymentId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use table::{Item, Key, cost::Cost};

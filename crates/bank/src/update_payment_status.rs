@@ -10,7 +10,7 @@ use keys::{
     AccountId, RequestId, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
-use table::{Change, Key, Units, cost::Cost};
+use table::{Change, Condition, Key, Units, cost::Cost};
 
 /// The Lambda.
 #[must_use]
@@ -135,7 +135,7 @@ impl Bank {
     fn advancement(&self, wanted: &Move, from: Status, id: RequestId) -> Change {
         let sort = |status| DueSort { status, payment: wanted.payment };
         let change = self.payments.update(wanted.key()).set("GSI1SK", &sort(wanted.target())).set("MovedBy", &id);
-        change.only_if("GSI1SK", &sort(from))
+        change.only_if(Condition::is("GSI1SK", &sort(from)))
     }
 
     async fn advance(&self, wanted: &Move, from: Status, id: RequestId) -> Result<Payment, Error> {

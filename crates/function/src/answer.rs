@@ -30,6 +30,19 @@ pub struct Created<T> {
     pub body: T,
 }
 
+/// 201 as [`Created`] for what is new, 200 for what was there and is changed.
+#[derive(Debug)]
+pub struct Upserted<T> {
+    /// The id of what is new; none for what was there.
+    pub created: Option<String>,
+    /// The thing.
+    pub body: T,
+}
+
+/// 204, for what is gone.
+#[derive(Debug)]
+pub struct NoContent;
+
 /// 200, and a page of a list: `{"items": […], "nextCursor": "…"}`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,6 +70,23 @@ impl<T: Serialize + Send> Reply for Created<T> {
         let location = format!("{path}/{}", utf8_percent_encode(&self.id, SEGMENT));
         let location = HeaderValue::from_str(&location).map_err(|error| Error::Internal(error.to_string()))?;
         response.headers_mut().insert(header::LOCATION, location);
+        Ok(response)
+    }
+}
+
+impl<T: Serialize + Send> Reply for Upserted<T> {
+    fn reply(self, path: &str) -> Result<Response<Body>, Error> {
+        match self.created {
+            Some(id) => Created { id, body: self.body }.reply(path),
+            None => Json(self.body).reply(path),
+        }
+    }
+}
+
+impl Reply for NoContent {
+    fn reply(self, _: &str) -> Result<Response<Body>, Error> {
+        let mut response = Response::new(Body::Empty);
+        *response.status_mut() = StatusCode::NO_CONTENT;
         Ok(response)
     }
 }

@@ -16,7 +16,7 @@ mod scheduled;
 mod settings;
 mod stream;
 
-pub use answer::{Created, Json, List, Listing, Reply};
+pub use answer::{Created, Json, List, Listing, NoContent, Reply, Upserted};
 pub use caller::Caller;
 pub use client::Clients;
 pub use error::{Error, Fault};

@@ -8,8 +8,8 @@
 //! | transaction guard | `TRANSACTION#<transaction id>` | `TRANSACTION` | | | |
 
 use crate::{
-    Day, IdempotencyKey, KeyRange, Second, TransactionId,
-    text::{Invalid, prefixed_key, serde_as_text, uuid_of},
+    Day, KeyRange, Second, TransactionId,
+    text::{Invalid, constant_key, names, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
 use std::{fmt, str::FromStr};
@@ -33,22 +33,16 @@ pub enum Status {
     Scheduled,
 }
 
+names!(
+    Status, "must be SCHEDULED, PENDING, PROCESSED, CANCELLED or FAILED",
+    Cancelled => "CANCELLED",
+    Failed => "FAILED",
+    Pending => "PENDING",
+    Processed => "PROCESSED",
+    Scheduled => "SCHEDULED",
+);
+
 impl Status {
-    /// Every status.
-    pub const ALL: [Self; 5] = [Self::Cancelled, Self::Failed, Self::Pending, Self::Processed, Self::Scheduled];
-
-    /// The name that stands in keys and in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Cancelled => "CANCELLED",
-            Self::Failed => "FAILED",
-            Self::Pending => "PENDING",
-            Self::Processed => "PROCESSED",
-            Self::Scheduled => "SCHEDULED",
-        }
-    }
-
     /// The one status that a payment may come from; none for the first.
     #[must_use]
     pub const fn predecessor(self) -> Option<Self> {
@@ -59,23 +53,6 @@ impl Status {
         }
     }
 }
-
-impl FromStr for Status {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        let named = Self::ALL.into_iter().find(|status| status.as_str() == text);
-        named.ok_or_else(|| Invalid::new("must be SCHEDULED, PENDING, PROCESSED, CANCELLED or FAILED"))
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.as_str())
-    }
-}
-
-serde_as_text!(Status);
 
 /// Names a payment: `20261201T093000Z-` and 32 hexadecimal digits of a UUID of version 7.
 ///
@@ -224,14 +201,6 @@ impl fmt::Display for DueSort {
 serde_as_text!(DueSort);
 
 prefixed_key!(
-    /// SK of the record that makes a POST repeatable: `IDEMPOTENCY#<key>`, beside the payments of
-    /// its account and outside their time range.
-    IdempotencySort,
-    "IDEMPOTENCY",
-    IdempotencyKey
-);
-
-prefixed_key!(
     /// PK of the item that lets a transaction id name one payment only: `TRANSACTION#<id>`. No
     /// account is called so, because no identifier has a `#`.
     GuardPartition,
@@ -239,22 +208,8 @@ prefixed_key!(
     TransactionId
 );
 
-/// SK of the transaction guard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GuardSort;
-
-impl FromStr for GuardSort {
-    type Err = Invalid;
-
-    fn from_str(text: &str) -> Result<Self, Invalid> {
-        if text == "TRANSACTION" { Ok(Self) } else { Err(Invalid::key("GuardSort")) }
-    }
-}
-
-impl fmt::Display for GuardSort {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("TRANSACTION")
-    }
-}
-
-serde_as_text!(GuardSort);
+constant_key!(
+    /// SK of the transaction guard.
+    GuardSort,
+    "TRANSACTION"
+);

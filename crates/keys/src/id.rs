@@ -1,4 +1,4 @@
-use crate::text::{Invalid, serde_as_text};
+use crate::text::{Invalid, prefixed_key, serde_as_text};
 use std::{fmt, str::FromStr};
 
 /// The longest identifier, in characters.
@@ -66,6 +66,30 @@ identifier!(
 );
 identifier!(
     /// What the caller sent as `Idempotency-Key`.
+    IdempotencyKey
+);
+identifier!(
+    /// A product: the partition key of the cart's index.
+    Sku
+);
+identifier!(
+    /// What a cart line was purchased under.
+    OrderId
+);
+
+impl OrderId {
+    /// A new one, made at `now`.
+    #[must_use]
+    pub fn new(now: jiff::Timestamp) -> Self {
+        Self(crate::text::uuid_of(now).simple().to_string())
+    }
+}
+
+prefixed_key!(
+    /// SK of the record that makes a POST repeatable: `IDEMPOTENCY#<key>`, beside the items of its account and outside
+    /// their ranges.
+    IdempotencySort,
+    "IDEMPOTENCY",
     IdempotencyKey
 );
 

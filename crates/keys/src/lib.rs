@@ -5,10 +5,11 @@
 //! both directions are exact (`parse(format(k)) == k`, and nothing else parses), and text order is
 //! value order, which is what makes DynamoDB's `BETWEEN` a range of values.
 //!
-//! A table's own keys live in the module of its domain ([`bank`]); what all tables share is here:
+//! A table's own keys live in the module of its domain ([`bank`], [`cart`]); what all tables share is here:
 //! identifiers, times of one fixed width, ranges, shards and their planner.
 
 pub mod bank;
+pub mod cart;
 mod id;
 pub mod plan;
 mod range;
@@ -16,8 +17,8 @@ mod shard;
 mod text;
 mod time;
 
-pub use id::{AccountId, IdempotencyKey, RequestId, TransactionId};
+pub use id::{AccountId, IdempotencyKey, IdempotencySort, OrderId, RequestId, Sku, TransactionId};
 pub use range::KeyRange;
 pub use shard::{Shard, Shards};
 pub use text::Invalid;
-pub use time::{Bound, Day, Second};
+pub use time::{Bound, Day, Milli, Second};

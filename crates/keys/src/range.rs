@@ -6,6 +6,7 @@
 pub struct KeyRange {
     from: String,
     to: String,
+    backward: bool,
 }
 
 impl KeyRange {
@@ -14,7 +15,7 @@ impl KeyRange {
     /// A prefix ends in a separator of the key's own form (`#`, or the `T` after a day): without it
     /// `2026-12-1` would take `2026-12-10` along.
     pub(crate) fn through(first: impl Into<String>, last_prefix: impl Into<String>) -> Self {
-        Self { from: first.into(), to: following(last_prefix.into()) }
+        Self { from: first.into(), to: following(last_prefix.into()), backward: false }
     }
 
     /// Every key that begins with the prefix.
@@ -26,14 +27,29 @@ impl KeyRange {
     /// No key: none equals a text that others begin with.
     pub(crate) fn nothing_from(prefix: impl Into<String>) -> Self {
         let from = prefix.into();
-        Self { to: from.clone(), from }
+        Self { to: from.clone(), from, backward: false }
     }
 
-    /// The same range without the position, a whole key of the range, and all that comes before it.
+    /// The same range, read from its end: newest first, where the key begins with a time.
+    #[must_use]
+    pub fn newest_first(self) -> Self {
+        Self { backward: true, ..self }
+    }
+
+    /// Whether it is read from its end.
+    #[must_use]
+    pub fn is_backward(&self) -> bool {
+        self.backward
+    }
+
+    /// The same range without the position, a whole key of the range, and all that is read before it.
     #[must_use]
     pub fn after(&self, position: &str) -> Self {
+        if self.backward {
+            return Self { to: preceding(position.to_owned()), ..self.clone() };
+        }
         // The least text that extends the position; a key has no control characters, so none lies in between.
-        Self { from: format!("{position}\u{1}"), to: self.to.clone() }
+        Self { from: format!("{position}\u{1}"), ..self.clone() }
     }
 
     /// The lower end.
@@ -68,4 +84,18 @@ fn following(mut prefix: String) -> String {
         prefix.push(char::from_u32(u32::from(last) + 1).unwrap_or(char::MAX));
     }
     prefix
+}
+
+/// The last text before the position that a key can be: the position with a lesser end, and the greatest there is behind it.
+fn preceding(mut position: String) -> String {
+    if let Some(last) = position.pop() {
+        // The surrogates' gap is the one place where the number before a character is none.
+        let before = if last == '\u{e000}' {
+            '\u{d7ff}'
+        } else {
+            char::from_u32(u32::from(last).saturating_sub(1)).unwrap_or_default()
+        };
+        position.extend([before, char::MAX]);
+    }
+    position
 }

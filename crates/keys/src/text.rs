@@ -69,4 +69,64 @@ macro_rules! prefixed_key {
     };
 }
 
-pub(crate) use {prefixed_key, serde_as_text};
+/// A key that is the same for every item of its kind.
+macro_rules! constant_key {
+    ($(#[$doc:meta])* $name:ident, $text:literal) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name;
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str($text)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                if text == $text { Ok(Self) } else { Err($crate::Invalid::key(stringify!($name))) }
+            }
+        }
+
+        $crate::text::serde_as_text!($name);
+    };
+}
+
+/// An enumeration whose names stand in keys and in JSON.
+macro_rules! names {
+    ($type:ident, $expected:literal, $($variant:ident => $name:literal),+ $(,)?) => {
+        impl $type {
+            /// Every one, in the order of the names, which is the order of the keys.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            /// The name that stands in keys and in JSON.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name),+
+                }
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::Invalid;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let named = Self::ALL.into_iter().find(|one| one.as_str() == text);
+                named.ok_or_else(|| $crate::Invalid::new($expected))
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                out.write_str(self.as_str())
+            }
+        }
+
+        $crate::text::serde_as_text!($type);
+    };
+}
+
+pub(crate) use {constant_key, names, prefixed_key, serde_as_text};

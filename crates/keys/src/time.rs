@@ -63,6 +63,57 @@ impl Second {
     }
 }
 
+/// An instant to the millisecond, in UTC. Its text is `2026-01-02T10:30:00.123Z`: always 24 characters, so text order is
+/// time order.
+///
+/// Reads RFC 3339 with any offset and any fraction; what is finer than a millisecond is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Milli(Timestamp);
+
+impl Milli {
+    /// The millisecond that the instant lies in.
+    ///
+    /// # Errors
+    /// The instant is before the year 0, where the text would lose its width.
+    pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
+        Second::containing(instant)?;
+        let milli = instant.as_millisecond() - i64::from(instant.subsec_nanosecond() % 1_000_000 < 0);
+        Timestamp::from_millisecond(milli)
+            .map(Self)
+            .map_err(|_| Invalid::new("must be between the years 0000 and 9999"))
+    }
+
+    /// The instant itself.
+    #[must_use]
+    pub fn instant(self) -> Timestamp {
+        self.0
+    }
+
+    /// The same time to the second.
+    #[must_use]
+    pub fn second(self) -> Second {
+        Second::containing(self.0).unwrap_or(Second::MIN)
+    }
+}
+
+impl FromStr for Milli {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::containing(parse_instant(text)?)
+    }
+}
+
+impl fmt::Display for Milli {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:.3}", self.0)
+    }
+}
+
+serde_as_text!(Milli);
+
+const MILLI: SignedDuration = SignedDuration::from_millis(1);
+
 /// RFC 3339's shape; jiff reads the numbers but would also take spaces, commas, missing parts and offsets of a day.
 fn is_rfc3339(text: &str) -> bool {
     let shape = |text: &str, shape: &str| {
@@ -123,6 +174,19 @@ impl Bound {
     #[must_use]
     pub fn last(self) -> Second {
         self.floor
+    }
+
+    /// The first whole millisecond that is not before it.
+    #[must_use]
+    pub fn first_milli(self) -> Milli {
+        let last = self.last_milli();
+        if last.0 == self.exact { last } else { Milli(last.0.saturating_add(MILLI).unwrap_or(last.0)) }
+    }
+
+    /// The last whole millisecond that is not after it.
+    #[must_use]
+    pub fn last_milli(self) -> Milli {
+        Milli::containing(self.exact).unwrap_or(Milli(self.floor.0))
     }
 }
 

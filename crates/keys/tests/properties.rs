@@ -3,8 +3,9 @@
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use keys::{
-    AccountId, Bound, Day, IdempotencyKey, KeyRange, Second, Shard, Shards, TransactionId,
-    bank::{DueSort, GuardPartition, IdempotencySort, PaymentId, PaymentSort, Status},
+    AccountId, Bound, Day, IdempotencyKey, IdempotencySort, KeyRange, Milli, Second, Shard, Shards, TransactionId,
+    bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
+    cart::{self, ItemId, ItemSort, LineSort},
     plan::{Plan, Writes, plan},
 };
 use proptest::prelude::*;
@@ -29,6 +30,23 @@ fn status() -> impl Strategy<Value = Status> {
 
 fn due() -> impl Strategy<Value = DueSort> {
     (status(), payment()).prop_map(|(status, payment)| DueSort { status, payment })
+}
+
+fn milli() -> impl Strategy<Value = Milli> {
+    (second(), 0_i64..1_000).prop_map(|(second, milli)| {
+        let instant = second.instant() + jiff::SignedDuration::from_millis(milli);
+        Milli::containing(instant).expect("in range")
+    })
+}
+
+fn line() -> impl Strategy<Value = LineSort> {
+    (prop::sample::select(cart::Status::ALL.to_vec()), milli(), 0_i64..4_000_000_000).prop_map(
+        |(status, since, made)| LineSort {
+            status,
+            since,
+            item: ItemId::new(jiff::Timestamp::from_second(made).expect("in range")),
+        },
+    )
 }
 
 fn identifier() -> impl Strategy<Value = String> {
@@ -58,6 +76,40 @@ proptest! {
         round_trips(&id.parse::<AccountId>().expect("an identifier"))?;
         round_trips(&IdempotencySort(id.parse().expect("an identifier")))?;
         round_trips(&GuardPartition(id.parse().expect("an identifier")))?;
+    }
+
+    #[test]
+    fn keys_of_the_cart_come_back_and_order_as_their_values(a in line(), b in line()) {
+        round_trips(&a)?;
+        round_trips(&a.since)?;
+        round_trips(&a.item)?;
+        round_trips(&ItemSort(a.item))?;
+        orders(&a, &b)?;
+        orders(&a.since, &b.since)?;
+        orders(&ItemSort(a.item), &ItemSort(b.item))?;
+        prop_assert_eq!(a.since.to_string().len(), 24);
+    }
+
+    #[test]
+    fn a_cart_range_holds_what_its_values_say(from in milli(), after in -4_000_i64..4_000, b in line(), open in any::<[bool; 2]>()) {
+        let to = Milli::containing(from.instant() + jiff::SignedDuration::from_secs(after * 900)).unwrap_or(from);
+        let (first, last) = ((!open[0]).then_some(from), (!open[1]).then_some(to));
+        let range = LineSort::between(b.status, first, last);
+        prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
+        let inside = first.is_none_or(|first| first <= b.since) && last.is_none_or(|last| b.since <= last);
+        prop_assert_eq!(range.contains(&b.to_string()), inside);
+        let day = LineSort::on(from.second().day(), b.status);
+        prop_assert_eq!(day.contains(&b.to_string()), b.since.second().day() == from.second().day());
+        prop_assert!(LineSort::with_status(b.status).contains(&b.to_string()));
+        prop_assert!(!LineSort::with_status(b.status).contains(&ItemSort(b.item).to_string()));
+    }
+
+    #[test]
+    fn a_range_read_from_its_end_goes_on_before_a_position(a in line(), b in line()) {
+        let a = LineSort { status: b.status, ..a };
+        let rest = LineSort::with_status(b.status).newest_first().after(&a.to_string());
+        prop_assert_eq!(rest.contains(&b.to_string()), b < a);
+        prop_assert!(rest.is_backward());
     }
 
     #[test]
@@ -238,4 +290,17 @@ fn the_planner_gives_the_designs_numbers() {
     assert_eq!(shards(&[payments(8), payments(16)], 70), 20);
     assert_eq!(shards(&[payments(1), payments(2)], 70), 3);
     assert_eq!(shards(&[], 70), 1);
+}
+
+#[test]
+fn a_range_takes_the_whole_milliseconds_between_its_ends() {
+    let bound = |text: &str| text.parse::<Bound>().expect("a time");
+    for (text, first, last) in [
+        ("2026-12-01T09:30:00Z", "2026-12-01T09:30:00.000Z", "2026-12-01T09:30:00.000Z"),
+        ("2026-12-01T09:30:00.0001Z", "2026-12-01T09:30:00.001Z", "2026-12-01T09:30:00.000Z"),
+        ("1969-12-31T23:59:59.9999Z", "1970-01-01T00:00:00.000Z", "1969-12-31T23:59:59.999Z"),
+    ] {
+        let both = (bound(text).first_milli().to_string(), bound(text).last_milli().to_string());
+        assert_eq!(both, (first.into(), last.into()));
+    }
 }

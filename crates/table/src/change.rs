@@ -1,31 +1,42 @@
 use crate::{
-    Dynamo, Error, Item, Key, Table,
+    Condition, Dynamo, Error, Item, Key, Table, Value,
+    condition::Placeholders,
     error::despite_contention,
     item::{Attributes, read, written},
     usage,
 };
 use aws_sdk_dynamodb::types::{
-    AttributeValue, ConditionCheck, Delete, Put, ReturnConsumedCapacity, ReturnValue,
-    ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+    ConditionCheck, Delete, Put, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure,
+    TransactWriteItem, Update,
 };
 use std::{collections::HashMap, fmt::Display, sync::Arc};
+
+/// Changes in one transaction (DynamoDB's limit).
+pub const MOST_CHANGES: usize = 100;
 
 /// One conditional write, done alone with [`Dynamo::write`] or with others in [`Dynamo::transact`].
 #[derive(Debug, Clone)]
 pub struct Change {
     table: Arc<str>,
     action: Action,
-    /// Attributes and the values that they must have; without any, the item must be absent (put,
-    /// check) or present (update, delete).
-    expected: Vec<(&'static str, String)>,
+    /// Whether the item must be there, beside what else is asked of it.
+    exists: bool,
+    conditions: Vec<Condition>,
 }
 
 #[derive(Debug, Clone)]
 enum Action {
     Put(Attributes),
-    Update { key: Key, set: Vec<(&'static str, String)> },
+    Update { key: Key, steps: Vec<Step> },
     Delete(Key),
-    Absent(Key),
+    Check(Key),
+}
+
+/// What an update does to one attribute.
+#[derive(Debug, Clone)]
+enum Step {
+    Set(&'static str, Value),
+    Add(&'static str, i64),
 }
 
 impl Table {
@@ -34,63 +45,97 @@ impl Table {
     /// # Errors
     /// The item can't be written as attributes.
     pub fn put_new<T: Item>(&self, item: &T) -> Result<Change, Error> {
-        Ok(self.change(Action::Put(written(item)?)))
+        Ok(self.change(Action::Put(written(item)?), false))
+    }
+
+    /// Puts the item in place of the one that is there.
+    ///
+    /// # Errors
+    /// The item can't be written as attributes.
+    pub fn replace<T: Item>(&self, item: &T) -> Result<Change, Error> {
+        Ok(self.change(Action::Put(written(item)?), true))
     }
 
     /// Updates the item that is there, with what [`Change::set`] adds.
     #[must_use]
     pub fn update(&self, key: Key) -> Change {
-        self.change(Action::Update { key, set: Vec::new() })
+        self.change(Action::Update { key, steps: Vec::new() }, true)
     }
 
     /// Deletes the item that is there.
     #[must_use]
     pub fn delete(&self, key: Key) -> Change {
-        self.change(Action::Delete(key))
+        self.change(Action::Delete(key), true)
     }
 
     /// Writes nothing, and holds only while there is no item under the key. For transactions.
     #[must_use]
     pub fn absent(&self, key: Key) -> Change {
-        self.change(Action::Absent(key))
+        self.change(Action::Check(key), false)
     }
 
-    fn change(&self, action: Action) -> Change {
-        Change { table: Arc::clone(&self.name), action, expected: Vec::new() }
+    /// Writes nothing, and holds only while there is an item under the key. For transactions.
+    #[must_use]
+    pub fn present(&self, key: Key) -> Change {
+        self.change(Action::Check(key), true)
+    }
+
+    fn change(&self, action: Action, exists: bool) -> Change {
+        Change { table: Arc::clone(&self.name), action, exists, conditions: Vec::new() }
     }
 }
 
 impl Change {
     /// An update sets the attribute.
     #[must_use]
-    pub fn set(mut self, attribute: &'static str, value: &impl Display) -> Self {
-        if let Action::Update { set, .. } = &mut self.action {
-            set.push((attribute, value.to_string()));
-        }
-        self
+    pub fn set(self, attribute: &'static str, value: impl Into<Value>) -> Self {
+        self.step(Step::Set(attribute, value.into()))
     }
 
-    /// Only if the attribute has that value.
+    /// An update adds to the attribute, a number; one that is not there counts as 0.
     #[must_use]
-    pub fn only_if(mut self, attribute: &'static str, value: &impl Display) -> Self {
-        self.expected.push((attribute, value.to_string()));
+    pub fn add(self, attribute: &'static str, number: impl Into<i64>) -> Self {
+        self.step(Step::Add(attribute, number.into()))
+    }
+
+    fn step(mut self, step: Step) -> Self {
+        if let Action::Update { steps, .. } = &mut self.action {
+            steps.push(step);
+        }
         self
     }
 
-    /// The expressions: names and values are numbered, because any name may be a reserved word.
+    /// Only if the condition holds of the item that is there.
+    #[must_use]
+    pub fn only_if(mut self, condition: Condition) -> Self {
+        self.conditions.push(condition);
+        self
+    }
+
     fn expressions(&self) -> Expressions {
-        let mut expressions = Expressions::default();
-        if let Action::Update { set, .. } = &self.action {
-            let sets: Vec<String> = set.iter().map(|pair| expressions.equation(pair)).collect();
-            expressions.update = format!("SET {}", sets.join(", "));
+        let mut placeholders = Placeholders::default();
+        let mut update = String::new();
+        if let Action::Update { steps, .. } = &self.action {
+            let clause = |placeholders: &mut Placeholders, step: &Step| match step {
+                Step::Set(name, value) => format!("{} = {}", placeholders.name(name), placeholders.value(value)),
+                Step::Add(name, number) => {
+                    format!("{} {}", placeholders.name(name), placeholders.value(&Value::from(*number)))
+                }
+            };
+            let (sets, adds): (Vec<&Step>, Vec<&Step>) = steps.iter().partition(|step| matches!(step, Step::Set(..)));
+            for (keyword, steps) in [("SET", sets), ("ADD", adds)] {
+                let clauses: Vec<String> = steps.into_iter().map(|step| clause(&mut placeholders, step)).collect();
+                if !clauses.is_empty() {
+                    update = format!("{update} {keyword} {}", clauses.join(", "));
+                }
+            }
         }
-        let equations: Vec<String> = self.expected.iter().map(|pair| expressions.equation(pair)).collect();
-        expressions.condition = match self.action {
-            _ if !equations.is_empty() => equations.join(" AND "),
-            Action::Put(_) | Action::Absent(_) => "attribute_not_exists(PK)".to_owned(),
-            Action::Update { .. } | Action::Delete(_) => "attribute_exists(PK)".to_owned(),
-        };
-        expressions
+        // Without it an update whose conditions hold of nothing would make an item.
+        let presence = if self.exists { "attribute_exists(PK)" } else { "attribute_not_exists(PK)" }.to_owned();
+        let others = self.conditions.iter().map(|condition| condition.expression(&mut placeholders));
+        let condition = std::iter::once(presence).chain(others).collect::<Vec<_>>().join(" AND ");
+        let Placeholders { names, values } = placeholders;
+        Expressions { condition, update: update.trim_start().to_owned(), names, values }
     }
 
     fn in_transaction(self) -> Result<TransactWriteItem, Error> {
@@ -117,7 +162,7 @@ impl Change {
                 let delete = delete.set_expression_attribute_values(values);
                 item.delete(delete.return_values_on_condition_check_failure(found).build().map_err(rejected)?)
             }
-            Action::Absent(key) => {
+            Action::Check(key) => {
                 let check = ConditionCheck::builder().table_name(table).set_key(Some(key.attributes()));
                 let check = check.condition_expression(condition).set_expression_attribute_names(names);
                 let check = check.set_expression_attribute_values(values);
@@ -128,21 +173,11 @@ impl Change {
     }
 }
 
-#[derive(Default)]
 struct Expressions {
     condition: String,
     update: String,
     names: HashMap<String, String>,
     values: Attributes,
-}
-
-impl Expressions {
-    fn equation(&mut self, (attribute, value): &(&'static str, String)) -> String {
-        let (name, placeholder) = (format!("#{}", self.names.len()), format!(":{}", self.values.len()));
-        self.names.insert(name.clone(), (*attribute).to_owned());
-        self.values.insert(placeholder.clone(), AttributeValue::S(value.clone()));
-        format!("{name} = {placeholder}")
-    }
 }
 
 fn some<K, V>(map: HashMap<K, V>) -> Option<HashMap<K, V>> {
@@ -202,12 +237,12 @@ impl Dynamo {
                 let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("DeleteItem", None, &answer.consumed_capacity);
             }
-            Action::Absent(_) => self.transact_once(vec![change]).await?,
+            Action::Check(_) => self.transact_once(vec![change]).await?,
         }
         Ok(None)
     }
 
-    /// Does all changes or none, at most 100 of them (DynamoDB's limit).
+    /// Does all changes or none, at most [`MOST_CHANGES`].
     ///
     /// A retry by the SDK is the same transaction to DynamoDB (its client token), so an answer that
     /// was lost on the way is not a second try.
@@ -220,6 +255,9 @@ impl Dynamo {
     }
 
     async fn transact_once(&self, changes: Vec<Change>) -> Result<(), Error> {
+        if changes.len() > MOST_CHANGES {
+            return Err(Error::Rejected(format!("{} changes are too many for one transaction", changes.len())));
+        }
         let items = changes.into_iter().map(Change::in_transaction).collect::<Result<Vec<_>, _>>()?;
         let request = self.client.transact_write_items().set_transact_items(Some(items));
         let answer = usage::call(request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send()).await?;

@@ -7,6 +7,7 @@
 
 mod batch;
 mod change;
+mod condition;
 pub mod cost;
 mod cursor;
 mod error;
@@ -16,7 +17,8 @@ mod sharded;
 mod usage;
 
 pub use batch::{BatchWrite, Leftover};
-pub use change::Change;
+pub use change::{Change, MOST_CHANGES};
+pub use condition::{Condition, Value};
 pub use cursor::{BadCursor, Binding, Cursor};
 pub use error::{Error, Refused};
 pub use item::{Item, Key, size};

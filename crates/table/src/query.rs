@@ -1,5 +1,6 @@
 use crate::{
-    Error, Item, Key, Table,
+    Condition, Error, Item, Key, Table,
+    condition::Placeholders,
     item::{Attributes, read, text},
     usage,
 };
@@ -24,26 +25,39 @@ pub struct Index {
     pub sort: &'static str,
 }
 
-/// A key condition on the base table: the partition key, and the sort key between two ends.
+/// A key condition: the partition key, and the sort key between two ends, on the base table or an index.
 #[derive(Debug)]
 pub struct Query<'a> {
-    partition: String,
-    range: &'a KeyRange,
-    filter: Option<(&'static str, String)>,
+    pub(crate) index: Option<&'a Index>,
+    pub(crate) partition: String,
+    pub(crate) range: &'a KeyRange,
+    pub(crate) filter: Option<Condition>,
 }
 
 impl<'a> Query<'a> {
     /// The items of the partition key whose sort key lies in the range, in its order.
     #[must_use]
     pub fn new(partition: &impl Display, range: &'a KeyRange) -> Self {
-        Self { partition: partition.to_string(), range, filter: None }
+        Self { index: None, partition: partition.to_string(), range, filter: None }
     }
 
-    /// Only items whose attribute begins so. What it leaves out is read, and paid, all the same.
+    /// Of the index in place of the base table. The index must carry the whole item.
     #[must_use]
-    pub fn beginning(mut self, attribute: &'static str, prefix: impl Into<String>) -> Self {
-        self.filter = Some((attribute, prefix.into()));
+    pub fn on(mut self, index: &'a Index) -> Self {
+        self.index = Some(index);
         self
+    }
+
+    /// Only items of which the condition holds. What it leaves out is read, and paid, all the same.
+    #[must_use]
+    pub fn only_if(mut self, condition: Condition) -> Self {
+        self.filter = Some(condition);
+        self
+    }
+
+    /// The attribute that its position is told by.
+    fn sort(&self) -> &'static str {
+        self.index.map_or("SK", |index| index.sort)
     }
 }
 
@@ -79,15 +93,16 @@ impl Table {
     /// # Errors
     /// A call failed, or an item is not a `T`.
     pub async fn page<T: Item>(&self, query: &Query<'_>, limit: usize) -> Result<Page<T>, Error> {
+        let position = |item: &Attributes| text(item, query.sort()).map(str::to_owned);
         let mut page = Page { items: Vec::new(), next: None };
         let mut rest = query.range.clone();
         for _ in 0..MOST_CALLS {
-            let mut slice = self.query(None, &query.partition, &rest, query.filter.as_ref(), limit).await?;
-            page.next = slice.more.map(|last| text(&last, "SK").map(str::to_owned)).transpose()?;
+            let mut slice = self.query(query, &rest, Some(limit)).await?;
+            page.next = slice.more.as_ref().map(position).transpose()?;
             let room = limit - page.items.len();
             if slice.items.len() > room {
                 slice.items.truncate(room);
-                page.next = slice.items.last().map(|last| text(last, "SK").map(str::to_owned)).transpose()?;
+                page.next = slice.items.last().map(position).transpose()?;
             }
             for item in slice.items {
                 page.items.push(read(item)?);
@@ -98,6 +113,26 @@ impl Table {
             }
         }
         Ok(page)
+    }
+
+    /// Every item of the query, strongly consistent. For ranges of the base table that the rules keep short.
+    ///
+    /// A read unit for every 4 KB of what is read.
+    ///
+    /// # Errors
+    /// A call failed, an item is not a `T`, or the range is not short at all.
+    pub async fn whole<T: Item>(&self, query: &Query<'_>) -> Result<Vec<T>, Error> {
+        let mut items = Vec::new();
+        let mut rest = query.range.clone();
+        for _ in 0..MOST_CALLS {
+            let slice = self.query(query, &rest, None).await?;
+            items.extend(slice.items.into_iter().map(read).collect::<Result<Vec<_>, _>>()?);
+            match slice.more {
+                Some(last) => rest = query.range.after(text(&last, query.sort())?),
+                None => return Ok(items),
+            }
+        }
+        Err(Error::Rejected(format!("a range of more than {MOST_CALLS} MB is not read whole")))
     }
 
     /// The key of the item that the index holds under the partition key value, if any. For an index
@@ -124,38 +159,36 @@ impl Table {
         request.return_consumed_capacity(ReturnConsumedCapacity::Indexes)
     }
 
+    /// One call for a part of the query's range: a page of so many items, or strongly consistent without a limit.
     pub(crate) async fn query(
         &self,
-        index: Option<&Index>,
-        partition: &str,
+        query: &Query<'_>,
         range: &KeyRange,
-        filter: Option<&(&'static str, String)>,
-        limit: usize,
+        limit: Option<usize>,
     ) -> Result<Slice, Error> {
-        let (name, partition_key, sort_key) =
-            index.map_or((None, "PK", "SK"), |index| (Some(index.name.to_string()), index.partition, index.sort));
+        let (partition, partition_key) = (&query.partition, query.index.map_or("PK", |index| index.partition));
         let condition = || {
-            let (from, to) = (range.from(), range.to());
-            format!("{partition_key} = {partition:?} AND {sort_key} BETWEEN {from:?} AND {to:?}")
+            let (from, to, sort) = (range.from(), range.to(), query.sort());
+            let backward = if range.is_backward() { ", newest first" } else { "" };
+            format!("{partition_key} = {partition:?} AND {sort} BETWEEN {from:?} AND {to:?}{backward}")
         };
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let mut request = self
             .request()
-            .set_index_name(name.clone())
+            .set_index_name(query.index.map(|index| index.name.to_string()))
             .key_condition_expression("#p = :p AND #s BETWEEN :from AND :to")
-            .expression_attribute_names("#p", partition_key)
-            .expression_attribute_names("#s", sort_key)
-            .expression_attribute_values(":p", text(partition))
-            .expression_attribute_values(":from", text(range.from()))
-            .expression_attribute_values(":to", text(range.to()))
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX));
-        if let Some((attribute, prefix)) = filter {
-            request = request
-                .filter_expression("begins_with(#f, :f)")
-                .expression_attribute_names("#f", *attribute)
-                .expression_attribute_values(":f", text(prefix));
+            .scan_index_forward(!range.is_backward())
+            .consistent_read(limit.is_none())
+            .set_limit(limit.map(|limit| i32::try_from(limit).unwrap_or(i32::MAX)));
+        let mut placeholders = Placeholders::default();
+        let filter = query.filter.as_ref().map(|filter| filter.expression(&mut placeholders));
+        let Placeholders { mut names, mut values } = placeholders;
+        names.extend([("#p".to_owned(), partition_key.to_owned()), ("#s".to_owned(), query.sort().to_owned())]);
+        for (placeholder, value) in [(":p", partition.as_str()), (":from", range.from()), (":to", range.to())] {
+            values.insert(placeholder.to_owned(), text(value));
         }
-        send(request, &condition).await
+        request = request.set_filter_expression(filter).set_expression_attribute_names(Some(names));
+        send(request.set_expression_attribute_values(Some(values)), &condition).await
     }
 }
 

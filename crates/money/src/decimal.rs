@@ -1,0 +1,128 @@
+use crate::Invalid;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde_json::value::RawValue;
+use std::{borrow::Cow, fmt, str::FromStr};
+
+/// Digits of a DynamoDB number, and more than the largest of them: `10^38`.
+const LIMIT: i128 = 10_i128.pow(38);
+
+/// A decimal number, exactly as it is written: `12.49` and `12.490` are two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decimal {
+    digits: i128,
+    places: u8,
+}
+
+impl Decimal {
+    /// So many units of the last of `places` digits after the point.
+    pub(crate) fn of_minor(digits: i128, places: u8) -> Self {
+        Self { digits, places }
+    }
+
+    /// Digits after the point, without zeros at the end.
+    pub(crate) fn places(self) -> u8 {
+        let (mut digits, mut places) = (self.digits, self.places);
+        while places > 0 && digits % 10 == 0 {
+            (digits, places) = (digits / 10, places - 1);
+        }
+        places
+    }
+
+    /// The whole number of units of the last of `places` digits; none where digits would be lost or are too many.
+    pub(crate) fn scaled(self, places: u8) -> Option<i128> {
+        if places < self.places {
+            let unit = 10_i128.checked_pow(u32::from(self.places - places))?;
+            return (self.digits % unit == 0).then(|| self.digits / unit);
+        }
+        let unit = 10_i128.checked_pow(u32::from(places - self.places))?;
+        self.digits.checked_mul(unit).filter(|scaled| scaled.abs() < LIMIT)
+    }
+}
+
+impl FromStr for Decimal {
+    type Err = Invalid;
+
+    /// `-?digits` or `-?digits.digits`, 38 digits at most; a leading zero only before the point.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        const FORM: &str = "must be a decimal number such as 12.49";
+        let unsigned = text.strip_prefix('-').unwrap_or(text);
+        let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, "0"));
+        let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        if !is_number(whole) || !is_number(fraction) || (whole.len() > 1 && whole.starts_with('0')) {
+            return Err(Invalid::new(FORM));
+        }
+        let fraction = if unsigned.contains('.') { fraction } else { "" };
+        let digits = format!("{whole}{fraction}").parse().ok().filter(|digits: &i128| *digits < LIMIT);
+        let (Some(digits), Ok(places)) = (digits, u8::try_from(fraction.len())) else {
+            return Err(Invalid::new("has more than 38 digits"));
+        };
+        Ok(Self { digits: if unsigned.len() < text.len() { -digits } else { digits }, places })
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, digits) = (if self.digits < 0 { "-" } else { "" }, self.digits.unsigned_abs().to_string());
+        let places = usize::from(self.places);
+        let digits = format!("{digits:0>width$}", width = places + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - places);
+        write!(out, "{sign}{whole}{}{fraction}", if places > 0 { "." } else { "" })
+    }
+}
+
+/// As a string: a JSON number would be read as a float by most.
+impl Serialize for Decimal {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Decimal {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(input)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// A decimal from a JSON string or a JSON number, by the number's text. For `serde_json` only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JsonDecimal(pub Decimal);
+
+impl<'de> Deserialize<'de> for JsonDecimal {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let json = Box::<RawValue>::deserialize(input)?;
+        let text = json.get();
+        let read = if text.starts_with('"') { serde_json::from_str(text) } else { text.parse().map_err(Error::custom) };
+        read.map(Self).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_decimal_comes_back(digits in -LIMIT + 1..LIMIT, places in 0_u8..=38) {
+            let decimal = Decimal { digits, places };
+            prop_assume!(digits != 0 && decimal.to_string().bytes().filter(u8::is_ascii_digit).count() <= 38);
+            prop_assert_eq!(decimal.to_string().parse::<Decimal>().ok(), Some(decimal));
+            let json = serde_json::to_string(&decimal).expect("JSON");
+            prop_assert_eq!(serde_json::from_str::<Decimal>(&json).ok(), Some(decimal));
+        }
+    }
+
+    #[test]
+    fn a_string_or_a_number_literal_is_read_as_it_is_written() {
+        for (json, text) in [("\"12.49\"", "12.49"), ("12.49", "12.49"), ("0.10", "0.10"), ("-3", "-3"), ("0", "0")] {
+            assert_eq!(serde_json::from_str::<JsonDecimal>(json).expect("a decimal").0.to_string(), text);
+        }
+        for bad in [
+            "\"\"", "\"1e3\"", "1e3", "\".5\"", "\"5.\"", "\"+5\"", "\" 5\"", "\"05\"", "\"1,5\"", "null", "true", "[]",
+        ] {
+            assert!(serde_json::from_str::<JsonDecimal>(bad).is_err(), "{bad}");
+        }
+        assert!("1".repeat(39).parse::<Decimal>().is_err());
+        assert!(format!("0.{}", "0".repeat(300)).parse::<Decimal>().is_err());
+    }
+}
