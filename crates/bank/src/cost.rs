@@ -3,21 +3,8 @@ use table::{
     cost::{self, Cost},
 };
 
-/// What an access pattern asks of DynamoDB and what that costs: the docs are written from it, and a
-/// test holds it against what DynamoDB reports.
-#[derive(Debug, Clone, Copy)]
-pub struct Pattern {
-    /// Its number in the design.
-    pub id: &'static str,
-    /// Its function.
-    pub function: &'static str,
-    /// The key condition.
-    pub condition: &'static str,
-    /// The cost in words: R and W are read and write units, ⌈x⌉ is x KB of a write or 4 KB of a read, begun.
-    pub formula: &'static str,
-    /// The cost in numbers.
-    pub cost: fn(&Case) -> Cost,
-}
+/// What an access pattern of the bank asks and costs.
+pub type Pattern = table::cost::Pattern<Case>;
 
 /// The input of a cost: sizes in bytes, counts of items.
 #[derive(Debug, Clone, Copy)]

@@ -4,8 +4,11 @@ use keys::{
     cart::{ItemId, LineSort, Status},
 };
 use money::{Currency, Decimal, Money};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use std::{borrow::Cow, str::FromStr};
 use table::{Item, Key};
+
+use crate::store::Days;
 
 /// The largest line, in bytes, whatever moves add to it later: one write unit.
 pub const MOST_BYTES: usize = 1_024;
@@ -108,7 +111,143 @@ impl From<Quantity> for u32 {
     }
 }
 
+/// Where a line may be moved.
+#[derive(Debug, Clone)]
+pub(crate) enum Move {
+    Active,
+    Saved,
+    Purchased(OrderId),
+    Removed,
+    Joined(ItemId),
+}
+
+impl Move {
+    fn status(&self) -> Status {
+        match self {
+            Self::Active => Status::Active,
+            Self::Saved => Status::Saved,
+            Self::Purchased(_) => Status::Purchased,
+            Self::Removed => Status::Removed,
+            Self::Joined(_) => Status::Joined,
+        }
+    }
+}
+
+/// A status that customers see; ACTIVE where nobody says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed(pub Status);
+
+impl Default for Listed {
+    fn default() -> Self {
+        Self(Status::Active)
+    }
+}
+
+impl FromStr for Listed {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let status = text.parse().ok().filter(|status: &Status| status.is_listed());
+        status.map(Self).ok_or("must be ACTIVE, SAVED or PURCHASED")
+    }
+}
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        Cow::<str>::deserialize(input)?.parse().map_err(D::Error::custom)
+    }
+}
+
 impl Line {
+    /// A line that is new in a cart.
+    #[must_use]
+    pub(crate) fn added(
+        account: AccountId,
+        sku: Sku,
+        quantity: Quantity,
+        price: Option<Money>,
+        now: Milli,
+        days: Days,
+    ) -> Self {
+        let sort = LineSort { status: Status::Active, since: now, item: ItemId::new(now.instant()) };
+        Self {
+            account,
+            sort,
+            index_partition: Some(sku.clone()),
+            index_sort: Some(sort),
+            sku,
+            quantity,
+            price,
+            added_at: now,
+            order_id: None,
+            version: 1,
+            previous: None,
+            joined_to: None,
+            expires_at: Some(days.and_one().after(now)),
+        }
+    }
+
+    /// The line with another quantity, alive for as long as a line that was just added.
+    ///
+    /// # Errors
+    /// 409 for a line that was purchased.
+    pub(crate) fn with_quantity(&self, quantity: Quantity, now: Milli, days: Days) -> Result<Self, Error> {
+        self.must_be_open()?;
+        let alive = self.expires_at.is_none_or(|at| at >= days.after(now));
+        let expires_at = if alive { self.expires_at } else { Some(days.and_one().after(now)) };
+        Ok(Self { quantity, version: self.version + 1, expires_at, ..self.clone() })
+    }
+
+    /// The line with more of the product.
+    ///
+    /// # Errors
+    /// 409 where that is more than a line takes.
+    pub(crate) fn grown(&self, more: Quantity, now: Milli, days: Days) -> Result<Self, Error> {
+        let quantity = self.quantity.plus(more).ok_or_else(|| {
+            Error::Conflict("quantity-limit", format!("A line takes {} of a product at most.", Quantity::MOST))
+        })?;
+        self.with_quantity(quantity, now, days)
+    }
+
+    /// The line where it is moved.
+    ///
+    /// # Errors
+    /// 409 for a line that was purchased; 413 for an order id with which it outgrows its 1 KB.
+    pub(crate) fn moved(&self, to: &Move, now: Milli, days: Days) -> Result<Self, Error> {
+        self.must_be_open()?;
+        let status = to.status();
+        // Clocks differ a little; a line's own times never go back.
+        let sort = LineSort { status, since: now.max(self.sort.since), item: self.id() };
+        let expires_at = match status {
+            Status::Active => Some(days.and_one().after(now)),
+            Status::Saved | Status::Purchased => None,
+            Status::Removed | Status::Joined => Some(Days::WEEK.after(now)),
+        };
+        let moved = Self {
+            sort,
+            index_partition: status.is_listed().then(|| self.sku.clone()),
+            index_sort: status.is_listed().then_some(sort),
+            version: self.version + 1,
+            previous: Some(Previous { status: self.sort.status, since: self.sort.since, quantity: self.quantity }),
+            order_id: if let Move::Purchased(order) = to { Some(order.clone()) } else { None },
+            joined_to: if let Move::Joined(item) = to { Some(*item) } else { None },
+            expires_at,
+            ..self.clone()
+        };
+        if table::size(&moved)? > MOST_BYTES {
+            return Err(Error::TooLarge("A line is at most 1 KB: the order id is too long.".to_owned()));
+        }
+        Ok(moved)
+    }
+
+    fn must_be_open(&self) -> Result<(), Error> {
+        if self.sort.status == Status::Purchased {
+            let detail = "The line was purchased, which is final.".to_owned();
+            return Err(Error::Conflict("purchased", detail));
+        }
+        Ok(())
+    }
+
     /// Its primary key.
     #[must_use]
     pub fn key(&self) -> Key {

@@ -5,7 +5,7 @@ use crate::{
 };
 use ::http::Method;
 use jiff::Timestamp;
-use keys::{IdempotencyKey, KeyRange, RequestId, Second};
+use keys::{IdempotencyKey, KeyRange, Milli, RequestId, Second};
 use lambda_http::{
     Adapter, Body, Context, LambdaEvent, RequestExt, Response, Service as _,
     request::{LambdaRequest, RequestContext},
@@ -27,8 +27,8 @@ pub struct Request<I> {
     /// When the first page of the list was asked for: what "today" means on every page. As `now` where there is no cursor,
     /// and not to be trusted before [`Request::listing`].
     pub first_page: Second,
-    /// When the request came, exactly.
-    pub instant: Timestamp,
+    /// When the request came, to the millisecond.
+    pub milli: Milli,
     /// The invocation's id.
     pub id: RequestId,
     /// What the caller sent as `Idempotency-Key`, if anything.
@@ -59,7 +59,7 @@ impl<I: Input> Request<I> {
             caller: claims.map(|jwt| Caller::from_claims(&jwt.claims)).unwrap_or_default(),
             now: second(instant)?,
             first_page: second(first)?,
-            instant,
+            milli: Milli::containing(instant).map_err(|error| Error::Internal(error.to_string()))?,
             id: request_id(request, instant),
             idempotency_key,
             path: answer::path(route, |name| Some(parameters?.first(name)?.to_owned())),

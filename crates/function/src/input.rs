@@ -132,6 +132,12 @@ impl Fields {
         serde_json::from_str(value.get()).map_or_else(|error| self.fault(&pointer, without_position(&error)), Some)
     }
 
+    /// Whether the body has the member, readable or not: what is there and wrong is not missing as well.
+    #[must_use]
+    pub fn has_body(&self, name: &str) -> bool {
+        self.body.as_ref().is_none_or(|body| body.iter().any(|(member, _)| member == name))
+    }
+
     /// The members `limit` (1 to 100) and `cursor` of a list's query.
     pub fn paging(&mut self, default_limit: usize) {
         let limit = self.query::<Limit>("limit").map_or(default_limit, |Limit(limit)| limit);

@@ -76,7 +76,8 @@ enum Source {
 
 impl Builder {
     fn new(source: Source) -> Self {
-        let functions = bank::functions().into_iter().map(|(name, function)| (name.to_owned(), lambda::bind(function)));
+        let functions = bank::functions().into_iter().chain(cart::functions());
+        let functions = functions.map(|(name, function)| (name.to_owned(), lambda::bind(function)));
         Self {
             source,
             name: "local".to_owned(),

@@ -27,16 +27,9 @@ pub struct Change {
 #[derive(Debug, Clone)]
 enum Action {
     Put(Attributes),
-    Update { key: Key, steps: Vec<Step> },
+    Update { key: Key, set: Vec<(&'static str, Value)> },
     Delete(Key),
     Check(Key),
-}
-
-/// What an update does to one attribute.
-#[derive(Debug, Clone)]
-enum Step {
-    Set(&'static str, Value),
-    Add(&'static str, i64),
 }
 
 impl Table {
@@ -59,7 +52,7 @@ impl Table {
     /// Updates the item that is there, with what [`Change::set`] adds.
     #[must_use]
     pub fn update(&self, key: Key) -> Change {
-        self.change(Action::Update { key, steps: Vec::new() }, true)
+        self.change(Action::Update { key, set: Vec::new() }, true)
     }
 
     /// Deletes the item that is there.
@@ -88,19 +81,9 @@ impl Table {
 impl Change {
     /// An update sets the attribute.
     #[must_use]
-    pub fn set(self, attribute: &'static str, value: impl Into<Value>) -> Self {
-        self.step(Step::Set(attribute, value.into()))
-    }
-
-    /// An update adds to the attribute, a number; one that is not there counts as 0.
-    #[must_use]
-    pub fn add(self, attribute: &'static str, number: impl Into<i64>) -> Self {
-        self.step(Step::Add(attribute, number.into()))
-    }
-
-    fn step(mut self, step: Step) -> Self {
-        if let Action::Update { steps, .. } = &mut self.action {
-            steps.push(step);
+    pub fn set(mut self, attribute: &'static str, value: impl Into<Value>) -> Self {
+        if let Action::Update { set, .. } = &mut self.action {
+            set.push((attribute, value.into()));
         }
         self
     }
@@ -115,27 +98,17 @@ impl Change {
     fn expressions(&self) -> Expressions {
         let mut placeholders = Placeholders::default();
         let mut update = String::new();
-        if let Action::Update { steps, .. } = &self.action {
-            let clause = |placeholders: &mut Placeholders, step: &Step| match step {
-                Step::Set(name, value) => format!("{} = {}", placeholders.name(name), placeholders.value(value)),
-                Step::Add(name, number) => {
-                    format!("{} {}", placeholders.name(name), placeholders.value(&Value::from(*number)))
-                }
-            };
-            let (sets, adds): (Vec<&Step>, Vec<&Step>) = steps.iter().partition(|step| matches!(step, Step::Set(..)));
-            for (keyword, steps) in [("SET", sets), ("ADD", adds)] {
-                let clauses: Vec<String> = steps.into_iter().map(|step| clause(&mut placeholders, step)).collect();
-                if !clauses.is_empty() {
-                    update = format!("{update} {keyword} {}", clauses.join(", "));
-                }
-            }
+        if let Action::Update { set, .. } = &self.action {
+            let equation =
+                |(name, value): &(&str, Value)| format!("{} = {}", placeholders.name(name), placeholders.value(value));
+            update = format!("SET {}", set.iter().map(equation).collect::<Vec<_>>().join(", "));
         }
         // Without it an update whose conditions hold of nothing would make an item.
         let presence = if self.exists { "attribute_exists(PK)" } else { "attribute_not_exists(PK)" }.to_owned();
         let others = self.conditions.iter().map(|condition| condition.expression(&mut placeholders));
         let condition = std::iter::once(presence).chain(others).collect::<Vec<_>>().join(" AND ");
         let Placeholders { names, values } = placeholders;
-        Expressions { condition, update: update.trim_start().to_owned(), names, values }
+        Expressions { condition, update, names, values }
     }
 
     fn in_transaction(self) -> Result<TransactWriteItem, Error> {

@@ -23,12 +23,6 @@ impl From<i64> for Value {
     }
 }
 
-impl From<u32> for Value {
-    fn from(number: u32) -> Self {
-        Self::Number(number.into())
-    }
-}
-
 impl Value {
     fn attribute(&self) -> AttributeValue {
         match self {
@@ -48,7 +42,6 @@ pub struct Condition {
 #[derive(Debug, Clone)]
 enum Test {
     Is(Value),
-    AtMost(i64),
     MissingOrOver(i64),
     Begins(String),
 }
@@ -58,12 +51,6 @@ impl Condition {
     #[must_use]
     pub fn is(attribute: &'static str, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::Is(value.into()) }
-    }
-
-    /// The attribute is at most that number.
-    #[must_use]
-    pub fn at_most(attribute: &'static str, number: impl Into<i64>) -> Self {
-        Self { attribute, test: Test::AtMost(number.into()) }
     }
 
     /// The attribute is greater than that number, or is not there: what a time to live asks.
@@ -82,7 +69,6 @@ impl Condition {
         let name = placeholders.name(self.attribute);
         match &self.test {
             Test::Is(value) => format!("{name} = {}", placeholders.value(value)),
-            Test::AtMost(number) => format!("{name} <= {}", placeholders.value(&Value::Number(*number))),
             Test::MissingOrOver(number) => {
                 let number = placeholders.value(&Value::Number(*number));
                 format!("(attribute_not_exists({name}) OR {name} > {number})")

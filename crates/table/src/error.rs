@@ -132,6 +132,22 @@ pub(crate) async fn despite_contention<T, F: Future<Output = Result<T, Error>>>(
         .await
 }
 
+/// Reads, decides and writes again while `stale` says that what was read had changed before it was written, and there is time:
+/// 60 tries at most, for the writers of one cart or account that all come at once.
+///
+/// # Errors
+/// The last try's, or whatever is not stale.
+pub async fn optimistically<T, E, F: Future<Output = Result<T, E>>>(
+    attempt: impl FnMut() -> F,
+    stale: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    attempt
+        .retry(backoff().with_max_times(60).with_max_delay(LONGEST_PAUSE / 8))
+        .when(|error| stale(error) && usage::time_left() > LONGEST_PAUSE)
+        .notify(|_, _| usage::note(|usage| usage.retries += 1))
+        .await
+}
+
 /// With its jitter a pause may be twice as long as the longest that is asked for.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2 * 400);
 

@@ -20,7 +20,7 @@ pub use batch::{BatchWrite, Leftover};
 pub use change::{Change, MOST_CHANGES};
 pub use condition::{Condition, Value};
 pub use cursor::{BadCursor, Binding, Cursor};
-pub use error::{Error, Refused};
+pub use error::{Error, Refused, optimistically};
 pub use item::{Item, Key, size};
 pub use query::{Index, Page, Query};
 pub use sharded::{Projection, ShardedIndex};

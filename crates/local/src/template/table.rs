@@ -5,8 +5,14 @@ use super::node::{Node, Result, Value as Content, fault};
 
 const WHAT: &str = "AWS::DynamoDB::Table";
 const READ: [&str; 5] = ["TableName", "BillingMode", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes"];
-const MEANINGLESS: [&str; 4] =
-    ["DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput"];
+const MEANINGLESS: [&str; 6] = [
+    "DeletionProtectionEnabled",
+    "PointInTimeRecoverySpecification",
+    "SSESpecification",
+    "WarmThroughput",
+    "StreamSpecification",
+    "TimeToLiveSpecification",
+];
 
 /// A table with its physical name.
 #[derive(Debug, Clone, PartialEq)]

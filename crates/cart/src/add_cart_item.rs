@@ -1,0 +1,172 @@
+//! C1: puts a product into the cart, or more of it.
+
+use crate::{
+    Cart, DOMAIN, Line, LineBody, MOST_LINES, Quantity,
+    cost::{self, Pattern},
+    idempotency::{Once, Outcome},
+    store::Additions,
+};
+use function::{Error, Fields, Fingerprint, Function, Input, Request, Upserted};
+use futures::future::try_join;
+use keys::{AccountId, Sku};
+use money::{Currency, JsonDecimal, Money};
+use table::cost::Cost;
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(add_cart_item, Cart::warm_by_get)
+}
+
+/// What a product that is not in the cart asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "C1",
+    function: "add-cart-item",
+    condition: "get SK = CART; PK = account, SK begins with ACTIVE#, strongly; then in one transaction put the line and its pointer if absent, and CART if nothing was added since",
+    formula: "1 R and ⌈Σ ACTIVE lines⌉ R; 2 × (⌈line⌉ + 2) W; GSI1 ⌈line⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
+    cost: |case| {
+        Cost::default()
+            .read(cost::CART, case.looked_at())
+            .read(cost::CART, case.record_read())
+            .write(cost::CART, (case.line_write() + table::Units::whole(2) + case.record_write()).times(2))
+            .write(cost::BY_SKU, case.line_write())
+    },
+};
+
+/// What a product that is in the cart asks and costs.
+pub const MORE: Pattern = Pattern {
+    id: "C1",
+    function: "add-cart-item, in the cart already",
+    condition: "the same reads; then in one transaction the line with the sum, if nobody changed it since",
+    formula: "1 R and ⌈Σ ACTIVE lines⌉ R; 2 × ⌈line⌉ W; GSI1 ⌈line⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
+    cost: |case| {
+        Cost::default()
+            .read(cost::CART, case.looked_at())
+            .read(cost::CART, case.record_read())
+            .write(cost::CART, (case.line_write() + case.record_write()).times(2))
+            .write(cost::BY_SKU, case.line_write())
+    },
+};
+
+/// What a caller posts.
+#[derive(Debug, Clone)]
+pub struct NewLine {
+    account: AccountId,
+    sku: Sku,
+    quantity: Quantity,
+    price: Option<Money>,
+}
+
+impl Input for NewLine {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (account, sku) = (fields.path("accountId"), fields.body("sku"));
+        let (quantity, price) = (fields.body("quantity"), read_price(fields));
+        Some(Self { account: account?, sku: sku?, quantity: quantity?, price })
+    }
+}
+
+/// Digits of a price before its point, which leaves room for a sum in any report.
+const LARGEST_PRICE: i128 = 1_000_000_000_000;
+
+/// `price` and `currency`, which go together. A price is never negative.
+fn read_price(fields: &mut Fields) -> Option<Money> {
+    let (amount, currency) = (fields.body_if_any::<JsonDecimal>("price"), fields.body_if_any::<Currency>("currency"));
+    let missing = |fields: &mut Fields, name: &str, other: &str| {
+        let pointer = format!("/body/{name}");
+        if fields.has_body(name) { None } else { fields.fault(&pointer, format!("is missing: {other} needs it")) }
+    };
+    match (amount, currency) {
+        (Some(JsonDecimal(amount)), Some(currency)) => match Money::new(amount, currency) {
+            Ok(price) if (0..LARGEST_PRICE * 10_i128.pow(currency.places().into())).contains(&price.minor()) => {
+                Some(price)
+            }
+            Ok(_) => fields.fault("/body/price", "must be from 0 to less than 1000000000000"),
+            Err(error) => fields.fault("/body/price", error),
+        },
+        (Some(_), None) => missing(fields, "currency", "price"),
+        (None, Some(_)) => missing(fields, "price", "currency"),
+        (None, None) => None,
+    }
+}
+
+/// Puts a product into the cart: a line of its own, or more of the line that is there.
+///
+/// # Errors
+/// 400, 403 for another's account, 409 for a full cart or line, 413 for ids that are too long, 422 for a key that came with
+/// another request.
+pub async fn add_cart_item(cart: Cart, request: Request<NewLine>) -> Result<Upserted<LineBody>, Error> {
+    request.caller.must_own(&request.input.account, DOMAIN)?;
+    cart.optimistically(|| cart.add(&request)).await
+}
+
+impl NewLine {
+    fn fingerprint(&self) -> Fingerprint {
+        let (quantity, price) = (u32::from(self.quantity).to_string(), self.price.map(|price| price.to_string()));
+        Fingerprint::of(&["add-cart-item", self.sku.as_str(), &quantity, price.as_deref().unwrap_or_default()])
+    }
+}
+
+impl Cart {
+    async fn add(&self, request: &Request<NewLine>) -> Result<Upserted<LineBody>, Error> {
+        let (new, now) = (&request.input, request.milli);
+        let key = request.idempotency_key.as_ref();
+        let once = Once { account: &new.account, key, request: new.fingerprint(), now };
+        let (before, additions) = Box::pin(try_join(self.before(&once), self.additions(&new.account))).await?;
+        if let Some(outcome) = before {
+            return outcome.of_addition();
+        }
+        let lines = self.active(&new.account, now).await?;
+        match lines.iter().find(|line| line.sku == new.sku) {
+            Some(line) => self.grow(line, new, &once).await,
+            None if lines.len() >= MOST_LINES => Err(full()),
+            None => self.begin(additions.as_ref(), request, &once).await,
+        }
+    }
+
+    async fn begin(
+        &self,
+        additions: Option<&Additions>,
+        request: &Request<NewLine>,
+        once: &Once<'_>,
+    ) -> Result<Upserted<LineBody>, Error> {
+        let NewLine { account, sku, quantity, price } = request.input.clone();
+        let line = Line::added(account.clone(), sku, quantity, price, once.now, self.days);
+        line.must_fit()?;
+        let mut changes = self.insertion(&line)?;
+        changes.push(self.addition(&account, additions, request.id, once.now)?);
+        changes.extend(self.remember(once, Outcome::Added { created: true, line: line.clone().into() })?);
+        self.dynamo.transact(changes).await?;
+        Ok(Upserted { created: Some(line.id().to_string()), body: line.into() })
+    }
+
+    /// One transaction even where it is one change: its token makes a retry of the SDK, after an answer that was lost, the
+    /// same change and not a second one.
+    async fn grow(&self, old: &Line, new: &NewLine, once: &Once<'_>) -> Result<Upserted<LineBody>, Error> {
+        let grown = old.grown(new.quantity, once.now, self.days)?;
+        let grown = Line { price: new.price.or(old.price), ..grown };
+        grown.must_fit()?;
+        let mut changes = self.transition(old, &grown)?;
+        changes.extend(self.remember(once, Outcome::Added { created: false, line: grown.clone().into() })?);
+        self.dynamo.transact(changes).await?;
+        Ok(Upserted { created: None, body: grown.into() })
+    }
+}
+
+impl Outcome {
+    fn of_addition(self) -> Result<Upserted<LineBody>, Error> {
+        match self {
+            Self::Added { created, line } => {
+                Ok(Upserted { created: created.then(|| line.id().to_string()), body: (*line).into() })
+            }
+            Self::CheckedOut { .. } => Err(Error::KeyReused),
+        }
+    }
+}
+
+/// A cart that takes no more lines.
+pub(crate) fn full() -> Error {
+    let detail = format!("A cart has {MOST_LINES} active lines at most, so that it can be bought in one transaction.");
+    Error::Conflict("cart-full", detail)
+}

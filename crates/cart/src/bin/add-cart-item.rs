@@ -1,0 +1,5 @@
+//! The Lambda `add-cart-item`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&cart::add_cart_item::function())
+}

@@ -1,0 +1,5 @@
+//! The Lambda `checkout-cart`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&cart::checkout_cart::function())
+}

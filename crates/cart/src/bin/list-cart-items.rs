@@ -1,0 +1,5 @@
+//! The Lambda `list-cart-items`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&cart::list_cart_items::function())
+}

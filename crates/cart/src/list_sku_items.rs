@@ -1,0 +1,79 @@
+//! C6: all customers' lines of a product by status, newest first (seed 003, access pattern three).
+
+use crate::{
+    Cart, DOMAIN, Line, LineBody, Listed,
+    cost::{self, Pattern},
+    store::unexpired,
+};
+use function::{Error, Fields, Function, Input, List, Request};
+use keys::{Bound, Day, KeyRange, Milli, Sku, cart::LineSort};
+use table::{Query, cost::Cost};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_sku_items, Cart::warm_by_index)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "C6",
+    function: "list-sku-items",
+    condition: "GSI1PK = SKU, GSI1SK begins with STATUS# (or STATUS#day, or between STATUS#from and STATUS#to), newest first",
+    formula: "½ ⌈Σ lines⌉ R on GSI1",
+    cost: |case| Cost::default().read(cost::BY_SKU, case.listed()),
+};
+
+/// Lines of which product, and which of them.
+#[derive(Debug, Clone)]
+pub struct OfSku {
+    sku: Sku,
+    status: Listed,
+    when: When,
+}
+
+#[derive(Debug, Clone)]
+enum When {
+    Day(Day),
+    Between(Option<Milli>, Option<Milli>),
+}
+
+impl Input for OfSku {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        let (sku, status) = (fields.path("sku"), fields.query("status"));
+        let date = fields.query("date");
+        let (from, to) = (fields.query::<Bound>("from"), fields.query::<Bound>("to"));
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            fields.fault::<()>("/query/to", "must not be before from");
+        }
+        let when = match date {
+            Some(_) if from.is_some() || to.is_some() => fields.fault("/query/date", "does not go with from and to"),
+            Some(day) => Some(When::Day(day)),
+            None => Some(When::Between(from.map(Bound::first_milli), to.map(Bound::last_milli))),
+        };
+        Some(Self { sku: sku?, status: status.unwrap_or_default(), when: when? })
+    }
+}
+
+impl OfSku {
+    fn range(&self) -> KeyRange {
+        let range = match self.when {
+            When::Day(day) => LineSort::on(day, self.status.0),
+            When::Between(from, to) => LineSort::between(self.status.0, from, to),
+        };
+        range.newest_first()
+    }
+}
+
+/// Lists all customers' lines of a product by the time of adding, saving or purchasing, newest first.
+///
+/// # Errors
+/// 400, or 403 for who is no operator.
+pub async fn list_sku_items(cart: Cart, request: Request<OfSku>) -> Result<List<LineBody>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    let listing = request.listing(request.input.range(), "")?;
+    let query = Query::new(&request.input.sku, &listing.range).on(&cart.by_sku).only_if(unexpired(request.milli));
+    let page = cart.table.page::<Line>(&query, listing.limit).await?;
+    Ok(listing.list(page.map(LineBody::from)))
+}

@@ -1,0 +1,210 @@
+use crate::{Line, pointer::Pointer};
+use function::{App, Clients, Error, SettingsReader};
+use keys::{
+    AccountId, Milli, RequestId,
+    cart::{CartSort, ItemId, ItemSort, LineSort, Status},
+};
+use serde::{Deserialize, Serialize};
+use table::{Change, Condition, Dynamo, Index, Item, Key, MOST_CHANGES, Query, Table};
+
+/// Lines that may be ACTIVE in one cart: each takes three changes of the one transaction that buys them all, beside the
+/// cart's own item and the idempotency record.
+pub const MOST_LINES: usize = (MOST_CHANGES - 2) / 3;
+
+/// Looks at where a line is while it is moved about.
+const MOST_LOOKS: usize = 5;
+
+/// What every function of the domain works with.
+#[derive(Debug, Clone)]
+pub struct Cart {
+    pub(crate) dynamo: Dynamo,
+    pub(crate) table: Table,
+    /// `GSI1`: the lines by product.
+    pub(crate) by_sku: Index,
+    /// Days that a line stays in a cart that is left alone.
+    pub(crate) days: Days,
+}
+
+/// Whole days, 1 to 3,650.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Days(i64);
+
+impl std::str::FromStr for Days {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let days = text.parse().ok().filter(|days| (1..=3_650).contains(days));
+        days.map(Self).ok_or("must be a number of days from 1 to 3650")
+    }
+}
+
+impl Days {
+    /// So many days after, in seconds since 1970.
+    pub(crate) fn after(self, now: Milli) -> i64 {
+        now.second().plus_days(self.0).instant().as_second()
+    }
+
+    /// A day more, so that a change renews a line's life only where the last renewal is a day old.
+    pub(crate) fn and_one(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// A week: what keeps a removed line, and an idempotency record.
+    pub(crate) const WEEK: Self = Self(7);
+}
+
+impl App for Cart {
+    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        let (table, days) = (settings.get::<String>("CART_TABLE"), settings.get("CART_DAYS"));
+        let by_sku = Index { name: "GSI1".into(), partition: "GSI1PK", sort: "GSI1SK" };
+        let dynamo = clients.dynamo();
+        Some(Self { dynamo: dynamo.clone(), table: dynamo.table(table?), by_sku, days: days? })
+    }
+}
+
+/// The item that every addition to a cart changes: additions to one cart happen one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Additions {
+    #[serde(rename = "PK")]
+    account: AccountId,
+    #[serde(rename = "SK")]
+    sort: CartSort,
+    /// The request that added last: never the same again, unlike a count that starts anew after TTL.
+    last: RequestId,
+    expires_at: i64,
+}
+
+impl Item for Additions {
+    const TYPE: &'static str = "Cart";
+}
+
+/// Calls that open the connection before the first event. What they answer does not matter, and a
+/// failure shows again, with its reason, at the first event.
+impl Cart {
+    pub(crate) async fn warm_by_get(self) {
+        let _ = self.table.get_eventually::<Line>(&Key::nobody()).await;
+    }
+
+    pub(crate) async fn warm_by_query(self) {
+        let _ = self.table.page::<Line>(&Query::new(&"#", &LineSort::nothing()), 1).await;
+    }
+
+    pub(crate) async fn warm_by_index(self) {
+        let _ = self.table.page::<Line>(&Query::new(&"#", &LineSort::nothing()).on(&self.by_sku), 1).await;
+    }
+}
+
+impl Cart {
+    /// Does the attempt again while other writes get in between.
+    pub(crate) async fn optimistically<T, F>(&self, mut attempt: impl FnMut() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        use table::Error as Store;
+        let stale = |error: &Error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. }));
+        table::optimistically(|| Box::pin(attempt()), stale).await.map_err(|error| match error {
+            Error::Table(Store::Refused(_)) => Error::Table(Store::Contended { throttled: false }),
+            other => other,
+        })
+    }
+
+    /// The line of that id, strongly consistent, as customers see it.
+    ///
+    /// # Errors
+    /// 404 where there is none, or it has expired, or nobody sees it any more.
+    pub(crate) async fn locate(&self, account: &AccountId, item: ItemId, now: Milli) -> Result<Line, Error> {
+        let mut pointer = self.pointer(account, item).await?;
+        for _ in 0..MOST_LOOKS {
+            let found = pointer.filter(|pointer| pointer.line.status.is_listed() && pointer.is_live(now));
+            let there = found.ok_or(Error::NotFound("cart item"))?;
+            if let Some(line) = self.table.get::<Line>(&there.line_key()).await? {
+                return if line.is_live(now) { Ok(line) } else { Err(Error::NotFound("cart item")) };
+            }
+            // Between the two reads it moved, or TTL took it.
+            pointer = self.pointer(account, item).await?.filter(|again| *again != there);
+        }
+        Err(Error::Table(table::Error::Contended { throttled: false }))
+    }
+
+    /// Where the line of that id is.
+    pub(crate) async fn pointer(&self, account: &AccountId, item: ItemId) -> Result<Option<Pointer>, Error> {
+        Ok(self.table.get(&Key::new(account, &ItemSort(item))).await?)
+    }
+
+    /// The last addition to the cart. To be read before the lines: whatever is added later shows in it.
+    pub(crate) async fn additions(&self, account: &AccountId) -> Result<Option<Additions>, Error> {
+        Ok(self.table.get(&Key::new(account, &CartSort)).await?)
+    }
+
+    /// The ACTIVE lines that have not expired, strongly consistent.
+    pub(crate) async fn active(&self, account: &AccountId, now: Milli) -> Result<Vec<Line>, Error> {
+        let range = LineSort::with_status(Status::Active);
+        Ok(self.table.whole(&Query::new(account, &range).only_if(unexpired(now))).await?)
+    }
+
+    /// An addition, if there was none since the one that was read.
+    pub(crate) fn addition(
+        &self,
+        account: &AccountId,
+        seen: Option<&Additions>,
+        last: RequestId,
+        now: Milli,
+    ) -> Result<Change, Error> {
+        let expires_at = self.days.and_one().after(now);
+        let additions = Additions { account: account.clone(), sort: CartSort, last, expires_at };
+        Ok(match seen {
+            Some(seen) => self.table.replace(&additions)?.only_if(Condition::is("Last", &seen.last)),
+            None => self.table.put_new(&additions)?,
+        })
+    }
+
+    /// Holds while there was no addition since the one that was read.
+    pub(crate) fn nothing_added(&self, account: &AccountId, seen: Option<&Additions>) -> Change {
+        let key = Key::new(account, &CartSort);
+        match seen {
+            Some(seen) => self.table.present(key).only_if(Condition::is("Last", &seen.last)),
+            None => self.table.absent(key),
+        }
+    }
+
+    /// What puts a new line into the table.
+    pub(crate) fn insertion(&self, line: &Line) -> Result<Vec<Change>, Error> {
+        Ok(vec![self.table.put_new(line)?, self.table.put_new(&Pointer::to(line))?])
+    }
+
+    /// What makes the line, as it was read, the next version of it: a change in place where its key stays, else a delete
+    /// and a put; the pointer along with both its key and its life.
+    pub(crate) fn transition(&self, old: &Line, new: &Line) -> Result<Vec<Change>, Error> {
+        let unchanged = Condition::is("Version", old.version);
+        let (was, is) = (Pointer::to(old), Pointer::to(new));
+        let mut changes = if old.sort == new.sort {
+            vec![self.table.replace(new)?.only_if(unchanged)]
+        } else {
+            vec![self.table.delete(old.key()).only_if(unchanged), self.table.put_new(new)?]
+        };
+        if was != is {
+            changes.push(self.table.replace(&is)?.only_if(Condition::is("Line", &old.sort)));
+        }
+        Ok(changes)
+    }
+
+    /// Does all changes or none.
+    pub(crate) async fn commit(&self, mut changes: Vec<Change>) -> Result<(), Error> {
+        match changes.pop() {
+            // Alone it needs no transaction, which would double its cost.
+            Some(only) if changes.is_empty() => self.dynamo.write(only).await?,
+            Some(last) => {
+                changes.push(last);
+                self.dynamo.transact(changes).await?;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+/// What holds of lines that have not expired: TTL deletes the others hours or days later.
+pub(crate) fn unexpired(now: Milli) -> Condition {
+    Condition::missing_or_over("ExpiresAt", now.second().instant().as_second())
+}
