@@ -27,25 +27,27 @@ async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     std::future::pending().await
 }
 
-fn welcome(stack: &Stack, options: &RunOptions, loaded: usize) -> String {
+fn welcome(stack: &Stack, options: &RunOptions, loaded: sample::Loaded) -> String {
     let (url, day) = (stack.url(), sample::tomorrow());
     let identity = match options.auth {
         Auth::Open => "",
         Auth::Required => " -H \"authorization: Bearer $TOKEN\"",
     };
     let data = options.data.as_ref().map_or("in memory".to_owned(), |path| format!("in {}", path.display()));
-    let sample = match loaded {
+    let sample = match loaded.payments {
         0 => "the sample payments were there already".to_owned(),
-        loaded => format!("{loaded} sample payments"),
+        payments => format!("{payments} sample payments"),
     };
+    let lines = loaded.lines;
     let tables = stack.tables().join(", ");
     let dynamo = stack.dynamo_url();
     format!(
         "The API is at {url}, DynamoDB at {dynamo}: {tables}.
-The data is {data}; {sample}. Ctrl-C stops it all.
+The data is {data}; {sample}, {lines} sample cart lines. Ctrl-C stops it all.
 
 A caller's token, where you want one; without it you are the operator, unless tokens are required:
-  TOKEN=$(cargo run -q -p local -- token --scope bank:read --scope bank:write --scope bank:operate --account Account1)
+  TOKEN=$(cargo run -q -p local -- token --scope bank:read --scope bank:write --scope bank:operate \\
+    --scope cart:read --scope cart:write --account Account1 --account Sue)
 
 Schedule a payment for tomorrow:
   curl -s{identity} {url}/bank/accounts/Account1/payments -H 'content-type: application/json' \\
@@ -56,6 +58,12 @@ See what comes due:
 
 An account's next 90 days:
   curl -s{identity} {url}/bank/accounts/Account1/payments
+
+Put something into a cart, look at it, and buy it:
+  curl -s{identity} {url}/cart/accounts/Sue/items -H 'content-type: application/json' \\
+    -d '{{\"sku\": \"shoes-42\", \"quantity\": 1, \"price\": \"89.90\", \"currency\": \"USD\"}}'
+  curl -s{identity} {url}/cart/accounts/Sue/items
+  curl -s{identity} -X POST {url}/cart/accounts/Sue/checkout
 
 What a call consumed is in the header x-local-consumed (curl -i). Run the day-end archive, and ask for health:
   curl -s -X POST {url}/_local/schedules/archive-processed-payments

@@ -1,0 +1,64 @@
+//! The four payments of the model, with their times moved into the future.
+use http::StatusCode;
+use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
+use serde_json::json;
+
+use super::{SampleError, expect};
+use crate::client::{Call, Client};
+
+/// The transaction of the one that is processed.
+pub(crate) const TRANSACTION: &str = "sample-transaction-1";
+
+struct Row {
+    account: &'static str,
+    /// Days after the first day of the sample.
+    day: i64,
+    time: &'static str,
+    moves: &'static [&'static str],
+}
+
+const ROWS: [Row; 4] = [
+    Row { account: "Account1", day: 1, time: "01:01:01", moves: &["PENDING"] },
+    Row { account: "Account1", day: 2, time: "02:02:02", moves: &["PENDING"] },
+    Row { account: "Account1", day: 0, time: "01:01:01", moves: &["PENDING", "PROCESSED"] },
+    Row { account: "Account2", day: 0, time: "01:01:01", moves: &[] },
+];
+
+/// Tomorrow (UTC), the first day of the sample.
+pub(crate) fn tomorrow() -> Date {
+    Timestamp::now().to_zoned(TimeZone::UTC).date().saturating_add(1.day())
+}
+
+/// Schedules what is not there yet; says how many that were, now or earlier today.
+pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
+    let mut loaded = 0;
+    for (number, row) in ROWS.iter().enumerate() {
+        loaded += usize::from(load_row(client, number + 1, row).await?);
+    }
+    Ok(loaded)
+}
+
+async fn load_row(client: &Client, number: usize, row: &Row) -> Result<bool, SampleError> {
+    let path = format!("/bank/accounts/{}/payments", row.account);
+    let time = format!("{}T{}Z", tomorrow().saturating_add(row.day.days()), row.time);
+    let body = json!({"scheduledTime": time, "data": "PaymentInfo Here"});
+    let call = Call::post(&path, body).key(format!("sample-{number}"));
+    let reply = client.send(&call).await?;
+    // On data of another day the same key comes with another time.
+    if reply.status == StatusCode::UNPROCESSABLE_ENTITY {
+        return Ok(false);
+    }
+    let reply = expect(&call, reply, &[StatusCode::CREATED])?;
+    let payment = reply.body["paymentId"].as_str().unwrap_or_default();
+    for status in row.moves {
+        let body = match *status {
+            "PROCESSED" => json!({"status": status, "transactionId": TRANSACTION}),
+            _ => json!({"status": status}),
+        };
+        let call = Call::patch(format!("{path}/{payment}"), body);
+        let reply = client.send(&call).await?;
+        // A payment that was loaded before has made the move, and may be archived.
+        expect(&call, reply, &[StatusCode::OK, StatusCode::CONFLICT, StatusCode::NOT_FOUND])?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,41 @@
+//! The five lines of the model, in its order; their times are now.
+use http::StatusCode;
+use serde_json::json;
+
+use super::{SampleError, expect};
+use crate::client::{Call, Client};
+
+struct Row {
+    account: &'static str,
+    sku: &'static str,
+    price: &'static str,
+    /// Where it stands by its sort key. The model's Shipped is PURCHASED here.
+    status: &'static str,
+}
+
+const ROWS: [Row; 5] = [
+    Row { account: "Sue", sku: "ef9ca", price: "4.99", status: "ACTIVE" },
+    Row { account: "Sue", sku: "b932s", price: "67.99", status: "ACTIVE" },
+    Row { account: "Sue", sku: "72f49", price: "12.49", status: "SAVED" },
+    Row { account: "Chad", sku: "72f49", price: "12.49", status: "ACTIVE" },
+    Row { account: "Liz", sku: "d9bl3", price: "34.99", status: "PURCHASED" },
+];
+
+/// Adds what is not there yet; says how many lines that were, now or during the last week.
+pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
+    for row in &ROWS {
+        let path = format!("/cart/accounts/{}/items", row.account);
+        let body = json!({"sku": row.sku, "quantity": 1, "price": row.price, "currency": "USD"});
+        let call = Call::post(&path, body).key(format!("sample-{}", row.sku));
+        let reply = client.send(&call).await?;
+        let reply = expect(&call, reply, &[StatusCode::CREATED, StatusCode::OK])?;
+        if row.status != "ACTIVE" {
+            let item = reply.body["itemId"].as_str().unwrap_or_default();
+            let call = Call::patch(format!("{path}/{item}"), json!({"status": row.status}));
+            let reply = client.send(&call).await?;
+            // A line that was loaded before may have been taken out, or bought, since.
+            expect(&call, reply, &[StatusCode::OK, StatusCode::CONFLICT, StatusCode::NOT_FOUND])?;
+        }
+    }
+    Ok(ROWS.len())
+}
