@@ -311,3 +311,75 @@ impl From<Line> for LineBody {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAYS: Days = Days::WEEK;
+
+    fn now() -> Milli {
+        "2026-12-01T09:30:00.123Z".parse().expect("a time")
+    }
+
+    fn quantity(number: u32) -> Quantity {
+        number.try_into().expect("a quantity")
+    }
+
+    fn line(account_bytes: usize, sku_bytes: usize) -> Line {
+        let (account, sku) = ("a".repeat(account_bytes), "s".repeat(sku_bytes));
+        let price = Money::new("999999999999.99".parse().expect("a number"), "USD".parse().expect("a currency"));
+        let (account, sku) = (account.parse().expect("an account"), sku.parse().expect("a SKU"));
+        Line::added(account, sku, quantity(1), price.ok(), now(), DAYS)
+    }
+
+    #[test]
+    fn no_move_makes_a_line_outgrow_its_limit() {
+        // Up to two units for each byte of a SKU: it stands in the line twice.
+        let fits = |account: usize| {
+            (1..=128).rev().map(|sku| line(account, sku)).find(|line| line.must_fit().is_ok()).expect("one fits")
+        };
+        for account in [1, 100, 128] {
+            let mut line = fits(account);
+            line.version = 9_999_999_999;
+            let line = line.with_quantity(quantity(Quantity::MOST), now(), DAYS).expect("open");
+            let saved = line.moved(&Move::Saved, now(), DAYS).expect("open");
+            let order = "o".repeat(128).parse().expect("an order id");
+            for to in [Move::Active, Move::Purchased(order), Move::Removed, Move::Joined(line.id())] {
+                assert!(saved.moved(&to, now(), DAYS).is_ok(), "{to:?} of {account}");
+            }
+        }
+        assert!(line(128, 128).must_fit().is_ok(), "identifiers of 128 ASCII characters fit");
+        let long = "\u{1F6D2}".repeat(128);
+        let huge = Line { account: long.parse().expect("an account"), ..line(1, 128) };
+        assert!(huge.must_fit().is_err());
+    }
+
+    #[test]
+    fn a_move_keeps_what_the_line_is_and_says_what_it_was() {
+        let later: Milli = "2026-12-02T00:00:00.000Z".parse().expect("a time");
+        let active = line(3, 3);
+        let saved = active.moved(&Move::Saved, later, DAYS).expect("open");
+        assert_eq!((saved.id(), saved.added_at, saved.version), (active.id(), active.added_at, 2));
+        assert_eq!((saved.sort.status, saved.sort.since, saved.expires_at), (Status::Saved, later, None));
+        let previous = Previous { status: Status::Active, since: now(), quantity: quantity(1) };
+        assert_eq!(saved.previous, Some(previous));
+        let removed = saved.moved(&Move::Removed, now(), DAYS).expect("open");
+        assert_eq!(removed.sort.since, later, "a line's own times never go back");
+        assert_eq!((&removed.index_partition, removed.index_sort), (&None, None));
+        let bought = saved.moved(&Move::Purchased("o".parse().expect("an order id")), later, DAYS).expect("open");
+        for to in [Move::Active, Move::Saved, Move::Removed] {
+            assert!(matches!(bought.moved(&to, later, DAYS), Err(Error::Conflict("purchased", _))));
+        }
+    }
+
+    #[test]
+    fn a_change_renews_a_life_that_is_a_day_old() {
+        let line = line(3, 3);
+        let at = |text: &str| text.parse::<Milli>().expect("a time");
+        let changed = |at: Milli| line.with_quantity(quantity(2), at, DAYS).expect("open").expires_at;
+        assert_eq!(changed(at("2026-12-02T09:30:00.123Z")), line.expires_at);
+        assert_eq!(changed(at("2026-12-02T09:30:01.123Z")), line.expires_at.map(|at| at + 24 * 60 * 60 + 1));
+        assert!(line.is_live(at("2026-12-09T09:29:59.999Z")) && !line.is_live(at("2026-12-09T09:30:00.000Z")));
+    }
+}
