@@ -24,12 +24,14 @@ use jiff::Timestamp;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-pub(crate) use self::routes::Routes;
 use self::{answer::message, event::Incoming, routes::Match};
+pub(crate) use self::{guard::is_local, routes::Routes};
 use crate::{
     auth::{self, Auth, Claims, Tokens},
+    follower::Lane,
     lambda::{Lambda, Outcome},
     server::{Port, Server},
+    store::Store,
     usage,
 };
 
@@ -41,7 +43,9 @@ const LONGEST_CALL: Duration = Duration::from_secs(30);
 /// Everything that a request can reach.
 pub(crate) struct Gateway {
     pub(crate) routes: Routes,
-    pub(crate) lambdas: BTreeMap<String, Lambda>,
+    pub(crate) lambdas: BTreeMap<String, Arc<Lambda>>,
+    pub(crate) lanes: Vec<Arc<Lane>>,
+    pub(crate) store: Store,
     pub(crate) tokens: Tokens,
     pub(crate) auth: Auth,
     pub(crate) scopes: Vec<String>,

@@ -6,12 +6,15 @@ mod auth;
 pub mod cli;
 mod client;
 mod engine;
+mod follower;
 mod gateway;
+mod lake;
 mod lambda;
 mod sample;
 mod schedule;
 mod server;
 mod stack;
+mod store;
 pub mod template;
 mod usage;
 

@@ -14,10 +14,12 @@ use table::Dynamo;
 use crate::{
     auth::{self, Auth, Claims, TokenError, Tokens},
     engine::{self, Engine},
+    follower::{Follower, Ground, Lane},
     gateway::{self, Gateway, Routes},
+    lake::{self, Lake},
     lambda::{self, Bind, Lambda},
     server::{Port, Server},
-    template::{Authorizer, Template, TemplateError},
+    template::{Authorizer, Mapping, Template, TemplateError},
 };
 
 // Long enough for any test or try-out; `--expires-in` and an `exp` claim say otherwise.
@@ -41,6 +43,9 @@ pub enum StartError {
     /// The data can't be opened.
     #[error("the data in {path}: {1}", path = .0.display())]
     Data(PathBuf, String),
+    /// The lake's folder can't be had.
+    #[error("the lake: {0}")]
+    Lake(io::Error),
     /// A table can't be made.
     #[error("table {0}: {1}")]
     Table(String, String),
@@ -66,6 +71,9 @@ pub struct Builder {
     dynamodb_port: u16,
     data: Option<PathBuf>,
     dynamo_endpoint: Option<String>,
+    lake: Option<PathBuf>,
+    firehose_endpoint: Option<String>,
+    s3_endpoint: Option<String>,
     functions: Vec<(String, Bind)>,
 }
 
@@ -88,6 +96,9 @@ impl Builder {
             dynamodb_port: 0,
             data: None,
             dynamo_endpoint: None,
+            lake: None,
+            firehose_endpoint: None,
+            s3_endpoint: None,
             functions: functions.collect(),
         }
     }
@@ -149,6 +160,27 @@ impl Builder {
         self
     }
 
+    /// The folder of the buckets (one of its own, removed at the end).
+    #[must_use]
+    pub fn lake(mut self, path: impl Into<PathBuf>) -> Self {
+        self.lake = Some(path.into());
+        self
+    }
+
+    /// Where the functions find Firehose in place of the stack's own endpoint.
+    #[must_use]
+    pub fn firehose_endpoint(mut self, url: impl Into<String>) -> Self {
+        self.firehose_endpoint = Some(url.into());
+        self
+    }
+
+    /// Where the functions find S3 in place of the stack's own endpoint. Failure destinations stay in the lake.
+    #[must_use]
+    pub fn s3_endpoint(mut self, url: impl Into<String>) -> Self {
+        self.s3_endpoint = Some(url.into());
+        self
+    }
+
     /// The functions to run in place of the crates' own.
     #[must_use]
     pub fn functions(mut self, functions: impl IntoIterator<Item = (&'static str, Function)>) -> Self {
@@ -172,20 +204,40 @@ impl Builder {
         check_functions(&template, &self.functions)?;
         let dynamodb = bind(self.dynamodb_port, "dynamodb-port", "DYNAMODB_PORT").await?;
         let port = bind(self.port, "port", "PORT").await?;
+        let services = bind(0, "port", "PORT").await?;
+        let lake = Arc::new(Lake::new(self.lake.as_deref(), &template).map_err(StartError::Lake)?);
         let engine = Engine::start(dynamodb, self.data.as_deref(), &template.tables)?;
-        let endpoint = self.dynamo_endpoint.as_deref().unwrap_or(&engine.url);
-        let clients = Clients::from(Dynamo::new(&engine::client(endpoint)?));
-        let gateway = Arc::new(self.gateway(&template, &clients)?);
+        let services_url = format!("http://{}", services.address);
+        let lambdas = self.lambdas(&template, &self.clients(&engine.url, &services_url)?)?;
+        let ground = self.ground(&engine, &lake)?;
+        let gateway = Arc::new(self.gateway(&template, lambdas, &ground)?);
         let stack = Stack {
             url: format!("http://{}", port.address),
+            services_url,
             server: gateway::serve(port, Arc::clone(&gateway)),
+            services: lake::serve(services, Arc::clone(&lake)),
+            follower: Follower::start(&gateway.lanes),
             engine,
+            lake,
             tokens: gateway.tokens.clone(),
             template,
         };
         // Nothing else sets it.
         let _ = gateway.health.set(stack.health());
         Ok(stack)
+    }
+
+    fn clients(&self, dynamodb: &str, services: &str) -> Result<Clients, StartError> {
+        let endpoint = |given: &Option<String>, own: &str| given.clone().unwrap_or_else(|| own.to_owned());
+        let dynamo = Dynamo::new(&engine::client(&endpoint(&self.dynamo_endpoint, dynamodb))?);
+        let clients = Clients::new(dynamo, engine::config()?);
+        let clients = clients.at("firehose", endpoint(&self.firehose_endpoint, services));
+        Ok(clients.at("s3", endpoint(&self.s3_endpoint, services)))
+    }
+
+    fn ground(&self, engine: &Engine, lake: &Arc<Lake>) -> Result<Ground, StartError> {
+        let fail = |error: io::Error| StartError::Data(self.data.clone().unwrap_or_default(), error.to_string());
+        Ground::new(engine.store.clone(), Arc::clone(lake), self.data.as_deref()).map_err(fail)
     }
 
     fn template(&self) -> Result<Template, StartError> {
@@ -199,13 +251,15 @@ impl Builder {
         Ok(Template::read(&text, file, &self.name, &self.parameters)?)
     }
 
-    fn gateway(&self, template: &Template, clients: &Clients) -> Result<Gateway, StartError> {
+    fn gateway(&self, template: &Template, lambdas: Lambdas, ground: &Ground) -> Result<Gateway, StartError> {
         let authorizer = template.authorizer.clone().unwrap_or_else(Authorizer::local);
         let routes =
             template.lambdas.iter().flat_map(|spec| spec.routes.iter().map(|route| (spec.name.as_str(), route)));
         Ok(Gateway {
             routes: Routes::new(routes),
-            lambdas: self.lambdas(template, clients)?,
+            lanes: lanes(&lambdas, ground)?,
+            store: ground.store.clone(),
+            lambdas,
             tokens: Tokens::new(authorizer),
             auth: self.auth,
             scopes: template.scopes(),
@@ -214,7 +268,7 @@ impl Builder {
         })
     }
 
-    fn lambdas(&self, template: &Template, clients: &Clients) -> Result<BTreeMap<String, Lambda>, StartError> {
+    fn lambdas(&self, template: &Template, clients: &Clients) -> Result<Lambdas, StartError> {
         let mut lambdas = BTreeMap::new();
         for spec in &template.lambdas {
             let Some((_, bind)) = self.functions.iter().find(|(name, _)| *name == spec.name) else { continue };
@@ -222,10 +276,22 @@ impl Builder {
             let settings = template.chain(self.settings.iter().cloned()).collect();
             let bound = bind(&settings, clients.clone());
             let handler = bound.map_err(|error| StartError::Settings(spec.name.clone(), error))?;
-            lambdas.insert(spec.name.clone(), Lambda::new(spec.clone(), handler));
+            lambdas.insert(spec.name.clone(), Arc::new(Lambda::new(spec.clone(), handler)));
         }
         Ok(lambdas)
     }
+}
+
+type Lambdas = BTreeMap<String, Arc<Lambda>>;
+
+fn lanes(lambdas: &Lambdas, ground: &Ground) -> Result<Vec<Arc<Lane>>, StartError> {
+    let mappings =
+        lambdas.values().flat_map(|lambda| lambda.spec.mappings.iter().map(move |mapping| (lambda, mapping)));
+    let lane = |(lambda, mapping): (_, &Mapping)| {
+        let fail = |error| StartError::Table(mapping.table.clone(), error);
+        ground.lane(lambda, mapping).map(Arc::new).map_err(fail)
+    };
+    mappings.map(lane).collect()
 }
 
 async fn bind(port: u16, option: &'static str, variable: &'static str) -> Result<Port, StartError> {
@@ -253,8 +319,12 @@ fn check_functions(template: &Template, functions: &[(String, Bind)]) -> Result<
 /// A running stack. Dropping it ends it too, without waiting.
 pub struct Stack {
     url: String,
+    services_url: String,
     server: Server,
+    services: Server,
+    follower: Follower,
     engine: Engine,
+    lake: Arc<Lake>,
     tokens: Tokens,
     template: Template,
 }
@@ -288,6 +358,18 @@ impl Stack {
     #[must_use]
     pub fn dynamo_url(&self) -> &str {
         &self.engine.url
+    }
+
+    /// Where Firehose and S3 are.
+    #[must_use]
+    pub fn services_url(&self) -> &str {
+        &self.services_url
+    }
+
+    /// The folder with a folder for each bucket.
+    #[must_use]
+    pub fn lake(&self) -> &Path {
+        self.lake.folder()
     }
 
     /// The template that it runs.
@@ -335,11 +417,21 @@ impl Stack {
     /// Stops it: no connection stays open, and the data's file is closed.
     pub async fn stop(self) {
         self.server.stop().await;
+        self.follower.stop().await;
+        self.services.stop().await;
         self.engine.stop().await;
     }
 
     fn health(&self) -> Value {
         let functions: Vec<_> = self.template.lambdas.iter().map(|lambda| &lambda.name).collect();
-        json!({"status": "ok", "functions": functions, "tables": self.tables(), "dynamodb": self.dynamo_url()})
+        json!({
+            "status": "ok",
+            "functions": functions,
+            "tables": self.tables(),
+            "dynamodb": self.dynamo_url(),
+            "firehose": self.services_url,
+            "s3": self.services_url,
+            "lake": self.lake.folder(),
+        })
     }
 }

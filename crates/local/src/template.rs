@@ -3,7 +3,10 @@
 //! It is a strict subset: what this reader does not understand stops it with the line, so that the local stack
 //! never runs something else than what is deployed.
 mod api;
+mod filter;
+mod lake;
 mod lambda;
+mod mapping;
 mod node;
 mod parameters;
 mod resolve;
@@ -11,11 +14,16 @@ mod table;
 
 use std::{collections::BTreeMap, path::Path};
 
+pub use crate::lake::Prefix;
 pub use api::Authorizer;
+pub use filter::Pattern;
+pub use lake::DeliveryStream;
 pub use lambda::{Lambda, Route, Schedule, Statement};
+pub use mapping::{Mapping, Start};
 use node::{Entry, Fault, Node, fault};
 use resolve::Scope;
 pub use table::Table;
+pub(crate) use table::stream_arn;
 
 /// The region that the stack is in.
 pub(crate) const REGION: &str = "us-east-1";
@@ -42,12 +50,16 @@ pub struct TemplateError {
 }
 
 /// The stack that a template describes, with every intrinsic resolved.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Template {
     /// The tables.
     pub tables: Vec<Table>,
     /// The functions.
     pub lambdas: Vec<Lambda>,
+    /// The physical names of the buckets.
+    pub buckets: Vec<String>,
+    /// The delivery streams.
+    pub delivery_streams: Vec<DeliveryStream>,
     /// Whose tokens the API takes.
     pub authorizer: Option<Authorizer>,
 }
@@ -118,7 +130,7 @@ fn check_outputs(outputs: &Node, scope: &Scope<'_>) -> node::Result<()> {
 }
 
 fn read_resources(resources: &[Entry], scope: &Scope<'_>, globals: &Node) -> node::Result<Template> {
-    let mut template = Template { tables: Vec::new(), lambdas: Vec::new(), authorizer: None };
+    let mut template = Template::default();
     for Entry { key, line, node } in resources {
         node.only("a resource", &ATTRIBUTES, &ATTRIBUTES_MEANINGLESS)?;
         let exists = match node.get("Condition") {
@@ -134,6 +146,7 @@ fn read_resources(resources: &[Entry], scope: &Scope<'_>, globals: &Node) -> nod
         }
     }
     check_routes(&template)?;
+    check_streams(&template)?;
     Ok(template)
 }
 
@@ -159,6 +172,15 @@ impl Template {
             "AWS::Logs::LogGroup" => {
                 properties.only("AWS::Logs::LogGroup", &[], &LOG_GROUP_MEANINGLESS)?;
             }
+            "AWS::S3::Bucket" => {
+                lake::check_bucket(properties)?;
+                self.buckets.push(scope.physical_name(key, kind.line)?);
+            }
+            "AWS::KinesisFirehose::DeliveryStream" => {
+                let name = scope.physical_name(key, kind.line)?;
+                self.delivery_streams.push(DeliveryStream::read(name, properties)?);
+            }
+            other if lake::is_meaningless(other, properties)? => {}
             other => return fault(kind.line, format!("the local stack does not know resources of type {other}")),
         }
         Ok(())
@@ -180,6 +202,27 @@ fn check_routes(template: &Template) -> node::Result<()> {
         seen.push(shape);
     }
     Ok(())
+}
+
+/// What a stream comes from and goes to must be the stack's own.
+fn check_streams(template: &Template) -> node::Result<()> {
+    let has_stream = |name: &str| template.tables.iter().any(|table| table.name == name && table.stream.is_some());
+    for mapping in template.lambdas.iter().flat_map(|lambda| &lambda.mappings) {
+        if !has_stream(&mapping.table) {
+            return fault(mapping.line, format!("no table {} here has a stream", mapping.table));
+        }
+        if let Some(bucket) = &mapping.failure_bucket {
+            check_bucket(template, bucket, mapping.line)?;
+        }
+    }
+    template.delivery_streams.iter().try_for_each(|stream| check_bucket(template, &stream.bucket, stream.line))
+}
+
+fn check_bucket(template: &Template, bucket: &str, line: usize) -> node::Result<()> {
+    if template.buckets.iter().any(|known| known == bucket) {
+        return Ok(());
+    }
+    fault(line, format!("there is no bucket {bucket}"))
 }
 
 #[cfg(test)]

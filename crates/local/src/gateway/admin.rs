@@ -1,11 +1,15 @@
-//! What only the local stack has: health, invocations by hand, schedules now.
+//! What only the local stack has: health, invocations by hand, schedules now, how far streams are, expiry now.
+use std::sync::Arc;
+
 use axum::{body::Bytes, response::Response};
 use http::{HeaderValue, Method, StatusCode, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tokio::task::spawn_blocking;
 
 use super::{Gateway, answer::json_response};
 use crate::{
+    follower,
     lambda::{Lambda, Outcome},
     schedule, usage,
 };
@@ -34,8 +38,22 @@ impl Gateway {
                 let rule = format!("{}-{name}-{}", self.stack, first.name);
                 Ok(invoke(lambda, schedule::event(&rule, Timestamp::now())).await)
             }
+            ("GET", ["streams"]) => self.streams().await,
+            ("POST", ["ttl"]) => self.expire(&body).await,
             _ => Err(problem(StatusCode::NOT_FOUND, &format!("There is no {method} /_local/{path}."))),
         }
+    }
+
+    async fn streams(&self) -> Result<Response, Response> {
+        let lanes = self.lanes.clone();
+        blocking(move || follower::report(&lanes)).await.map(|report| json_response(StatusCode::OK, &report))
+    }
+
+    async fn expire(&self, body: &[u8]) -> Result<Response, Response> {
+        let then = time(body).map_err(|detail| problem(StatusCode::BAD_REQUEST, &detail))?;
+        let store = self.store.clone();
+        let deleted = blocking(move || store.sweep(then)).await?;
+        Ok(json_response(StatusCode::OK, &json!({"deleted": deleted})))
     }
 
     fn healthy(&self) -> Response {
@@ -51,7 +69,28 @@ impl Gateway {
             let known: Vec<_> = self.lambdas.keys().map(String::as_str).collect();
             problem(StatusCode::NOT_FOUND, &format!("There is no function {name}. There are {}.", known.join(", ")))
         };
-        self.lambdas.get(name).ok_or_else(unknown)
+        self.lambdas.get(name).map(Arc::as_ref).ok_or_else(unknown)
+    }
+}
+
+/// Runs what waits for the database where it holds nobody up.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, Response> {
+    let done = spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()));
+    done.map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error))
+}
+
+/// The time of a body such as `{"now": 1764633600}`; none of an empty one.
+fn time(body: &[u8]) -> Result<Option<Timestamp>, String> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let body: Value = serde_json::from_slice(body).map_err(|error| format!("The body is not JSON: {error}"))?;
+    match &body["now"] {
+        Value::Null => Ok(None),
+        now => {
+            let time = now.as_i64().and_then(|seconds| Timestamp::from_second(seconds).ok());
+            time.map(Some).ok_or_else(|| "The time `now` is in whole seconds since 1970.".to_owned())
+        }
     }
 }
 

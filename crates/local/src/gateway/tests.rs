@@ -253,7 +253,10 @@ async fn health_says_what_serves() {
         "status": "ok",
         "functions": ["echo", "fail", "panic", "hang", "made"],
         "tables": ["local-Things"],
-        "dynamodb": api.stack.dynamo_url()
+        "dynamodb": api.stack.dynamo_url(),
+        "firehose": api.stack.services_url(),
+        "s3": api.stack.services_url(),
+        "lake": api.stack.lake(),
     });
     assert_eq!(body, expected);
 }

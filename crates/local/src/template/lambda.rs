@@ -1,6 +1,7 @@
 //! Functions: their settings, events and permissions.
 use std::{collections::BTreeMap, time::Duration};
 
+use super::mapping::Mapping;
 use super::node::{Entry, Node, Result, Value, fault};
 use super::resolve::Scope;
 
@@ -9,7 +10,7 @@ const READ: [&str; 6] = ["CodeUri", "Environment", "Events", "MemorySize", "Poli
 const MEANINGLESS: [&str; 6] = ["Architectures", "EventInvokeConfig", "Handler", "LoggingConfig", "Runtime", "Tracing"];
 
 /// One function of the template.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Lambda {
     /// The name of its binary: the last part of `CodeUri`.
     pub name: String,
@@ -23,6 +24,8 @@ pub struct Lambda {
     pub routes: Vec<Route>,
     /// The schedules that call it.
     pub schedules: Vec<Schedule>,
+    /// The streams that call it.
+    pub mappings: Vec<Mapping>,
     /// What it may do.
     pub statements: Vec<Statement>,
     /// Where the template describes it.
@@ -81,6 +84,7 @@ impl Lambda {
             environment: environment(&merged)?,
             routes: Vec::new(),
             schedules: Vec::new(),
+            mappings: Vec::new(),
             statements: statements(&merged)?,
             line: properties.line,
         };
@@ -101,6 +105,7 @@ impl Lambda {
                 let expression = properties.need("a schedule", "Schedule")?.text()?.to_owned();
                 self.schedules.push(Schedule { name: key.clone(), expression });
             }
+            "DynamoDB" => self.mappings.push(Mapping::read(key, properties)?),
             other => return fault(kind.line, format!("the local stack does not know events of type {other}")),
         }
         Ok(())

@@ -76,6 +76,14 @@ impl Node {
         text.parse().or_else(|_| fault(self.line, format!("`{text}` is not a number that fits here")))
     }
 
+    pub(crate) fn flag(&self) -> Result<bool> {
+        match self.text()? {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            other => fault(self.line, format!("`{other}` is neither true nor false")),
+        }
+    }
+
     pub(crate) fn texts(&self) -> Result<Vec<String>> {
         self.list()?.iter().map(|item| item.text().map(str::to_owned)).collect()
     }

@@ -2,7 +2,7 @@
 use std::{cell::RefCell, collections::BTreeMap};
 
 use super::node::{Entry, Node, Result, Value, fault};
-use super::{ACCOUNT, REGION};
+use super::{ACCOUNT, REGION, table::stream_arn};
 
 /// Everything that an intrinsic can name.
 pub(crate) struct Scope<'a> {
@@ -130,10 +130,23 @@ impl<'a> Scope<'a> {
         let arn = |service: &str, rest: &str| format!("arn:aws:{service}:{REGION}:{ACCOUNT}:{rest}{physical}");
         match (kind, attribute) {
             ("AWS::DynamoDB::Table", "Arn") => Ok(arn("dynamodb", "table/")),
+            ("AWS::DynamoDB::Table", "StreamArn") => self.stream_of(name, line).map(|()| stream_arn(&physical)),
+            ("AWS::KinesisFirehose::DeliveryStream", "Arn") => Ok(arn("firehose", "deliverystream/")),
+            ("AWS::S3::Bucket", "Arn") => Ok(format!("arn:aws:s3:::{physical}")),
+            ("AWS::IAM::Role", "Arn") => Ok(format!("arn:aws:iam::{ACCOUNT}:role/{physical}")),
             ("AWS::Serverless::Function", "Arn") => Ok(arn("lambda", "function:")),
             ("AWS::Logs::LogGroup", "Arn") => Ok(arn("logs", "log-group:") + ":*"),
             ("AWS::Serverless::HttpApi", "ApiEndpoint") => Ok("http://127.0.0.1".to_owned()),
             _ => fault(line, format!("the local stack does not know {attribute} of {kind}")),
+        }
+    }
+
+    /// Only a table that has a stream has its ARN.
+    fn stream_of(&self, name: &str, line: usize) -> Result<()> {
+        let properties = self.resource(name, line)?.get("Properties");
+        match properties.and_then(|properties| properties.get("StreamSpecification")) {
+            Some(_) => Ok(()),
+            None => fault(line, format!("{name} has no StreamSpecification")),
         }
     }
 
@@ -142,12 +155,20 @@ impl<'a> Scope<'a> {
         let property = match kind {
             "AWS::DynamoDB::Table" => "TableName",
             "AWS::Logs::LogGroup" => "LogGroupName",
+            "AWS::Logs::LogStream" => "LogStreamName",
+            "AWS::KinesisFirehose::DeliveryStream" => "DeliveryStreamName",
+            "AWS::S3::Bucket" => "BucketName",
+            "AWS::IAM::Role" => "RoleName",
+            "AWS::Athena::WorkGroup" => "Name",
             _ => return Ok(format!("{}-{name}", self.stack)),
         };
+        let made = format!("{}-{name}", self.stack);
         let given = self.resource(name, line)?.get("Properties").and_then(|properties| properties.get(property));
         match given {
             Some(node) => self.once(name, line, || self.value(node)?.text().map(str::to_owned)),
-            None => Ok(format!("{}-{name}", self.stack)),
+            // The name of a bucket is in lower case.
+            None if kind == "AWS::S3::Bucket" => Ok(made.to_lowercase()),
+            None => Ok(made),
         }
     }
 

@@ -2,17 +2,24 @@
 use serde_json::{Map, Value, json};
 
 use super::node::{Node, Result, Value as Content, fault};
+use super::{ACCOUNT, REGION};
 
 const WHAT: &str = "AWS::DynamoDB::Table";
-const READ: [&str; 5] = ["TableName", "BillingMode", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes"];
-const MEANINGLESS: [&str; 6] = [
-    "DeletionProtectionEnabled",
-    "PointInTimeRecoverySpecification",
-    "SSESpecification",
-    "WarmThroughput",
+const READ: [&str; 7] = [
+    "TableName",
+    "BillingMode",
+    "AttributeDefinitions",
+    "KeySchema",
+    "GlobalSecondaryIndexes",
     "StreamSpecification",
     "TimeToLiveSpecification",
 ];
+const MEANINGLESS: [&str; 4] =
+    ["DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput"];
+
+const VIEWS: [&str; 4] = ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"];
+/// The label of every stream here; the service takes the time that the stream was made.
+pub(crate) const STREAM_LABEL: &str = "2026-01-01T00:00:00.000";
 
 /// A table with its physical name.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +28,15 @@ pub struct Table {
     pub name: String,
     /// The body of the `CreateTable` call.
     pub definition: Value,
+    /// The ARN of its stream, if it has one.
+    pub stream: Option<String>,
+    /// The attribute by whose time items expire, if they do.
+    pub expires_by: Option<String>,
+}
+
+/// The ARN of a table's stream.
+pub(crate) fn stream_arn(table: &str) -> String {
+    format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table}/stream/{STREAM_LABEL}")
 }
 
 impl Table {
@@ -43,8 +59,30 @@ impl Table {
                 definition["GlobalSecondaryIndexes"] = Value::Array(indexes);
             }
         }
-        Ok(Self { name, definition })
+        let view = view(table)?;
+        if let Some(view) = &view {
+            definition["StreamSpecification"] = json!({"StreamEnabled": true, "StreamViewType": view});
+        }
+        let stream = view.map(|_| stream_arn(&name));
+        Ok(Self { name, definition, stream, expires_by: expires_by(table)? })
     }
+}
+
+fn view(table: &Node) -> Result<Option<String>> {
+    let Some(stream) = table.get("StreamSpecification") else { return Ok(None) };
+    stream.only("StreamSpecification", &["StreamViewType"], &[])?;
+    let view = stream.need("StreamSpecification", "StreamViewType")?;
+    match view.text()? {
+        text if VIEWS.contains(&text) => Ok(Some(text.to_owned())),
+        _ => fault(view.line, format!("a StreamViewType is one of {}", VIEWS.join(", "))),
+    }
+}
+
+fn expires_by(table: &Node) -> Result<Option<String>> {
+    let Some(ttl) = table.get("TimeToLiveSpecification") else { return Ok(None) };
+    ttl.only("TimeToLiveSpecification", &["AttributeName", "Enabled"], &[])?;
+    let attribute = ttl.need("TimeToLiveSpecification", "AttributeName")?.text()?;
+    Ok(ttl.need("TimeToLiveSpecification", "Enabled")?.flag()?.then(|| attribute.to_owned()))
 }
 
 fn attributes(list: &Node) -> Result<Value> {

@@ -164,7 +164,8 @@ fn what_the_reader_does_not_understand_stops_it_with_the_line() {
         ("!Ref Size, OVER", "{Ref: Size}, OVER", "the local stack reads !Ref, not Ref"),
         ("!Ref Size, OVER", "{Fn::Sub: Size}, OVER", "the local stack reads !Sub, not Fn::Sub"),
         ("!Ref Things", "!Ref Thing", "there is no parameter or resource Thing"),
-        ("!Ref Things", "!GetAtt Things.StreamArn", "the local stack does not know StreamArn of AWS::DynamoDB::Table"),
+        ("!Ref Things", "!GetAtt Things.StreamArn", "Things has no StreamSpecification"),
+        ("!Ref Things", "!GetAtt Things.Size", "the local stack does not know Size of AWS::DynamoDB::Table"),
         ("!Ref Things", "!GetAtt Things", "!GetAtt takes Resource.Attribute"),
         ("${!Literal}", "${Nothing}", "there is no parameter or resource Nothing"),
         ("${!Literal}", "${Nothing", "!Sub has a ${ without its }"),
@@ -174,8 +175,8 @@ fn what_the_reader_does_not_understand_stops_it_with_the_line() {
         ("!Not [!Condition IsA]", "!Not [!Ref Mode]", "!Ref is not a condition"),
         (
             "      BillingMode: PAY_PER_REQUEST",
-            "      StreamSpecification: {}",
-            "the local stack does not know StreamSpecification of AWS::DynamoDB::Table",
+            "      ImportSourceSpecification: {}",
+            "the local stack does not know ImportSourceSpecification of AWS::DynamoDB::Table",
         ),
         ("PAY_PER_REQUEST", "PROVISIONED", "the local stack knows PAY_PER_REQUEST tables only"),
         (
@@ -206,3 +207,5 @@ fn one_route_belongs_to_one_function() {
     let expected = format!("template.yaml:{line}: another function has the route GET /things/{{other}}");
     assert_eq!(read(&text, &[]).unwrap_err(), expected);
 }
+
+mod streams;

@@ -1,0 +1,290 @@
+//! One mapping: one batch after the other, in the stream's order.
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::{
+    sync::watch,
+    task::spawn_blocking,
+    time::{Instant, sleep},
+};
+use uuid::Uuid;
+
+use super::{
+    Ground,
+    batch::{Batch, Record},
+    destination::{Condition, GivenUp, key},
+    verdict::{self, Verdict},
+};
+use crate::{
+    lambda::{Failure, Lambda},
+    store::Position,
+    template::{ACCOUNT, Mapping, REGION},
+};
+
+/// How often an idle lane looks for changes.
+const POLL: Duration = Duration::from_millis(20);
+/// What the engine gives in one read.
+const MOST_READ: usize = 1000;
+// The service waits up to a minute; nobody wants to see that at a desk.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+const SHARD: &str = "shardId-00000001";
+
+type Stopped = watch::Receiver<bool>;
+
+/// A mapping with its place in the stream.
+pub(crate) struct Lane {
+    name: String,
+    id: Uuid,
+    lambda: Arc<Lambda>,
+    mapping: Mapping,
+    ground: Ground,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    position: Position,
+    delivered: u64,
+    filtered: u64,
+    given_up: u64,
+    failed_batches: u64,
+    retries: u64,
+}
+
+impl Lane {
+    pub(crate) fn new(name: String, position: Position, lambda: Arc<Lambda>, mapping: Mapping, ground: Ground) -> Self {
+        let progress = Mutex::new(Progress { position, ..Progress::default() });
+        Self { name, id: Uuid::new_v4(), lambda, mapping, ground, progress }
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.mapping.enabled
+    }
+
+    /// Follows the stream until it is told to stop.
+    pub(crate) async fn follow(self: Arc<Self>, mut stopped: Stopped) {
+        while let Some(batch) = self.gather(&mut stopped).await {
+            self.deliver(batch, &mut stopped).await;
+            if *stopped.borrow() {
+                break;
+            }
+        }
+    }
+
+    pub(crate) fn report(&self) -> Result<Value, String> {
+        let progress = self.progress().clone();
+        let pending = self.ground.store.count_after(&self.mapping.table, progress.position)?;
+        Ok(json!({
+            "function": self.lambda.spec.name,
+            "name": self.mapping.name,
+            "table": self.mapping.table,
+            "enabled": self.mapping.enabled,
+            "pending": pending,
+            "delivered": progress.delivered,
+            "filtered": progress.filtered,
+            "failedBatches": progress.failed_batches,
+            "retries": progress.retries,
+            "givenUp": progress.given_up,
+        }))
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next batch: full, or as large as it is when its window ends. None at the end of all.
+    async fn gather(&self, stopped: &mut Stopped) -> Option<Batch> {
+        let mut batch = Batch::after(self.progress().position);
+        let mut window = None;
+        loop {
+            let limit = (self.mapping.batch_size - batch.records.len()).min(MOST_READ);
+            let records = self.read(batch.end, limit).await;
+            let is_last = records.len() < limit;
+            if !self.fill(&mut batch, records) || batch.records.len() == self.mapping.batch_size {
+                return Some(batch);
+            }
+            if batch.records.is_empty() && batch.filtered > 0 {
+                self.pass(&batch);
+                batch = Batch::after(batch.end);
+            }
+            if !batch.records.is_empty() {
+                let ends = *window.get_or_insert_with(|| Instant::now() + self.mapping.window);
+                if is_last && Instant::now() >= ends {
+                    return Some(batch);
+                }
+            }
+            if is_last && pause(POLL, stopped).await.is_err() {
+                return None;
+            }
+        }
+    }
+
+    async fn read(&self, after: Position, limit: usize) -> Vec<Value> {
+        let (store, table) = (self.ground.store.clone(), self.mapping.table.clone());
+        let read = spawn_blocking(move || store.changes(&table, after, limit)).await;
+        read.unwrap_or_else(|error| Err(error.to_string())).unwrap_or_else(|error| {
+            tracing::error!(mapping = self.name, error, "the stream can't be read");
+            Vec::new()
+        })
+    }
+
+    /// Puts what fits the filters into the batch; false when it is full before the end.
+    fn fill(&self, batch: &mut Batch, records: Vec<Value>) -> bool {
+        for record in records.into_iter().filter_map(Record::of) {
+            if !self.mapping.wants(&record.value) {
+                batch.filtered += 1;
+                batch.end = record.position;
+            } else if !batch.take(record) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Delivers the batch, whole or in parts, until each record is delivered or given up.
+    async fn deliver(&self, batch: Batch, stopped: &mut Stopped) {
+        let (end, filtered) = (batch.end, batch.filtered);
+        let mut parts = vec![batch];
+        while let Some(mut part) = parts.pop() {
+            self.give_up_old(&mut part);
+            if part.records.is_empty() {
+                continue;
+            }
+            let verdict = self.invoke(&part).await;
+            let done = match verdict {
+                Verdict::Done => part.records.len(),
+                Verdict::From(index) => index,
+                Verdict::Failed => 0,
+            };
+            if done > 0 {
+                self.delivered(&part.cut(done));
+            }
+            if verdict == Verdict::Done {
+                continue;
+            }
+            parts.extend(self.after_failure(part, verdict));
+            let retries = parts.last().map_or(0, |part| part.retries);
+            if !parts.is_empty() && pause(pause_before(retries), stopped).await.is_err() {
+                return;
+            }
+        }
+        self.pass(&Batch { filtered, ..Batch::after(end) });
+    }
+
+    async fn invoke(&self, batch: &Batch) -> Verdict {
+        match self.lambda.invoke(batch.event()).await.answer {
+            Ok(answer) if self.mapping.reports_failures => verdict::read(&answer, &batch.records),
+            Ok(_) => Verdict::Done,
+            Err(Failure { kind, message }) => {
+                tracing::debug!(mapping = self.name, kind, message, "a function failed its batch");
+                Verdict::Failed
+            }
+        }
+    }
+
+    /// What to try next of what is left of a batch, the last one first; nothing when it was given up.
+    fn after_failure(&self, mut part: Batch, verdict: Verdict) -> Vec<Batch> {
+        self.progress().failed_batches += 1;
+        let next = match verdict {
+            Verdict::Failed if self.mapping.bisects && part.records.len() > 1 => {
+                let [first, second] = part.halves();
+                vec![second, first]
+            }
+            // It got ahead: what is left is a batch of its own.
+            Verdict::From(index) if index > 0 => vec![part],
+            _ if self.mapping.retries.is_some_and(|most| part.retries >= most) => {
+                self.give_up(&part, Condition::RetryAttemptsExhausted, verdict == Verdict::Failed);
+                return Vec::new();
+            }
+            _ => {
+                part.retries += 1;
+                vec![part]
+            }
+        };
+        self.progress().retries += 1;
+        next
+    }
+
+    /// Gives up the first records when they are too old; the later ones are younger.
+    fn give_up_old(&self, part: &mut Batch) {
+        let Some(age) = self.mapping.record_age else { return };
+        let (now, retries) = (Timestamp::now(), part.retries);
+        let old = part.records.iter().take_while(|record| record.is_older_than(age, now)).count();
+        if old > 0 {
+            let records = part.cut(old);
+            let end = records.last().map_or(part.end, |record| record.position);
+            let given_up = Batch { records, retries, ..Batch::after(end) };
+            self.give_up(&given_up, Condition::RecordAgeExceeded, retries > 0);
+            part.retries = retries;
+        }
+    }
+
+    fn give_up(&self, batch: &Batch, condition: Condition, function_error: bool) {
+        let now = Timestamp::now();
+        if let Some(bucket) = &self.mapping.failure_bucket {
+            let name = &self.lambda.spec.name;
+            let given_up = GivenUp {
+                batch,
+                condition,
+                function_error,
+                function_arn: &format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"),
+                stream_arn: &crate::template::stream_arn(&self.mapping.table),
+                shard: SHARD,
+            };
+            let document = given_up.document(now).to_string();
+            let put = self.ground.lake.put(bucket, &key(self.id, SHARD, now), document.as_bytes());
+            if let Err(error) = put {
+                tracing::error!(mapping = self.name, %error, "the failure destination takes nothing");
+            }
+        }
+        tracing::warn!(mapping = self.name, records = batch.records.len(), ?condition, "a batch was given up");
+        let mut progress = self.progress();
+        progress.given_up += count(&batch.records);
+        self.move_to(&mut progress, batch.records.last().map(|record| record.position));
+    }
+
+    fn delivered(&self, records: &[Record]) {
+        let mut progress = self.progress();
+        progress.delivered += count(records);
+        self.move_to(&mut progress, records.last().map(|record| record.position));
+    }
+
+    /// Goes to the end of a batch whose records are done.
+    fn pass(&self, batch: &Batch) {
+        let mut progress = self.progress();
+        progress.filtered += batch.filtered;
+        self.move_to(&mut progress, Some(batch.end));
+    }
+
+    fn move_to(&self, progress: &mut Progress, position: Option<Position>) {
+        let Some(position) = position.filter(|position| *position > progress.position) else { return };
+        progress.position = position;
+        if let Err(error) = self.ground.positions.set(&self.name, position) {
+            tracing::error!(mapping = self.name, %error, "the position is not kept");
+        }
+    }
+}
+
+fn count(records: &[Record]) -> u64 {
+    u64::try_from(records.len()).unwrap_or(u64::MAX)
+}
+
+fn pause_before(retries: u32) -> Duration {
+    if retries == 0 { Duration::ZERO } else { (FIRST_PAUSE * 2_u32.pow((retries - 1).min(8))).min(LONGEST_PAUSE) }
+}
+
+/// Waits that long; an error when all ends before.
+async fn pause(time: Duration, stopped: &mut Stopped) -> Result<(), ()> {
+    if *stopped.borrow() {
+        return Err(());
+    }
+    tokio::select! {
+        () = sleep(time) => Ok(()),
+        _ = stopped.changed() => Err(()),
+    }
+}

@@ -1,0 +1,414 @@
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use function::{Diagnostic, Invocation};
+use http::Method;
+use serde_json::{Value, json};
+use table::Usage;
+use tokio::time::{Instant, sleep, timeout};
+use uuid::Uuid;
+
+use crate::{
+    Builder, Stack,
+    lambda::{Bind, Handler},
+};
+
+const TEMPLATE: &str = "\
+Transform: AWS::Serverless-2016-10-31
+Globals: {Function: {Timeout: 1}}
+Resources:
+  Cart:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: PK, AttributeType: S}, {AttributeName: SK, AttributeType: S}]
+      KeySchema: [{AttributeName: PK, KeyType: HASH}, {AttributeName: SK, KeyType: RANGE}]
+      StreamSpecification: {StreamViewType: NEW_AND_OLD_IMAGES}
+      TimeToLiveSpecification: {AttributeName: ExpiresAt, Enabled: true}
+  Failed:
+    Type: AWS::S3::Bucket
+  Export:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: target/lambda/export
+      Events:
+        Changes:
+          Type: DynamoDB
+          Properties:
+            Stream: !GetAtt Cart.StreamArn
+            StartingPosition: TRIM_HORIZON
+            BatchSize: 10
+";
+const DESTINATION: &str = "            DestinationConfig: {OnFailure: {Type: S3, Destination: !GetAtt Failed.Arn}}\n";
+const REPORTS: &str = "            FunctionResponseTypes: [ReportBatchItemFailures]\n";
+
+/// What the function answers to the sort keys of a batch.
+type Answer = Arc<dyn Fn(&[String]) -> Result<Value, &'static str> + Send + Sync>;
+
+/// A stack with one function that keeps the events it got.
+struct Scene {
+    stack: Stack,
+    seen: Arc<Mutex<Vec<Value>>>,
+    http: reqwest::Client,
+}
+
+fn key(record: &Value) -> String {
+    record["dynamodb"]["Keys"]["SK"]["S"].as_str().unwrap().to_owned()
+}
+
+fn keys(event: &Value) -> Vec<String> {
+    event["Records"].as_array().unwrap().iter().map(key).collect()
+}
+
+fn number(n: usize) -> String {
+    format!("{n:04}")
+}
+
+fn export(seen: &Arc<Mutex<Vec<Value>>>, answer: Answer) -> Vec<(String, Bind)> {
+    let seen = Arc::clone(seen);
+    let handler: Handler = Arc::new(move |event, _| {
+        let answer = answer(&keys(&event));
+        seen.lock().unwrap().push(event);
+        let failure = |message: &str| Diagnostic { error_type: "Broken".into(), error_message: message.into() };
+        Box::pin(async move {
+            if answer == Err("hang") {
+                std::future::pending::<()>().await;
+            }
+            Invocation { answer: answer.map_err(failure), usage: Usage::default() }
+        })
+    });
+    let bind: Bind = Box::new(move |_, _| Ok(Arc::clone(&handler)));
+    vec![("export".to_owned(), bind)]
+}
+
+impl Scene {
+    async fn start(template: &str, answer: Answer) -> Self {
+        Self::of(Stack::of_text(template), answer).await
+    }
+
+    async fn of(builder: Builder, answer: Answer) -> Self {
+        let seen = Arc::default();
+        let stack = builder.handlers(export(&seen, answer)).start().await.unwrap();
+        Self { stack, seen, http: reqwest::Client::builder().no_proxy().build().unwrap() }
+    }
+
+    async fn call(&self, method: Method, path: &str, body: &Value) -> Value {
+        let request = self.http.request(method, format!("{}/_local/{path}", self.stack.url()));
+        request.json(body).send().await.unwrap().json().await.unwrap()
+    }
+
+    async fn report(&self) -> Value {
+        self.call(Method::GET, "streams", &Value::Null).await["mappings"][0].clone()
+    }
+
+    /// Waits until everything that was written is done with.
+    async fn drained(&self) -> Value {
+        let end = Instant::now() + Duration::from_mins(1);
+        while Instant::now() < end {
+            let report = self.report().await;
+            if report["pending"] == 0 {
+                return report;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+        panic!("still pending: {}", self.report().await);
+    }
+
+    async fn put(&self, sort: &str, expires: Option<i64>) {
+        let table = self.stack.table("Cart").unwrap();
+        let put = self.stack.client().unwrap().put_item().table_name(table);
+        let put = put.item("PK", AttributeValue::S("A".into())).item("SK", AttributeValue::S(sort.into()));
+        let put = match expires {
+            Some(expires) => put.item("ExpiresAt", AttributeValue::N(expires.to_string())),
+            None => put,
+        };
+        put.send().await.unwrap();
+    }
+
+    /// Puts that many items; they are there before the mapping reads the first when the function waits for them.
+    async fn put_all(&self, count: usize) {
+        let table = self.stack.table("Cart").unwrap();
+        let client = self.stack.client().unwrap();
+        for n in 0..count {
+            let put = client.put_item().table_name(table).item("PK", AttributeValue::S("A".into()));
+            put.item("SK", AttributeValue::S(number(n))).send().await.unwrap();
+        }
+    }
+
+    fn events(&self) -> Vec<Value> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    /// The documents in the failure destination.
+    fn documents(&self) -> Vec<Value> {
+        let files = files(&self.stack.lake().join("local-failed"));
+        files.iter().map(|file| serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()).collect()
+    }
+}
+
+fn files(folder: &std::path::Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            files.extend(self::files(&entry.path()));
+        } else {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    files
+}
+
+fn fine() -> Answer {
+    Arc::new(|_| Ok(json!({"batchItemFailures": []})))
+}
+
+fn with(lines: &str) -> String {
+    format!("{TEMPLATE}{lines}")
+}
+
+#[tokio::test]
+async fn the_event_is_the_one_that_lambda_sends() {
+    let scene = Scene::start(TEMPLATE, fine()).await;
+    scene.put("S", None).await;
+    scene.drained().await;
+    let mut event = scene.events().remove(0);
+    let record = &mut event["Records"][0];
+    let time = record["dynamodb"]["ApproximateCreationDateTime"].take();
+    assert!((jiff::Timestamp::now().as_second() - time.as_i64().unwrap()).abs() < 60);
+    assert_eq!(record["eventID"].take().as_str().unwrap().len(), 32);
+    assert_eq!(record["dynamodb"]["SequenceNumber"].take().as_str().unwrap().len(), 21);
+    assert!(record["dynamodb"]["SizeBytes"].take().as_i64().unwrap() > 0);
+    let item = json!({"PK": {"S": "A"}, "SK": {"S": "S"}});
+    let expected = json!({
+        "eventID": null,
+        "eventName": "INSERT",
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": "us-east-1",
+        "dynamodb": {
+            "ApproximateCreationDateTime": null,
+            "Keys": item,
+            "NewImage": item,
+            "SequenceNumber": null,
+            "SizeBytes": null,
+            "StreamViewType": "NEW_AND_OLD_IMAGES"
+        },
+        "eventSourceARN": "arn:aws:dynamodb:us-east-1:000000000000:table/local-Cart/stream/2026-01-01T00:00:00.000"
+    });
+    assert_eq!(event["Records"], json!([expected]));
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn changes_arrive_in_order_and_in_batches() {
+    let scene = Scene::start(&with("            MaximumBatchingWindowInSeconds: 1\n"), fine()).await;
+    scene.put_all(25).await;
+    let report = scene.drained().await;
+    let batches: Vec<_> = scene.events().iter().map(keys).collect();
+    assert_eq!(batches.concat(), (0..25).map(number).collect::<Vec<_>>());
+    assert_eq!(batches.iter().map(Vec::len).collect::<Vec<_>>(), [10, 10, 5]);
+    let expected = json!({
+        "function": "export", "name": "Changes", "table": "local-Cart", "enabled": true, "pending": 0,
+        "delivered": 25, "filtered": 0, "failedBatches": 0, "retries": 0, "givenUp": 0
+    });
+    assert_eq!(report, expected);
+}
+
+#[tokio::test]
+async fn a_reported_failure_goes_on_from_the_lowest() {
+    let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let mut functions = export(&seen, fine());
+    let once = Arc::new(Mutex::new(true));
+    let kept = Arc::clone(&seen);
+    let handler: Handler = Arc::new(move |event, _| {
+        let (once, kept) = (Arc::clone(&once), Arc::clone(&kept));
+        Box::pin(async move {
+            let numbers: Vec<_> = event["Records"].as_array().unwrap().iter().collect();
+            let failures = match numbers.len() {
+                10 if std::mem::take(&mut *once.lock().unwrap()) => vec![numbers[7], numbers[4]],
+                _ => vec![],
+            };
+            let id = |record: &&Value| json!({"itemIdentifier": record["dynamodb"]["SequenceNumber"]});
+            let answer = json!({"batchItemFailures": failures.iter().map(id).collect::<Vec<_>>()});
+            kept.lock().unwrap().push(event);
+            Invocation { answer: Ok(answer), usage: Usage::default() }
+        })
+    });
+    functions[0].1 = Box::new(move |_, _| Ok(Arc::clone(&handler)));
+    let template = with(&format!("{REPORTS}            MaximumBatchingWindowInSeconds: 1\n"));
+    let stack = Stack::of_text(template).handlers(functions).start().await.unwrap();
+    let scene = Scene { stack, seen, http: reqwest::Client::builder().no_proxy().build().unwrap() };
+    scene.put_all(10).await;
+    let report = scene.drained().await;
+    let batches: Vec<_> = scene.events().iter().map(keys).collect();
+    assert_eq!(batches, [(0..10).map(number).collect::<Vec<_>>(), (4..10).map(number).collect()]);
+    assert_eq!(
+        (&report["delivered"], &report["failedBatches"], &report["retries"]),
+        (&json!(10), &json!(1), &json!(1))
+    );
+}
+
+#[tokio::test]
+async fn without_the_response_type_a_report_means_nothing() {
+    let scene = Scene::start(TEMPLATE, Arc::new(|_| Ok(json!({"batchItemFailures": [{"itemIdentifier": ""}]})))).await;
+    scene.put_all(3).await;
+    let report = scene.drained().await;
+    assert_eq!((&report["delivered"], &report["failedBatches"]), (&json!(3), &json!(0)));
+}
+
+#[tokio::test]
+async fn a_failed_batch_is_halved_until_the_poisoned_record_is_alone() {
+    let answer: Answer = Arc::new(|keys| if keys.contains(&number(6)) { Err("poison") } else { Ok(Value::Null) });
+    let lines = "            MaximumBatchingWindowInSeconds: 1\n            BisectBatchOnFunctionError: true\n            MaximumRetryAttempts: 2\n";
+    let scene = Scene::start(&with(&format!("{lines}{DESTINATION}")), answer).await;
+    scene.put_all(12).await;
+    let report = scene.drained().await;
+    let counts = (&report["delivered"], &report["givenUp"]);
+    assert_eq!(counts, (&json!(11), &json!(1)));
+    let alone = scene.events().iter().filter(|event| keys(event) == [number(6)]).count();
+    // Halving is no retry: alone it is tried once, and twice again.
+    assert_eq!(alone, 3);
+    let delivered: Vec<_> =
+        scene.events().iter().map(keys).filter(|keys| !keys.contains(&number(6))).collect::<Vec<_>>().concat();
+    assert_eq!(delivered, (0..12).filter(|n| *n != 6).map(number).collect::<Vec<_>>());
+    let documents = scene.documents();
+    assert_eq!(documents.len(), 1);
+    let payload: Value = serde_json::from_str(documents[0]["payload"].as_str().unwrap()).unwrap();
+    assert_eq!(keys(&payload), [number(6)]);
+}
+
+#[tokio::test]
+async fn what_fails_for_good_goes_to_the_destination_and_the_rest_goes_on() {
+    let answer: Answer = Arc::new(|keys| if keys.contains(&number(2)) { Err("no") } else { Ok(Value::Null) });
+    let lines = "            MaximumBatchingWindowInSeconds: 1\n            MaximumRetryAttempts: 1\n";
+    let scene = Scene::start(&with(&format!("{lines}{DESTINATION}")), answer).await;
+    scene.put_all(13).await;
+    let report = scene.drained().await;
+    let expected = json!({"delivered": 3, "givenUp": 10, "failedBatches": 2, "retries": 1});
+    for (field, value) in expected.as_object().unwrap() {
+        assert_eq!(&report[field], value, "{field}");
+    }
+    let event = &scene.events()[0];
+    let document = &scene.documents()[0];
+    let payload: Value = serde_json::from_str(document["payload"].as_str().unwrap()).unwrap();
+    assert_eq!(&payload, event);
+    let request = &document["requestContext"];
+    assert_eq!(request["condition"], "RetryAttemptsExhausted");
+    assert_eq!(request["approximateInvokeCount"], 2);
+    assert_eq!(request["functionArn"], "arn:aws:lambda:us-east-1:000000000000:function:export");
+    assert_eq!(document["responseContext"]["functionError"], "Unhandled");
+    let information = &document["DDBStreamBatchInfo"];
+    assert_eq!(information["batchSize"], 10);
+    assert_eq!(information["startSequenceNumber"], event["Records"][0]["dynamodb"]["SequenceNumber"]);
+    assert_eq!(information["endSequenceNumber"], event["Records"][9]["dynamodb"]["SequenceNumber"]);
+    let file = files(&scene.stack.lake().join("local-failed")).remove(0);
+    let name = file.strip_prefix(scene.stack.lake().join("local-failed")).unwrap().to_str().unwrap().to_owned();
+    assert!(name.starts_with("aws/lambda/") && name.contains("/shardId-00000001/"), "{name}");
+}
+
+#[tokio::test]
+async fn a_function_that_hangs_is_tried_again() {
+    let hung = Mutex::new(false);
+    let answer: Answer = Arc::new(move |_| {
+        let again = std::mem::replace(&mut *hung.lock().unwrap(), true);
+        if again { Ok(Value::Null) } else { Err("hang") }
+    });
+    let scene = Scene::start(TEMPLATE, answer).await;
+    scene.put("S", None).await;
+    let report = scene.drained().await;
+    assert_eq!((&report["delivered"], &report["failedBatches"]), (&json!(1), &json!(1)));
+}
+
+#[tokio::test]
+async fn what_no_filter_lets_through_is_counted_only() {
+    let filter = r#"            FilterCriteria:
+              Filters:
+                - Pattern: '{"dynamodb": {"Keys": {"SK": {"S": [{"prefix": "ACTIVE#"}]}}}}'
+                - Pattern: '{"eventName": ["REMOVE"]}'
+"#;
+    let scene = Scene::start(&with(filter), fine()).await;
+    for sort in ["ACTIVE#1", "SKU#1", "ACTIVE#2", "SKU#2"] {
+        scene.put(sort, None).await;
+    }
+    let report = scene.drained().await;
+    assert_eq!((&report["delivered"], &report["filtered"]), (&json!(2), &json!(2)));
+    assert_eq!(scene.events().iter().map(keys).collect::<Vec<_>>().concat(), ["ACTIVE#1", "ACTIVE#2"]);
+}
+
+#[tokio::test]
+async fn what_expires_is_removed_by_the_service() {
+    let scene = Scene::start(TEMPLATE, fine()).await;
+    let now = jiff::Timestamp::now().as_second();
+    scene.put("past", Some(now - 10)).await;
+    scene.put("soon", Some(now + 1000)).await;
+    scene.put("never", None).await;
+    let swept = scene.call(Method::POST, "ttl", &json!({})).await;
+    assert_eq!(swept, json!({"deleted": 1}));
+    let swept = scene.call(Method::POST, "ttl", &json!({"now": now + 1001})).await;
+    assert_eq!(swept, json!({"deleted": 1}));
+    scene.drained().await;
+    let records: Vec<_> =
+        scene.events().iter().flat_map(|event| event["Records"].as_array().unwrap().clone()).collect();
+    let removed: Vec<_> = records.iter().filter(|record| record["eventName"] == "REMOVE").collect();
+    assert_eq!(removed.iter().map(|record| key(record)).collect::<Vec<_>>(), ["past", "soon"]);
+    for record in removed {
+        assert_eq!(record["userIdentity"], json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"}));
+        assert!(record["dynamodb"]["OldImage"]["ExpiresAt"]["N"].is_string());
+    }
+    let refused = scene.call(Method::POST, "ttl", &json!({"now": "soon"})).await;
+    assert_eq!(refused["detail"], "The time `now` is in whole seconds since 1970.");
+}
+
+#[tokio::test]
+async fn a_restart_on_the_same_data_loses_nothing() {
+    let data = std::env::temp_dir().join(format!("local-{}.db", Uuid::new_v4()));
+    let builder = || Stack::of_text(TEMPLATE).data(&data);
+    let first = Scene::of(builder(), fine()).await;
+    first.put("1", None).await;
+    first.drained().await;
+    first.stack.stop().await;
+    // This one fails all it gets, so that it ends with work left.
+    let second = Scene::of(builder(), Arc::new(|_| Err("no"))).await;
+    second.put("2", None).await;
+    second.put("3", None).await;
+    timeout(Duration::from_mins(1), async {
+        while second.events().is_empty() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .unwrap();
+    second.stack.stop().await;
+    let third = Scene::of(builder(), fine()).await;
+    third.drained().await;
+    assert_eq!(third.events().iter().map(keys).collect::<Vec<_>>().concat(), ["2", "3"]);
+    third.stack.stop().await;
+    for end in ["", "-wal", "-shm", ".positions.json"] {
+        let _ = std::fs::remove_file(format!("{}{end}", data.display()));
+    }
+}
+
+#[tokio::test]
+async fn latest_begins_after_what_is_there() {
+    let data = std::env::temp_dir().join(format!("local-{}.db", Uuid::new_v4()));
+    let disabled = with("            Enabled: false\n");
+    let first = Scene::of(Stack::of_text(disabled).data(&data), fine()).await;
+    first.put("old", None).await;
+    let report = first.report().await;
+    assert_eq!((&report["enabled"], &report["pending"]), (&json!(false), &json!(1)));
+    first.stack.stop().await;
+    let latest = TEMPLATE.replace("TRIM_HORIZON", "LATEST");
+    let second = Scene::of(Stack::of_text(latest).data(&data), fine()).await;
+    second.put("new", None).await;
+    second.drained().await;
+    assert_eq!(second.events().iter().map(keys).collect::<Vec<_>>().concat(), ["new"]);
+    second.stack.stop().await;
+    for end in ["", "-wal", "-shm", ".positions.json"] {
+        let _ = std::fs::remove_file(format!("{}{end}", data.display()));
+    }
+}

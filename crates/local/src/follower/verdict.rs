@@ -1,0 +1,63 @@
+//! What a function's answer means for its batch.
+use serde_json::Value;
+
+use super::batch::Record;
+
+/// What is left to do for a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing.
+    Done,
+    /// Everything from this record on, as the function reported.
+    From(usize),
+    /// All of it: the function failed.
+    Failed,
+}
+
+/// Reads the answer as the service does: whatever is no report is a success.
+pub(crate) fn read(answer: &Value, records: &[Record]) -> Verdict {
+    let Some(failures) = answer["batchItemFailures"].as_array().filter(|failures| !failures.is_empty()) else {
+        return Verdict::Done;
+    };
+    let index = |failure: &Value| {
+        let number = failure["itemIdentifier"].as_str()?;
+        records.iter().position(|record| record.number() == number)
+    };
+    let indexes: Option<Vec<_>> = failures.iter().map(index).collect();
+    // An identifier that is empty or of no record says nothing about where to go on: all of it comes again.
+    Verdict::From(indexes.and_then(|indexes| indexes.into_iter().min()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_lowest_failure_is_where_it_goes_on() {
+        let number = |n: u8| format!("10000000000000000000{n}");
+        let records: Vec<_> =
+            (1..=4).filter_map(|n| Record::of(json!({"dynamodb": {"SequenceNumber": number(n)}}))).collect();
+        let failures = |identifiers: &[Value]| {
+            let failures: Vec<_> = identifiers.iter().map(|id| json!({"itemIdentifier": id})).collect();
+            json!({"batchItemFailures": failures})
+        };
+        for (answer, verdict) in [
+            (json!(null), Verdict::Done),
+            (json!("fine"), Verdict::Done),
+            (json!({}), Verdict::Done),
+            (json!({"batchItemFailures": null}), Verdict::Done),
+            (json!({"batchItemFailures": "x"}), Verdict::Done),
+            (failures(&[]), Verdict::Done),
+            (failures(&[json!(number(3))]), Verdict::From(2)),
+            (failures(&[json!(number(4)), json!(number(2))]), Verdict::From(1)),
+            (failures(&[json!("")]), Verdict::From(0)),
+            (failures(&[json!(null)]), Verdict::From(0)),
+            (failures(&[json!(number(4)), json!("999")]), Verdict::From(0)),
+            (json!({"batchItemFailures": [{"sequenceNumber": number(3)}]}), Verdict::From(0)),
+        ] {
+            assert_eq!(read(&answer, &records), verdict, "{answer}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+use std::{collections::BTreeSet, fs};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::Stack;
+
+const TEMPLATE: &str = "\
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Lake:
+    Type: AWS::S3::Bucket
+  Changes:
+    Type: AWS::KinesisFirehose::DeliveryStream
+    Properties:
+      ExtendedS3DestinationConfiguration:
+        BucketARN: !GetAtt Lake.Arn
+        Prefix: 'changes/hour=!{timestamp:yyyy-MM-dd-HH}/'
+        BufferingHints: {SizeInMBs: 1}
+";
+
+async fn start() -> Stack {
+    Stack::of_text(TEMPLATE).functions([]).start().await.unwrap()
+}
+
+fn http() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+async fn firehose(stack: &Stack, action: &str, body: &Value) -> (u16, Value) {
+    let request = http().post(stack.services_url()).header("x-amz-target", format!("Firehose_20150804.{action}"));
+    let response = request.body(body.to_string()).send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+fn batch(records: &[Vec<u8>]) -> Value {
+    let records: Vec<_> = records.iter().map(|data| json!({"Data": STANDARD.encode(data)})).collect();
+    json!({"DeliveryStreamName": "local-Changes", "Records": records})
+}
+
+fn objects(stack: &Stack) -> Vec<PathBuf> {
+    let folders = fs::read_dir(stack.lake().join("local-lake/changes"));
+    let folders = folders.into_iter().flatten().map(|folder| folder.unwrap().path());
+    let mut files: Vec<_> =
+        folders.flat_map(|folder| fs::read_dir(folder).unwrap().map(|file| file.unwrap().path())).collect();
+    files.sort();
+    files
+}
+
+#[tokio::test]
+async fn records_land_one_after_the_other_in_an_object_named_as_firehose_does() {
+    let stack = start().await;
+    let (status, body) =
+        firehose(&stack, "PutRecordBatch", &batch(&[b"{\"a\":1}\n".into(), b"{\"a\":2}\n".into()])).await;
+    assert_eq!((status, &body["FailedPutCount"], &body["Encrypted"]), (200, &json!(0), &json!(false)));
+    let ids: BTreeSet<_> = body["RequestResponses"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|record| record["RecordId"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), 2);
+    let one = json!({"DeliveryStreamName": "local-Changes", "Record": {"Data": STANDARD.encode("{\"a\":3}\n")}});
+    let (status, body) = firehose(&stack, "PutRecord", &one).await;
+    assert_eq!((status, body["RecordId"].is_string()), (200, true));
+    let text: String = objects(&stack).iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    assert_eq!(text, "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
+    let folder = stack.lake().to_owned();
+    stack.stop().await;
+    assert!(!folder.exists());
+}
+
+#[test]
+fn a_new_hour_or_a_full_object_begins_another() {
+    let template = Template::read(TEMPLATE, Path::new("template.yaml"), "local", &BTreeMap::new()).unwrap();
+    let lake = Lake::new(None, &template).unwrap();
+    let stream = &template.delivery_streams[0];
+    let data = vec![b'x'; 400 * 1024];
+    for time in ["10:59:57", "10:59:58", "10:59:59", "11:00:00"] {
+        lake.deliver(stream, &data, format!("2026-03-04T{time}Z").parse().unwrap()).unwrap();
+    }
+    let folder = lake.folder().join("local-lake/changes");
+    let names = |hour: &str| {
+        let files = fs::read_dir(folder.join(hour)).unwrap().map(|file| file.unwrap());
+        let mut names: Vec<_> =
+            files.map(|file| (file.file_name().into_string().unwrap(), file.metadata().unwrap().len())).collect();
+        names.sort();
+        names
+    };
+    let first = names("hour=2026-03-04-10");
+    assert_eq!(first.iter().map(|(_, size)| *size).collect::<Vec<_>>(), [800 * 1024, 400 * 1024]);
+    let start = "local-Changes-1-2026-03-04-10-59-57-";
+    let (uuid, end) = first[0].0.strip_prefix(start).unwrap().split_at(36);
+    assert!(Uuid::parse_str(uuid).is_ok());
+    assert_eq!(end, ".json");
+    assert!(names("hour=2026-03-04-11")[0].0.starts_with("local-Changes-1-2026-03-04-11-00-00-"));
+}
+
+#[tokio::test]
+async fn firehose_keeps_its_limits() {
+    let stack = start().await;
+    let record = |size: usize| vec![b'x'; size];
+    for (records, status) in [
+        (vec![record(1); 500], 200),
+        (vec![record(1); 501], 400),
+        (vec![], 400),
+        (vec![record(1000 * 1024)], 200),
+        (vec![record(1000 * 1024 + 1)], 400),
+        (vec![record(1000 * 1024); 4], 200),
+        ([vec![record(1000 * 1024); 4], vec![record(96 * 1024 + 1)]].concat(), 400),
+        ([vec![record(1000 * 1024); 4], vec![record(96 * 1024)]].concat(), 200),
+    ] {
+        let (answered, body) = firehose(&stack, "PutRecordBatch", &batch(&records)).await;
+        assert_eq!(answered, status, "{} records", records.len());
+        if status == 400 {
+            assert_eq!(body["__type"], "InvalidArgumentException");
+        }
+    }
+    let none = json!({"DeliveryStreamName": "other", "Records": [{"Data": ""}]});
+    let (status, body) = firehose(&stack, "PutRecordBatch", &none).await;
+    assert_eq!((status, &body["__type"]), (400, &json!("ResourceNotFoundException")));
+    let (status, body) =
+        firehose(&stack, "DescribeDeliveryStream", &json!({"DeliveryStreamName": "local-Changes"})).await;
+    assert_eq!((status, &body["DeliveryStreamDescription"]["DeliveryStreamStatus"]), (200, &json!("ACTIVE")));
+    let (status, body) = firehose(&stack, "DeleteDeliveryStream", &json!({})).await;
+    assert_eq!((status, &body["__type"]), (400, &json!("UnknownOperationException")));
+}
+
+#[tokio::test]
+async fn an_object_is_put_and_got() {
+    let folder = env::temp_dir().join(format!("lake-{}", Uuid::new_v4()));
+    let stack = Stack::of_text(TEMPLATE).functions([]).lake(&folder).start().await.unwrap();
+    let url = |path: &str| format!("{}/{path}", stack.services_url());
+    let put = http().put(url("local-lake/a%20b/c.json?x-id=PutObject")).body("data").send().await.unwrap();
+    assert_eq!(put.status(), 200);
+    assert!(put.headers().contains_key("etag"));
+    assert_eq!(fs::read(folder.join("local-lake/a b/c.json")).unwrap(), b"data");
+    let chunked = http().put(url("local-lake/chunked")).header("content-encoding", "aws-chunked");
+    let chunked = chunked.body("4\r\ndata\r\n0\r\nx-amz-checksum-crc32:x\r\n\r\n").send().await.unwrap();
+    assert_eq!(chunked.status(), 200);
+    for key in ["local-lake/a%20b/c.json", "local-lake/chunked"] {
+        assert_eq!(http().get(url(key)).send().await.unwrap().text().await.unwrap(), "data", "{key}");
+    }
+    for (key, status, code) in [
+        ("local-lake/none", 404, "NoSuchKey"),
+        ("other/key", 404, "NoSuchBucket"),
+        ("local-lake/..%2Fkey", 400, "InvalidRequest"),
+        ("local-lake", 501, "NotImplemented"),
+    ] {
+        let got = http().get(url(key)).send().await.unwrap();
+        assert_eq!(got.status(), status, "{key}");
+        assert!(got.text().await.unwrap().contains(code), "{key}");
+    }
+    let rebound = http().get(url("local-lake/chunked")).header("host", "example.com").send().await.unwrap();
+    assert_eq!(rebound.status(), 403);
+    stack.stop().await;
+    assert!(folder.exists());
+    fs::remove_dir_all(folder).unwrap();
+}

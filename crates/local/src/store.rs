@@ -1,0 +1,127 @@
+//! The embedded database: the template's tables, their streams and their expiry, in memory or in a file.
+mod expiry;
+mod make;
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    time::Duration,
+};
+
+use dynoxide::{
+    Database,
+    actions::get_records::{GetRecordsRequest, Record},
+    actions::get_shard_iterator::encode_shard_iterator,
+    streams::shard_id,
+};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    StartError,
+    template::{REGION, Table},
+};
+
+/// What the engine adds to a record's number, so that it has the 21 figures of the service's.
+const FIRST_NUMBER: u128 = 100_000_000_000_000_000_000;
+// The engine looks for the highest number of a table at every write, through all records without this.
+const INDEX: &str = "CREATE INDEX IF NOT EXISTS _local_stream_records_by_number
+    ON _stream_records (table_name, CAST(sequence_number AS INTEGER))";
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The number of a record in its stream; 0 is before the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Position(i64);
+
+impl Position {
+    /// From the `SequenceNumber` of a record.
+    pub(crate) fn of(record: &Value) -> Option<Self> {
+        let number: u128 = record["dynamodb"]["SequenceNumber"].as_str()?.parse().ok()?;
+        number.checked_sub(FIRST_NUMBER).and_then(|number| i64::try_from(number).ok()).map(Self)
+    }
+}
+
+/// The database, shared by all that use it.
+#[derive(Clone)]
+pub(crate) struct Store {
+    database: Database,
+    /// A second connection, for what the engine has no call for.
+    sql: Arc<Mutex<Connection>>,
+    /// Whoever reads a stream waits while a record is being completed.
+    complete: Arc<RwLock<()>>,
+    tables: Arc<Vec<Table>>,
+}
+
+impl Store {
+    /// Opens the data and makes the tables that are missing.
+    pub(crate) fn open(data: Option<&Path>, tables: &[Table]) -> Result<Self, StartError> {
+        let fail = |error: String| StartError::Data(data.unwrap_or(Path::new("memory")).to_owned(), error);
+        let path = match data {
+            // In memory as well, but more than one connection can open it.
+            None => format!("file:/{}?vfs=memdb", Uuid::new_v4()),
+            Some(path) => path.to_str().map(str::to_owned).ok_or_else(|| fail("its name is not UTF-8".to_owned()))?,
+        };
+        let database = Database::new(&path).map_err(|error| fail(error.to_string()))?;
+        let sql = indexed(&path).map_err(|error| fail(error.to_string()))?;
+        for table in tables {
+            make::ensure(&database, table)?;
+        }
+        let (sql, complete) = (Arc::new(Mutex::new(sql)), Arc::default());
+        Ok(Self { database, sql, complete, tables: Arc::new(tables.to_vec()) })
+    }
+
+    /// The engine itself.
+    pub(crate) fn database(&self) -> Database {
+        self.database.clone()
+    }
+
+    /// The last change of a table.
+    pub(crate) fn last(&self, table: &str) -> Result<Position, String> {
+        self.number("SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1", (table,))
+            .map(Position)
+    }
+
+    /// How many changes of a table come after a position.
+    pub(crate) fn count_after(&self, table: &str, position: Position) -> Result<i64, String> {
+        let query = "SELECT COUNT(*) FROM _stream_records
+            WHERE table_name = ?1 AND CAST(sequence_number AS INTEGER) > ?2";
+        self.number(query, (table, position.0))
+    }
+
+    fn number(&self, query: &str, parameters: impl rusqlite::Params) -> Result<i64, String> {
+        let sql = self.sql.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = sql
+            .prepare_cached(query)
+            .and_then(|mut query| query.query_row(parameters, |row| row.get::<_, Option<i64>>(0)));
+        number.map(Option::unwrap_or_default).map_err(|error| error.to_string())
+    }
+
+    /// The changes of a table after a position, as Lambda hands them to functions.
+    pub(crate) fn changes(&self, table: &str, after: Position, limit: usize) -> Result<Vec<Value>, String> {
+        let _complete = self.complete.read().unwrap_or_else(PoisonError::into_inner);
+        let shard_iterator = encode_shard_iterator(table, &shard_id(table), after.0);
+        let request = GetRecordsRequest { shard_iterator, limit: Some(limit) };
+        let records = self.database.get_records(request).map_err(|error| error.to_string())?.records;
+        let arn = self.tables.iter().find(|known| known.name == table).and_then(|table| table.stream.as_deref());
+        records.iter().map(|record| event(record, arn)).collect()
+    }
+}
+
+fn event(record: &Record, arn: Option<&str>) -> Result<Value, String> {
+    let mut event = serde_json::to_value(record).map_err(|error| error.to_string())?;
+    event["awsRegion"] = json!(REGION);
+    event["eventSourceARN"] = json!(arn);
+    // Whole seconds, without the fraction that the engine writes.
+    if let Ok(time) = format!("{:.0}", record.dynamodb.approximate_creation_date_time).parse::<i64>() {
+        event["dynamodb"]["ApproximateCreationDateTime"] = json!(time);
+    }
+    Ok(event)
+}
+
+fn indexed(path: &str) -> rusqlite::Result<Connection> {
+    let sql = Connection::open(path)?;
+    sql.busy_timeout(PATIENCE)?;
+    sql.execute_batch(INDEX)?;
+    Ok(sql)
+}

@@ -1,0 +1,94 @@
+//! The TTL service: deletes what has expired, in the service's own name.
+use std::sync::PoisonError;
+
+use dynoxide::{actions::delete_item::DeleteItemRequest, actions::scan::ScanRequest, errors::DynoxideError};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Position, Store, make::request};
+use crate::template::Table;
+
+const IDENTITY: &str = r#"{"type":"Service","principalId":"dynamodb.amazonaws.com"}"#;
+const COMPLETE: &str = "UPDATE _stream_records SET user_identity = ?1 WHERE table_name = ?2
+    AND CAST(sequence_number AS INTEGER) = ?3";
+
+impl Store {
+    /// Deletes what has expired by then, or by now; says how many.
+    pub(crate) fn sweep(&self, then: Option<Timestamp>) -> Result<usize, String> {
+        let Some(then) = then else { return self.database.sweep_ttl().map_err(|error| error.to_string()) };
+        // The engine sweeps by its own clock only.
+        let mut deleted = 0;
+        for table in self.tables.iter() {
+            if let Some(attribute) = &table.expires_by {
+                deleted += self.sweep_table(table, attribute, then)?;
+            }
+        }
+        Ok(deleted)
+    }
+
+    fn sweep_table(&self, table: &Table, attribute: &str, then: Timestamp) -> Result<usize, String> {
+        let condition = json!({
+            "TableName": table.name,
+            "ExpressionAttributeNames": {"#expires": attribute},
+            "ExpressionAttributeValues": {":then": {"N": then.as_second().to_string()}},
+        });
+        let (mut deleted, mut start) = (0, Value::Null);
+        loop {
+            let mut scan = condition.clone();
+            scan["FilterExpression"] = json!("#expires < :then");
+            if !start.is_null() {
+                scan["ExclusiveStartKey"] = start;
+            }
+            let page = self.database.scan(request::<ScanRequest>(&scan)?).map_err(|error| error.to_string())?;
+            let page = serde_json::to_value(page).map_err(|error| error.to_string())?;
+            for item in page["Items"].as_array().into_iter().flatten() {
+                deleted += usize::from(self.expire(table, item, &condition)?);
+            }
+            start = page["LastEvaluatedKey"].clone();
+            if start.is_null() {
+                return Ok(deleted);
+            }
+        }
+    }
+
+    /// Deletes the item if it is still expired, and puts the service's name to its record.
+    fn expire(&self, table: &Table, item: &Value, condition: &Value) -> Result<bool, String> {
+        let _complete = self.complete.write().unwrap_or_else(PoisonError::into_inner);
+        let key = key_of(table, item);
+        let mut delete = condition.clone();
+        delete["ConditionExpression"] = json!("#expires < :then");
+        delete["Key"] = key.clone();
+        let before = self.last(&table.name)?;
+        match self.database.delete_item(request::<DeleteItemRequest>(&delete)?) {
+            Ok(_) => {}
+            Err(DynoxideError::ConditionalCheckFailedException(..)) => return Ok(false),
+            Err(error) => return Err(error.to_string()),
+        }
+        if table.stream.is_some() {
+            self.sign(&table.name, &key, before)?;
+        }
+        Ok(true)
+    }
+
+    fn sign(&self, table: &str, key: &Value, before: Position) -> Result<(), String> {
+        let request = dynoxide::actions::get_records::GetRecordsRequest {
+            shard_iterator: super::encode_shard_iterator(table, &super::shard_id(table), before.0),
+            limit: None,
+        };
+        let records = self.database.get_records(request).map_err(|error| error.to_string())?.records;
+        let records = serde_json::to_value(records).map_err(|error| error.to_string())?;
+        let is_ours = |record: &&Value| record["eventName"] == "REMOVE" && record["dynamodb"]["Keys"] == *key;
+        let Some(Position(number)) = records.as_array().into_iter().flatten().find(is_ours).and_then(Position::of)
+        else {
+            return Err(format!("the removal of {key} is not in the stream"));
+        };
+        let sql = self.sql.lock().unwrap_or_else(PoisonError::into_inner);
+        sql.execute(COMPLETE, (IDENTITY, table, number)).map(drop).map_err(|error| error.to_string())
+    }
+}
+
+fn key_of(table: &Table, item: &Value) -> Value {
+    let schema = table.definition["KeySchema"].as_array().into_iter().flatten();
+    let names = schema.filter_map(|key| key["AttributeName"].as_str());
+    names.map(|name| (name.to_owned(), item[name].clone())).collect::<serde_json::Map<_, _>>().into()
+}

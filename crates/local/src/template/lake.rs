@@ -1,0 +1,120 @@
+//! The way to the lake: buckets, delivery streams, and what describes their data.
+use super::node::{Entry, Node, Result, fault};
+use crate::lake::Prefix;
+
+const BUCKET: &str = "AWS::S3::Bucket";
+const BUCKET_MEANINGLESS: [&str; 6] = [
+    "BucketEncryption",
+    "LifecycleConfiguration",
+    "OwnershipControls",
+    "PublicAccessBlockConfiguration",
+    "Tags",
+    "VersioningConfiguration",
+];
+const STREAM: &str = "AWS::KinesisFirehose::DeliveryStream";
+const DESTINATION: &str = "ExtendedS3DestinationConfiguration";
+const DESTINATION_READ: [&str; 4] = ["BucketARN", "Prefix", "ErrorOutputPrefix", "BufferingHints"];
+const DESTINATION_MEANINGLESS: [&str; 6] = [
+    "CloudWatchLoggingOptions",
+    "CompressionFormat",
+    "CustomTimeZone",
+    "DataFormatConversionConfiguration",
+    "EncryptionConfiguration",
+    "RoleARN",
+];
+
+/// What the local stack has no use for: permissions, tables over files, queries, log streams.
+const MEANINGLESS: [(&str, &[&str]); 7] = [
+    ("AWS::S3::BucketPolicy", &["Bucket", "PolicyDocument"]),
+    ("AWS::IAM::Role", &["AssumeRolePolicyDocument", "ManagedPolicyArns", "Path", "Policies", "RoleName", "Tags"]),
+    ("AWS::Glue::Database", &["CatalogId", "DatabaseInput"]),
+    ("AWS::Glue::Table", &["CatalogId", "DatabaseName", "TableInput"]),
+    (
+        "AWS::Athena::WorkGroup",
+        &["Name", "Description", "RecursiveDeleteOption", "State", "Tags", "WorkGroupConfiguration"],
+    ),
+    ("AWS::Athena::NamedQuery", &["Name", "Description", "Database", "QueryString", "WorkGroup"]),
+    ("AWS::Logs::LogStream", &["LogGroupName", "LogStreamName"]),
+];
+
+/// A delivery stream to a bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeliveryStream {
+    /// Its physical name.
+    pub name: String,
+    /// The physical name of the bucket.
+    pub bucket: String,
+    /// What the names of its objects begin with.
+    pub prefix: Prefix,
+    /// How large an object becomes, in bytes.
+    pub size: u64,
+    /// Where the template describes it.
+    pub line: usize,
+}
+
+impl DeliveryStream {
+    pub(crate) fn read(name: String, stream: &Node) -> Result<Self> {
+        stream.only(
+            STREAM,
+            &["DeliveryStreamName", DESTINATION],
+            &["DeliveryStreamType", "DeliveryStreamEncryptionConfigurationInput", "Tags"],
+        )?;
+        let destination = stream.need(STREAM, DESTINATION)?;
+        destination.only(DESTINATION, &DESTINATION_READ, &DESTINATION_MEANINGLESS)?;
+        prefix(destination, "ErrorOutputPrefix", true)?;
+        Ok(Self {
+            name,
+            bucket: bucket_of(destination.need(DESTINATION, "BucketARN")?)?,
+            prefix: prefix(destination, "Prefix", false)?,
+            size: size(destination)?,
+            line: stream.line,
+        })
+    }
+}
+
+fn prefix(destination: &Node, key: &str, of_errors: bool) -> Result<Prefix> {
+    let Some(node) = destination.get(key) else { return Ok(Prefix::default()) };
+    Prefix::read(node.text()?, of_errors).or_else(|message| fault(node.line, message))
+}
+
+fn size(destination: &Node) -> Result<u64> {
+    // Five are the service's own default.
+    let mut megabytes = 5;
+    if let Some(hints) = destination.get("BufferingHints") {
+        // Objects grow as records arrive, so that nobody waits for them here.
+        hints.only("BufferingHints", &["SizeInMBs"], &["IntervalInSeconds"])?;
+        if let Some(size) = hints.get("SizeInMBs") {
+            megabytes = size.number()?;
+            if !(1..=128).contains(&megabytes) {
+                return fault(size.line, "SizeInMBs is between 1 and 128");
+            }
+        }
+    }
+    Ok(megabytes * 1024 * 1024)
+}
+
+/// The bucket that an ARN names.
+pub(crate) fn bucket_of(arn: &Node) -> Result<String> {
+    match arn.text()?.strip_prefix("arn:aws:s3:::") {
+        Some(bucket) if !bucket.is_empty() && !bucket.contains('/') => Ok(bucket.to_owned()),
+        _ => fault(arn.line, format!("`{}` is no ARN of a bucket", arn.text()?)),
+    }
+}
+
+/// Checks a bucket's properties.
+pub(crate) fn check_bucket(bucket: &Node) -> Result<()> {
+    bucket.only(BUCKET, &["BucketName"], &BUCKET_MEANINGLESS).map(drop)
+}
+
+/// Whether the type is one of those that mean nothing here; its properties must be known ones.
+pub(crate) fn is_meaningless(kind: &str, properties: &Node) -> Result<bool> {
+    let Some((kind, known)) = MEANINGLESS.iter().find(|(known, _)| *known == kind) else { return Ok(false) };
+    properties.only(kind, &[], known)?;
+    for Entry { key, line, .. } in properties.map()?.iter().filter(|entry| entry.key == "CatalogId") {
+        // A catalogue of another account would be no part of this stack.
+        if properties.get(key).map(Node::text).transpose()? != Some(super::ACCOUNT) {
+            return fault(*line, "the catalogue is the account's own");
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,167 @@
+//! Event source mappings: how the changes of a table reach a function.
+use std::{fmt::Display, str::FromStr, time::Duration};
+
+use super::filter::Pattern;
+use super::node::{Node, Result, fault};
+use super::table::STREAM_LABEL;
+
+const WHAT: &str = "a DynamoDB event";
+const READ: [&str; 11] = [
+    "Stream",
+    "StartingPosition",
+    "BatchSize",
+    "MaximumBatchingWindowInSeconds",
+    "FunctionResponseTypes",
+    "BisectBatchOnFunctionError",
+    "MaximumRetryAttempts",
+    "MaximumRecordAgeInSeconds",
+    "FilterCriteria",
+    "DestinationConfig",
+    "Enabled",
+];
+// One shard is one lane here: order holds for more keys than the service promises.
+const MEANINGLESS: [&str; 1] = ["ParallelizationFactor"];
+
+/// Where a mapping begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// With the oldest change that the stream still has.
+    TrimHorizon,
+    /// With the first change after the stack's start.
+    Latest,
+}
+
+/// A table's stream that calls a function.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mapping {
+    /// The event's name in the template.
+    pub name: String,
+    /// The physical name of the table.
+    pub table: String,
+    /// Where it begins.
+    pub start: Start,
+    /// How many records an invocation gets at most.
+    pub batch_size: usize,
+    /// How long records wait for others.
+    pub window: Duration,
+    /// Whether the function reports which records failed.
+    pub reports_failures: bool,
+    /// Whether a batch is halved when the function fails.
+    pub bisects: bool,
+    /// How often a failed batch is tried again; without a number until its records are too old.
+    pub retries: Option<u32>,
+    /// How old a record may be.
+    pub record_age: Option<Duration>,
+    /// The patterns, one of which a record must fit; without any each fits.
+    pub filters: Vec<Pattern>,
+    /// The bucket that keeps what could not be delivered.
+    pub failure_bucket: Option<String>,
+    /// Whether it delivers at all.
+    pub enabled: bool,
+    /// Where the template describes it.
+    pub line: usize,
+}
+
+impl Mapping {
+    pub(crate) fn read(name: &str, event: &Node) -> Result<Self> {
+        event.only(WHAT, &READ, &MEANINGLESS)?;
+        Ok(Self {
+            name: name.to_owned(),
+            table: table(event.need(WHAT, "Stream")?)?,
+            start: start(event.need(WHAT, "StartingPosition")?)?,
+            batch_size: between(event, "BatchSize", 1, 10_000)?.unwrap_or(100),
+            window: Duration::from_secs(between(event, "MaximumBatchingWindowInSeconds", 0, 300)?.unwrap_or(0)),
+            reports_failures: reports_failures(event)?,
+            bisects: flag(event, "BisectBatchOnFunctionError")?.unwrap_or(false),
+            retries: bounded(event, "MaximumRetryAttempts", 0, 10_000)?,
+            record_age: bounded(event, "MaximumRecordAgeInSeconds", 60, 604_800)?.map(Duration::from_secs),
+            filters: filters(event)?,
+            failure_bucket: failure_bucket(event)?,
+            enabled: flag(event, "Enabled")?.unwrap_or(true),
+            line: event.line,
+        })
+    }
+
+    /// Whether a record goes to the function.
+    #[must_use]
+    pub fn wants(&self, record: &serde_json::Value) -> bool {
+        self.filters.is_empty() || self.filters.iter().any(|pattern| pattern.matches(record))
+    }
+}
+
+trait Number: FromStr + PartialOrd + Display + Copy {}
+impl<T: FromStr + PartialOrd + Display + Copy> Number for T {}
+
+fn table(stream: &Node) -> Result<String> {
+    let arn = stream.text()?;
+    let rest = arn.split_once(":table/").and_then(|(_, rest)| rest.split_once("/stream/"));
+    match rest {
+        Some((table, label)) if label == STREAM_LABEL => Ok(table.to_owned()),
+        _ => fault(stream.line, format!("`{arn}` is no stream of a table; !GetAtt Table.StreamArn names one")),
+    }
+}
+
+fn start(position: &Node) -> Result<Start> {
+    match position.text()? {
+        "TRIM_HORIZON" => Ok(Start::TrimHorizon),
+        "LATEST" => Ok(Start::Latest),
+        _ => fault(position.line, "a stream is read from TRIM_HORIZON or LATEST"),
+    }
+}
+
+fn between<T: Number>(event: &Node, key: &str, low: T, high: T) -> Result<Option<T>> {
+    let Some(node) = event.get(key) else { return Ok(None) };
+    let number: T = node.number()?;
+    if number < low || number > high {
+        return fault(node.line, format!("{key} is between {low} and {high}"));
+    }
+    Ok(Some(number))
+}
+
+/// A number, or -1 for no bound.
+fn bounded<T: Number>(event: &Node, key: &str, low: T, high: T) -> Result<Option<T>> {
+    match event.get(key).map(Node::text).transpose()? {
+        Some("-1") => Ok(None),
+        _ => between(event, key, low, high),
+    }
+}
+
+fn flag(event: &Node, key: &str) -> Result<Option<bool>> {
+    event.get(key).map(Node::flag).transpose()
+}
+
+fn reports_failures(event: &Node) -> Result<bool> {
+    let Some(types) = event.get("FunctionResponseTypes") else { return Ok(false) };
+    match types.texts()?.as_slice() {
+        [] => Ok(false),
+        [only] if only == "ReportBatchItemFailures" => Ok(true),
+        _ => fault(types.line, "the one response type is ReportBatchItemFailures"),
+    }
+}
+
+fn filters(event: &Node) -> Result<Vec<Pattern>> {
+    let Some(criteria) = event.get("FilterCriteria") else { return Ok(Vec::new()) };
+    criteria.only("FilterCriteria", &["Filters"], &[])?;
+    let filters = criteria.need("FilterCriteria", "Filters")?;
+    if filters.list()?.len() > 5 {
+        return fault(filters.line, "a mapping has five filters at most");
+    }
+    let read = |filter: &Node| {
+        let pattern = filter.only("a filter", &["Pattern"], &[])?.need("a filter", "Pattern")?;
+        Pattern::read(pattern.text()?).or_else(|message| fault(pattern.line, message))
+    };
+    filters.list()?.iter().map(read).collect()
+}
+
+fn failure_bucket(event: &Node) -> Result<Option<String>> {
+    let Some(config) = event.get("DestinationConfig") else { return Ok(None) };
+    config.only("DestinationConfig", &["OnFailure"], &[])?;
+    let on_failure = config.need("DestinationConfig", "OnFailure")?;
+    on_failure.only("OnFailure", &["Type", "Destination"], &[])?;
+    let kind = on_failure.need("OnFailure", "Type")?;
+    if kind.text()? != "S3" {
+        return fault(kind.line, "the local stack knows failure destinations of type S3 only");
+    }
+    let arn = on_failure.need("OnFailure", "Destination")?;
+    super::lake::bucket_of(arn).map(Some)
+}

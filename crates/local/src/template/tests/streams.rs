@@ -1,0 +1,201 @@
+//! Streams, delivery streams and buckets.
+use super::*;
+
+const TEMPLATE: &str = "\
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Cart:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      TableName: !Sub ${AWS::StackName}-Cart
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: PK, AttributeType: S}]
+      KeySchema: [{AttributeName: PK, KeyType: HASH}]
+      StreamSpecification: {StreamViewType: NEW_AND_OLD_IMAGES}
+      TimeToLiveSpecification: {AttributeName: ExpiresAt, Enabled: true}
+  Plain:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: PK, AttributeType: S}]
+      KeySchema: [{AttributeName: PK, KeyType: HASH}]
+  Lake:
+    Type: AWS::S3::Bucket
+  Role:
+    Type: AWS::IAM::Role
+    Properties: {AssumeRolePolicyDocument: {}, Policies: []}
+  Logs:
+    Type: AWS::Logs::LogGroup
+  LogStream:
+    Type: AWS::Logs::LogStream
+    Properties: {LogGroupName: !Ref Logs, LogStreamName: delivery}
+  Database:
+    Type: AWS::Glue::Database
+    Properties: {CatalogId: !Ref AWS::AccountId, DatabaseInput: {Name: lake}}
+  Changes:
+    Type: AWS::Glue::Table
+    Properties: {CatalogId: !Ref AWS::AccountId, DatabaseName: !Ref Database, TableInput: {Name: changes}}
+  WorkGroup:
+    Type: AWS::Athena::WorkGroup
+    Properties: {Name: bi}
+  Query:
+    Type: AWS::Athena::NamedQuery
+    Properties: {Database: !Ref Database, QueryString: SELECT 1, WorkGroup: !Ref WorkGroup}
+  Policy:
+    Type: AWS::S3::BucketPolicy
+    Properties: {Bucket: !Ref Lake, PolicyDocument: {}}
+  Delivery:
+    Type: AWS::KinesisFirehose::DeliveryStream
+    Properties:
+      DeliveryStreamType: DirectPut
+      ExtendedS3DestinationConfiguration:
+        BucketARN: !GetAtt Lake.Arn
+        RoleARN: !GetAtt Role.Arn
+        Prefix: 'changes/hour=!{timestamp:yyyy-MM-dd-HH}/'
+        ErrorOutputPrefix: 'errors/!{firehose:error-output-type}/'
+        BufferingHints: {IntervalInSeconds: 60, SizeInMBs: 64}
+  Export:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: target/lambda/export
+      Environment:
+        Variables: {STREAM: !Ref Delivery, STREAM_ARN: !GetAtt Delivery.Arn, BUCKET: !Ref Lake, OBJECTS: !Sub '${Lake.Arn}/*'}
+      Events:
+        Changes:
+          Type: DynamoDB
+          Properties:
+            Stream: !GetAtt Cart.StreamArn
+            StartingPosition: TRIM_HORIZON
+            BatchSize: 1000
+            MaximumBatchingWindowInSeconds: 5
+            FunctionResponseTypes: [ReportBatchItemFailures]
+            BisectBatchOnFunctionError: true
+            MaximumRetryAttempts: 3
+            MaximumRecordAgeInSeconds: 3600
+            ParallelizationFactor: 10
+            FilterCriteria:
+              Filters:
+                - Pattern: '{\"dynamodb\": {\"Keys\": {\"PK\": {\"S\": [{\"prefix\": \"A\"}]}}}}'
+            DestinationConfig:
+              OnFailure: {Type: S3, Destination: !GetAtt Lake.Arn}
+";
+
+#[test]
+fn a_stream_its_mapping_and_its_delivery_are_read() {
+    let template = read(TEMPLATE, &[]).unwrap();
+    let cart = &template.tables[0];
+    let arn = "arn:aws:dynamodb:us-east-1:000000000000:table/stack-Cart/stream/2026-01-01T00:00:00.000";
+    assert_eq!(cart.stream.as_deref(), Some(arn));
+    assert_eq!(cart.expires_by.as_deref(), Some("ExpiresAt"));
+    let specification = serde_json::json!({"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"});
+    assert_eq!(cart.definition["StreamSpecification"], specification);
+    assert_eq!((&template.tables[1].stream, &template.tables[1].expires_by), (&None, &None));
+    assert_eq!(template.buckets, ["stack-lake"]);
+    let delivery = &template.delivery_streams[0];
+    assert_eq!((delivery.name.as_str(), delivery.bucket.as_str()), ("stack-Delivery", "stack-lake"));
+    assert_eq!(delivery.size, 64 * 1024 * 1024);
+    let mapping = &template.lambdas[0].mappings[0];
+    assert_eq!((mapping.name.as_str(), mapping.table.as_str()), ("Changes", "stack-Cart"));
+    assert_eq!((mapping.start, mapping.batch_size, mapping.window), (Start::TrimHorizon, 1000, Duration::from_secs(5)));
+    assert!(mapping.reports_failures && mapping.bisects && mapping.enabled);
+    assert_eq!((mapping.retries, mapping.record_age), (Some(3), Some(Duration::from_hours(1))));
+    assert_eq!(mapping.failure_bucket.as_deref(), Some("stack-lake"));
+    let record = |key: &str| serde_json::json!({"dynamodb": {"Keys": {"PK": {"S": key}}}});
+    assert!(mapping.wants(&record("A1")) && !mapping.wants(&record("B1")));
+}
+
+#[test]
+fn what_a_delivery_is_named_reaches_the_function() {
+    let environment = &read(TEMPLATE, &[]).unwrap().lambdas[0].environment;
+    for (name, value) in [
+        ("STREAM", "stack-Delivery"),
+        ("STREAM_ARN", "arn:aws:firehose:us-east-1:000000000000:deliverystream/stack-Delivery"),
+        ("BUCKET", "stack-lake"),
+        ("OBJECTS", "arn:aws:s3:::stack-lake/*"),
+    ] {
+        assert_eq!(environment[name], value);
+    }
+}
+
+#[test]
+fn a_mapping_has_the_defaults_of_the_service() {
+    let start = TEMPLATE.find("            BatchSize").unwrap();
+    let template = read(&TEMPLATE[..start], &[]).unwrap();
+    let mapping = &template.lambdas[0].mappings[0];
+    assert_eq!((mapping.batch_size, mapping.window), (100, Duration::ZERO));
+    assert!(!mapping.reports_failures && !mapping.bisects && mapping.enabled);
+    assert_eq!((mapping.retries, mapping.record_age, &mapping.failure_bucket), (None, None, &None));
+    assert!(mapping.wants(&serde_json::json!({})));
+    let endless = TEMPLATE.replace("Attempts: 3", "Attempts: -1").replace("Seconds: 3600", "Seconds: -1");
+    let mapping = &read(&endless, &[]).unwrap().lambdas[0].mappings[0];
+    assert_eq!((mapping.retries, mapping.record_age), (None, None));
+}
+
+#[test]
+fn what_the_reader_does_not_understand_of_a_stream_stops_it_with_the_line() {
+    for (from, to, message) in [
+        (
+            "NEW_AND_OLD_IMAGES",
+            "EVERYTHING",
+            "a StreamViewType is one of KEYS_ONLY, NEW_IMAGE, OLD_IMAGE, NEW_AND_OLD_IMAGES",
+        ),
+        ("{StreamViewType: NEW_AND_OLD_IMAGES}", "{}", "StreamSpecification needs StreamViewType"),
+        ("Enabled: true", "Enabled: yes", "`yes` is neither true nor false"),
+        ("!GetAtt Cart.StreamArn", "!GetAtt Plain.StreamArn", "Plain has no StreamSpecification"),
+        (
+            "!GetAtt Cart.StreamArn",
+            "!GetAtt Cart.Arn",
+            "`arn:aws:dynamodb:us-east-1:000000000000:table/stack-Cart` is no stream of a table; !GetAtt Table.StreamArn names one",
+        ),
+        ("TRIM_HORIZON", "AT_TIMESTAMP", "a stream is read from TRIM_HORIZON or LATEST"),
+        ("BatchSize: 1000", "BatchSize: 10001", "BatchSize is between 1 and 10000"),
+        ("WindowInSeconds: 5", "WindowInSeconds: 301", "MaximumBatchingWindowInSeconds is between 0 and 300"),
+        ("[ReportBatchItemFailures]", "[Others]", "the one response type is ReportBatchItemFailures"),
+        ("MaximumRetryAttempts: 3", "MaximumRetryAttempts: many", "`many` is not a number that fits here"),
+        (
+            "MaximumRecordAgeInSeconds: 3600",
+            "MaximumRecordAgeInSeconds: 59",
+            "MaximumRecordAgeInSeconds is between 60 and 604800",
+        ),
+        (
+            "ParallelizationFactor: 10",
+            "TumblingWindowInSeconds: 10",
+            "the local stack does not know TumblingWindowInSeconds of a DynamoDB event",
+        ),
+        (r#"\"prefix\""#, r#"\"wildcard\""#, "the local stack does not know the filter operator wildcard"),
+        ("Type: S3, Dest", "Type: SQS, Dest", "the local stack knows failure destinations of type S3 only"),
+        (
+            "Destination: !GetAtt Lake.Arn",
+            "Destination: !GetAtt Cart.Arn",
+            "`arn:aws:dynamodb:us-east-1:000000000000:table/stack-Cart` is no ARN of a bucket",
+        ),
+        ("SizeInMBs: 64", "SizeInMBs: 129", "SizeInMBs is between 1 and 128"),
+        ("{timestamp:yyyy-MM-dd-HH}", "{timestamp:EEE}", "the local stack does not know EEE of a timestamp"),
+        (
+            "CatalogId: !Ref AWS::AccountId, DatabaseInput",
+            "CatalogId: 111111111111, DatabaseInput",
+            "the catalogue is the account's own",
+        ),
+        ("QueryString:", "Parameters:", "the local stack does not know Parameters of AWS::Athena::NamedQuery"),
+        (
+            "DeliveryStreamType: DirectPut",
+            "KinesisStreamSourceConfiguration: {}",
+            "the local stack does not know KinesisStreamSourceConfiguration of AWS::KinesisFirehose::DeliveryStream",
+        ),
+    ] {
+        let (from, to) = (from.replace("\\\"", "\""), to.replace("\\\"", "\""));
+        let line = TEMPLATE.lines().position(|line| line.contains(&from)).unwrap() + 1;
+        let error = read(&TEMPLATE.replacen(&from, &to, 1), &[]).unwrap_err();
+        assert_eq!(error, format!("template.yaml:{line}: {message}"), "{from} -> {to}");
+    }
+}
+
+#[test]
+fn a_stream_ends_in_a_bucket_of_the_stack() {
+    let other = TEMPLATE.replacen("BucketARN: !GetAtt Lake.Arn", "BucketARN: arn:aws:s3:::another", 1);
+    let line = TEMPLATE.lines().position(|line| line.contains("DeliveryStreamType")).unwrap() + 1;
+    assert_eq!(read(&other, &[]).unwrap_err(), format!("template.yaml:{line}: there is no bucket another"));
+    let other = TEMPLATE.replacen("Destination: !GetAtt Lake.Arn", "Destination: arn:aws:s3:::another", 1);
+    let line = TEMPLATE.lines().position(|line| line.contains("Stream: !GetAtt")).unwrap() + 1;
+    assert_eq!(read(&other, &[]).unwrap_err(), format!("template.yaml:{line}: there is no bucket another"));
+}
