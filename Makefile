@@ -5,13 +5,14 @@
 LOCAL = cargo run --quiet --package local --bin local --
 PORT ?= 3000
 DYNAMODB_PORT ?= 8000
+LAKE ?= lake
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: need ## Serve everything on this machine: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory
+run: need ## Serve everything on this machine: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, deliveries in LAKE (lake)
 	@cargo build --quiet --package local
-	@exec target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) $(if $(DATA),--data $(DATA)) $(ARGS)
+	@exec target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(ARGS)
 
 demo: need ## Walk through every access pattern: request, key condition, answer, consumed units
 	@$(LOCAL) demo $(ARGS)

@@ -58,6 +58,9 @@ struct RunOptions {
     /// File that keeps the data; without it the data is gone at the end
     #[arg(long, env = "DATA")]
     data: Option<PathBuf>,
+    /// Folder of the buckets, where the delivery streams land; without it they are gone at the end
+    #[arg(long, env = "LAKE")]
+    lake: Option<PathBuf>,
     /// Whether requests need a token
     #[arg(long, value_enum, default_value_t)]
     auth: Auth,

@@ -1,8 +1,20 @@
 //! `local run`: the stack until somebody stops it.
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    time::sleep,
+};
 
 use super::{CliError, RunOptions};
-use crate::{Auth, Stack, client::Client, sample};
+use crate::{
+    Auth, Stack,
+    client::{Call, Client},
+    sample,
+};
+
+const SWEEP: Duration = Duration::from_mins(1);
 
 pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
     let mut signals = Signals::watch()?;
@@ -10,6 +22,9 @@ pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
     builder = builder.auth(options.auth);
     if let Some(data) = &options.data {
         builder = builder.data(data);
+    }
+    if let Some(lake) = &options.lake {
+        builder = builder.lake(lake);
     }
     let stack = builder.start().await?;
     let done = tokio::select! {
@@ -24,7 +39,11 @@ async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
     let loaded = sample::load(&client).await.map_err(|error| CliError::Failed(error.to_string()))?;
     println!("{}", welcome(stack, options, loaded));
-    std::future::pending().await
+    // The TTL service takes up to days; here what has expired is gone within a minute.
+    loop {
+        sleep(SWEEP).await;
+        client.send(&Call::post("/_local/ttl", json!({}))).await?;
+    }
 }
 
 fn welcome(stack: &Stack, options: &RunOptions, loaded: sample::Loaded) -> String {
@@ -40,9 +59,10 @@ fn welcome(stack: &Stack, options: &RunOptions, loaded: sample::Loaded) -> Strin
     };
     let lines = loaded.lines;
     let tables = stack.tables().join(", ");
-    let dynamo = stack.dynamo_url();
+    let (dynamo, services, lake) = (stack.dynamo_url(), stack.services_url(), stack.lake().display());
     format!(
         "The API is at {url}, DynamoDB at {dynamo}: {tables}.
+Firehose and S3 are at {services}; what they get lands in {lake}.
 The data is {data}; {sample}, {lines} sample cart lines. Ctrl-C stops it all.
 
 A caller's token, where you want one; without it you are the operator, unless tokens are required:
@@ -65,9 +85,12 @@ Put something into a cart, look at it, and buy it:
   curl -s{identity} {url}/cart/accounts/Sue/items
   curl -s{identity} -X POST {url}/cart/accounts/Sue/checkout
 
-What a call consumed is in the header x-local-consumed (curl -i). Run the day-end archive, and ask for health:
+What a call consumed is in the header x-local-consumed (curl -i). Run the day-end archive, delete what has expired,
+and ask for health and for how far the streams' functions are:
   curl -s -X POST {url}/_local/schedules/archive-processed-payments
-  curl -s {url}/_local/health"
+  curl -s -X POST {url}/_local/ttl
+  curl -s {url}/_local/health
+  curl -s {url}/_local/streams"
     )
 }
 

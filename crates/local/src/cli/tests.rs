@@ -14,10 +14,10 @@ fn the_commands_are_consistent() {
 
 #[test]
 fn run_takes_its_options() {
-    let line = "run --port 1 --dynamodb-port 2 --data d.db --auth required --parameter ReadShards=7 --parameter A=b=c";
+    let line = "run --port 1 --dynamodb-port 2 --data d.db --lake l --auth required --parameter ReadShards=7 --parameter A=b=c";
     let Ok(Command::Run(options)) = parse(line) else { unreachable!() };
     assert_eq!((options.port, options.dynamodb_port, options.auth), (1, 2, Auth::Required));
-    assert_eq!(options.data, Some(PathBuf::from("d.db")));
+    assert_eq!((options.data, options.lake), (Some(PathBuf::from("d.db")), Some(PathBuf::from("l"))));
     assert_eq!(options.stack.template, PathBuf::from("template.yaml"));
     let expected = [("ReadShards", "7"), ("A", "b=c")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     assert_eq!(options.stack.parameters, expected);

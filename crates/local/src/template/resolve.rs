@@ -153,17 +153,20 @@ impl<'a> Scope<'a> {
     pub(crate) fn physical_name(&self, name: &str, line: usize) -> Result<String> {
         let kind = self.kind(name, line)?;
         let property = match kind {
-            "AWS::DynamoDB::Table" => "TableName",
-            "AWS::Logs::LogGroup" => "LogGroupName",
-            "AWS::Logs::LogStream" => "LogStreamName",
-            "AWS::KinesisFirehose::DeliveryStream" => "DeliveryStreamName",
-            "AWS::S3::Bucket" => "BucketName",
-            "AWS::IAM::Role" => "RoleName",
-            "AWS::Athena::WorkGroup" => "Name",
+            "AWS::DynamoDB::Table" => &["TableName"][..],
+            "AWS::Logs::LogGroup" => &["LogGroupName"],
+            "AWS::Logs::LogStream" => &["LogStreamName"],
+            "AWS::KinesisFirehose::DeliveryStream" => &["DeliveryStreamName"],
+            "AWS::S3::Bucket" => &["BucketName"],
+            "AWS::IAM::Role" => &["RoleName"],
+            "AWS::Athena::WorkGroup" => &["Name"],
+            "AWS::Glue::Database" => &["DatabaseInput", "Name"],
+            "AWS::Glue::Table" => &["TableInput", "Name"],
             _ => return Ok(format!("{}-{name}", self.stack)),
         };
         let made = format!("{}-{name}", self.stack);
-        let given = self.resource(name, line)?.get("Properties").and_then(|properties| properties.get(property));
+        let properties = self.resource(name, line)?.get("Properties");
+        let given = property.iter().fold(properties, |node, key| node.and_then(|node| node.get(key)));
         match given {
             Some(node) => self.once(name, line, || self.value(node)?.text().map(str::to_owned)),
             // The name of a bucket is in lower case.

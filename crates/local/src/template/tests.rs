@@ -78,6 +78,11 @@ fn the_template_of_the_project_is_understood() {
     assert_eq!(archive.timeout, Duration::from_mins(14));
     assert_eq!(archive.schedules[0].expression, "cron(0/15 * * * ? *)");
     assert!(archive.routes.is_empty());
+    assert_eq!(template.buckets, ["stack-lake", "stack-failedchanges"]);
+    let delivery = &template.delivery_streams[0];
+    assert_eq!((delivery.name.as_str(), delivery.bucket.as_str()), ("stack-CartChanges", "stack-lake"));
+    let time = "2026-12-01T09:59:59Z".parse().unwrap();
+    assert_eq!(delivery.prefix.at(time), "cart-changes/hour=2026-12-01-09/");
 }
 
 #[test]

@@ -59,7 +59,7 @@ Resources:
     Properties:
       CodeUri: target/lambda/export
       Environment:
-        Variables: {STREAM: !Ref Delivery, STREAM_ARN: !GetAtt Delivery.Arn, BUCKET: !Ref Lake, OBJECTS: !Sub '${Lake.Arn}/*'}
+        Variables: {STREAM: !Ref Delivery, STREAM_ARN: !GetAtt Delivery.Arn, BUCKET: !Ref Lake, OBJECTS: !Sub '${Lake.Arn}/*', TABLE: !Sub '${Database}.${Changes}'}
       Events:
         Changes:
           Type: DynamoDB
@@ -112,6 +112,7 @@ fn what_a_delivery_is_named_reaches_the_function() {
         ("STREAM_ARN", "arn:aws:firehose:us-east-1:000000000000:deliverystream/stack-Delivery"),
         ("BUCKET", "stack-lake"),
         ("OBJECTS", "arn:aws:s3:::stack-lake/*"),
+        ("TABLE", "lake.changes"),
     ] {
         assert_eq!(environment[name], value);
     }
