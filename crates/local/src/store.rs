@@ -125,3 +125,6 @@ fn indexed(path: &str) -> rusqlite::Result<Connection> {
     sql.execute_batch(INDEX)?;
     Ok(sql)
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,8 +25,9 @@ use crate::{
     template::{ACCOUNT, Mapping, REGION},
 };
 
-/// How often an idle lane looks for changes.
-const POLL: Duration = Duration::from_millis(20);
+/// How soon a lane looks for changes again; twice as long after each look that finds none.
+const FIRST_POLL: Duration = Duration::from_millis(10);
+const LONGEST_POLL: Duration = Duration::from_millis(40);
 /// What the engine gives in one read.
 const MOST_READ: usize = 1000;
 // The service waits up to a minute; nobody wants to see that at a desk.
@@ -100,7 +101,7 @@ impl Lane {
     /// The next batch: full, or as large as it is when its window ends. None at the end of all.
     async fn gather(&self, stopped: &mut Stopped) -> Option<Batch> {
         let mut batch = Batch::after(self.progress().position);
-        let mut window = None;
+        let (mut window, mut poll) = (None, FIRST_POLL);
         loop {
             let limit = (self.mapping.batch_size - batch.records.len()).min(MOST_READ);
             let records = self.read(batch.end, limit).await;
@@ -118,8 +119,9 @@ impl Lane {
                     return Some(batch);
                 }
             }
-            if is_last && pause(POLL, stopped).await.is_err() {
-                return None;
+            if is_last {
+                pause(poll, stopped).await.ok()?;
+                poll = (poll * 2).min(LONGEST_POLL);
             }
         }
     }

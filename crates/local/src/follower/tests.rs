@@ -54,6 +54,8 @@ struct Scene {
     stack: Stack,
     seen: Arc<Mutex<Vec<Value>>>,
     http: reqwest::Client,
+    /// Goes with the scene.
+    _data: Option<Data>,
 }
 
 fn key(record: &Value) -> String {
@@ -92,8 +94,28 @@ impl Scene {
 
     async fn of(builder: Builder, answer: Answer) -> Self {
         let seen = Arc::default();
-        let stack = builder.handlers(export(&seen, answer)).start().await.unwrap();
-        Self { stack, seen, http: reqwest::Client::builder().no_proxy().build().unwrap() }
+        let functions = export(&seen, answer);
+        Self::with(builder, functions, seen).await
+    }
+
+    async fn with(builder: Builder, functions: Vec<(String, Bind)>, seen: Arc<Mutex<Vec<Value>>>) -> Self {
+        let stack = builder.handlers(functions).start().await.unwrap();
+        Self { stack, seen, http: reqwest::Client::builder().no_proxy().build().unwrap(), _data: None }
+    }
+
+    /// Data that has so many changes before the mapping sees the first, so that its batches are known.
+    async fn data(changes: usize) -> Data {
+        let data = Data::new();
+        let scene = Self::of(data.stack(&with("            Enabled: false\n")), fine()).await;
+        scene.put_all(changes).await;
+        scene.stack.stop().await;
+        data
+    }
+
+    async fn after(changes: usize, lines: &str, answer: Answer) -> Self {
+        let data = Self::data(changes).await;
+        let scene = Self::of(data.stack(&with(lines)), answer).await;
+        Self { _data: Some(data), ..scene }
     }
 
     async fn call(&self, method: Method, path: &str, body: &Value) -> Value {
@@ -129,7 +151,6 @@ impl Scene {
         put.send().await.unwrap();
     }
 
-    /// Puts that many items; they are there before the mapping reads the first when the function waits for them.
     async fn put_all(&self, count: usize) {
         let table = self.stack.table("Cart").unwrap();
         let client = self.stack.client().unwrap();
@@ -206,8 +227,7 @@ async fn the_event_is_the_one_that_lambda_sends() {
 
 #[tokio::test]
 async fn changes_arrive_in_order_and_in_batches() {
-    let scene = Scene::start(&with("            MaximumBatchingWindowInSeconds: 1\n"), fine()).await;
-    scene.put_all(25).await;
+    let scene = Scene::after(25, "", fine()).await;
     let report = scene.drained().await;
     let batches: Vec<_> = scene.events().iter().map(keys).collect();
     assert_eq!(batches.concat(), (0..25).map(number).collect::<Vec<_>>());
@@ -217,6 +237,17 @@ async fn changes_arrive_in_order_and_in_batches() {
         "delivered": 25, "filtered": 0, "failedBatches": 0, "retries": 0, "givenUp": 0
     });
     assert_eq!(report, expected);
+}
+
+#[tokio::test]
+async fn a_window_collects_what_comes_in_it() {
+    let scene = Scene::start(&with("            MaximumBatchingWindowInSeconds: 300\n"), fine()).await;
+    scene.put_all(9).await;
+    // Nine wait for a tenth, however long that takes.
+    assert_eq!((scene.report().await["pending"].as_u64(), scene.events().len()), (Some(9), 0));
+    scene.put("last", None).await;
+    scene.drained().await;
+    assert_eq!(scene.events().iter().map(keys).map(|keys| keys.len()).collect::<Vec<_>>(), [10]);
 }
 
 #[tokio::test]
@@ -240,10 +271,8 @@ async fn a_reported_failure_goes_on_from_the_lowest() {
         })
     });
     functions[0].1 = Box::new(move |_, _| Ok(Arc::clone(&handler)));
-    let template = with(&format!("{REPORTS}            MaximumBatchingWindowInSeconds: 1\n"));
-    let stack = Stack::of_text(template).handlers(functions).start().await.unwrap();
-    let scene = Scene { stack, seen, http: reqwest::Client::builder().no_proxy().build().unwrap() };
-    scene.put_all(10).await;
+    let data = Scene::data(10).await;
+    let scene = Scene::with(data.stack(&with(REPORTS)), functions, seen).await;
     let report = scene.drained().await;
     let batches: Vec<_> = scene.events().iter().map(keys).collect();
     assert_eq!(batches, [(0..10).map(number).collect::<Vec<_>>(), (4..10).map(number).collect()]);
@@ -264,9 +293,8 @@ async fn without_the_response_type_a_report_means_nothing() {
 #[tokio::test]
 async fn a_failed_batch_is_halved_until_the_poisoned_record_is_alone() {
     let answer: Answer = Arc::new(|keys| if keys.contains(&number(6)) { Err("poison") } else { Ok(Value::Null) });
-    let lines = "            MaximumBatchingWindowInSeconds: 1\n            BisectBatchOnFunctionError: true\n            MaximumRetryAttempts: 2\n";
-    let scene = Scene::start(&with(&format!("{lines}{DESTINATION}")), answer).await;
-    scene.put_all(12).await;
+    let lines = "            BisectBatchOnFunctionError: true\n            MaximumRetryAttempts: 2\n";
+    let scene = Scene::after(12, &format!("{lines}{DESTINATION}"), answer).await;
     let report = scene.drained().await;
     let counts = (&report["delivered"], &report["givenUp"]);
     assert_eq!(counts, (&json!(11), &json!(1)));
@@ -285,9 +313,8 @@ async fn a_failed_batch_is_halved_until_the_poisoned_record_is_alone() {
 #[tokio::test]
 async fn what_fails_for_good_goes_to_the_destination_and_the_rest_goes_on() {
     let answer: Answer = Arc::new(|keys| if keys.contains(&number(2)) { Err("no") } else { Ok(Value::Null) });
-    let lines = "            MaximumBatchingWindowInSeconds: 1\n            MaximumRetryAttempts: 1\n";
-    let scene = Scene::start(&with(&format!("{lines}{DESTINATION}")), answer).await;
-    scene.put_all(13).await;
+    let lines = format!("            MaximumRetryAttempts: 1\n{DESTINATION}");
+    let scene = Scene::after(13, &lines, answer).await;
     let report = scene.drained().await;
     let expected = json!({"delivered": 3, "givenUp": 10, "failedBatches": 2, "retries": 1});
     for (field, value) in expected.as_object().unwrap() {
@@ -366,8 +393,8 @@ async fn what_expires_is_removed_by_the_service() {
 
 #[tokio::test]
 async fn a_restart_on_the_same_data_loses_nothing() {
-    let data = std::env::temp_dir().join(format!("local-{}.db", Uuid::new_v4()));
-    let builder = || Stack::of_text(TEMPLATE).data(&data);
+    let data = Data::new();
+    let builder = || data.stack(TEMPLATE);
     let first = Scene::of(builder(), fine()).await;
     first.put("1", None).await;
     first.drained().await;
@@ -388,27 +415,88 @@ async fn a_restart_on_the_same_data_loses_nothing() {
     third.drained().await;
     assert_eq!(third.events().iter().map(keys).collect::<Vec<_>>().concat(), ["2", "3"]);
     third.stack.stop().await;
-    for end in ["", "-wal", "-shm", ".positions.json"] {
-        let _ = std::fs::remove_file(format!("{}{end}", data.display()));
-    }
 }
 
 #[tokio::test]
 async fn latest_begins_after_what_is_there() {
-    let data = std::env::temp_dir().join(format!("local-{}.db", Uuid::new_v4()));
-    let disabled = with("            Enabled: false\n");
-    let first = Scene::of(Stack::of_text(disabled).data(&data), fine()).await;
+    let data = Data::new();
+    let first = Scene::of(data.stack(&with("            Enabled: false\n")), fine()).await;
     first.put("old", None).await;
     let report = first.report().await;
     assert_eq!((&report["enabled"], &report["pending"]), (&json!(false), &json!(1)));
     first.stack.stop().await;
     let latest = TEMPLATE.replace("TRIM_HORIZON", "LATEST");
-    let second = Scene::of(Stack::of_text(latest).data(&data), fine()).await;
+    let second = Scene::of(data.stack(&latest), fine()).await;
     second.put("new", None).await;
     second.drained().await;
     assert_eq!(second.events().iter().map(keys).collect::<Vec<_>>().concat(), ["new"]);
     second.stack.stop().await;
-    for end in ["", "-wal", "-shm", ".positions.json"] {
-        let _ = std::fs::remove_file(format!("{}{end}", data.display()));
+}
+
+/// A file for data that is gone with the test.
+struct Data(PathBuf);
+
+impl Data {
+    fn new() -> Self {
+        Self(std::env::temp_dir().join(format!("local-{}.db", Uuid::new_v4())))
     }
+
+    fn stack(&self, template: &str) -> Builder {
+        Stack::of_text(template).data(&self.0)
+    }
+}
+
+impl Drop for Data {
+    fn drop(&mut self) {
+        for end in ["", "-wal", "-shm", ".positions.json"] {
+            let _ = std::fs::remove_file(format!("{}{end}", self.0.display()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_too_old_is_given_up_without_a_try() {
+    let data = Data::new();
+    let first = Scene::of(data.stack(&with("            Enabled: false\n")), fine()).await;
+    first.put_all(3).await;
+    first.stack.stop().await;
+    let sql = rusqlite::Connection::open(&data.0).unwrap();
+    sql.execute("UPDATE _stream_records SET created_at = created_at - 120 WHERE id <= 2", ()).unwrap();
+    drop(sql);
+    let lines = format!("            MaximumRecordAgeInSeconds: 60\n{DESTINATION}");
+    let second = Scene::of(data.stack(&with(&lines)), fine()).await;
+    let report = second.drained().await;
+    assert_eq!((&report["delivered"], &report["givenUp"]), (&json!(1), &json!(2)));
+    assert_eq!(second.events().iter().map(keys).collect::<Vec<_>>(), [[number(2)]]);
+    let document = &second.documents()[0];
+    assert_eq!(document["requestContext"]["condition"], "RecordAgeExceeded");
+    assert_eq!(document["DDBStreamBatchInfo"]["batchSize"], 2);
+}
+
+#[tokio::test]
+async fn data_of_before_gets_its_stream_and_its_expiry() {
+    let data = Data::new();
+    let plain = TEMPLATE
+        .lines()
+        .take_while(|line| !line.contains("Events:"))
+        .filter(|line| !line.contains("Specification"))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let first = Scene::of(data.stack(&plain), fine()).await;
+    first.put("before", Some(1)).await;
+    assert_eq!(first.call(Method::POST, "ttl", &json!({})).await, json!({"deleted": 0}));
+    first.stack.stop().await;
+    let second = Scene::of(data.stack(TEMPLATE), fine()).await;
+    assert_eq!(second.call(Method::POST, "ttl", &json!({})).await, json!({"deleted": 1}));
+    second.drained().await;
+    assert_eq!(second.events()[0]["Records"][0]["eventName"], "REMOVE");
+    second.stack.stop().await;
+    // Another view, and another attribute.
+    let other = TEMPLATE.replace("NEW_AND_OLD_IMAGES", "KEYS_ONLY").replace("ExpiresAt", "Ends");
+    let third = Scene::of(data.stack(&other), fine()).await;
+    third.put("kept", Some(1)).await;
+    assert_eq!(third.call(Method::POST, "ttl", &json!({})).await, json!({"deleted": 0}));
+    third.drained().await;
+    let record = &third.events()[0]["Records"][0];
+    assert_eq!((&record["dynamodb"]["StreamViewType"], record.get("NewImage")), (&json!("KEYS_ONLY"), None));
 }

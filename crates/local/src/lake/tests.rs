@@ -4,7 +4,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Stack;
+use crate::{Stack, lambda::Bind};
 
 const TEMPLATE: &str = "\
 Transform: AWS::Serverless-2016-10-31
@@ -157,4 +157,31 @@ async fn an_object_is_put_and_got() {
     stack.stop().await;
     assert!(folder.exists());
     fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test]
+async fn functions_find_the_services_here_or_where_they_are_told() {
+    let template = format!(
+        "{TEMPLATE}  Export:
+    Type: AWS::Serverless::Function
+    Properties: {{CodeUri: target/lambda/export}}
+"
+    );
+    let seen: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
+    let start = |builder: fn(crate::Builder) -> crate::Builder| {
+        let seen = Arc::clone(&seen);
+        let bind: Bind = Box::new(move |_, clients| {
+            let url = |service: &str| clients.config(service).endpoint_url().map(str::to_owned);
+            seen.lock().unwrap().extend([url("firehose"), url("s3")]);
+            assert!(clients.config("s3").region().is_some() && clients.config("s3").credentials_provider().is_some());
+            Err("enough".to_owned())
+        });
+        builder(Stack::of_text(template.clone()).handlers(vec![("export".to_owned(), bind)])).start()
+    };
+    start(|builder| builder).await.unwrap_err();
+    start(|builder| builder.firehose_endpoint("http://f").s3_endpoint("http://s")).await.unwrap_err();
+    let seen = seen.lock().unwrap().clone();
+    assert!(seen[0].as_ref().unwrap().starts_with("http://127.0.0.1:"));
+    assert_eq!(seen[0], seen[1]);
+    assert_eq!(seen[2..], [Some("http://f".to_owned()), Some("http://s".to_owned())]);
 }

@@ -1,0 +1,41 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::template::Template;
+
+/// Every put asks for the highest number of its table's stream, and so does every read of it.
+#[test]
+fn the_engine_finds_stream_records_by_number() {
+    let store = Store::open(None, &[]).unwrap();
+    let sql = store.sql.lock().unwrap();
+    for query in [
+        "SELECT COALESCE(MAX(CAST(sequence_number AS INTEGER)), 0) + 1 FROM _stream_records WHERE table_name = 'T'",
+        "SELECT event_name FROM _stream_records
+            WHERE table_name = 'T' AND shard_id = 'S' AND CAST(sequence_number AS INTEGER) > 1
+            ORDER BY CAST(sequence_number AS INTEGER) ASC LIMIT 10",
+    ] {
+        let mut plan = sql.prepare(&format!("EXPLAIN QUERY PLAN {query}")).unwrap();
+        let plan: Vec<String> = plan.query_map((), |row| row.get(3)).unwrap().map(Result::unwrap).collect();
+        assert!(plan[0].contains("_local_stream_records_by_number"), "{plan:?}");
+        assert_eq!(plan.len(), 1, "{plan:?}");
+    }
+}
+
+#[test]
+fn two_stores_in_memory_are_two() {
+    let text = "\
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Things:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: PK, AttributeType: S}]
+      KeySchema: [{AttributeName: PK, KeyType: HASH}]
+";
+    let template = Template::read(text, Path::new("template.yaml"), "local", &BTreeMap::new()).unwrap();
+    let tables = |store: &Store| store.database().table_count().unwrap();
+    let one = Store::open(None, &template.tables).unwrap();
+    let other = Store::open(None, &[]).unwrap();
+    assert_eq!((tables(&one), tables(&other)), (1, 0));
+}
