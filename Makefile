@@ -30,10 +30,10 @@ plan: need ## Print how many shards an index needs: ARGS='--payments 1000000 --m
 	@$(LOCAL) plan $(ARGS)
 
 docs: need ## Write docs/access-patterns.md anew from the code and the template
-	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test docs
+	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test docs --test named_queries
 
 build: need ## Build every function's release binary into target/lambda/<function>/bootstrap, for sam
-	cargo build --release --package bank --bins
+	cargo build --release --package bank --package cart --package export --bins
 	@for source in crates/*/src/bin/*.rs; do \
 		name=$$(basename $$source .rs); mkdir -p target/lambda/$$name; cp target/release/$$name target/lambda/$$name/bootstrap; \
 	done

@@ -61,6 +61,12 @@ struct RunOptions {
     /// Folder of the buckets, where the delivery streams land; without it they are gone at the end
     #[arg(long, env = "LAKE")]
     lake: Option<PathBuf>,
+    /// Where functions find Firehose in place of the folder: another stand-in
+    #[arg(long)]
+    firehose_endpoint: Option<String>,
+    /// Where functions find S3 in place of the folder
+    #[arg(long)]
+    s3_endpoint: Option<String>,
     /// Whether requests need a token
     #[arg(long, value_enum, default_value_t)]
     auth: Auth,

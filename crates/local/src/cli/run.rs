@@ -26,6 +26,12 @@ pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
     if let Some(lake) = &options.lake {
         builder = builder.lake(lake);
     }
+    if let Some(url) = &options.firehose_endpoint {
+        builder = builder.firehose_endpoint(url);
+    }
+    if let Some(url) = &options.s3_endpoint {
+        builder = builder.s3_endpoint(url);
+    }
     let stack = builder.start().await?;
     let done = tokio::select! {
         served = serve(&stack, &options) => served,

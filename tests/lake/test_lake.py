@@ -1,0 +1,233 @@
+"""From a change of a cart to the answer of a named query, over the real protocols.
+
+ministack stands in for CloudFormation, S3, Firehose, Glue and Athena. The buckets, the delivery stream, the table and the
+queries are those of template.yaml; the cart, its stream and the exporter run in the local stack, whose exporter sends to
+ministack's Firehose. Usage: test_lake.py <the binary `local`>
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+import boto3
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+STACK = "local"
+# What the stand-in deploys: everything behind the delivery stream's door.
+TYPES = ("AWS::S3::", "AWS::KinesisFirehose::", "AWS::IAM::Role", "AWS::Glue::", "AWS::Athena::", "AWS::Logs::")
+
+
+def wait_for(what, condition, seconds=60):
+    """Waits for a condition, and gives what it gave."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            if found := condition():
+                return found
+        time.sleep(0.05)
+    sys.exit(f"waited {seconds} seconds for {what}")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextlib.contextmanager
+def process(command, environment, folder):
+    """A process that is stopped in the end, with its log in the folder."""
+    log = pathlib.Path(folder, pathlib.Path(command[0]).name + ".log")
+    with log.open("w") as out:
+        running = subprocess.Popen(command, env={**os.environ, **environment}, stdout=out, stderr=out, cwd=ROOT)
+        try:
+            yield log
+        except BaseException:
+            print(log.read_text()[-4000:], file=sys.stderr)
+            raise
+        finally:
+            running.terminate()
+            running.wait(20)
+
+
+class Template(yaml.SafeLoader):
+    """CloudFormation's short tags as the long forms."""
+
+    def tag(self, suffix, node):
+        if isinstance(node, yaml.ScalarNode):
+            value = self.construct_scalar(node)
+        elif isinstance(node, yaml.SequenceNode):
+            value = self.construct_sequence(node, deep=True)
+        else:
+            value = self.construct_mapping(node, deep=True)
+        if suffix in ("Ref", "Condition"):
+            return {suffix: value}
+        return {f"Fn::{suffix}": value.split(".", 1) if suffix == "GetAtt" else value}
+
+
+Template.add_multi_constructor("!", Template.tag)
+
+
+class Cloud:
+    """The stand-in's services."""
+
+    def __init__(self, url):
+        self.url = url
+
+    def service(self, name):
+        keys = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
+        return boto3.client(name, endpoint_url=self.url, region_name="us-east-1", **keys)
+
+    def deploy(self):
+        template = yaml.load((ROOT / "template.yaml").read_text(), Template)
+        resources = {name: one for name, one in template["Resources"].items() if one["Type"].startswith(TYPES)}
+        part = {"Parameters": template["Parameters"], "Resources": resources}
+        needed = [name for name, one in template["Parameters"].items() if "Default" not in one]
+        values = [{"ParameterKey": name, "ParameterValue": "local"} for name in needed]
+        cloud = self.service("cloudformation")
+        cloud.create_stack(StackName=STACK, TemplateBody=json.dumps(part), Parameters=values)
+        status = lambda: cloud.describe_stacks(StackName=STACK)["Stacks"][0]["StackStatus"]
+        wait_for("the stack", lambda: "PROGRESS" not in status())
+        assert status() == "CREATE_COMPLETE", cloud.describe_stack_events(StackName=STACK)
+        found = cloud.describe_stack_resources(StackName=STACK)["StackResources"]
+        return {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in found}
+
+    def objects(self, bucket):
+        return [one["Key"] for one in self.service("s3").list_objects_v2(Bucket=bucket).get("Contents", [])]
+
+    def queries(self, workgroup):
+        athena = self.service("athena")
+        for one in athena.list_named_queries(WorkGroup=workgroup)["NamedQueryIds"]:
+            yield athena.get_named_query(NamedQueryId=one)["NamedQuery"]
+
+    def ask(self, text, database, workgroup):
+        """The rows of a query's answer."""
+        athena = self.service("athena")
+        context = {"Database": database}
+        begun = athena.start_query_execution(QueryString=text, QueryExecutionContext=context, WorkGroup=workgroup)
+        one = {"QueryExecutionId": begun["QueryExecutionId"]}
+        status = lambda: athena.get_query_execution(**one)["QueryExecution"]["Status"]
+        wait_for("the query", lambda: status()["State"] not in ("QUEUED", "RUNNING"))
+        assert status()["State"] == "SUCCEEDED", (text, status())
+        rows = [[cell.get("VarCharValue") for cell in row["Data"]] for row in athena.get_query_results(**one)["ResultSet"]["Rows"]]
+        return [dict(zip(rows[0], row)) for row in rows[1:]]
+
+
+class Api:
+    """The local stack."""
+
+    def __init__(self, url):
+        self.url = url
+
+    def call(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, {"content-type": "application/json"}, method=method)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            text = answer.read()
+            return json.loads(text) if text else None
+
+    def add(self, account, sku, quantity, price=None):
+        money = {} if price is None else {"price": price, "currency": "USD"}
+        return self.call("POST", f"/cart/accounts/{account}/items", {"sku": sku, "quantity": quantity, **money})
+
+    def change(self, line, **changes):
+        return self.call("PATCH", f"/cart/accounts/{line['accountId']}/items/{line['itemId']}", changes)
+
+    def exported(self):
+        mappings = self.call("GET", "/_local/streams")["mappings"]
+        return mappings and all(one["pending"] == 0 for one in mappings)
+
+
+def shop(api):
+    """Carts of four customers; what is in them in the end, by account and item."""
+    first = api.add("Ann", "shoes", 1, "89.90")
+    api.add("Ann", "shoes", 1)
+    api.change(first, status="SAVED")
+    again = api.add("Ann", "shoes", 3, "79.90")
+    joined = api.change(first, status="ACTIVE")
+    assert joined["itemId"] == again["itemId"] and joined["quantity"] == 5, joined
+    socks = api.add("Ben", "socks", 2, "4.50")
+    api.change(socks, quantity=4)
+    api.call("DELETE", f"/cart/accounts/Ben/items/{socks['itemId']}")
+    api.add("Cem", "socks", 3, "4.50")
+    api.add("Cem", "shoes", 1, "89.90")
+    api.call("POST", "/cart/accounts/Cem/checkout")
+    api.change(api.add("Cem", "hat", 1), status="SAVED")
+    api.add("Dea", "hat", 1, "15.00")
+    carts = {}
+    for account in ("Ann", "Ben", "Cem", "Dea", "Sue", "Chad", "Liz"):
+        for status in ("ACTIVE", "SAVED", "PURCHASED"):
+            for line in api.call("GET", f"/cart/accounts/{account}/items?status={status}")["items"]:
+                carts[account, line["itemId"]] = line
+    return carts
+
+
+def check_state(rows, carts):
+    """The rebuilt state is the state."""
+    price = lambda text: None if text is None else float(text)
+    rebuilt = {
+        (row["account_id"], row["item_id"]): (row["sku"], row["status"], int(row["quantity"]), price(row["price"]), row["order_id"])
+        for row in rows
+    }
+    is_now = {
+        key: (line["sku"], line["status"], line["quantity"], price(line.get("price")), line.get("orderId"))
+        for key, line in carts.items()
+    }
+    assert rebuilt == is_now, (rebuilt, is_now)
+
+
+def check_reports(answers, carts):
+    """The reports count what happened: joins are no adds of a line, moves are no removals."""
+    for report in ("weekly_report", "monthly_report"):
+        by_sku = {row["sku"]: row for row in answers[report] if row["sku"] in ("shoes", "socks", "hat")}
+        bought = sum(line["quantity"] * float(line["price"]) for line in carts.values() if line["status"] == "PURCHASED" and line["sku"] in by_sku)
+        revenue = sum(float(row["revenue"] or 0) for row in by_sku.values())
+        assert by_sku and abs(revenue - bought) < 1e-9 and bought > 100, (report, revenue, bought, by_sku)
+    for name, rows in answers.items():
+        print(f"{name}: {len(rows)} rows")
+
+
+def main(local):
+    with tempfile.TemporaryDirectory() as folder:
+        ports = [free_port() for _ in range(3)]
+        cloud_url, api_url = (f"http://127.0.0.1:{port}" for port in ports[:2])
+        ministack = pathlib.Path(sys.executable).with_name("ministack")
+        environment = {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(ports[0]), "IOT_MTLS_ENABLED": "0", "LOG_LEVEL": "WARNING"}
+        with process([str(ministack)], environment, folder):
+            wait_for("ministack", lambda: urllib.request.urlopen(cloud_url + "/_ministack/health", timeout=5))
+            cloud = Cloud(cloud_url)
+            names = cloud.deploy()
+            elsewhere = ["--firehose-endpoint", cloud_url, "--s3-endpoint", cloud_url, "--lake", str(pathlib.Path(folder, "unused"))]
+            command = [local, "run", "--port", str(ports[1]), "--dynamodb-port", str(ports[2]), *elsewhere]
+            with process(command, {}, folder) as log:
+                wait_for("the stack", lambda: "Ctrl-C" in log.read_text(), 120)
+                api = Api(api_url)
+                carts = shop(api)
+                wait_for("the export", api.exported)
+                check(cloud, names, carts)
+
+
+def check(cloud, names, carts):
+    files = wait_for("files in the lake", lambda: cloud.objects(names["Lake"]))
+    assert all(name.startswith("cart-changes/hour=") and name.endswith(".parquet") for name in files), files
+    assert not cloud.objects(names["FailedChanges"]), "nothing failed"
+    database, workgroup = names["LakeDatabase"], names["BiWorkGroup"]
+    queries = {query["Name"].removeprefix(f"{STACK} ").replace(" ", "_"): query["QueryString"] for query in cloud.queries(workgroup)}
+    assert set(queries) == {path.stem for path in (ROOT / "analytics").glob("*.sql")}, queries.keys()
+    state = lambda: cloud.ask(queries["cart_state"], database, workgroup)
+    wait_for("every delivery", lambda: len(state()) == len(carts))
+    check_state(state(), carts)
+    check_reports({name: cloud.ask(text, database, workgroup) for name, text in queries.items()}, carts)
+    print(f"{len(carts)} lines of carts came back through {len(files)} files and {len(queries)} named queries.")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,58 @@
+//! The BI team's questions in `analytics/` are the template's named queries. `make docs` writes them there.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use std::{fmt::Write, fs, path::PathBuf};
+use system_tests::root;
+
+const BEGIN: &str = "  # The named queries: written from analytics/ by make docs.\n";
+const END: &str = "  # The end of the named queries.\n";
+
+fn questions() -> Vec<PathBuf> {
+    let folder = fs::read_dir(root().join("analytics")).expect("the questions");
+    let mut files: Vec<_> = folder.map(|entry| entry.expect("an entry").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "sql"));
+    files.sort();
+    files
+}
+
+/// `weekly_report` as `WeeklyReport`.
+fn logical(name: &str) -> String {
+    let capital = |word: &str| {
+        let (first, rest) = word.split_at(1);
+        first.to_uppercase() + rest
+    };
+    name.split('_').map(capital).collect()
+}
+
+fn resource(path: &PathBuf) -> String {
+    let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
+    let sql = fs::read_to_string(path).expect("a question");
+    let question = sql.lines().next().and_then(|line| line.strip_prefix("-- ")).expect("a question in the first line");
+    let mut text = format!(
+        "  {}Query:\n    Type: AWS::Athena::NamedQuery\n    Properties:\n      Name: !Sub ${{AWS::StackName}} {}\n      \
+         Description: {question:?}\n      Database: !Ref LakeDatabase\n      WorkGroup: !Ref BiWorkGroup\n      QueryString: |\n",
+        logical(name),
+        name.replace('_', " "),
+    );
+    for line in sql.lines() {
+        let indent = if line.is_empty() { "" } else { "        " };
+        let _ = writeln!(text, "{indent}{line}");
+    }
+    text + "\n"
+}
+
+#[test]
+fn the_named_queries_are_the_questions() {
+    let path = root().join("template.yaml");
+    let template = fs::read_to_string(&path).expect("the template");
+    let (before, rest) = template.split_once(BEGIN).expect("where they begin");
+    let (written, after) = rest.split_once(END).expect("where they end");
+    let files = questions();
+    assert!(files.len() >= 4, "the seed's fourth access pattern: {files:?}");
+    let expected: String = files.iter().map(resource).collect();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, format!("{before}{BEGIN}{expected}{END}{after}")).expect("written");
+    } else {
+        assert_eq!(written, expected, "stale: run make docs");
+    }
+}
