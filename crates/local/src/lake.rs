@@ -58,6 +58,7 @@ impl Lake {
             streams: template.delivery_streams.clone(),
             open: Mutex::default(),
         };
+        fs::create_dir_all(&lake.folder)?;
         for bucket in &lake.buckets {
             fs::create_dir_all(lake.folder.join(bucket))?;
         }

@@ -100,11 +100,16 @@ impl Store {
     /// The changes of a table after a position, as Lambda hands them to functions.
     pub(crate) fn changes(&self, table: &str, after: Position, limit: usize) -> Result<Vec<Value>, String> {
         let _complete = self.complete.read().unwrap_or_else(PoisonError::into_inner);
-        let shard_iterator = encode_shard_iterator(table, &shard_id(table), after.0);
-        let request = GetRecordsRequest { shard_iterator, limit: Some(limit) };
-        let records = self.database.get_records(request).map_err(|error| error.to_string())?.records;
+        let records = self.records(table, after, limit)?;
         let arn = self.tables.iter().find(|known| known.name == table).and_then(|table| table.stream.as_deref());
         records.iter().map(|record| event(record, arn)).collect()
+    }
+
+    fn records(&self, table: &str, after: Position, limit: usize) -> Result<Vec<Record>, String> {
+        let shard_iterator = encode_shard_iterator(table, &shard_id(table), after.0);
+        let request = GetRecordsRequest { shard_iterator, limit: Some(limit) };
+        let read = self.database.get_records(request).map_err(|error| error.to_string())?;
+        Ok(read.records)
     }
 }
 

@@ -1,6 +1,6 @@
 //! One mapping: one batch after the other, in the stream's order.
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -94,7 +94,7 @@ impl Lane {
         }))
     }
 
-    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,7 +115,8 @@ impl Lane {
             }
             if !batch.records.is_empty() {
                 let ends = *window.get_or_insert_with(|| Instant::now() + self.mapping.window);
-                if is_last && Instant::now() >= ends {
+                // Without a window a batch takes what is there already.
+                if Instant::now() >= ends && (is_last || !self.mapping.window.is_zero()) {
                     return Some(batch);
                 }
             }

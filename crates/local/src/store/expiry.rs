@@ -11,12 +11,14 @@ use crate::template::Table;
 const IDENTITY: &str = r#"{"type":"Service","principalId":"dynamodb.amazonaws.com"}"#;
 const COMPLETE: &str = "UPDATE _stream_records SET user_identity = ?1 WHERE table_name = ?2
     AND CAST(sequence_number AS INTEGER) = ?3";
+// Others may write between the look at the stream and the deletion.
+const MOST_CONCURRENT: usize = 1000;
 
 impl Store {
     /// Deletes what has expired by then, or by now; says how many.
     pub(crate) fn sweep(&self, then: Option<Timestamp>) -> Result<usize, String> {
         let Some(then) = then else { return self.database.sweep_ttl().map_err(|error| error.to_string()) };
-        // The engine sweeps by its own clock only.
+        // The engine sweeps by its own clock only, and a deletion of ours has no name on it.
         let mut deleted = 0;
         for table in self.tables.iter() {
             if let Some(attribute) = &table.expires_by {
@@ -71,11 +73,7 @@ impl Store {
     }
 
     fn sign(&self, table: &str, key: &Value, before: Position) -> Result<(), String> {
-        let request = dynoxide::actions::get_records::GetRecordsRequest {
-            shard_iterator: super::encode_shard_iterator(table, &super::shard_id(table), before.0),
-            limit: None,
-        };
-        let records = self.database.get_records(request).map_err(|error| error.to_string())?.records;
+        let records = self.records(table, before, MOST_CONCURRENT)?;
         let records = serde_json::to_value(records).map_err(|error| error.to_string())?;
         let is_ours = |record: &&Value| record["eventName"] == "REMOVE" && record["dynamodb"]["Keys"] == *key;
         let Some(Position(number)) = records.as_array().into_iter().flatten().find(is_ours).and_then(Position::of)
