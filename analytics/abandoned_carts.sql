@@ -7,22 +7,17 @@
 -- It never adds two currencies together. Where lines_without_price is not 0, value_at_stake leaves those out.
 -- Not counted: lines that were saved, purchased, removed by the customer, or joined into another line. A customer
 -- who bought the same SKU later, by another line, counts as having left this one.
--- A change that arrived more than once counts once, and the greatest version of a line is its state.
-WITH arrived AS (
-    SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
-    FROM cart_changes
-    WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
-),
--- An expiry has the version of the line that it deletes.
-ranked AS (
+-- The greatest version of a line is its state, so neither duplicates nor disorder matter. An expiry has the version of the
+-- line that it deletes, and wins over it.
+WITH ranked AS (
     SELECT
         *,
         row_number() OVER (
             PARTITION BY account_id, item_id
             ORDER BY version DESC, CASE WHEN operation IN ('remove', 'expire') THEN 0 ELSE 1 END
         ) AS place
-    FROM arrived
-    WHERE copy = 1
+    FROM cart_changes
+    WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
 ),
 latest AS (
     SELECT *, CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp) AS moment

@@ -7,22 +7,17 @@
 -- joined: lines that became a part of another line of the same SKU. That is no removal, and no line of its own any more:
 -- purchased_percent is the share of purchased lines in those that were not joined.
 -- Not counted: pieces that a line got later, and lines that were added before the first week.
--- A change that arrived more than once counts once, and the greatest version of a line is its state.
-WITH arrived AS (
-    SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
-    FROM cart_changes
-    WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
-),
--- An expiry has the version of the line that it deletes.
-ranked AS (
+-- The greatest version of a line is its state, so neither duplicates nor disorder matter. An expiry has the version of the
+-- line that it deletes, and wins over it.
+WITH ranked AS (
     SELECT
         *,
         row_number() OVER (
             PARTITION BY account_id, item_id
             ORDER BY version DESC, CASE WHEN operation IN ('remove', 'expire') THEN 0 ELSE 1 END
         ) AS place
-    FROM arrived
-    WHERE copy = 1
+    FROM cart_changes
+    WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
         AND added_at >= date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '84' day
 ),
 lines AS (
@@ -31,7 +26,7 @@ lines AS (
         item_id,
         max(sku) AS sku,
         min(added_at) AS added_at,
-        max(CASE WHEN status = 'SAVED' OR old_status = 'SAVED' THEN 1 ELSE 0 END) AS saved,
+        max(CASE WHEN status = 'SAVED' THEN 1 ELSE 0 END) AS saved,
         max(CASE WHEN place = 1 THEN operation END) AS operation,
         max(CASE WHEN place = 1 THEN status END) AS status,
         max(CASE WHEN place = 1 THEN expires_at END) AS expires_at
