@@ -1,11 +1,12 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test invoke plan token docs build lint lint-template deny need
+.PHONY: help run demo test invoke plan token docs build lint lint-template deny report test-analytics need
 
 LOCAL = cargo run --quiet --package local --bin local --
 PORT ?= 3000
 DYNAMODB_PORT ?= 8000
 LAKE ?= lake
+REPORT ?= report.html
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +54,23 @@ lint-template: .venv/bin/cfn-lint ## Check template.yaml with cfn-lint
 deny: need ## Check licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
+
+report: .venv/bin/.duckdb ## Answer the BI team's questions over the cart changes in LAKE (lake), as tables and as a page in REPORT (report.html)
+	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT)
+
+test-analytics: .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/ministack ## Check the SQL of analytics/ on DuckDB, as Trino's, and through Athena's protocol
+	.venv/bin/python analytics/test_queries.py
+
+.venv/bin/.duckdb .venv/bin/.sqlglot:
+	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/"; exit 1; }
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
+	@touch $@
+
+.venv/bin/ministack:
+	@command -v python3 >/dev/null || { echo "python3 is missing: it runs ministack"; exit 1; }
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet 'ministack[full]'
 
 need:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust with rustup"; exit 1; }

@@ -1,0 +1,57 @@
+-- What customers left in their carts, and what it is worth, by week, SKU and currency.
+-- The running week and the 12 weeks before it, in UTC. To look further back, raise the intervals of 84 and 85 days.
+--
+-- expired: ACTIVE lines whose time ran out, in the week when it did, whether or not the table has deleted them yet.
+-- untouched: ACTIVE lines that are still there and have not changed for 7 days, in the week of their last change.
+-- lines, carts (accounts that have such a line), pieces, value_at_stake: quantity x price of the lines that have a price.
+-- It never adds two currencies together. Where lines_without_price is not 0, value_at_stake leaves those out.
+-- Not counted: lines that were saved, purchased, removed by the customer, or joined into another line. A customer
+-- who bought the same SKU later, by another line, counts as having left this one.
+-- The greatest version of a line is its state, so neither duplicates nor disorder matter. An expiry has the version of the
+-- line that it deletes, and wins over it.
+WITH ranked AS (
+    SELECT
+        *,
+        row_number() OVER (
+            PARTITION BY account_id, item_id
+            ORDER BY version DESC, CASE WHEN operation IN ('remove', 'expire') THEN 0 ELSE 1 END
+        ) AS place
+    FROM cart_changes
+    WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
+),
+latest AS (
+    SELECT *, CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp) AS moment
+    FROM ranked
+    WHERE place = 1
+),
+abandoned AS (
+    SELECT
+        account_id,
+        sku,
+        CASE WHEN operation = 'expire' OR expires_at <= moment THEN 'expired' ELSE 'untouched' END AS reason,
+        CASE
+            WHEN operation = 'expire' THEN coalesce(old_expires_at, changed_at)
+            WHEN expires_at <= moment THEN expires_at
+            ELSE changed_at
+        END AS since,
+        CASE WHEN operation = 'expire' THEN old_currency ELSE currency END AS currency,
+        CASE WHEN operation = 'expire' THEN old_quantity ELSE quantity END AS quantity,
+        CASE WHEN operation = 'expire' THEN old_price ELSE price END AS price
+    FROM latest
+    WHERE (operation = 'expire' AND old_status = 'ACTIVE')
+        OR (status = 'ACTIVE' AND (expires_at <= moment OR changed_at < moment - interval '7' day))
+)
+SELECT
+    CAST(date_trunc('week', since) AS date) AS week,
+    reason,
+    sku,
+    currency,
+    count(*) AS lines,
+    count(DISTINCT account_id) AS carts,
+    sum(quantity) AS pieces,
+    sum(quantity * price) AS value_at_stake,
+    sum(CASE WHEN price IS NULL THEN 1 ELSE 0 END) AS lines_without_price
+FROM abandoned
+WHERE since >= date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '84' day
+GROUP BY CAST(date_trunc('week', since) AS date), reason, sku, currency
+ORDER BY week DESC, reason, sku, currency

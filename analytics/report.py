@@ -1,0 +1,546 @@
+#!/usr/bin/env python3
+"""Runs every question of this folder over the cart changes in the lake, prints the answers and writes them as one HTML page.
+
+    python analytics/report.py [--lake lake] [--output report.html]
+
+Needs Python 3.9 and duckdb. The SQL files run as they are, here on DuckDB, on AWS in Athena.
+"""
+
+import argparse
+import datetime
+import decimal
+import html
+import itertools
+import json
+import math
+import pathlib
+import re
+import sys
+import tempfile
+
+import duckdb
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+
+# The questions in the order of the page.
+QUESTIONS = ["weekly_report", "monthly_report", "abandoned_carts", "time_to_purchase", "conversion_funnel", "cart_state"]
+
+OPERATIONS = {"insert", "modify", "move", "remove", "expire"}
+
+# The columns of the Glue table `cart_changes`, and its partition last.
+COLUMNS = {
+    "event_id": "varchar",
+    "operation": "varchar",
+    "sequence_number": "varchar",
+    "changed_at": "timestamp",
+    "account_id": "varchar",
+    "item_id": "varchar",
+    "sku": "varchar",
+    "version": "bigint",
+    "status": "varchar",
+    "status_changed_at": "timestamp",
+    "quantity": "integer",
+    "price": "decimal(20,4)",
+    "currency": "varchar",
+    "order_id": "varchar",
+    "added_at": "timestamp",
+    "expires_at": "timestamp",
+    "joined_to": "varchar",
+    "old_status": "varchar",
+    "old_status_changed_at": "timestamp",
+    "old_quantity": "integer",
+    "old_price": "decimal(20,4)",
+    "old_currency": "varchar",
+    "old_order_id": "varchar",
+    "old_expires_at": "timestamp",
+    "hour": "varchar",
+}
+
+# What a row can't do without.
+REQUIRED = ["event_id", "operation", "changed_at", "account_id", "item_id", "sku", "version"]
+
+TERMINAL_ROWS = 20
+PAGE_ROWS = 500
+SHOWN_FAULTS = 10
+
+
+# --- The lake ---
+
+
+class Unreadable(Exception):
+    """A line that is no row of the table; the message says why."""
+
+
+def integer(bits):
+    def read(value):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise Unreadable("is no whole number")
+        if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+            raise Unreadable(f"does not fit {bits} bits")
+        return value
+
+    return read
+
+
+def amount(value):
+    """A string or a number of at most four decimals, exact: no float in between."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, decimal.Decimal)):
+        raise Unreadable("is no amount")
+    try:
+        number = decimal.Decimal(value)
+    except decimal.InvalidOperation:
+        raise Unreadable("is no amount") from None
+    if not number.is_finite() or abs(number) >= 10**16 or number != round(number, 4):
+        raise Unreadable("does not fit decimal(20,4)")
+    return f"{number:.4f}"
+
+
+MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?", re.ASCII)
+
+
+def moment(value):
+    """`2026-01-02 10:30:00.123`, with a T or a zone or not; UTC where no zone is given."""
+    found = MOMENT.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        raise Unreadable("is no time")
+    day, time, fraction, zone = found.groups()
+    micros = ((fraction or "") + "000000")[:6]
+    try:
+        at = datetime.datetime.fromisoformat(f"{day} {time}.{micros}{'' if zone in (None, 'Z') else zone}")
+    except ValueError:
+        raise Unreadable("is no time") from None
+    if at.tzinfo:
+        at = at.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return at.isoformat(" ")
+
+
+def text(value):
+    if not isinstance(value, str):
+        raise Unreadable("is no text")
+    return value
+
+
+READERS = {
+    "varchar": text,
+    "timestamp": moment,
+    "bigint": integer(64),
+    "integer": integer(32),
+    "decimal(20,4)": amount,
+}
+
+
+def not_a_number(name):
+    raise Unreadable(f"has a {name}")
+
+
+def read_row(line, hour):
+    """The row that a line of an object is."""
+    try:
+        found = json.loads(line.decode("utf-8"), parse_float=decimal.Decimal, parse_constant=not_a_number)
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        raise Unreadable("is no JSON") from None
+    if not isinstance(found, dict):
+        raise Unreadable("is no JSON object")
+    row = {"hour": hour}
+    for column, kind in COLUMNS.items():
+        value = found.get(column)
+        if column == "hour" or value is None:
+            continue
+        try:
+            row[column] = READERS[kind](value)
+        except Unreadable as why:
+            raise Unreadable(f"{column} {why}") from None
+    missing = [column for column in REQUIRED if column not in row]
+    if missing:
+        raise Unreadable(f"has no {missing[0]}")
+    if row["operation"] not in OPERATIONS:
+        raise Unreadable("has an operation that is not known")
+    return row
+
+
+class Lake:
+    """The rows of a lake in a DuckDB table `cart_changes`, and what could not be read."""
+
+    def __init__(self, folder):
+        self.files = self.rows = self.repeated = 0
+        self.faults = []
+        self.database = duckdb.connect(":memory:")
+        types = ", ".join(f"{column} {kind}" for column, kind in COLUMNS.items())
+        self.database.execute(f"CREATE TABLE cart_changes ({types})")
+        with tempfile.TemporaryDirectory() as scratch:
+            rows = pathlib.Path(scratch, "rows.json")
+            with rows.open("w", encoding="utf-8") as out:
+                for path in sorted(pathlib.Path(folder).glob("*-lake/cart-changes/hour=*/*")):
+                    if path.is_file() and not path.name.startswith((".", "_")):
+                        self.read(path, out)
+            if self.rows:
+                columns = ", ".join(f"{column}: '{kind}'" for column, kind in COLUMNS.items())
+                self.database.execute(
+                    f"INSERT INTO cart_changes SELECT * FROM read_json(?, format = 'newline_delimited', columns = {{{columns}}})",
+                    [str(rows)],
+                )
+        counts = "SELECT count(*), count(*) - count(DISTINCT event_id) FROM cart_changes"
+        self.rows, self.repeated = self.database.execute(counts).fetchone()
+
+    def read(self, path, out):
+        self.files += 1
+        hour = path.parent.name[len("hour=") :]
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if not line.strip():
+                    continue
+                try:
+                    out.write(json.dumps(read_row(line, hour)) + "\n")
+                    self.rows += 1
+                except Unreadable as why:
+                    self.faults.append(f"{path}:{number}: {why}")
+
+    def summary(self):
+        return (
+            f"{plural(self.rows, 'row')} in {plural(self.files, 'file')}, {self.repeated:,} of them repeated; "
+            f"{plural(len(self.faults), 'unreadable line')}"
+        )
+
+
+# --- The questions ---
+
+
+class Answer:
+    """A question of the folder, its SQL and what came of it."""
+
+    def __init__(self, database, name):
+        self.name = name
+        self.sql = (FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+        comment = [line[3:] for line in itertools.takewhile(lambda line: line.startswith("--"), self.sql.splitlines())]
+        self.question, self.notes = comment[0], comment[1:]
+        result = database.execute(self.sql)
+        self.columns = [column[0] for column in result.description]
+        self.rows = result.fetchall()
+
+    def records(self):
+        return [dict(zip(self.columns, row)) for row in self.rows]
+
+
+def plural(count, noun):
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def duration(seconds):
+    """The two largest units: `2 d 3 h`."""
+    parts, rest = [], int(seconds)
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        number, rest = divmod(rest, size)
+        if number:
+            parts.append(f"{number} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def money(value):
+    """At least two decimals, and no more than there are."""
+    shown = f"{value:,.4f}"
+    return shown[:-2] if shown.endswith("00") else shown.rstrip("0")
+
+
+def shown(column, value):
+    if value is None:
+        return "–"
+    if column.endswith("_seconds"):
+        return duration(value)
+    if isinstance(value, datetime.datetime):
+        return value.strftime("%Y-%m-%d %H:%M:%S")
+    if isinstance(value, decimal.Decimal):
+        return money(value)
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return str(value)
+
+
+def heading(column):
+    if column.endswith("_percent"):
+        return column[: -len("_percent")].replace("_", " ") + " %"
+    return re.sub("_seconds$", "", column).replace("_", " ")
+
+
+def is_number(answer, index):
+    values = [row[index] for row in answer.rows if row[index] is not None]
+    return bool(values) and all(isinstance(value, (int, float, decimal.Decimal)) for value in values)
+
+
+# --- The terminal ---
+
+
+def cut(cell, width=26):
+    """One line, without control characters, and not too wide."""
+    cell = "".join(character if character.isprintable() else "?" for character in cell)
+    return cell if len(cell) <= width else cell[: width - 1] + "…"
+
+
+def table(answer):
+    rows = [[cut(shown(column, value)) for column, value in zip(answer.columns, row)] for row in answer.rows[:TERMINAL_ROWS]]
+    head = [heading(column) for column in answer.columns]
+    widths = [max(len(row[index]) for row in [head] + rows) for index in range(len(head))]
+    right = [is_number(answer, index) for index in range(len(head))]
+
+    def line(cells):
+        return "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(cells, widths, right)).rstrip()
+
+    lines = [line(head), line(["─" * width for width in widths])] + [line(row) for row in rows]
+    if len(answer.rows) > TERMINAL_ROWS:
+        lines.append(f"… and {plural(len(answer.rows) - TERMINAL_ROWS, 'more row')}")
+    return "\n".join(lines) if rows else "(nothing)"
+
+
+# --- The page ---
+
+
+def escape(value):
+    """Text that HTML and SVG show as it is."""
+    return html.escape("".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in str(value)))
+
+
+def ticks(highest, whole=False):
+    """Round numbers from 0 to the first that is not below the highest."""
+    highest = max(float(highest), 1.0 if whole else 0.01)
+    size = 10 ** math.floor(math.log10(highest / 4))
+    step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor * 4 >= highest * 0.999)
+    if whole:
+        step = max(1, math.ceil(step))
+    return [step * index for index in range(math.ceil(highest / step - 0.001) + 1)]
+
+
+def tick_label(value):
+    return f"{value:,.10g}"
+
+
+def legend(names, left, top):
+    parts, x = [], left
+    for index, name in enumerate(names):
+        parts.append(f'<rect class="series{index}" x="{x}" y="{top}" width="12" height="12"/>')
+        parts.append(f'<text x="{x + 18}" y="{top + 10}">{escape(name)}</text>')
+        x += 46 + 7.5 * len(name)
+    return "".join(parts)
+
+
+def figure(name, title, description, width, height, body, style=""):
+    return (
+        f'<div class="wide"><svg role="img" aria-labelledby="{name}-title {name}-desc" viewBox="0 0 {width} {height}"{style}>'
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>{body}</svg></div>'
+    )
+
+
+def weekly_chart(answer, today):
+    """Groups of bars, a group a week: from the first week with anything to the running one."""
+    series = ["adds", "saves", "purchases"]
+    totals = {}
+    for record in answer.records():
+        week = totals.setdefault(record["week"], [0, 0, 0])
+        for index, name in enumerate(series):
+            week[index] += int(record[name])
+    last = max([today - datetime.timedelta(days=today.weekday()), *totals])
+    first = min([last, *totals])
+    weeks = [first + datetime.timedelta(weeks=index) for index in range((last - first).days // 7 + 1)]
+
+    width, height, left, right, top, bottom = 900, 340, 64, 16, 44, 64
+    marks = ticks(max([number for week in totals.values() for number in week], default=0), whole=True)
+    y = lambda value: top + (height - top - bottom) * (1 - max(0, value) / marks[-1])
+    parts = [legend(series, left, 12)]
+    for mark in marks:
+        parts.append(f'<line class="grid" x1="{left}" x2="{width - right}" y1="{y(mark):.1f}" y2="{y(mark):.1f}"/>')
+        parts.append(f'<text class="end" x="{left - 8}" y="{y(mark) + 4:.1f}">{tick_label(mark)}</text>')
+    room = (width - left - right) / len(weeks)
+    bar = min(26, room * 0.78 / 3)
+    for position, week in enumerate(weeks):
+        middle = left + room * (position + 0.5)
+        for index, number in enumerate(totals.get(week, [0, 0, 0])):
+            x = middle + (index - 1.5) * bar
+            label = f"{number:,} {series[index]} in the week of {week}"
+            parts.append(
+                f'<rect class="series{index}" x="{x:.1f}" y="{y(number):.1f}" width="{bar - 1:.1f}" '
+                f'height="{y(0) - y(number):.1f}"><title>{label}</title></rect>'
+            )
+            if number and len(f"{number:,}") * 6.2 <= bar + 3:
+                parts.append(f'<text class="middle small" x="{x + bar / 2 - 0.5:.1f}" y="{y(number) - 4:.1f}">{number:,}</text>')
+        parts.append(f'<text class="middle" x="{middle:.1f}" y="{height - bottom + 18}">{week:%m-%d}</text>')
+        if position == 0 or week.year != weeks[position - 1].year:
+            parts.append(f'<text class="middle" x="{middle:.1f}" y="{height - bottom + 34}">{week.year}</text>')
+    parts.append(f'<line class="axis" x1="{left}" x2="{width - right}" y1="{y(0):.1f}" y2="{y(0):.1f}"/>')
+    parts.append(f'<text class="middle" x="{(left + width - right) / 2}" y="{height - 8}">week, by its Monday (UTC); the last one is running</text>')
+    parts.append(f'<text class="middle" transform="translate(16 {(top + height - bottom) / 2}) rotate(-90)">number a week</text>')
+    sums = [sum(week[index] for week in totals.values()) for index in range(3)]
+    description = (
+        f"Bars of the adds, saves and purchases of {plural(len(weeks), 'week')}, from the week of {weeks[0]} to that of {weeks[-1]}: "
+        f"{sums[0]:,} adds, {sums[1]:,} saves and {sums[2]:,} purchases in all. The weekly report has the numbers by SKU."
+    )
+    return figure("weekly", "Adds, saves and purchases by week", description, width, height, "".join(parts))
+
+
+def revenue_chart(currency, revenue, place):
+    """Bars of one currency, on a scale of its own: the ten SKUs with the most, and the rest together."""
+    ordered = sorted(revenue.items(), key=lambda entry: (-entry[1], entry[0]))
+    bars = ordered[:10]
+    if len(ordered) > 10:
+        bars.append((f"{plural(len(ordered) - 10, 'other SKU')}", sum(value for _, value in ordered[10:])))
+    width, left, right, top, row = 900, 190, 110, 14, 28
+    bottom = top + row * len(bars)
+    height = bottom + 48
+    marks = ticks(max(value for _, value in bars))
+    x = lambda value: left + (width - left - right) * max(0, float(value)) / marks[-1]
+    parts = []
+    for mark in marks:
+        parts.append(f'<line class="grid" x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{top}" y2="{bottom}"/>')
+        parts.append(f'<text class="middle" x="{x(mark):.1f}" y="{bottom + 18}">{tick_label(mark)}</text>')
+    for index, (sku, value) in enumerate(bars):
+        y = top + row * index
+        parts.append(f'<text class="end" x="{left - 8}" y="{y + 18}">{escape(cut(sku, 22))}<title>{escape(sku)}</title></text>')
+        parts.append(
+            f'<rect class="series0" x="{left}" y="{y + 4}" width="{max(1, x(value) - left):.1f}" height="{row - 8}">'
+            f"<title>{escape(sku)}: {money(value)} {escape(currency)}</title></rect>"
+        )
+        parts.append(f'<text x="{x(value) + 6:.1f}" y="{y + 18}">{money(value)}</text>')
+    parts.append(f'<line class="axis" x1="{left}" x2="{left}" y1="{top}" y2="{bottom}"/>')
+    parts.append(f'<text class="middle" x="{(left + width - right) / 2}" y="{height - 6}">revenue in {escape(currency)}</text>')
+    description = (
+        f"Bars of the revenue in {currency} of {plural(len(ordered), 'SKU')}, {money(sum(revenue.values()))} {currency} in all. "
+        f"The most has {ordered[0][0]} with {money(ordered[0][1])}. The monthly report has the numbers by month."
+    )
+    return figure(f"revenue-{place}", f"Revenue by SKU in {currency}", description, width, height, "".join(parts))
+
+
+def revenue_charts(answer):
+    by_currency = {}
+    for record in answer.records():
+        if record["revenue"] is not None:
+            skus = by_currency.setdefault(record["currency"] or "no currency", {})
+            skus[record["sku"]] = skus.get(record["sku"], 0) + record["revenue"]
+    if not by_currency:
+        return "<p>No purchase had a price.</p>"
+    return "".join(
+        f"<h3>{escape(currency)}</h3>{revenue_chart(currency, by_currency[currency], place)}"
+        for place, currency in enumerate(sorted(by_currency))
+    )
+
+
+STYLE = """
+:root { color-scheme: light dark; --page: #fff; --ink: #1c2126; --soft: #56606a; --line: #d5dae0; --zebra: #f5f7f9;
+  --warn: #8a3b00; --warn-page: #fff3e8; --s0: #0b62a8; --s1: #e08a00; --s2: #3a9e77; }
+@media (prefers-color-scheme: dark) { :root { --page: #14181c; --ink: #e6eaee; --soft: #a3adb7; --line: #39424b; --zebra: #1b2126;
+  --warn: #ffc08a; --warn-page: #3a2410; --s0: #5fb0f0; --s1: #f2b134; --s2: #6fd3a8; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 72rem; padding: 1.5rem 1rem 4rem; background: var(--page); color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.7rem; line-height: 1.2; margin: 0 0 .3rem; }
+h2 { font-size: 1.2rem; line-height: 1.3; margin: 2.6rem 0 .5rem; }
+h3 { font-size: 1rem; margin: 1.2rem 0 .2rem; }
+p { margin: .3rem 0; }
+nav ul { margin: .8rem 0 0; padding-left: 1.2rem; }
+a { color: inherit; }
+.soft { color: var(--soft); }
+.warn { margin: 1rem 0; padding: .6rem .9rem; border-left: 4px solid var(--warn); color: var(--warn); background: var(--warn-page); }
+.warn li { overflow-wrap: anywhere; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .875rem; margin: .5rem 0; min-width: 50%; }
+th, td { padding: .3rem .7rem; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
+thead th { white-space: normal; border-bottom: 2px solid var(--soft); vertical-align: bottom; }
+tbody tr:nth-child(even) { background: var(--zebra); }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+details { margin: .4rem 0; }
+summary { cursor: pointer; color: var(--soft); }
+pre { overflow-x: auto; padding: .8rem; font-size: .8rem; line-height: 1.45; background: var(--zebra); border: 1px solid var(--line); }
+svg { display: block; width: 100%; min-width: 38rem; height: auto; font: 12px system-ui, sans-serif; }
+svg text { fill: var(--ink); stroke: var(--page); stroke-width: 3px; paint-order: stroke; } svg .end { text-anchor: end; } svg .middle { text-anchor: middle; } svg .small { font-size: 11px; }
+.grid { stroke: var(--line); } .axis { stroke: var(--soft); }
+.series0 { fill: var(--s0); } .series1 { fill: var(--s1); } .series2 { fill: var(--s2); }
+@media print { :root { --page: #fff; --ink: #000; --soft: #444; --line: #bbb; --zebra: #f3f3f3; --s0: #0b62a8; --s1: #e08a00; --s2: #3a9e77; }
+  body { max-width: none; padding: 0; font-size: 10pt; } table { font-size: 7.5pt; } th, td { padding: .15rem .35rem; }
+  .wide { overflow: visible; } svg { min-width: 0; } svg, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
+  thead { display: table-header-group; } details, nav { display: none; }
+  rect, tr { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
+"""
+
+
+def section(answer):
+    right = [is_number(answer, index) for index in range(len(answer.columns))]
+    css = [' class="number"' if number else "" for number in right]
+    head = "".join(f'<th scope="col"{kind}>{escape(heading(column))}</th>' for column, kind in zip(answer.columns, css))
+    body = "".join(
+        "<tr>" + "".join(f"<td{kind}>{escape(shown(c, value))}</td>" for c, value, kind in zip(answer.columns, row, css)) + "</tr>\n"
+        for row in answer.rows[:PAGE_ROWS]
+    )
+    content = "<p>Nothing.</p>"
+    if answer.rows:
+        content = f'<div class="wide" tabindex="0" role="region" aria-labelledby="{answer.name}"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+    if len(answer.rows) > PAGE_ROWS:
+        content += f'<p class="soft">The first {PAGE_ROWS:,} of {len(answer.rows):,} rows.</p>'
+    notes = "<br>".join(escape(line) for line in answer.notes if line)
+    return (
+        f'<section><h2 id="{answer.name}">{escape(answer.question)}</h2>\n{content}\n'
+        f"<details><summary>What it counts and what not</summary><p>{notes}</p></details>\n"
+        f"<details><summary>analytics/{answer.name}.sql</summary><pre>{escape(answer.sql)}</pre></details></section>\n"
+    )
+
+
+def faults_of(lake):
+    lines = lake.faults[:SHOWN_FAULTS]
+    more = len(lake.faults) - len(lines)
+    return lines + ([f"… and {more:,} more"] if more else [])
+
+
+def page(lake, answers, now):
+    warning = ""
+    if lake.faults:
+        items = "".join(f"<li>{escape(fault)}</li>" for fault in faults_of(lake))
+        warning = f'<div class="warn"><p><strong>{plural(len(lake.faults), "unreadable line")}</strong> that no number here counts:</p><ul>{items}</ul></div>'
+    links = "".join(f'<li><a href="#{answer.name}">{escape(answer.question)}</a></li>' for answer in answers)
+    by_name = {answer.name: answer for answer in answers}
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Retail cart report</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<header><h1>Retail cart report</h1>
+<p class="soft">{now:%Y-%m-%d %H:%M} UTC · {escape(lake.summary())}</p>
+{warning}
+<nav aria-label="Questions"><ul>{links}</ul></nav></header>
+<main>
+<section><h2>Adds, saves and purchases by week</h2>
+{weekly_chart(by_name["weekly_report"], now.date())}</section>
+<section><h2>Revenue by SKU</h2>
+<p class="soft">The running month and the 12 before it. Each currency has its own scale: bars of two currencies do not compare.</p>
+{revenue_charts(by_name["monthly_report"])}</section>
+{"".join(section(answer) for answer in answers)}</main>
+</body>
+</html>
+"""
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description="Answers the questions of this folder over the cart changes in the lake.")
+    parser.add_argument("--lake", default="lake", help="the folder of the buckets (lake)")
+    parser.add_argument("--output", default="report.html", help="the page to write (report.html)")
+    options = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")
+
+    lake = Lake(options.lake)
+    for fault in faults_of(lake):
+        print(f"unreadable: {fault}", file=sys.stderr)
+    if not lake.rows:
+        unread = f" ({plural(len(lake.faults), 'unreadable line')})" if lake.faults else ""
+        sys.exit(f"There are no cart changes in {options.lake}{unread}: run `make run`, use the cart, then try again.")
+    answers = [Answer(lake.database, name) for name in QUESTIONS]
+    for answer in answers:
+        print(f"{answer.question}\n\n{table(answer)}\n")
+    now = datetime.datetime.now(datetime.timezone.utc)
+    pathlib.Path(options.output).write_text(page(lake, answers, now), encoding="utf-8")
+    print(f"{lake.summary()}. The page is {options.output}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,663 @@
+#!/usr/bin/env python3
+"""Checks every question of this folder against answers worked out by hand, and the page against what it may not do.
+
+    python analytics/test_queries.py
+
+Needs duckdb. With sqlglot the texts are also read as Trino's, with ministack they also run through its Athena; where one is
+not installed, its tests say that they were skipped.
+"""
+
+import collections
+import contextlib
+import datetime
+import decimal
+import html.parser
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+import duckdb
+
+import report
+
+D = decimal.Decimal
+# A Wednesday: the running week began on 9 March, the 12 weeks before it on 15 December.
+NOW = "2026-03-11 12:00:00"
+
+
+def sql_at(name, now=NOW):
+    """The text of a question, its clock stopped. Everything else stays as it is."""
+    text = (report.FOLDER / f"{name}.sql").read_text()
+    assert "current_timestamp" in text, name
+    return text.replace("current_timestamp", f"TIMESTAMP WITH TIME ZONE '{now} UTC'")
+
+
+# --- Rows ---
+
+
+class Story:
+    """Writes the rows of changes as the export does."""
+
+    def __init__(self):
+        self.rows = []
+        self.lines = {}
+
+    def emit(self, item, operation, at, new, gone=False, **more):
+        old = self.lines.get(item, {})
+        same = ("account_id", "item_id", "sku", "added_at")
+        shown = {key: new[key] for key in same} if gone else new
+        row = {"event_id": f"{item}-{len(self.rows)}", "operation": operation, "sequence_number": str(len(self.rows) + 1), "changed_at": at}
+        row.update({key: value for key, value in shown.items() if value is not None})
+        row["version"] = new["version"]
+        for key in ("status", "status_changed_at", "quantity", "price", "currency", "order_id", "expires_at"):
+            if old.get(key) is not None:
+                row[f"old_{key}"] = old[key]
+        row.update(more)
+        self.rows.append(row)
+        self.lines[item] = dict(new)
+        return row
+
+    def insert(self, item, account, sku, at, quantity=1, price=None, currency=None, expires="2026-04-01 00:00:00", added=None):
+        new = dict(account_id=account, item_id=item, sku=sku, version=1, status="ACTIVE", status_changed_at=at, quantity=quantity)
+        new.update(price=price, currency=currency, added_at=added or at, expires_at=expires, order_id=None)
+        return self.emit(item, "insert", at, new)
+
+    def change(self, item, at, quantity):
+        line = self.lines[item]
+        return self.emit(item, "modify", at, {**line, "quantity": quantity, "version": line["version"] + 1})
+
+    def move(self, item, at, status, order=None, exact=None, **more):
+        line = self.lines[item]
+        expires = "2026-04-01 00:00:00" if status == "ACTIVE" else None
+        new = {**line, "status": status, "status_changed_at": exact or at, "order_id": order, "expires_at": expires}
+        new.update(version=line["version"] + 1, **more)
+        return self.emit(item, "move", at, new)
+
+    def join(self, item, into, at):
+        self.move(item, at, "JOINED", joined_to=into)
+        self.change(into, at, self.lines[into]["quantity"] + self.lines[item]["quantity"])
+
+    def remove(self, item, at):
+        line = self.lines[item]
+        return self.emit(item, "remove", at, {**line, "version": line["version"] + 1}, gone=True)
+
+    def expire(self, item, at):
+        """TTL deletes the line as it is: its version is the last change's."""
+        return self.emit(item, "expire", at, dict(self.lines[item]), gone=True)
+
+
+def handmade():
+    s = Story()
+    # Two currencies and a missing price; raised once; two lines in one order.
+    s.insert("L1", "A", "pen", "2026-02-24 10:00:00", 2, "2.50", "USD")
+    s.change("L1", "2026-02-25 10:00:00", 5)
+    s.insert("L2", "A", "pen", "2026-02-24 11:00:00", 1)
+    s.move("L1", "2026-02-26 10:00:00", "PURCHASED", "O1")
+    s.move("L2", "2026-02-26 10:00:00", "PURCHASED", "O1")
+    # Added in the last second of a week, saved in the first of the next; back and forth, then bought.
+    s.insert("L3", "B", "pen", "2026-03-01 23:59:59", 1, "3.00", "EUR", added="2026-03-01 23:59:59.900")
+    s.move("L3", "2026-03-02 00:00:00", "SAVED")
+    s.move("L3", "2026-03-03 00:00:00", "ACTIVE")
+    s.move("L3", "2026-03-04 00:00:00", "SAVED")
+    s.move("L3", "2026-03-05 00:00:00", "ACTIVE")
+    s.move("L3", "2026-03-06 00:00:00", "PURCHASED", "O2", exact="2026-03-06 00:00:00.400")
+    # A saved line joins the active one, which has another currency; that one is removed later.
+    s.insert("L4", "C", "pen", "2026-03-02 09:00:00", 2, "3.00", "EUR")
+    s.move("L4", "2026-03-02 10:00:00", "SAVED")
+    s.insert("L5", "C", "pen", "2026-03-02 11:00:00", 1, "3.50", "USD")
+    s.join("L4", "L5", "2026-03-03 12:00:00")
+    s.remove("L5", "2026-03-10 10:00:00")
+    # Expired on Sunday and deleted on Tuesday; expired and still in the table; left alone; without a price, twice.
+    s.insert("L6", "D", "ink", "2026-03-02 08:00:00", 1, "10", "USD", expires="2026-03-08 23:59:59")
+    s.expire("L6", "2026-03-10 05:00:00")
+    s.insert("L7", "E", "ink", "2026-02-27 08:00:00", 2, "10", "USD", expires="2026-03-08 00:00:00")
+    s.insert("L8", "F", "ink", "2026-03-01 08:00:00", 3, "9.00", "EUR")
+    s.insert("L16", "K", "pad", "2026-03-02 08:00:00", 2)
+    s.insert("L17", "L", "pad", "2026-03-02 09:00:00", 1)
+    # A second ago; a second from now, and touched yesterday, by taking less.
+    s.insert("L21", "P", "ink", "2026-03-10 12:00:00", 1, "1.00", "EUR", expires="2026-03-11 11:59:59")
+    s.insert("L9", "F", "pad", "2026-03-01 08:00:00", 3, expires="2026-03-11 12:00:01")
+    s.change("L9", "2026-03-10 08:00:00", 1)
+    # A saved line that something deleted by its time is no abandoned one.
+    s.insert("L19", "N", "cap", "2026-02-24 08:00:00", 1, "5", "USD")
+    s.move("L19", "2026-02-24 09:00:00", "SAVED")
+    s.expire("L19", "2026-03-10 08:00:00")
+    # Bought in the week of the join.
+    s.insert("L20", "O", "pen", "2026-03-02 08:00:00", 1, "4.00", "USD")
+    s.move("L20", "2026-03-03 08:00:00", "PURCHASED", "O5")
+    # Removed at once; saved and still there.
+    s.insert("L10", "G", "pad", "2026-03-03 08:00:00", 1, "1.10", "USD")
+    s.remove("L10", "2026-03-03 08:01:00")
+    s.insert("L11", "G", "pad", "2026-03-04 08:00:00", 1, "1.10", "USD")
+    s.move("L11", "2026-03-04 09:00:00", "SAVED")
+    # Long ago; a second before the first week; in its first second.
+    s.insert("L12", "J", "cap", "2025-10-01 08:00:00", 1, "5", "USD")
+    s.move("L12", "2025-10-01 09:00:00", "SAVED")
+    s.insert("L13", "I", "pad", "2025-12-14 23:59:59", 4, "1.00", "USD", expires="2026-01-01 00:00:00")
+    s.insert("L14", "H", "pad", "2025-12-15 00:00:00", 1, "1.00", "USD")
+    s.move("L14", "2026-01-05 12:00:00", "PURCHASED", "O3")
+    s.insert("L18", "M", "pad", "2026-01-05 00:00:00", 1, "1.00", "USD")
+    s.move("L18", "2026-01-05 00:00:10", "PURCHASED", "O4")
+    return s.rows
+
+
+EXPECTED = {
+    # week, sku, currency, adds, pieces, saves, purchases, pieces, orders, revenue, without price
+    "weekly_report": [
+        ("2026-03-09", "ink", "EUR", 1, 1, 0, 0, 0, 0, None, 0),
+        ("2026-03-02", "ink", "USD", 1, 1, 0, 0, 0, 0, None, 0),
+        ("2026-03-02", "pad", "USD", 2, 2, 1, 0, 0, 0, None, 0),
+        ("2026-03-02", "pad", None, 2, 3, 0, 0, 0, 0, None, 0),
+        ("2026-03-02", "pen", "EUR", 1, 2, 3, 1, 1, 1, D("3.00"), 0),
+        ("2026-03-02", "pen", "USD", 2, 2, 0, 1, 1, 1, D("4.00"), 0),
+        ("2026-02-23", "cap", "USD", 1, 1, 1, 0, 0, 0, None, 0),
+        ("2026-02-23", "ink", "EUR", 1, 3, 0, 0, 0, 0, None, 0),
+        ("2026-02-23", "ink", "USD", 1, 2, 0, 0, 0, 0, None, 0),
+        ("2026-02-23", "pad", None, 1, 3, 0, 0, 0, 0, None, 0),
+        ("2026-02-23", "pen", "EUR", 1, 1, 0, 0, 0, 0, None, 0),
+        ("2026-02-23", "pen", "USD", 2, 5, 0, 1, 5, 1, D("12.50"), 0),
+        ("2026-02-23", "pen", None, 1, 1, 0, 1, 1, 1, None, 1),
+        ("2026-01-05", "pad", "USD", 1, 1, 0, 2, 2, 2, D("2.00"), 0),
+        ("2025-12-15", "pad", "USD", 1, 1, 0, 0, 0, 0, None, 0),
+    ],
+    "monthly_report": [
+        ("2026-03-01", "ink", "EUR", 2, 4, 0, 0, 0, 0, None, 0),
+        ("2026-03-01", "ink", "USD", 1, 1, 0, 0, 0, 0, None, 0),
+        ("2026-03-01", "pad", "USD", 2, 2, 1, 0, 0, 0, None, 0),
+        ("2026-03-01", "pad", None, 3, 6, 0, 0, 0, 0, None, 0),
+        ("2026-03-01", "pen", "EUR", 2, 3, 3, 1, 1, 1, D("3.00"), 0),
+        ("2026-03-01", "pen", "USD", 2, 2, 0, 1, 1, 1, D("4.00"), 0),
+        ("2026-02-01", "cap", "USD", 1, 1, 1, 0, 0, 0, None, 0),
+        ("2026-02-01", "ink", "USD", 1, 2, 0, 0, 0, 0, None, 0),
+        ("2026-02-01", "pen", "USD", 2, 5, 0, 1, 5, 1, D("12.50"), 0),
+        ("2026-02-01", "pen", None, 1, 1, 0, 1, 1, 1, None, 1),
+        ("2026-01-01", "pad", "USD", 1, 1, 0, 2, 2, 2, D("2.00"), 0),
+        ("2025-12-01", "pad", "USD", 2, 5, 0, 0, 0, 0, None, 0),
+        ("2025-10-01", "cap", "USD", 1, 1, 1, 0, 0, 0, None, 0),
+    ],
+    # week, reason, sku, currency, lines, carts, pieces, value, without price
+    "abandoned_carts": [
+        ("2026-03-09", "expired", "ink", "EUR", 1, 1, 1, D("1"), 0),
+        ("2026-03-02", "expired", "ink", "USD", 2, 2, 3, D("30"), 0),
+        ("2026-03-02", "untouched", "pad", None, 2, 2, 3, None, 2),
+        ("2026-02-23", "untouched", "ink", "EUR", 1, 1, 3, D("27"), 0),
+        ("2025-12-29", "expired", "pad", "USD", 1, 1, 4, D("4"), 0),
+    ],
+    # sku, purchases, average, median, slowest: 24 h, 47 h, 48 h and 4 d 1 s; 21.5 d and 10 s
+    "time_to_purchase": [("pen", 4, 193_500, 171_000, 345_601), ("pad", 2, 928_805, 928_805, 1_857_600)],
+    # week, sku, added, saved, purchased, removed, expired, joined, still active, still saved, purchased %
+    "conversion_funnel": [
+        ("2026-03-09", "ink", 1, 0, 0, 0, 1, 0, 0, 0, 0.0),
+        ("2026-03-02", "ink", 1, 0, 0, 0, 1, 0, 0, 0, 0.0),
+        ("2026-03-02", "pad", 4, 1, 0, 1, 0, 0, 2, 1, 0.0),
+        ("2026-03-02", "pen", 3, 1, 1, 1, 0, 1, 0, 0, 50.0),
+        ("2026-02-23", "cap", 1, 1, 0, 0, 1, 0, 0, 0, 0.0),
+        ("2026-02-23", "ink", 2, 0, 0, 0, 1, 0, 1, 0, 0.0),
+        ("2026-02-23", "pad", 1, 0, 0, 0, 0, 0, 1, 0, 0.0),
+        ("2026-02-23", "pen", 3, 1, 3, 0, 0, 0, 0, 0, 100.0),
+        ("2026-01-05", "pad", 1, 0, 1, 0, 0, 0, 0, 0, 100.0),
+        ("2025-12-15", "pad", 1, 0, 1, 0, 0, 0, 0, 0, 100.0),
+    ],
+    # account, item, sku, status, quantity, price, currency, order, version
+    "cart_state": [
+        ("A", "L1", "pen", "PURCHASED", 5, D("2.50"), "USD", "O1", 3),
+        ("A", "L2", "pen", "PURCHASED", 1, None, None, "O1", 2),
+        ("B", "L3", "pen", "PURCHASED", 1, D("3.00"), "EUR", "O2", 6),
+        ("F", "L8", "ink", "ACTIVE", 3, D("9.00"), "EUR", None, 1),
+        ("F", "L9", "pad", "ACTIVE", 1, None, None, None, 2),
+        ("G", "L11", "pad", "SAVED", 1, D("1.10"), "USD", None, 2),
+        ("H", "L14", "pad", "PURCHASED", 1, D("1.00"), "USD", "O3", 2),
+        ("J", "L12", "cap", "SAVED", 1, D("5"), "USD", None, 2),
+        ("K", "L16", "pad", "ACTIVE", 2, None, None, None, 1),
+        ("L", "L17", "pad", "ACTIVE", 1, None, None, None, 1),
+        ("M", "L18", "pad", "PURCHASED", 1, D("1.00"), "USD", "O4", 2),
+        ("O", "L20", "pen", "PURCHASED", 1, D("4.00"), "USD", "O5", 2),
+    ],
+}
+
+
+def hour_of(row, delay=0):
+    at = datetime.datetime.fromisoformat(row["changed_at"]) + datetime.timedelta(hours=delay)
+    return f"{at:%Y-%m-%d-%H}"
+
+
+def arrivals(rows, chance):
+    """The rows as they may arrive: some more than once, up to a day late, in any order."""
+    arrived = [(hour_of(row), row) for row in rows]
+    arrived += [(hour_of(row, chance.randrange(24)), row) for row in rows if chance.random() < 0.4 for _ in range(chance.choice([1, 2]))]
+    chance.shuffle(arrived)
+    return arrived
+
+
+def write_lake(folder, arrived, bucket="cart-lake"):
+    """Objects as the delivery stream names them."""
+    for number, (hour, row) in enumerate(arrived):
+        target = pathlib.Path(folder, bucket, "cart-changes", f"hour={hour}", f"changes-1-{hour}-30-00-{number % 3}.json")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("a") as out:
+            out.write(json.dumps(row) + "\n")
+
+
+def lake_of(arrived):
+    with tempfile.TemporaryDirectory() as folder:
+        write_lake(folder, arrived)
+        return report.Lake(folder)
+
+
+def simple(name, columns, rows):
+    """Rows as they are expected: dates as text, and of the state only what is worked out by hand."""
+    if name == "cart_state":
+        keep = [index for index, column in enumerate(columns) if not column.endswith("_at")]
+        rows = sorted(tuple(row[index] for index in keep) for row in rows)
+    return [tuple(str(cell) if isinstance(cell, datetime.date) else cell for cell in row) for row in rows]
+
+
+def answer(database, name, now=NOW):
+    result = database.execute(sql_at(name, now))
+    columns = [column[0] for column in result.description]
+    return simple(name, columns, result.fetchall())
+
+
+class Questions(unittest.TestCase):
+    maxDiff = None
+
+    def test_every_file_is_a_question(self):
+        self.assertEqual(sorted(path.stem for path in report.FOLDER.glob("*.sql")), sorted(report.QUESTIONS))
+        self.assertEqual(sorted(EXPECTED), sorted(report.QUESTIONS))
+
+    def test_answers_worked_out_by_hand(self):
+        lake = lake_of([(hour_of(row), row) for row in handmade()])
+        self.assertEqual(lake.faults, [])
+        for name, expected in EXPECTED.items():
+            with self.subTest(name):
+                self.assertEqual(answer(lake.database, name), expected)
+
+    def test_duplicates_and_disorder_change_nothing(self):
+        for seed in range(10):
+            lake = lake_of(arrivals(handmade(), random.Random(seed)))
+            self.assertGreater(lake.repeated, 5)
+            for name, expected in EXPECTED.items():
+                with self.subTest(name, seed=seed):
+                    self.assertEqual(answer(lake.database, name), expected)
+
+    def test_the_zone_of_the_session_changes_nothing(self):
+        lake = lake_of([(hour_of(row), row) for row in handmade()])
+        for zone in ("America/Los_Angeles", "Pacific/Kiritimati"):
+            lake.database.execute(f"SET TimeZone = '{zone}'")
+            for name, expected in EXPECTED.items():
+                with self.subTest(name, zone=zone):
+                    self.assertEqual(answer(lake.database, name), expected)
+
+    def test_the_real_clock(self):
+        """The files as they are: a purchase of this minute is in each, and one of three years ago only in the state."""
+        now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
+        s = Story()
+        for item, at in (("new", now), ("old", now - datetime.timedelta(days=3 * 365))):
+            s.insert(item, "A", item, str(at), 1, "1", "USD")
+            s.move(item, str(at), "PURCHASED", "O")
+        s.insert("left", "A", "left", str(now - datetime.timedelta(days=8)), 1, "1", "USD", expires=str(now + datetime.timedelta(days=1)))
+        s.insert("kept", "A", "kept", str(now - datetime.timedelta(days=6)), 1, "1", "USD", expires=str(now + datetime.timedelta(days=1)))
+        lake = lake_of([(hour_of(row), row) for row in s.rows])
+        seen = {name: {record["sku"] for record in report.Answer(lake.database, name).records()} for name in report.QUESTIONS}
+        added = {"new", "left", "kept"}
+        self.assertEqual(seen["weekly_report"], added)
+        self.assertEqual(seen["monthly_report"], added)
+        self.assertEqual(seen["conversion_funnel"], added)
+        self.assertEqual(seen["time_to_purchase"], {"new"})
+        self.assertEqual(seen["abandoned_carts"], {"left"})
+        self.assertEqual(seen["cart_state"], added | {"old"})
+
+    def test_no_change_outside_the_filter_on_hour_is_counted(self):
+        """Without its filter on the partitions a question answers the same: the filter only saves the scan."""
+        lake = lake_of(arrivals(handmade(), random.Random(1)))
+        for name, expected in EXPECTED.items():
+            text, filters = re.subn(r"hour >= .*'-00'\n", "TRUE\n", sql_at(name))
+            self.assertEqual(filters, 0 if name == "cart_state" else 1, name)
+            result = lake.database.execute(text)
+            self.assertEqual(simple(name, [column[0] for column in result.description], result.fetchall()), expected, name)
+
+    def test_random_carts_are_rebuilt(self):
+        for seed in range(20):
+            chance = random.Random(seed)
+            s, gone = Story(), set()
+            at = datetime.datetime(2026, 1, 1)
+            for step in range(300):
+                at += datetime.timedelta(minutes=chance.randrange(90))
+                open_lines = [item for item, line in s.lines.items() if item not in gone and line["status"] in ("ACTIVE", "SAVED")]
+                if not open_lines or chance.random() < 0.3:
+                    price = chance.choice([None, "0.01", "12.49", "9999999.9999"])
+                    s.insert(f"I{step}", chance.choice("ABC"), chance.choice("xyz"), str(at), chance.randint(1, 9), price, price and chance.choice(["USD", "EUR"]))
+                    continue
+                item = chance.choice(open_lines)
+                line = s.lines[item]
+                others = [o for o in open_lines if o != item and s.lines[o]["account_id"] == line["account_id"] and s.lines[o]["sku"] == line["sku"]]
+                kind = chance.choice(["change", "move", "move", "buy", "remove", "expire", "join"])
+                if kind == "change":
+                    s.change(item, str(at), chance.randint(1, 9))
+                elif kind == "move":
+                    s.move(item, str(at), "SAVED" if line["status"] == "ACTIVE" else "ACTIVE")
+                elif kind == "buy":
+                    s.move(item, str(at), "PURCHASED", f"O{step}")
+                elif kind == "join" and others:
+                    s.join(item, others[0], str(at))
+                elif kind == "remove":
+                    s.remove(item, str(at))
+                    gone.add(item)
+                elif kind == "expire" and line["status"] == "ACTIVE":
+                    s.expire(item, str(at))
+                    gone.add(item)
+            lake = lake_of(arrivals(s.rows, chance))
+            model = sorted(
+                (line["account_id"], item, line["sku"], line["status"], line["quantity"], D(line["price"]) if line["price"] else None, line["currency"], line["order_id"], line["version"])
+                for item, line in s.lines.items()
+                if item not in gone and line["status"] != "JOINED"
+            )
+            self.assertEqual(answer(lake.database, "cart_state"), model, seed)
+            self.check_totals(lake, s, seed)
+
+    def check_totals(self, lake, story, seed):
+        """What the reports add up to over all weeks, against the rows counted one by one."""
+        rows = [dict(zip(("week", "sku", "currency", "adds", "pieces", "saves", "purchases", "bought", "orders", "revenue", "unpriced"), row)) for row in answer(lake.database, "weekly_report")]
+        raised = [row for row in story.rows if row["operation"] == "modify" and row["quantity"] > row["old_quantity"]]
+        joined = [row for row in story.rows if row.get("status") == "JOINED"]
+        inserted = [row for row in story.rows if row["operation"] == "insert"]
+        bought = [row for row in story.rows if row.get("status") == "PURCHASED"]
+        self.assertEqual(sum(row["adds"] for row in rows), len(inserted) + len(raised) - len(joined), seed)
+        pieces = sum(row["quantity"] for row in inserted) + sum(row["quantity"] - row["old_quantity"] for row in raised) - sum(row["quantity"] for row in joined)
+        self.assertEqual(sum(row["pieces"] for row in rows), pieces, seed)
+        self.assertEqual(sum(row["saves"] for row in rows), sum(row.get("status") == "SAVED" and row["operation"] == "move" for row in story.rows), seed)
+        self.assertEqual(sum(row["unpriced"] for row in rows), sum("price" not in row for row in bought), seed)
+        revenue, totals = collections.Counter(), collections.Counter()
+        for row in bought:
+            if "price" in row:
+                revenue[row["sku"], row["currency"]] += row["quantity"] * D(row["price"])
+        for row in rows:
+            if row["revenue"] is not None:
+                totals[row["sku"], row["currency"]] += row["revenue"]
+        self.assertEqual(totals, revenue, seed)
+        took = collections.defaultdict(list)
+        for row in bought:
+            took[row["sku"]].append((datetime.datetime.fromisoformat(row["status_changed_at"]) - datetime.datetime.fromisoformat(row["added_at"])).total_seconds())
+        for sku, purchases, average, median, slowest in answer(lake.database, "time_to_purchase"):
+            times = took.pop(sku)
+            self.assertEqual((purchases, slowest), (len(times), max(times)), seed)
+            self.assertLessEqual(abs(average - statistics.mean(times)), 0.5, seed)
+            self.assertLessEqual(abs(median - statistics.median(times)), 0.5, seed)
+        self.assertFalse(took, seed)
+        funnel = answer(lake.database, "conversion_funnel")
+        self.assertEqual(sum(row[2] for row in funnel), len(inserted), seed)
+        for row in funnel:
+            self.assertEqual(row[2], sum(row[4:10]), seed)
+
+    def test_an_empty_table_has_no_answers(self):
+        lake = report.Lake("no-such-folder")
+        for name in report.QUESTIONS:
+            self.assertEqual(answer(lake.database, name), [], name)
+
+    def test_week_and_month_differ_in_nothing_else(self):
+        weekly, monthly = ((report.FOLDER / f"{name}.sql").read_text() for name in ("weekly_report", "monthly_report"))
+        turned = weekly.replace("'85' day", "'12' month - interval '1' day").replace("'84' day", "'12' month").replace("12 weeks", "12 months")
+        self.assertEqual(re.sub(r"\bweek\b", "month", turned), monthly)
+
+
+class Texts(unittest.TestCase):
+    """What both engines need, beyond what DuckDB alone would notice."""
+
+    def test_texts_hold_nothing_that_a_client_may_stumble_over(self):
+        for name in report.QUESTIONS:
+            text = (report.FOLDER / f"{name}.sql").read_text(encoding="ascii")
+            self.assertTrue(text.startswith("-- ") and text.endswith("\n"), name)
+            self.assertLess(len(text), 262_144, name)
+            # A semicolon ends a statement, a question mark is a parameter, an apostrophe in a comment opens a string.
+            self.assertFalse(set(text) & set(";?\"\t`"), name)
+            self.assertFalse([line for line in text.splitlines() if "--" in line and "'" in line and "'2026" not in line], name)
+            self.assertLessEqual(len(text.splitlines()[0]), 120, name)
+
+    def test_texts_use_only_functions_that_both_engines_have_alike(self):
+        alike = set("avg cast coalesce count date_diff date_trunc max min nullif round row_number sum".split())
+        for name in report.QUESTIONS:
+            text = re.sub("--.*", "", (report.FOLDER / f"{name}.sql").read_text())
+            used = {word.lower() for word in re.findall(r"(\w+)\(", text)}
+            self.assertFalse(used - alike, name)
+            self.assertNotRegex(text, r"[^-]/ [^n]", f"{name}: whole numbers divide differently")
+
+    @unittest.skipUnless(importlib.util.find_spec("sqlglot"), "sqlglot is not installed")
+    def test_texts_read_as_trino(self):
+        import sqlglot
+        import sqlglot.optimizer.qualify
+
+        schema = {"cart_changes": dict(report.COLUMNS)}
+        database = lake_of(arrivals(handmade(), random.Random(2))).database
+        for name in report.QUESTIONS:
+            for dialect in ("trino", "athena"):
+                tree = sqlglot.parse_one(sql_at(name), read=dialect)
+                sqlglot.optimizer.qualify.qualify(tree.copy(), schema=schema, dialect=dialect)
+            # Read as Trino's and written as DuckDB's it means the same.
+            result = database.execute(sqlglot.transpile(sql_at(name), read="trino", write="duckdb")[0])
+            columns = [column[0] for column in result.description]
+            self.assertEqual(simple(name, columns, result.fetchall()), EXPECTED[name], name)
+
+
+@unittest.skipUnless(importlib.util.find_spec("ministack"), "ministack is not installed")
+class Athena(unittest.TestCase):
+    """Parquet in S3, the table in Glue, the texts through Athena: ministack's, which is DuckDB behind Athena's protocol."""
+
+    def setUp(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        own = {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(self.port), "S3_DATA_DIR": f"{self.folder}/s3", "SERVICES": "s3,glue,athena"}
+        self.log = open(f"{self.folder}/log", "w+b")
+        self.addCleanup(self.log.close)
+        server = subprocess.Popen([sys.executable, "-m", "ministack"], env={**os.environ, **own}, cwd=self.folder, stdout=self.log, stderr=self.log)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        for _ in range(150):
+            with contextlib.suppress(OSError):
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            if server.poll() is not None:
+                break
+            time.sleep(0.2)
+        self.log.seek(0)
+        self.fail(f"ministack did not start: {self.log.read().decode(errors='replace')[-2000:]}")
+
+    def call(self, target, body):
+        service = "athena" if target.startswith("AmazonAthena") else "glue"
+        signed = f"AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/{service}/aws4_request, SignedHeaders=host, Signature=0"
+        headers = {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.1", "Authorization": signed}
+        return self.send("POST", "/", json.dumps(body).encode(), headers)
+
+    def send(self, method, path, body=b"", headers=None):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", body, headers or {}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answered:
+                return json.loads(answered.read() or b"{}") if method == "POST" else None
+        except urllib.error.HTTPError as error:
+            self.fail(f"{method} {path}: {error.code} {error.read()[:500]!r}")
+
+    def test_texts_run_through_athena(self):
+        database = lake_of(arrivals(handmade(), random.Random(3))).database
+        for bucket in ("lake", "results"):
+            self.send("PUT", f"/{bucket}")
+        for (hour,) in database.execute("SELECT DISTINCT hour FROM cart_changes").fetchall():
+            file = pathlib.Path(self.folder, "part.parquet")
+            database.execute(f"COPY (SELECT * EXCLUDE (hour) FROM cart_changes WHERE hour = '{hour}') TO '{file}' (FORMAT parquet)")
+            self.send("PUT", f"/lake/cart-changes/hour={hour}/part.parquet", file.read_bytes())
+        columns = [{"Name": name, "Type": kind.replace("varchar", "string")} for name, kind in report.COLUMNS.items()]
+        location = {"Columns": columns[:-1], "Location": "s3://lake/cart-changes/"}
+        shape = {"Name": "cart_changes", "PartitionKeys": columns[-1:], "StorageDescriptor": location, "Parameters": {"classification": "parquet"}}
+        self.call("AWSGlue.CreateDatabase", {"DatabaseInput": {"Name": "cart"}})
+        self.call("AWSGlue.CreateTable", {"DatabaseName": "cart", "TableInput": shape})
+        for name in report.QUESTIONS:
+            with self.subTest(name):
+                result = database.execute(sql_at(name))
+                wanted = [[column[0] for column in result.description]]
+                wanted += [[None if cell is None else str(cell) for cell in row] for row in result.fetchall()]
+                self.assertEqual(self.athena(sql_at(name)), wanted)
+                self.athena((report.FOLDER / f"{name}.sql").read_text())
+
+    def athena(self, text):
+        asked = {"QueryString": text, "QueryExecutionContext": {"Database": "cart"}, "ResultConfiguration": {"OutputLocation": "s3://results/"}}
+        query = self.call("AmazonAthena.StartQueryExecution", asked)
+        for _ in range(300):
+            status = self.call("AmazonAthena.GetQueryExecution", query)["QueryExecution"]["Status"]
+            if status["State"] == "SUCCEEDED":
+                rows = self.call("AmazonAthena.GetQueryResults", query)["ResultSet"]["Rows"]
+                return [[cell.get("VarCharValue") for cell in row["Data"]] for row in rows]
+            if status["State"] == "FAILED":
+                break
+            time.sleep(0.1)
+        self.fail(f"the query did not succeed: {status}")
+
+
+class Strict(html.parser.HTMLParser):
+    """Every tag closed in its order, nothing that runs or loads."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.words = [], collections.Counter(), []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags[tag] += 1
+        for key, value in attributes:
+            assert not key.startswith("on") and key not in ("src", "srcset"), (tag, key)
+            assert key != "href" or value.startswith("#"), value
+        if tag not in ("meta", "br", "link", "img"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+class Report(unittest.TestCase):
+    def run_report(self, folder):
+        page = pathlib.Path(folder, "report.html")
+        done = subprocess.run([sys.executable, report.FOLDER / "report.py", "--lake", folder, "--output", page], capture_output=True, text=True)
+        return done, page.read_text() if page.exists() else None
+
+    def test_without_a_lake_it_says_what_to_do(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for missing in (folder, f"{folder}/none"):
+                done, page = self.run_report(missing)
+                self.assertEqual((done.returncode, page, done.stdout), (1, None, ""))
+                self.assertEqual(len(done.stderr.splitlines()), 1)
+                self.assertIn("make run", done.stderr)
+
+    def test_unreadable_lines_are_reported_and_counted(self):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        row = {"event_id": "1", "operation": "insert", "changed_at": f"{now:%Y-%m-%dT%H:%M:%SZ}", "account_id": "A", "item_id": "I", "sku": "s", "version": 1}
+        bad = [b"{", b"[]", b"\xff", b'"x"', b"{}", b'{"version": NaN}', b"[" * 100_000]
+        bad += [
+            json.dumps({**row, **fault}).encode()
+            for fault in (
+                {"event_id": None}, {"operation": "upsert"}, {"version": "1"}, {"version": True}, {"version": 2**63}, {"quantity": 1.5},
+                {"quantity": 2**31}, {"price": "1.23456"}, {"price": "1e99"}, {"price": "NaN"}, {"price": []}, {"changed_at": "yesterday"},
+                {"changed_at": "2026-02-30 00:00:00"}, {"changed_at": 1}, {"sku": 1}, {"sku": {}},
+            )
+        ]  # fmt: skip
+        with tempfile.TemporaryDirectory() as folder:
+            write_lake(folder, [(f"{now:%Y-%m-%d-%H}", row)])
+            (file,) = pathlib.Path(folder).rglob("*.json")
+            file.write_bytes(file.read_bytes() + b"\n\n" + b"\n".join(bad))
+            (file.parent / ".hidden").write_bytes(b"{")
+            done, page = self.run_report(folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        told = f"1 row in 1 file, 0 of them repeated; {len(bad)} unreadable lines"
+        self.assertIn(told, done.stdout)
+        self.assertIn(told, page)
+        self.assertIn(f"{file.name}:4: is no JSON\n", done.stderr)
+        self.assertIn(f"and {len(bad) - report.SHOWN_FAULTS} more", done.stderr)
+        self.assertIn(f"and {len(bad) - report.SHOWN_FAULTS} more", page)
+
+    def test_values_are_exact_whatever_they_are_written_as(self):
+        rows = [
+            {"event_id": str(number), "operation": "insert", "changed_at": at, "account_id": "A", "item_id": str(number), "sku": "s", "version": 1, "price": price}
+            for number, (at, price) in enumerate(
+                [
+                    ("2026-01-02 10:30:00", "0.1"),
+                    ("2026-01-02T10:30:00Z", 0.1),
+                    ("2026-01-02T12:30:00.000+02:00", "0.1000"),
+                    ("2026-01-02 10:30:00.000000", "1e-1"),
+                ]
+            )
+        ]
+        lake = lake_of([("2026-01-02-10", row) for row in rows])
+        self.assertEqual(lake.faults, [])
+        found = lake.database.execute("SELECT DISTINCT changed_at, price, hour FROM cart_changes").fetchall()
+        self.assertEqual(found, [(datetime.datetime(2026, 1, 2, 10, 30), D("0.1"), "2026-01-02-10")])
+
+    def test_the_page_holds_everything_and_runs_nothing(self):
+        now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
+        evil = "<script>alert('1')</script>&\"\x1b[31m"
+        s = Story()
+        for number in range(12):
+            s.insert(f"I{number}", evil, f"{evil}{number}", str(now), 1, "12.5", evil)
+            s.move(f"I{number}", str(now), "PURCHASED", evil)
+        with tempfile.TemporaryDirectory() as folder:
+            write_lake(folder, [(hour_of(row), row) for row in s.rows])
+            done, page = self.run_report(folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("\x1b", done.stdout + page)
+        for forbidden in ("<script", "http:", "https:", "url(", "@import"):
+            self.assertNotIn(forbidden, page.lower().replace("http-equiv", ""))
+        strict = Strict()
+        strict.feed(page)
+        strict.close()
+        self.assertEqual(strict.open, [])
+        self.assertEqual(strict.tags["svg"], 2)
+        self.assertGreaterEqual(strict.tags["title"], 3)
+        self.assertEqual(strict.tags["desc"], 2)
+        self.assertIn("2 other SKUs", "".join(strict.words))
+        for name in report.QUESTIONS:
+            self.assertIn(f'id="{name}"', page)
+
+    def test_numbers_are_shown_as_people_read_them(self):
+        shown = [report.shown("x_seconds", seconds) for seconds in (0, 59, 3_600, 90_061, 1_857_600)]
+        self.assertEqual(shown, ["0 s", "59 s", "1 h", "1 d 1 h", "21 d 12 h"])
+        amounts = [report.shown("x", D(amount)) for amount in ("1234.5000", "0.0001", "2.1250", "0.0000")]
+        self.assertEqual(amounts, ["1,234.50", "0.0001", "2.125", "0.00"])
+        for highest in (0, 0.01, 1, 3, 4, 5, 7, 99, 100, 101, 12_345.678, 10**12):
+            for whole in (False, True):
+                marks = report.ticks(highest, whole)
+                self.assertGreaterEqual(marks[-1] * 1.002, highest)
+                self.assertTrue(2 <= len(marks) <= 7, marks)
+
+
+def main():
+    if not sys.warnoptions:
+        sys.warnoptions.append("default")
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    print(f"DuckDB {duckdb.__version__}, Python {sys.version.split()[0]}", flush=True)
+    result = unittest.TextTestRunner(verbosity=2).run(suite)
+    failed = len({test.id().split(" ")[0] for test, _ in result.failures + result.errors})
+    skipped = len(result.skipped)
+    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    sys.exit(0 if result.wasSuccessful() else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+-- What was added, saved and purchased each week, and for how much, by SKU and currency.
+-- The running week and the 12 weeks before it, in UTC. To look further back, raise both intervals.
+--
+-- adds: new lines, and times that the quantity of a line was raised. pieces_added: what came with them.
+-- saves: lines put aside for later. A line saved twice counts twice, one put back into the cart does not count.
+-- purchases: lines bought. orders: the checkouts that they were bought in.
+-- revenue: quantity x price of the purchases that have a price. It never adds two currencies together. Where
+-- purchases_without_price is not 0, revenue leaves those out. Lines without a price have no currency.
+-- Not counted: lower quantities, removals, expiries, and joins. A join brings pieces of another line, which were
+-- counted when they were added: the other line has a raise by it, and the joined line takes that off again.
+-- A change that arrived more than once counts once.
+WITH arrived AS (
+    SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
+    FROM cart_changes
+    WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
+),
+changes AS (
+    SELECT *
+    FROM arrived
+    WHERE copy = 1
+        AND changed_at >= date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '84' day
+),
+counted AS (
+    SELECT
+        CAST(date_trunc('week', changed_at) AS date) AS week,
+        sku,
+        -- A joined line goes under the currency of the line that it became a part of.
+        CASE
+            WHEN status = 'JOINED'
+                THEN max(CASE WHEN joined_to IS NULL THEN currency END) OVER (PARTITION BY account_id, coalesce(joined_to, item_id))
+            ELSE currency
+        END AS currency,
+        CASE
+            WHEN status = 'JOINED' THEN -1
+            WHEN operation = 'insert' THEN 1
+            WHEN quantity > old_quantity THEN 1
+            ELSE 0
+        END AS adds,
+        CASE
+            WHEN status = 'JOINED' THEN -coalesce(old_quantity, quantity, 0)
+            WHEN operation = 'insert' THEN quantity
+            WHEN quantity > old_quantity THEN quantity - old_quantity
+            ELSE 0
+        END AS pieces_added,
+        CASE WHEN status = 'SAVED' AND coalesce(old_status, '') <> 'SAVED' THEN 1 ELSE 0 END AS saves,
+        CASE WHEN status = 'PURCHASED' AND coalesce(old_status, '') <> 'PURCHASED' THEN 1 ELSE 0 END AS purchases,
+        quantity,
+        price,
+        order_id
+    FROM changes
+)
+SELECT
+    week,
+    sku,
+    currency,
+    sum(adds) AS adds,
+    sum(pieces_added) AS pieces_added,
+    sum(saves) AS saves,
+    sum(purchases) AS purchases,
+    sum(CASE WHEN purchases = 1 THEN quantity ELSE 0 END) AS pieces_purchased,
+    count(DISTINCT CASE WHEN purchases = 1 THEN order_id END) AS orders,
+    sum(CASE WHEN purchases = 1 THEN quantity * price END) AS revenue,
+    sum(CASE WHEN purchases = 1 AND price IS NULL THEN 1 ELSE 0 END) AS purchases_without_price
+FROM counted
+GROUP BY week, sku, currency
+HAVING sum(adds) <> 0 OR sum(pieces_added) <> 0 OR sum(saves) > 0 OR sum(purchases) > 0
+ORDER BY week DESC, sku, currency
