@@ -1,4 +1,5 @@
 //! Every event of `events/` does what its name says.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
