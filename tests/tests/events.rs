@@ -1,11 +1,14 @@
 //! Every event of `events/` does what its name says.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 use system_tests::{Client, root, stack};
 
-/// The function, the reason in the file's name, and the status; none for an event that is no request.
-const EVENTS: [(&str, &str, Option<u16>); 19] = [
+/// An event: its function, the reason in the file's name, and the status; none for an event that is no request.
+type Event = (&'static str, &'static str, Option<u16>);
+
+const BANK: [Event; 19] = [
     ("schedule-payment", "", Some(201)),
     ("schedule-payment", "day-is-over", Some(400)),
     ("list-account-payments", "", Some(200)),
@@ -27,48 +30,83 @@ const EVENTS: [(&str, &str, Option<u16>); 19] = [
     ("get-payment", "no-payment-id", Some(400)),
 ];
 
+/// The same of the cart: what is added is listed, and then bought.
+const CART: [Event; 14] = [
+    ("add-cart-item", "", Some(201)),
+    ("add-cart-item", "no-currency", Some(400)),
+    ("update-cart-item", "", Some(404)),
+    ("update-cart-item", "no-such-status", Some(400)),
+    ("remove-cart-item", "", Some(404)),
+    ("remove-cart-item", "another-account", Some(403)),
+    ("list-cart-items", "", Some(200)),
+    ("list-cart-items", "bad-cursor", Some(400)),
+    ("list-sku-items", "", Some(200)),
+    ("list-sku-items", "no-operator", Some(403)),
+    ("get-cart-item", "", Some(404)),
+    ("get-cart-item", "no-item-id", Some(400)),
+    ("checkout-cart", "", Some(200)),
+    ("checkout-cart", "empty-cart", Some(409)),
+];
+
+const FOLDERS: [(&str, &[Event]); 2] = [("bank", &BANK), ("cart", &CART)];
+
 fn file(function: &str, why: &str) -> String {
     if why.is_empty() { format!("{function}.json") } else { format!("{function}.{why}.json") }
+}
+
+fn event(folder: &str, function: &str, why: &str) -> Value {
+    let path = root().join("events").join(folder).join(file(function, why));
+    serde_json::from_str(&fs::read_to_string(path).expect("an event")).expect("JSON")
 }
 
 #[tokio::test]
 async fn every_event_does_what_its_name_says() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
-    for (function, why, status) in EVENTS {
-        let file = file(function, why);
-        let event = fs::read_to_string(root().join("events/bank").join(&file)).expect("an event");
-        let answer = client.invoke(function, &serde_json::from_str(&event).expect("JSON")).await;
-        let failed = answer.headers.contains_key("x-amz-function-error");
+    for (folder, (function, why, status)) in
+        FOLDERS.iter().flat_map(|(folder, events)| events.iter().map(move |event| (folder, event)))
+    {
+        let answer = client.invoke(function, &event(folder, function, why)).await;
+        let (file, failed) = (file(function, why), answer.headers.contains_key("x-amz-function-error"));
         match status {
             Some(status) => assert_eq!(answer.body["statusCode"], json!(status), "{file}: {}", answer.body),
             None if why.starts_with("no-") => assert!(failed, "{file}: {}", answer.body),
             None => assert_eq!((failed, &answer.body["left"]), (false, &json!(false)), "{file}: {}", answer.body),
         }
+        if ["list-cart-items", "list-sku-items", "checkout-cart"].contains(function) && why.is_empty() {
+            let body = answer.body["body"].as_str().and_then(|body| serde_json::from_str::<Value>(body).ok());
+            assert_eq!(body.map(|body| body["items"][0]["sku"].clone()), Some(json!("72f49")), "{file}");
+        }
     }
     let due = client.get("/bank/payments/due?date=2099-12-01").await;
     assert_eq!(due.body["items"].as_array().map(Vec::len), Some(1), "the event's payment comes due");
+    let bought = client.get("/cart/skus/72f49/items?status=PURCHASED&date=2026-12-01").await;
+    assert_eq!(bought.body["items"].as_array().map(Vec::len), Some(1), "the event's product was bought");
     stack.stop().await;
 }
 
 #[test]
 fn every_function_has_an_event_to_take_and_one_to_refuse() {
-    let files =
-        fs::read_dir(root().join("events/bank")).expect("the events").map(|file| file.expect("a file").file_name());
-    let files: BTreeSet<String> = files.map(|name| name.to_string_lossy().into_owned()).collect();
-    let known: BTreeSet<String> = EVENTS.iter().map(|(function, why, _)| file(function, why)).collect();
-    assert_eq!(files, known);
-    for (function, _) in bank::functions() {
-        assert!(EVENTS.iter().any(|(name, why, _)| *name == function && why.is_empty()), "{function}");
-        assert!(EVENTS.iter().any(|(name, why, _)| *name == function && why.contains('-')), "{function}");
+    let functions = [bank::functions(), cart::functions()];
+    for ((folder, events), functions) in FOLDERS.iter().zip(functions) {
+        let files = fs::read_dir(root().join("events").join(folder)).expect("the events");
+        let files: BTreeSet<String> =
+            files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned()).collect();
+        let known: BTreeSet<String> = events.iter().map(|(function, why, _)| file(function, why)).collect();
+        assert_eq!(files, known);
+        for (function, _) in functions {
+            assert!(events.iter().any(|(name, why, _)| *name == function && why.is_empty()), "{function}");
+            assert!(events.iter().any(|(name, why, _)| *name == function && why.contains('-')), "{function}");
+        }
     }
 }
 
 #[test]
 fn the_identity_in_an_event_is_the_authorizers() {
-    for (function, why, status) in EVENTS.iter().filter(|(_, _, status)| status.is_some()) {
-        let text = fs::read_to_string(root().join("events/bank").join(file(function, why))).expect("an event");
-        let event: Value = serde_json::from_str(&text).expect("JSON");
-        assert!(event["requestContext"]["authorizer"]["jwt"]["claims"]["sub"].is_string(), "{function} {status:?}");
+    for (folder, events) in FOLDERS {
+        for (function, why, status) in events.iter().filter(|(_, _, status)| status.is_some()) {
+            let event = event(folder, function, why);
+            assert!(event["requestContext"]["authorizer"]["jwt"]["claims"]["sub"].is_string(), "{function} {status:?}");
+        }
     }
 }

@@ -1,0 +1,241 @@
+//! The cart as its tests use it: through the functions, at times that the test chooses.
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
+
+use crate::{Answer, Client, stack};
+use aws_sdk_dynamodb::types::AttributeValue;
+use jiff::{SignedDuration, Timestamp};
+use local::Stack;
+use reqwest::header::{HeaderMap, HeaderName};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// A day.
+pub const DAY: SignedDuration = SignedDuration::from_hours(24);
+/// The least that times in keys differ by.
+pub const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
+/// The statuses that customers see.
+pub const STATUSES: [&str; 3] = ["ACTIVE", "SAVED", "PURCHASED"];
+/// Lines that may be ACTIVE in one cart.
+pub const MOST_LINES: usize = cart::MOST_LINES;
+
+/// The time that the text names.
+#[must_use]
+pub fn time(text: &str) -> Timestamp {
+    text.parse().expect("a time")
+}
+
+/// Where a line is.
+#[must_use]
+pub fn path(line: &Value) -> String {
+    let member = |name: &str| line[name].as_str().expect("a text").to_owned();
+    format!("/cart/accounts/{}/items/{}", member("accountId"), member("itemId"))
+}
+
+/// Where the lines of an account are.
+#[must_use]
+pub fn items_of(account: &str) -> String {
+    format!("/cart/accounts/{account}/items")
+}
+
+/// Where a cart is bought.
+#[must_use]
+pub fn checkout_of(account: &str) -> String {
+    format!("/cart/accounts/{account}/checkout")
+}
+
+/// The answer is a problem of that status and type.
+pub fn assert_problem(answer: &Answer, status: u16, kind: &str) {
+    assert_eq!((answer.status, &answer.body["type"]), (status, &json!(format!("/problems/{kind}"))), "{}", answer.body);
+    assert_eq!(answer.headers["content-type"], "application/problem+json");
+}
+
+/// A stack whose carts are used at chosen times, and its operator.
+#[derive(Debug)]
+pub struct Shop {
+    /// The stack.
+    pub stack: Stack,
+    /// Its operator, at the time that it is.
+    pub now: Client,
+}
+
+impl Shop {
+    /// A shop where a line that is left alone stays so many days.
+    pub async fn open(days: u32) -> Self {
+        let stack = stack().parameter("CartDays", days.to_string()).start().await.expect("a stack");
+        let now = Client::operator(&stack);
+        Self { stack, now }
+    }
+
+    /// The operator at a time.
+    #[must_use]
+    pub fn at(&self, now: Timestamp) -> At<'_> {
+        At { shop: self, now }
+    }
+
+    /// The function of the route that the path matches, the route, and what the path has in place of its parameters.
+    fn route(&self, method: &str, path: &str) -> (&str, String, Value) {
+        let lambdas = self.stack.template().lambdas.iter();
+        let mut routes = lambdas.flat_map(|lambda| lambda.routes.iter().map(|route| (lambda.name.as_str(), route)));
+        let matched = routes.find_map(|(function, route)| {
+            let parameters = parameters(&route.path, path).filter(|_| route.method == method)?;
+            Some((function, format!("{method} {}", route.path), parameters.into()))
+        });
+        matched.expect("a route")
+    }
+}
+
+/// Every item of the table, past the functions, by its key.
+pub async fn stored(stack: &Stack) -> BTreeMap<(String, String), Value> {
+    let client = stack.client().expect("a client");
+    let table = stack.table("Cart").expect("a table");
+    let mut items = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
+    let mut stored = BTreeMap::new();
+    while let Some(item) = items.next().await {
+        let item = json(AttributeValue::M(item.expect("an item")));
+        let text = |name: &str| item[name].as_str().expect("a text").to_owned();
+        stored.insert((text("PK"), text("SK")), item);
+    }
+    stored
+}
+
+fn json(value: AttributeValue) -> Value {
+    match value {
+        AttributeValue::S(text) => text.into(),
+        AttributeValue::N(number) => serde_json::from_str(&number).expect("a number"),
+        AttributeValue::Bool(truth) => truth.into(),
+        AttributeValue::M(members) => members.into_iter().map(|(name, value)| (name, json(value))).collect(),
+        other => unreachable!("no item has {other:?}"),
+    }
+}
+
+fn parameters(route: &str, path: &str) -> Option<Map<String, Value>> {
+    let (names, values) = (route.split('/'), path.split('/'));
+    if names.clone().count() != values.clone().count() {
+        return None;
+    }
+    let mut parameters = Map::new();
+    for (name, value) in names.zip(values) {
+        match name.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
+            Some(name) => drop(parameters.insert(name.to_owned(), value.into())),
+            None if name == value => {}
+            None => return None,
+        }
+    }
+    Some(parameters)
+}
+
+/// The operator at a time: each request is the event that API Gateway makes of it then. Paths are plain, without escapes.
+#[derive(Debug, Clone, Copy)]
+pub struct At<'a> {
+    shop: &'a Shop,
+    now: Timestamp,
+}
+
+impl At<'_> {
+    async fn call(self, method: &str, path: &str, key: Option<&str>, body: Option<&Value>) -> Answer {
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        let (function, route, parameters) = self.shop.route(method, path);
+        let mut event = json!({
+            "version": "2.0", "routeKey": route, "rawPath": path, "rawQueryString": query, "pathParameters": parameters,
+            "headers": {"content-type": "application/json"},
+            "requestContext": {
+                "routeKey": route, "stage": "$default", "timeEpoch": self.now.as_millisecond(),
+                "authorizer": {"jwt": {"claims": {"sub": "tester", "scope": "cart:operate"}, "scopes": null}},
+                "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "test"},
+            },
+            "isBase64Encoded": false,
+        });
+        if let Some(key) = key {
+            event["headers"]["idempotency-key"] = key.into();
+        }
+        if let Some(body) = body {
+            event["body"] = body.to_string().into();
+        }
+        answer(&self.shop.now.invoke(function, &event).await.body)
+    }
+
+    /// GET.
+    pub async fn get(self, path: &str) -> Answer {
+        self.call("GET", path, None, None).await
+    }
+
+    /// POST of JSON.
+    pub async fn post(self, path: &str, body: &Value) -> Answer {
+        self.call("POST", path, None, Some(body)).await
+    }
+
+    /// POST of JSON under an idempotency key.
+    pub async fn post_once(self, path: &str, key: &str, body: &Value) -> Answer {
+        self.call("POST", path, Some(key), Some(body)).await
+    }
+
+    /// PATCH of JSON.
+    pub async fn patch(self, path: &str, body: &Value) -> Answer {
+        self.call("PATCH", path, None, Some(body)).await
+    }
+
+    /// DELETE.
+    pub async fn delete(self, path: &str) -> Answer {
+        self.call("DELETE", path, None, None).await
+    }
+
+    /// Adds so many of a product, and answers the line.
+    pub async fn add(self, account: &str, sku: &str, quantity: u32) -> Value {
+        let answer = self.post(&items_of(account), &json!({"sku": sku, "quantity": quantity})).await;
+        assert!(matches!(answer.status, 200 | 201), "{account} {sku} {quantity}: {}", answer.body);
+        answer.body
+    }
+
+    /// Moves a line, and answers it.
+    pub async fn bring_to(self, line: &Value, status: &str) -> Value {
+        let answer = self.patch(&path(line), &json!({"status": status})).await;
+        assert_eq!(answer.status, 200, "{line} to {status}: {}", answer.body);
+        answer.body
+    }
+
+    /// Buys a cart, and answers its lines.
+    pub async fn check_out(self, account: &str) -> Vec<Value> {
+        let answer = self.post(&checkout_of(account), &json!({})).await;
+        assert_eq!(answer.status, 200, "{account}: {}", answer.body);
+        answer.body["items"].as_array().expect("items").clone()
+    }
+
+    /// Every line of a list, page by page, and how many pages there were.
+    pub async fn all(self, path: &str) -> (Vec<Value>, usize) {
+        let mark = if path.contains('?') { '&' } else { '?' };
+        let (mut lines, mut page) = (Vec::new(), path.to_owned());
+        for pages in 1..10_000 {
+            let answer = self.get(&page).await;
+            assert_eq!(answer.status, 200, "{page}: {}", answer.body);
+            lines.extend(answer.body["items"].as_array().expect("items").iter().cloned());
+            match answer.body["nextCursor"].as_str() {
+                Some(next) => page = format!("{path}{mark}cursor={next}"),
+                None => return (lines, pages),
+            }
+        }
+        unreachable!("{path} has no end")
+    }
+
+    /// An account's lines by status.
+    pub async fn of_account(self, account: &str, status: &str) -> Vec<Value> {
+        self.all(&format!("{}?status={status}", items_of(account))).await.0
+    }
+
+    /// All accounts' lines of a product by status.
+    pub async fn of_sku(self, sku: &str, status: &str) -> Vec<Value> {
+        self.all(&format!("/cart/skus/{sku}/items?status={status}")).await.0
+    }
+}
+
+/// What API Gateway makes of a function's answer.
+fn answer(answered: &Value) -> Answer {
+    let status = answered["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok()).expect("a status");
+    let mut headers = HeaderMap::new();
+    for (name, value) in answered["headers"].as_object().into_iter().flatten() {
+        let value = value.as_str().expect("a text").parse().expect("a value");
+        headers.insert(name.parse::<HeaderName>().expect("a name"), value);
+    }
+    let body = answered["body"].as_str().filter(|body| !body.is_empty());
+    let body = body.map_or(Value::Null, |body| serde_json::from_str(body).expect("JSON"));
+    Answer { status, headers, body }
+}
