@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 pub mod bank;
+pub mod cart_model;
 pub mod faults;
 pub mod tables;
 
