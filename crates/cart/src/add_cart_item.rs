@@ -118,10 +118,15 @@ impl Cart {
             return outcome.of_addition();
         }
         let lines = self.active(&new.account, now).await?;
-        match lines.iter().find(|line| line.sku == new.sku) {
+        let done = match lines.iter().find(|line| line.sku == new.sku) {
             Some(line) => self.grow(line, new, &once).await,
             None if lines.len() >= MOST_LINES => Err(full()),
             None => self.begin(additions.as_ref(), request, &once).await,
+        };
+        match done {
+            // The same request, done since the record was looked for, may be what leaves no room for it.
+            Err(refusal @ Error::Conflict(..)) => self.before(&once).await?.ok_or(refusal)?.of_addition(),
+            done => done,
         }
     }
 
