@@ -1,6 +1,7 @@
 //! The cart of one account as a plain model, requests to it at a time of the test's choosing, and what stands in the table.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
+use crate::Client;
 use cart::{Line, LineBody, Previous, Quantity};
 use keys::{
     AccountId, IdempotencySort, Milli, OrderId, Sku,
@@ -160,6 +161,14 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// Asks for it at that time.
+    pub async fn ask(self, stack: &Stack, account: &AccountId, now: Milli) -> Asked {
+        let answer = Client::operator(stack).invoke(self.function(), &self.event(account, now)).await;
+        Asked { reply: Reply::read(&answer.body).heard(), operation: self, now }
+    }
+}
+
 /// What a function answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
@@ -176,6 +185,19 @@ impl Reply {
         let body = answer["body"].as_str().filter(|body| !body.is_empty());
         let body = body.map_or(Value::Null, |body| serde_json::from_str(body).expect("JSON"));
         Self { status: answer["statusCode"].as_u64().expect("a status"), body }
+    }
+
+    /// The answer, if it tells what came of the request and not only to send it again.
+    #[must_use]
+    pub fn heard(self) -> Option<Self> {
+        Some(self).filter(|reply| !matches!(reply.status, 429 | 503))
+    }
+
+    /// The problem's type, as `409 cart-full`; the status alone where all is well.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        let kind = self.body["type"].as_str().and_then(|kind| kind.strip_prefix("/problems/"));
+        kind.map_or_else(|| self.status.to_string(), |kind| format!("{} {kind}", self.status))
     }
 
     fn line(status: u64, line: &Line) -> Self {
