@@ -373,14 +373,7 @@ impl Twins {
     /// A function of the template as a process of its own, behind the proxy.
     #[must_use]
     pub fn process(&self, name: &str, function: &Function) -> Process<'_> {
-        let lambda = self.faulty.template().lambdas.iter().find(|lambda| lambda.name == name);
-        let settings = lambda.expect("a function of the template").environment.clone().into_iter().collect();
-        let client = self.healthy.client().expect("a client");
-        // The SDK's allowance of retries is the process's own: what the dead used up is not missing.
-        let allowance = RetryPartition::custom("process").token_bucket(TokenBucket::default()).build();
-        let client = client.config().to_builder().endpoint_url(self.proxy.url()).retry_partition(allowance).build();
-        let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client));
-        Process { service: function.bind(&settings, dynamo).expect("right settings"), proxy: &self.proxy }
+        Process::start(&self.healthy, &self.proxy, name, function)
     }
 }
 
@@ -390,7 +383,20 @@ pub struct Process<'a> {
     proxy: &'a Proxy,
 }
 
-impl Process<'_> {
+impl<'a> Process<'a> {
+    /// A function of the stack's template that reaches the stack's engine through the proxy only.
+    #[must_use]
+    pub fn start(stack: &Stack, proxy: &'a Proxy, name: &str, function: &Function) -> Self {
+        let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name);
+        let settings = lambda.expect("a function of the template").environment.clone().into_iter().collect();
+        let client = stack.client().expect("a client");
+        // The SDK's allowance of retries is the process's own: what the dead used up is not missing.
+        let allowance = RetryPartition::custom("process").token_bucket(TokenBucket::default()).build();
+        let client = client.config().to_builder().endpoint_url(proxy.url()).retry_partition(allowance).build();
+        let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client));
+        Self { service: function.bind(&settings, dynamo).expect("right settings"), proxy }
+    }
+
     /// Invokes the function with so much time; none where it died.
     pub async fn run(&self, event: &Value, timeout: Duration) -> Option<Invocation> {
         let mut context = Context::default();

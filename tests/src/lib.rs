@@ -3,6 +3,7 @@
 
 pub mod bank;
 pub mod cart;
+pub mod cart_model;
 pub mod faults;
 pub mod tables;
 

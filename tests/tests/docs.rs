@@ -1,11 +1,15 @@
 //! The pages that are written from the code are not stale. `make docs` writes them.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
-use bank::{Case, Pattern};
 use local::template::{Lambda, Template};
-use std::{collections::BTreeMap, fmt::Write, fs, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+    fs,
+    path::Path,
+};
 use system_tests::root;
-use table::Projection;
+use table::{Projection, cost::Pattern};
 
 const BEGIN: &str = "<!-- written by make docs -->\n";
 const END: &str = "<!-- end -->\n";
@@ -21,56 +25,100 @@ fn trigger(lambda: &Lambda) -> String {
     routes.chain(schedules).collect::<Vec<_>>().join(", ")
 }
 
-/// Five items, one on each of five shards, under a key where a key may be.
-fn cost(pattern: &Pattern, kilobytes: usize, projection: Projection) -> String {
-    let case = Case { item: kilobytes * 1024, entry: 300, projection, shards: 5, items: 5, keyed: false };
-    (pattern.cost)(&case).to_string()
+/// The patterns of one domain, and the examples of what they cost.
+struct Room<C> {
+    name: &'static str,
+    patterns: Vec<Pattern<C>>,
+    /// The corner and the names of the columns.
+    columns: [&'static str; 3],
+    /// Rows of examples, each by its name.
+    rows: Vec<(&'static str, [C; 2])>,
+    /// The example that is enough for a short table, and its name.
+    typical: (&'static str, C),
 }
 
-fn lambda<'a>(template: &'a Template, pattern: &Pattern) -> &'a Lambda {
-    let name = pattern.function.split(' ').next().expect("a name");
+/// Five items, one on each of five shards, under a key where a key may be.
+fn bank() -> Room<bank::Case> {
+    let case = |kilobytes: usize, projection| bank::Case {
+        item: kilobytes * 1024,
+        entry: 300,
+        projection,
+        shards: 5,
+        items: 5,
+        keyed: false,
+    };
+    let both = |kilobytes| [Projection::KeysOnly, Projection::All].map(|projection| case(kilobytes, projection));
+    Room {
+        name: "bank",
+        patterns: bank::patterns(),
+        columns: ["item", "KEYS_ONLY (`GSI1`)", "ALL (`GSI1All`)"],
+        rows: vec![("1 KB", both(1)), ("8 KB", both(8))],
+        typical: ("cost of 8 KB items", case(8, Projection::KeysOnly)),
+    }
+}
+
+fn cart() -> Room<cart::Case> {
+    let case = |line, lines| cart::Case { line, lines, record: None };
+    let both = |lines| [300, 900].map(|line| case(line, lines));
+    Room {
+        name: "cart",
+        patterns: cart::patterns(),
+        columns: ["ACTIVE lines", "of 300 bytes", "of 900 bytes"],
+        rows: vec![("5", both(5)), ("31", both(31))],
+        typical: ("cost of a cart of five 300-byte lines", case(300, 5)),
+    }
+}
+
+fn lambda<'a>(template: &'a Template, function: &str) -> &'a Lambda {
+    let name = name(function);
     template.lambdas.iter().find(|lambda| lambda.name == name).expect("a function of the template")
 }
 
-fn page(template: &Template) -> String {
-    let mut page = String::from(
-        "# Access patterns\n\nWritten by `make docs` from the declarations beside the code and from template.yaml; a test holds the\n\
-         costs against what DynamoDB reports, and this page against both.\n\nR and W are read and write units; ⌈x⌉ is every \
-         4 KB of a read or 1 KB of a write begun; ½ because a\nread is eventually consistent. The examples are of five \
-         items, one on each of five shards, where a\npattern takes several, and of one item where it takes one.\n\n## bank\n",
-    );
-    for pattern in bank::patterns() {
-        let (lambda, condition, formula) = (lambda(template, &pattern), pattern.condition, pattern.formula);
-        let _ = write!(
-            page,
-            "\n### {} {}\n\n{}\n\n- key condition: {condition}\n- cost: {formula}\n\n| item | KEYS_ONLY (`GSI1`) | ALL (`GSI1All`) |\n| --- | --- | --- |\n",
-            pattern.id,
-            pattern.function,
-            trigger(lambda)
-        );
-        for kilobytes in [1, 8] {
-            let (keys_only, all) =
-                (cost(&pattern, kilobytes, Projection::KeysOnly), cost(&pattern, kilobytes, Projection::All));
-            let _ = writeln!(page, "| {kilobytes} KB | {keys_only} | {all} |");
+/// The function's name, without the words that tell its patterns apart.
+fn name(function: &str) -> &str {
+    function.split([' ', ',']).next().expect("a name")
+}
+
+impl<C> Room<C> {
+    fn page(&self, template: &Template) -> String {
+        let Self { name, patterns, columns: [corner, one, other], rows, .. } = self;
+        let mut page = format!("\n## {name}\n");
+        for Pattern { id, function, condition, formula, cost } in patterns {
+            let trigger = trigger(lambda(template, function));
+            let _ = write!(
+                page,
+                "\n### {id} {function}\n\n{trigger}\n\n- key condition: {condition}\n- cost: {formula}\n\n| {corner} | {one} | {other} |\n| --- | --- | --- |\n"
+            );
+            for (row, [one, other]) in rows {
+                let _ = writeln!(page, "| {row} | {} | {} |", cost(one), cost(other));
+            }
         }
+        page
     }
-    page
+
+    fn short(&self, template: &Template) -> String {
+        let Self { name, patterns, typical: (typical, case), .. } = self;
+        let mut table = format!("| # | function | trigger | {typical} |\n| --- | --- | --- | --- |\n");
+        for Pattern { id, function, cost, .. } in patterns {
+            let lambda = lambda(template, function);
+            let (file, trigger, cost) = (lambda.name.replace('-', "_"), trigger(lambda), cost(case));
+            let _ = writeln!(table, "| {id} | [{function}](crates/{name}/src/{file}.rs) | {trigger} | {cost} |");
+        }
+        table
+    }
+}
+
+fn page(template: &Template) -> String {
+    const HEAD: &str = "# Access patterns\n\nWritten by `make docs` from the declarations beside the code and from template.yaml; a test holds the\n\
+         costs against what DynamoDB reports, and this page against both.\n\nR and W are read and write units; ⌈x⌉ is every \
+         4 KB of a read or 1 KB of a write begun; ½ because a\nread is eventually consistent. The bank's examples are of five \
+         items, one on each of five shards, where a\npattern takes several, and of one item where it takes one; the cart's \
+         are of a cart, or a page, of so\nmany ACTIVE lines, and of requests without an Idempotency-Key.\n";
+    [HEAD, &bank().page(template), &cart().page(template)].concat()
 }
 
 fn short(template: &Template) -> String {
-    let mut table = String::from("| # | function | trigger | cost of 8 KB items |\n| --- | --- | --- | --- |\n");
-    for pattern in bank::patterns() {
-        let cost = cost(&pattern, 8, Projection::KeysOnly);
-        let _ = writeln!(
-            table,
-            "| {} | [{}](crates/bank/src/{}.rs) | {} | {cost} |",
-            pattern.id,
-            pattern.function,
-            lambda(template, &pattern).name.replace('-', "_"),
-            trigger(lambda(template, &pattern))
-        );
-    }
-    table
+    [bank().short(template), cart().short(template)].join("\n")
 }
 
 fn is_current(path: &str, wanted: &str) {
@@ -97,13 +145,10 @@ fn the_readme_shows_the_same() {
 
 #[test]
 fn every_function_of_the_template_has_a_pattern() {
+    let (bank, cart) = (bank::patterns(), cart::patterns());
+    let functions = bank.iter().map(|pattern| pattern.function).chain(cart.iter().map(|pattern| pattern.function));
+    let named: BTreeSet<&str> = functions.map(name).collect();
     let template = template();
-    let patterns = bank::patterns();
-    for lambda in &template.lambdas {
-        assert!(
-            patterns.iter().any(|pattern| pattern.function.split(' ').next() == Some(&lambda.name)),
-            "{}",
-            lambda.name
-        );
-    }
+    let wanted: BTreeSet<&str> = template.lambdas.iter().map(|lambda| lambda.name.as_str()).collect();
+    assert_eq!(named, wanted);
 }

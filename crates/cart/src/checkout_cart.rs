@@ -72,14 +72,14 @@ impl Cart {
         let key = request.idempotency_key.as_ref();
         let once = Once { account, key, request: Fingerprint::of(&["checkout-cart"]), now };
         let (before, additions) = Box::pin(try_join(self.before(&once), self.additions(account))).await?;
-        match before {
-            Some(Outcome::CheckedOut { order, at }) => return self.order(account, order, at).await,
-            Some(Outcome::Added { .. }) => return Err(Error::KeyReused),
-            None => {}
+        if let Some(outcome) = before {
+            return self.order(account, outcome).await;
         }
         let lines = self.active(account, now).await?;
         if lines.is_empty() {
-            return Err(Error::Conflict("cart-empty", "The cart has no active line.".to_owned()));
+            let refusal = Error::Conflict("cart-empty", "The cart has no active line.".to_owned());
+            // The same request, done since the record was looked for, may be what emptied the cart.
+            return self.order(account, self.before(&once).await?.ok_or(refusal)?).await;
         }
         // One time for all of them, by which the order is found again; a line's own times never go back.
         let at = lines.iter().map(|line| line.sort.since).fold(now, Milli::max);
@@ -97,7 +97,8 @@ impl Cart {
     }
 
     /// An order of before: what was purchased at that time under that id, which never changes.
-    async fn order(&self, account: &AccountId, order: OrderId, at: Milli) -> Result<Order, Error> {
+    async fn order(&self, account: &AccountId, outcome: Outcome) -> Result<Order, Error> {
+        let Outcome::CheckedOut { order, at } = outcome else { return Err(Error::KeyReused) };
         let range = LineSort::between(Status::Purchased, Some(at), Some(at));
         let query = Query::new(account, &range).only_if(Condition::is("OrderId", &order));
         Ok(Order::of(order, self.table.whole(&query).await?))

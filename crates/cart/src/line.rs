@@ -240,7 +240,8 @@ impl Line {
         Ok(moved)
     }
 
-    fn must_be_open(&self) -> Result<(), Error> {
+    /// Refuses to change a line that was purchased, which is final.
+    pub(crate) fn must_be_open(&self) -> Result<(), Error> {
         if self.sort.status == Status::Purchased {
             let detail = "The line was purchased, which is final.".to_owned();
             return Err(Error::Conflict("purchased", detail));

@@ -51,7 +51,7 @@ pub const SAVE: Pattern = Pattern {
 pub const ACTIVATE: Pattern = Pattern {
     id: "C2",
     function: "update-cart-item, to ACTIVE",
-    condition: "as to SAVED, and the reads and the change of SK = CART of an addition",
+    condition: "as to SAVED, and the reads and the change of SK = CART of an addition; where the product is in the cart already, the line to JOINED and the sum in that one, in place of CART",
     formula: "⌈pointer⌉ + ⌈line⌉ + 1 + ⌈Σ ACTIVE lines⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉ + 1) W; GSI1 2 × ⌈line⌉ W",
     cost: |case| (SAVE.cost)(case).read(cost::CART, case.looked_at()).write(cost::CART, Units::whole(2)),
 };
@@ -140,6 +140,7 @@ impl Cart {
     }
 
     async fn move_line(&self, old: &Line, to: &Target, request: &Request<Update>) -> Result<Line, Error> {
+        old.must_be_open()?;
         let now = request.milli;
         let to = match to {
             Target::Active => return self.activate(old, request).await,
@@ -178,10 +179,9 @@ impl Cart {
 
     /// The line that the wanted one became a part of, for a request to make it ACTIVE that comes again.
     async fn joined(&self, wanted: &Update, now: Milli) -> Result<Option<Line>, Error> {
-        let pointer = match (&wanted.to, self.pointer(&wanted.account, wanted.item).await?) {
-            (Some(Target::Active), Some(pointer)) if pointer.line.status == Status::Joined => pointer,
-            _ => return Ok(None),
-        };
+        let Some(Target::Active) = wanted.to else { return Ok(None) };
+        let pointer = self.pointer(&wanted.account, wanted.item).await?;
+        let Some(pointer) = pointer.filter(|pointer| pointer.line.status == Status::Joined) else { return Ok(None) };
         let tombstone = self.table.get::<Line>(&pointer.line_key()).await?;
         let Some(item) = tombstone.and_then(|line| line.joined_to) else { return Ok(None) };
         self.locate(&wanted.account, item, now).await.map(Some)
