@@ -203,7 +203,7 @@ async fn pages_skip_expired_lines_and_still_walk_the_whole_list() {
     }
     sort(&mut unexpired);
     let at = shop.at(late + DAY / 2);
-    for limit in 1..=35 {
+    for limit in [1, 2, 3, 5, 8, 13, 30, 100] {
         let tea: Vec<Value> = unexpired.iter().filter(|line| line["sku"] == SKU).cloned().collect();
         assert_eq!(at.all(&of_sku(&format!("limit={limit}"))).await.0, tea, "{limit}");
         for account in ["A-0", "A-1", "A-2"] {
