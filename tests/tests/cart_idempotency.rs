@@ -118,6 +118,39 @@ async fn of_twenty_checkouts_at_once_one_happens_and_all_get_its_order() {
 }
 
 #[tokio::test]
+async fn of_different_requests_at_once_under_one_key_one_happens() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    for account in ["A-1", "A-2", "A-3", "A-4"] {
+        at.add(account, "cup", 1).await;
+        let (items, checkout) = (items_of(account), checkout_of(account));
+        let send = async |number: u32| match number % 3 {
+            0 => at.post_once(&checkout, "K", &json!({})).await,
+            more => at.post_once(&items, "K", &tea(more)).await,
+        };
+        let answers = join_all((0..18).map(send)).await;
+        let (done, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status < 300);
+        assert_eq!((done.len(), refused.len()), (6, 12), "{answers:?}");
+        for answer in done.iter().skip(1) {
+            assert_eq!(said(answer), said(done[0]), "they are all of one request");
+        }
+        for answer in refused {
+            assert_problem(answer, 422, "idempotency-key-reused");
+        }
+        let (active, bought) = (at.of_account(account, "ACTIVE").await, at.of_account(account, "PURCHASED").await);
+        match done[0].body["quantity"].as_u64() {
+            Some(quantity) => {
+                assert_eq!((active.len(), bought.len()), (2, 0));
+                let tea = active.iter().find(|line| line["sku"] == "tea");
+                assert_eq!(tea.map(|line| &line["quantity"]), Some(&json!(quantity)));
+            }
+            None => assert_eq!((active.len(), json!(bought)), (0, done[0].body["items"].clone())),
+        }
+    }
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
 async fn a_repeated_checkout_gets_the_same_order_whatever_came_after() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));

@@ -1,12 +1,21 @@
 //! What the cart's lists hold, in which order, and how their pages follow one another.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
+use proptest::{
+    prelude::*,
+    sample::{Index, select},
+    test_runner::{Config, TestRunner},
+};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
 use system_tests::{
     bank::{text, texts},
-    cart::{At, DAY, MOST_LINES, STATUSES, Shop, items_of, path, time},
+    cart::{At, DAY, MOST_LINES, STATUSES, Shop, checkout_of, items_of, path, time},
 };
 
 const START: &str = "2026-01-02T10:30:00.123Z";
@@ -185,8 +194,8 @@ async fn pages_skip_expired_lines_and_still_walk_the_whole_list() {
         let at = shop.at(start + SignedDuration::from_millis(number));
         let line = at.add(&format!("A-{}", number % 3), &format!("sku-{}", number / 3), 1).await;
         let tea = at.add(&format!("B-{number}"), SKU, 1).await;
-        // Every seventh was changed since, so it outlives its neighbours.
-        if number % 7 == 0 {
+        // Some were changed since and outlive their neighbours, of which a page may find none but expired ones.
+        if [0, 7, 8, 40, 89].contains(&number) {
             let changed = shop.at(late - SignedDuration::from_secs(1));
             unexpired.push(changed.patch(&path(&line), &json!({"quantity": 2})).await.body);
             unexpired.push(changed.patch(&path(&tea), &json!({"quantity": 2})).await.body);
@@ -194,7 +203,7 @@ async fn pages_skip_expired_lines_and_still_walk_the_whole_list() {
     }
     sort(&mut unexpired);
     let at = shop.at(late + DAY / 2);
-    for limit in 1..=35 {
+    for limit in [1, 2, 3, 5, 8, 13, 30, 100] {
         let tea: Vec<Value> = unexpired.iter().filter(|line| line["sku"] == SKU).cloned().collect();
         assert_eq!(at.all(&of_sku(&format!("limit={limit}"))).await.0, tea, "{limit}");
         for account in ["A-0", "A-1", "A-2"] {
@@ -307,4 +316,323 @@ async fn every_range_holds_both_ends_and_what_lies_between() {
     }
     assert!(refused > 100, "{refused}");
     shop.stack.stop().await;
+}
+
+const ACCOUNTS: [&str; 3] = ["A", "A-1", "B"];
+const SKUS: [&str; 4] = ["tea", "cup", "pot", "te"];
+
+/// What a customer does, to the line that the number picks of all there ever were.
+#[derive(Debug, Clone)]
+enum Operation {
+    Add {
+        account: usize,
+        sku: usize,
+        quantity: u32,
+    },
+    Change {
+        which: Index,
+        quantity: Option<u32>,
+        status: Option<&'static str>,
+    },
+    Remove {
+        which: Index,
+    },
+    CheckOut {
+        account: usize,
+    },
+    /// Time goes by, by so many seconds.
+    Wait {
+        seconds: i64,
+    },
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let quantity = || prop_oneof![3 => 1_u32..10, 1 => Just(9_990)];
+    let status = prop::option::weighted(0.8, select(&STATUSES[..]));
+    prop_oneof![
+        8 => (0..ACCOUNTS.len(), 0..SKUS.len(), quantity())
+            .prop_map(|(account, sku, quantity)| Operation::Add { account, sku, quantity }),
+        10 => (any::<Index>(), prop::option::of(quantity()), status)
+            .prop_filter("something", |(_, quantity, status)| quantity.is_some() || status.is_some())
+            .prop_map(|(which, quantity, status)| Operation::Change { which, quantity, status }),
+        2 => any::<Index>().prop_map(|which| Operation::Remove { which }),
+        1 => (0..ACCOUNTS.len()).prop_map(|account| Operation::CheckOut { account }),
+        4 => select(vec![0_i64, 1, 3_600, 50_000, 86_400, 100_000]).prop_map(|seconds| Operation::Wait { seconds }),
+    ]
+}
+
+/// A line as the model knows it.
+#[derive(Debug, Clone)]
+struct Known {
+    id: String,
+    account: usize,
+    sku: usize,
+    quantity: u32,
+    /// None once it is gone: removed, or joined to the line of that number.
+    status: Option<&'static str>,
+    joined: Option<usize>,
+    since: i64,
+    /// In milliseconds, as `since`; none where it stays.
+    expires: Option<i64>,
+}
+
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// What should be there, with `CartDays` 1.
+struct Model {
+    now: i64,
+    known: Vec<Known>,
+}
+
+impl Model {
+    fn is_live(&self, known: &Known) -> bool {
+        known.status.is_some() && known.expires.is_none_or(|expires| self.now < expires)
+    }
+
+    fn second(&self) -> i64 {
+        self.now / 1_000 * 1_000
+    }
+
+    /// The ACTIVE lines of the account.
+    fn cart(&self, account: usize) -> Vec<usize> {
+        let in_cart = |known: &Known| known.account == account && known.status == Some("ACTIVE") && self.is_live(known);
+        (0..self.known.len()).filter(|at| in_cart(&self.known[*at])).collect()
+    }
+
+    fn find(&self, account: usize, sku: usize) -> Option<usize> {
+        self.cart(account).into_iter().find(|at| self.known[*at].sku == sku)
+    }
+
+    /// Gives the line another quantity, which renews a life that has less than a day left.
+    fn count(&mut self, at: usize, quantity: u32) {
+        let second = self.second();
+        let known = &mut self.known[at];
+        known.quantity = quantity;
+        if known.expires.is_some_and(|expires| expires < second + DAY_MILLIS) {
+            known.expires = Some(second + 2 * DAY_MILLIS);
+        }
+    }
+
+    fn move_to(&mut self, at: usize, status: &'static str) {
+        let (now, second) = (self.now, self.second());
+        let known = &mut self.known[at];
+        (known.status, known.since) = (Some(status), now);
+        known.expires = (status == "ACTIVE").then_some(second + 2 * DAY_MILLIS);
+    }
+
+    /// The status of the answer to an addition, and the line; none where it is new.
+    fn add(&mut self, account: usize, sku: usize, quantity: u32) -> (u16, Option<usize>) {
+        match self.find(account, sku) {
+            Some(at) if self.known[at].quantity + quantity > 9_999 => (409, Some(at)),
+            Some(at) => {
+                self.count(at, self.known[at].quantity + quantity);
+                (200, Some(at))
+            }
+            None => (201, None),
+        }
+    }
+
+    /// The status of the answer to a change, and the line that is answered.
+    fn change(&mut self, at: usize, quantity: Option<u32>, status: Option<&'static str>) -> (u16, usize) {
+        let known = self.known[at].clone();
+        if !self.is_live(&known) {
+            let joined = known.joined.filter(|joined| status == Some("ACTIVE") && self.is_live(&self.known[*joined]));
+            return joined.map_or((404, at), |joined| (200, joined));
+        }
+        let wanted = quantity.unwrap_or(known.quantity);
+        let moves = status.filter(|status| known.status != Some(*status));
+        if known.status == Some("PURCHASED") {
+            return (if moves.is_some() || wanted != known.quantity { 409 } else { 200 }, at);
+        }
+        let there = self.find(known.account, known.sku);
+        match (moves, there) {
+            (Some("ACTIVE"), Some(there)) if self.known[there].quantity + wanted > 9_999 => (409, at),
+            (Some("ACTIVE"), Some(there)) => {
+                self.count(there, self.known[there].quantity + wanted);
+                let joined = &mut self.known[at];
+                (joined.status, joined.joined) = (None, Some(there));
+                (200, there)
+            }
+            (Some(status), _) => {
+                self.known[at].quantity = wanted;
+                self.move_to(at, status);
+                (200, at)
+            }
+            (None, _) => {
+                if wanted != known.quantity {
+                    self.count(at, wanted);
+                }
+                (200, at)
+            }
+        }
+    }
+
+    /// The ids, quantities and times of the lines that a list holds, in its order.
+    fn list(&self, status: &str, is_in: impl Fn(&Known) -> bool) -> Vec<(i64, String, u64)> {
+        let listed = |known: &&Known| known.status == Some(status) && self.is_live(known) && is_in(known);
+        let found = self.known.iter().filter(listed);
+        let mut found: Vec<_> = found.map(|known| (known.since, known.id.clone(), known.quantity.into())).collect();
+        found.sort();
+        found.reverse();
+        found
+    }
+}
+
+/// What a list shows of its lines.
+fn shown(lines: &[Value]) -> Vec<(i64, String, u64)> {
+    let shown = |line: &Value| {
+        let since = time(text(line, "statusChangedAt")).as_millisecond();
+        (since, text(line, "itemId").to_owned(), line["quantity"].as_u64().expect("a number"))
+    };
+    lines.iter().map(shown).collect()
+}
+
+/// One case in a shop, with accounts and products of its own.
+struct Run<'a> {
+    shop: &'a Shop,
+    case: usize,
+    model: Model,
+}
+
+impl Run<'_> {
+    fn at(&self) -> At<'_> {
+        self.shop.at(Timestamp::from_millisecond(self.model.now).expect("a time"))
+    }
+
+    fn account(&self, account: usize) -> String {
+        format!("{}-of-{}", ACCOUNTS[account], self.case)
+    }
+
+    fn sku(&self, sku: usize) -> String {
+        format!("{}-of-{}", SKUS[sku], self.case)
+    }
+
+    fn path(&self, known: &Known) -> String {
+        format!("{}/{}", items_of(&self.account(known.account)), known.id)
+    }
+
+    async fn apply(&mut self, operation: &Operation) -> Result<(), TestCaseError> {
+        match *operation {
+            Operation::Wait { seconds } => self.model.now += seconds * 1_000 + 1,
+            Operation::Add { account, sku, quantity } => return self.add(account, sku, quantity).await,
+            Operation::CheckOut { account } => return self.check_out(account).await,
+            Operation::Change { .. } | Operation::Remove { .. } if self.model.known.is_empty() => {}
+            Operation::Change { which, quantity, status } => {
+                return self.change(which.index(self.model.known.len()), quantity, status).await;
+            }
+            Operation::Remove { which } => return self.remove(which.index(self.model.known.len())).await,
+        }
+        Ok(())
+    }
+
+    async fn add(&mut self, account: usize, sku: usize, quantity: u32) -> Result<(), TestCaseError> {
+        let body = json!({"sku": self.sku(sku), "quantity": quantity});
+        let answer = self.at().post(&items_of(&self.account(account)), &body).await;
+        let (status, there) = self.model.add(account, sku, quantity);
+        prop_assert_eq!(answer.status, status, "{}", answer.body);
+        match there {
+            Some(at) if status == 200 => prop_assert_eq!(&answer.body["itemId"], &self.model.known[at].id),
+            Some(_) => {}
+            None => {
+                let (id, now) = (text(&answer.body, "itemId").to_owned(), self.model.now);
+                let new = Known { id, account, sku, quantity, status: None, joined: None, since: now, expires: None };
+                self.model.known.push(new);
+                self.model.move_to(self.model.known.len() - 1, "ACTIVE");
+            }
+        }
+        Ok(())
+    }
+
+    async fn change(
+        &mut self,
+        at: usize,
+        quantity: Option<u32>,
+        status: Option<&'static str>,
+    ) -> Result<(), TestCaseError> {
+        let members = [("quantity", quantity.map(Value::from)), ("status", status.map(Value::from))];
+        let body: Value = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+        let answer = self.at().patch(&self.path(&self.model.known[at]), &body).await;
+        let before = self.model.known[at].clone();
+        let (wanted, line) = self.model.change(at, quantity, status);
+        prop_assert_eq!(answer.status, wanted, "{:?} by {}: {}", before, body, answer.body);
+        if wanted == 200 {
+            let known = &self.model.known[line];
+            let is = (&answer.body["itemId"], &answer.body["quantity"], answer.body["status"].as_str());
+            prop_assert_eq!(is, (&json!(known.id), &json!(known.quantity), known.status));
+        }
+        Ok(())
+    }
+
+    async fn remove(&mut self, at: usize) -> Result<(), TestCaseError> {
+        let known = self.model.known[at].clone();
+        let answer = self.at().delete(&self.path(&known)).await;
+        let wanted = match known.status {
+            _ if !self.model.is_live(&known) => 404,
+            Some("PURCHASED") => 409,
+            _ => 204,
+        };
+        prop_assert_eq!(answer.status, wanted, "{:?}: {}", known, answer.body);
+        if wanted == 204 {
+            self.model.known[at].status = None;
+        }
+        Ok(())
+    }
+
+    async fn check_out(&mut self, account: usize) -> Result<(), TestCaseError> {
+        let cart = self.model.cart(account);
+        let answer = self.at().post(&checkout_of(&self.account(account)), &json!({})).await;
+        prop_assert_eq!(answer.status, if cart.is_empty() { 409 } else { 200 }, "{}", answer.body);
+        for at in &cart {
+            self.model.move_to(*at, "PURCHASED");
+        }
+        if !cart.is_empty() {
+            let ids: BTreeSet<&str> = cart.iter().map(|at| self.model.known[*at].id.as_str()).collect();
+            let bought = self.model.list("PURCHASED", |known| ids.contains(known.id.as_str()));
+            prop_assert_eq!(shown(answer.body["items"].as_array().expect("items")), bought);
+        }
+        Ok(())
+    }
+
+    /// Both lists, and every line by its id, are as the model says.
+    async fn check(&self, limit: usize) -> Result<(), TestCaseError> {
+        for status in STATUSES {
+            for account in 0..ACCOUNTS.len() {
+                let list = format!("{}?status={status}&limit={limit}", items_of(&self.account(account)));
+                let wanted = self.model.list(status, |known| known.account == account);
+                prop_assert_eq!(shown(&self.at().all(&list).await.0), wanted, "{}", list);
+            }
+            for sku in 0..SKUS.len() {
+                let list = format!("/cart/skus/{}/items?status={status}&limit={limit}", self.sku(sku));
+                let wanted = self.model.list(status, |known| known.sku == sku);
+                prop_assert_eq!(shown(&self.at().all(&list).await.0), wanted, "{}", list);
+            }
+        }
+        for known in &self.model.known {
+            let answer = self.at().get(&self.path(known)).await;
+            prop_assert_eq!(answer.status, if self.model.is_live(known) { 200 } else { 404 }, "{:?}", known);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn random_operations_leave_what_the_model_says() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let shop = runtime.block_on(Shop::open(1));
+    let config = Config { cases: 24, max_shrink_iters: 200, failure_persistence: None, ..Config::default() };
+    let case = Cell::new(0);
+    let run = |(operations, limit): (Vec<Operation>, usize)| {
+        case.set(case.get() + 1);
+        let model = Model { now: time(START).as_millisecond(), known: Vec::new() };
+        let mut run = Run { shop: &shop, case: case.get(), model };
+        runtime.block_on(async {
+            for operation in &operations {
+                run.apply(operation).await?;
+            }
+            run.check(limit).await
+        })
+    };
+    let result = TestRunner::new(config).run(&(prop::collection::vec(operation(), 1..60), 1_usize..6), run);
+    assert!(result.is_ok(), "{}", result.err().map(|error| error.to_string()).unwrap_or_default());
+    runtime.block_on(shop.stack.stop());
 }

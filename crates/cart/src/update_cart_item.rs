@@ -85,6 +85,8 @@ impl Input for Update {
         }
         let to = match (status.map(|Listed(status)| status), order) {
             (Some(Status::Purchased), order) => Some(Target::Purchased(order)),
+            // A status that can't be read is a fault already, and may have meant PURCHASED.
+            (None, Some(_)) if fields.has_body("status") => None,
             (_, Some(_)) => fields.fault("/body/orderId", "goes with PURCHASED only"),
             (Some(Status::Saved), None) => Some(Target::Saved),
             (Some(_), None) => Some(Target::Active),
