@@ -6,12 +6,14 @@ use futures::future::{join, join_all};
 use keys::{AccountId, Milli, cart::Status};
 use local::Stack;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
     cart_model::{Asked, MOST_LINES, Operation, Reply, Shopper, Stored},
     faults::{Fault, Twins},
     stack,
 };
+
+const TIME: Duration = Duration::from_mins(5);
 
 fn now() -> Milli {
     "2099-12-01T12:00:00.123Z".parse().expect("a time")
@@ -21,20 +23,22 @@ fn account(name: &str) -> AccountId {
     name.parse().expect("an account")
 }
 
-/// Asks for all of it at once, and again for what is told to come again, which a slow machine may; what was answered, in the
-/// order of the requests.
-async fn at_once(stack: &Stack, account: &AccountId, operations: impl IntoIterator<Item = Operation>) -> Vec<Asked> {
-    let ask = async |operation: Operation| {
-        let mut asked = operation.ask(stack, account, now()).await;
-        for _ in 0..10 {
-            if asked.reply.is_some() {
-                break;
-            }
-            asked = asked.operation.ask(stack, account, now()).await;
-        }
-        asked
-    };
-    join_all(operations.into_iter().map(ask)).await
+/// Asks one function for all of it at once, without a function's time limit: how fast this machine is does not matter. What
+/// was answered, in the order of the requests.
+async fn at_once(twins: &Twins, operations: impl IntoIterator<Item = Operation>) -> Vec<Asked> {
+    let (operations, account): (Vec<_>, _) = (operations.into_iter().collect(), account("A"));
+    let name = operations[0].function();
+    let (_, function) = cart::functions().into_iter().find(|(known, _)| *known == name).expect("a function");
+    let process = twins.process(name, &function);
+    let asked = operations.into_iter().map(async |operation| {
+        let invocation = process.run(&operation.event(&account, now()), TIME).await.expect("it lives");
+        let reply = Reply::read(&invocation.answer.expect("an answer")).heard();
+        (invocation.usage.retries, Asked { operation, now: now(), reply })
+    });
+    let (retries, asked): (Vec<u64>, Vec<Asked>) = join_all(asked).await.into_iter().unzip();
+    let (most, sum) = (retries.iter().max().copied().unwrap_or_default(), retries.iter().sum::<u64>());
+    println!("{} of {name} at once: {sum} tries more, {most} at most of one", asked.len());
+    asked
 }
 
 /// The answers by status and problem, and how many of each there were.
@@ -61,11 +65,6 @@ fn in_status(stored: &Stored, status: Status) -> Vec<&Line> {
     stored.lines.iter().filter(|line| line.sort.status == status).collect()
 }
 
-/// Calls of that action that only led to others: how much they met each other.
-fn in_vain(twins: &Twins, done: usize) -> usize {
-    twins.proxy.count("TransactWriteItems") - done
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_who_add_one_product_make_one_line() {
     for keyed in [false, true] {
@@ -74,14 +73,13 @@ async fn fifty_who_add_one_product_make_one_line() {
             let add = Operation::add(1, quantity);
             if keyed { add.under(&format!("K-{quantity}")) } else { add }
         });
-        let asked = at_once(&twins.faulty, &account("A"), adds).await;
-        println!("50 who add one product, keyed {keyed}: {} transactions in vain", in_vain(&twins, 50));
+        let asked = at_once(&twins, adds).await;
         assert_eq!(kinds(&asked), expected([("200", 49), ("201", 1)]), "keyed: {keyed}");
         let stored = stored(&twins.healthy).await;
         let line = &stored.lines[0];
         assert_eq!((stored.lines.len(), u32::from(line.quantity), line.version), (1, 50 * 51 / 2, 50), "{line:?}");
         if keyed {
-            let again = at_once(&twins.healthy, &account("A"), asked.iter().map(|asked| asked.operation.clone())).await;
+            let again = at_once(&twins, asked.iter().map(|asked| asked.operation.clone())).await;
             let same = asked.iter().zip(&again).all(|(first, again)| first.reply == again.reply);
             assert!(same, "{asked:#?} and again {again:#?}");
             assert_eq!(Stored::read(&twins.healthy).await.lines, stored.lines, "keys add once");
@@ -92,11 +90,11 @@ async fn fifty_who_add_one_product_make_one_line() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_fifty_with_one_key_one_adds_and_all_get_its_answer() {
     for quantity in [7, 9_000] {
-        let stack = stack().start().await.expect("a stack");
-        let asked = at_once(&stack, &account("A"), (0..50).map(|_| Operation::add(1, quantity).under("K"))).await;
+        let twins = Twins::start(stack).await;
+        let asked = at_once(&twins, (0..50).map(|_| Operation::add(1, quantity).under("K"))).await;
         assert_eq!(kinds(&asked), expected([("201", 50)]));
         assert!(asked.iter().all(|one| one.reply == asked[0].reply), "{asked:#?}");
-        let stored = stored(&stack).await;
+        let stored = stored(&twins.healthy).await;
         let quantities: Vec<u32> = stored.lines.iter().map(|line| line.quantity.into()).collect();
         assert_eq!(quantities, [quantity]);
     }
@@ -105,12 +103,11 @@ async fn of_fifty_with_one_key_one_adds_and_all_get_its_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_forty_products_a_cart_takes_thirty_two() {
     let twins = Twins::start(stack).await;
-    let asked = at_once(&twins.faulty, &account("A"), (0..40).map(|sku| Operation::add(sku, 1))).await;
-    println!("40 who add a product each: {} transactions in vain", in_vain(&twins, MOST_LINES));
+    let asked = at_once(&twins, (0..40).map(|sku| Operation::add(sku, 1))).await;
     assert_eq!(kinds(&asked), expected([("201", MOST_LINES), ("409 cart-full", 8)]));
     let stored = stored(&twins.healthy).await;
     assert_eq!(in_status(&stored, Status::Active).len(), MOST_LINES);
-    let bought = at_once(&twins.healthy, &account("A"), [Operation::check_out().under("K")]).await;
+    let bought = at_once(&twins, [Operation::check_out().under("K")]).await;
     let items = bought[0].reply.as_ref().map(|reply| reply.body["items"].as_array().map_or(0, Vec::len));
     assert_eq!(items, Some(MOST_LINES), "a full cart is bought in one transaction");
 }
@@ -121,9 +118,9 @@ async fn of_ten_checkouts_one_buys_all_of_it() {
         (Operation::check_out(), expected([("200", 1), ("409 cart-empty", 9)])),
         (Operation::check_out().under("K"), expected([("200", 10)])),
     ] {
-        let stack = stack().start().await.expect("a stack");
-        at_once(&stack, &account("A"), (0..7).map(|sku| Operation::add(sku, 2))).await;
-        let asked = at_once(&stack, &account("A"), (0..10).map(|_| checkout.clone())).await;
+        let twins = Twins::start(stack).await;
+        at_once(&twins, (0..7).map(|sku| Operation::add(sku, 2))).await;
+        let asked = at_once(&twins, (0..10).map(|_| checkout.clone())).await;
         assert_eq!(kinds(&asked), kinds_of, "{checkout:?}");
         let orders: Vec<&Value> = asked
             .iter()
@@ -132,7 +129,7 @@ async fn of_ten_checkouts_one_buys_all_of_it() {
             .collect();
         assert!(orders.iter().all(|order| *order == orders[0]), "{orders:#?}");
         assert_eq!(orders[0]["items"].as_array().map(Vec::len), Some(7));
-        let stored = stored(&stack).await;
+        let stored = stored(&twins.healthy).await;
         let bought = in_status(&stored, Status::Purchased);
         let of_order =
             bought.iter().filter(|line| orders[0]["orderId"] == *line.order_id.as_ref().map_or("", |id| id.as_str()));
@@ -151,7 +148,7 @@ async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did()
     ] {
         let twins = Twins::start(stack).await;
         let account = account("A");
-        at_once(&twins.healthy, &account, before).await;
+        at_once(&twins, before).await;
         twins.proxy.rule(|call| if call.action == "Query" && call.nth == 1 { Fault::Held } else { Fault::None });
         let first = async {
             twins.proxy.held(1).await;
