@@ -2,7 +2,9 @@
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::Client;
+use aws_sdk_dynamodb::types::AttributeValue;
 use cart::{Line, LineBody, Previous, Quantity};
+use futures::future::join_all;
 use keys::{
     AccountId, IdempotencySort, Milli, OrderId, Sku,
     cart::{ItemId, ItemSort, LineSort, Status},
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
 };
 use table::Item;
 
@@ -67,6 +69,39 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Adds so many of the product `S-<number>`, without a price and a key.
+    #[must_use]
+    pub fn add(sku: usize, quantity: u32) -> Self {
+        Self::Add { sku: format!("S-{sku}").parse().expect("a product"), quantity, price: None, key: None }
+    }
+
+    /// Changes the quantity alone.
+    #[must_use]
+    pub fn count(item: ItemId, quantity: u32) -> Self {
+        Self::Change { item, quantity: Some(quantity), status: None, order: None }
+    }
+
+    /// Changes the status alone.
+    #[must_use]
+    pub fn bring(item: ItemId, status: Status) -> Self {
+        Self::Change { item, quantity: None, status: Some(status), order: None }
+    }
+
+    /// Buys, without a key.
+    #[must_use]
+    pub fn check_out() -> Self {
+        Self::CheckOut { key: None }
+    }
+
+    /// The same under an idempotency key, where it takes one.
+    #[must_use]
+    pub fn under(mut self, name: &str) -> Self {
+        if let Self::Add { key, .. } | Self::CheckOut { key } = &mut self {
+            *key = Some(name.to_owned());
+        }
+        self
+    }
+
     /// The function that does it.
     #[must_use]
     pub fn function(&self) -> &'static str {
@@ -588,6 +623,66 @@ impl Account {
     }
 }
 
+/// Asks for all of it at once; what was answered, in the order of the requests.
+pub async fn at_once(
+    stack: &Stack,
+    account: &AccountId,
+    operations: impl IntoIterator<Item = Operation>,
+    now: Milli,
+) -> Vec<Asked> {
+    join_all(operations.into_iter().map(|operation| operation.ask(stack, account, now))).await
+}
+
+/// A cart of its own, as the model knows it.
+#[derive(Debug)]
+pub struct Shopper<'a> {
+    stack: &'a Stack,
+    /// Whose cart.
+    pub id: AccountId,
+    now: Milli,
+    account: Account,
+}
+
+impl<'a> Shopper<'a> {
+    /// An empty cart at that time.
+    #[must_use]
+    pub fn new(stack: &'a Stack, id: AccountId, now: Milli) -> Self {
+        Self { stack, id, now, account: Account::default() }
+    }
+
+    /// What is known.
+    #[must_use]
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// The ids of the lines, in the order of their products.
+    #[must_use]
+    pub fn items(&self) -> Vec<ItemId> {
+        let mut lines: Vec<_> = self.account.lines.iter().collect();
+        lines.sort_by(|one, other| one.sku.cmp(&other.sku));
+        lines.into_iter().map(Line::id).collect()
+    }
+
+    /// Asks for all of it at once, which some order of it must explain; what was answered.
+    pub async fn run(&mut self, operations: Vec<Operation>) -> Vec<Asked> {
+        let asked = at_once(self.stack, &self.id, operations, self.now).await;
+        self.learn(&asked).await;
+        asked
+    }
+
+    /// Takes note of what was answered and of what stands in the table: some order of the requests must explain both.
+    pub async fn learn(&mut self, asked: &[Asked]) {
+        let stored = Stored::read_account(self.stack, &self.id).await;
+        stored.check(self.now);
+        let found = stored.account(&self.id);
+        let end = self.account.explain(&self.id, asked, &found);
+        assert!(end.is_some(), "{}: no order of {asked:#?}\nmakes of {:#?}\n{found:#?}", self.id, self.account);
+        self.account = end.unwrap_or_default();
+        assert!(self.account.is_balanced(), "{}: {:#?}", self.id, self.account);
+    }
+}
+
 fn id<T: std::str::FromStr>(value: &Value) -> Option<T> {
     value.as_str()?.parse().ok()
 }
@@ -607,18 +702,30 @@ impl Stored {
     pub async fn read(stack: &Stack) -> Self {
         let client = stack.client().expect("a client");
         let table = stack.table("Cart").expect("a table");
-        let mut pages = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
+        let pages = client.scan().table_name(table).consistent_read(true).into_paginator();
+        Self::of(pages.items().send().collect::<Result<_, _>>().await.expect("the items"))
+    }
+
+    /// Reads what is one account's, strongly consistent.
+    pub async fn read_account(stack: &Stack, account: &AccountId) -> Self {
+        let client = stack.client().expect("a client");
+        let query = client.query().table_name(stack.table("Cart").expect("a table")).consistent_read(true);
+        let query = query.key_condition_expression("PK = :account");
+        let query = query.expression_attribute_values(":account", AttributeValue::S(account.to_string()));
+        Self::of(query.into_paginator().items().send().collect::<Result<_, _>>().await.expect("the items"))
+    }
+
+    fn of(stored: Vec<Attributes>) -> Self {
         let mut items: BTreeMap<String, Vec<_>> = BTreeMap::new();
-        while let Some(item) = pages.next().await {
-            let item = item.expect("an item");
+        for item in stored {
             items.entry(item["Type"].as_s().expect("a type").clone()).or_default().push(item);
         }
         let mut of = |kind: &str| items.remove(kind).unwrap_or_default();
-        let (lines, records, pointers) =
-            (typed(of("CartLine")), typed(of("IdempotencyRecord")), typed(of("CartPointer")));
         drop(of("Cart"));
+        let (lines, pointers) = (typed(of("CartLine")), typed(of("CartPointer")));
+        let stored = Self { lines, records: typed(of("IdempotencyRecord")), pointers };
         assert!(items.is_empty(), "items of other types: {items:?}");
-        Self { lines, records, pointers }
+        stored
     }
 
     /// What is remembered under the key.
@@ -672,9 +779,9 @@ impl Stored {
     }
 }
 
-fn typed<T: DeserializeOwned>(
-    items: Vec<std::collections::HashMap<String, aws_sdk_dynamodb::types::AttributeValue>>,
-) -> Vec<T> {
+type Attributes = HashMap<String, AttributeValue>;
+
+fn typed<T: DeserializeOwned>(items: Vec<Attributes>) -> Vec<T> {
     items.into_iter().map(|item| serde_dynamo::from_item(item).expect("an item of its type")).collect()
 }
 

@@ -3,18 +3,17 @@
 
 use cart::Line;
 use futures::future::{join, join_all};
-use keys::{
-    AccountId, Milli,
-    cart::{ItemId, Status},
-};
+use keys::{AccountId, Milli, cart::Status};
 use local::Stack;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
-    cart_model::{Account, Asked, MOST_LINES, Operation, Reply, Stored},
+    cart_model::{Asked, MOST_LINES, Operation, Reply, Shopper, Stored},
     faults::{Fault, Twins},
     stack,
 };
+
+const TIME: Duration = Duration::from_mins(5);
 
 fn now() -> Milli {
     "2099-12-01T12:00:00.123Z".parse().expect("a time")
@@ -24,21 +23,22 @@ fn account(name: &str) -> AccountId {
     name.parse().expect("an account")
 }
 
-fn add(sku: usize, quantity: u32, key: Option<String>) -> Operation {
-    Operation::Add { sku: format!("S-{sku}").parse().expect("a product"), quantity, price: None, key }
-}
-
-fn count(item: ItemId, quantity: u32) -> Operation {
-    Operation::Change { item, quantity: Some(quantity), status: None, order: None }
-}
-
-fn bring(item: ItemId, status: Status) -> Operation {
-    Operation::Change { item, quantity: None, status: Some(status), order: None }
-}
-
-/// Asks for all of it at once; what was answered, in the order of the requests.
-async fn at_once(stack: &Stack, account: &AccountId, operations: impl IntoIterator<Item = Operation>) -> Vec<Asked> {
-    join_all(operations.into_iter().map(|operation| operation.ask(stack, account, now()))).await
+/// Asks one function for all of it at once, without a function's time limit: how fast this machine is does not matter. What
+/// was answered, in the order of the requests.
+async fn at_once(twins: &Twins, operations: impl IntoIterator<Item = Operation>) -> Vec<Asked> {
+    let (operations, account): (Vec<_>, _) = (operations.into_iter().collect(), account("A"));
+    let name = operations[0].function();
+    let (_, function) = cart::functions().into_iter().find(|(known, _)| *known == name).expect("a function");
+    let process = twins.process(name, &function);
+    let asked = operations.into_iter().map(async |operation| {
+        let invocation = process.run(&operation.event(&account, now()), TIME).await.expect("it lives");
+        let reply = Reply::read(&invocation.answer.expect("an answer")).heard();
+        (invocation.usage.retries, Asked { operation, now: now(), reply })
+    });
+    let (retries, asked): (Vec<u64>, Vec<Asked>) = join_all(asked).await.into_iter().unzip();
+    let (most, sum) = (retries.iter().max().copied().unwrap_or_default(), retries.iter().sum::<u64>());
+    println!("{} of {name} at once: {sum} tries more, {most} at most of one", asked.len());
+    asked
 }
 
 /// The answers by status and problem, and how many of each there were.
@@ -65,24 +65,21 @@ fn in_status(stored: &Stored, status: Status) -> Vec<&Line> {
     stored.lines.iter().filter(|line| line.sort.status == status).collect()
 }
 
-/// Calls of that action that only led to others: how much they met each other.
-fn in_vain(twins: &Twins, done: usize) -> usize {
-    twins.proxy.count("TransactWriteItems") - done
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_who_add_one_product_make_one_line() {
     for keyed in [false, true] {
         let twins = Twins::start(stack).await;
-        let adds = (1..=50).map(|quantity| add(1, quantity, keyed.then(|| format!("K-{quantity}"))));
-        let asked = at_once(&twins.faulty, &account("A"), adds).await;
-        println!("50 who add one product, keyed {keyed}: {} transactions in vain", in_vain(&twins, 50));
+        let adds = (1..=50).map(|quantity| {
+            let add = Operation::add(1, quantity);
+            if keyed { add.under(&format!("K-{quantity}")) } else { add }
+        });
+        let asked = at_once(&twins, adds).await;
         assert_eq!(kinds(&asked), expected([("200", 49), ("201", 1)]), "keyed: {keyed}");
         let stored = stored(&twins.healthy).await;
         let line = &stored.lines[0];
         assert_eq!((stored.lines.len(), u32::from(line.quantity), line.version), (1, 50 * 51 / 2, 50), "{line:?}");
         if keyed {
-            let again = at_once(&twins.healthy, &account("A"), asked.iter().map(|asked| asked.operation.clone())).await;
+            let again = at_once(&twins, asked.iter().map(|asked| asked.operation.clone())).await;
             let same = asked.iter().zip(&again).all(|(first, again)| first.reply == again.reply);
             assert!(same, "{asked:#?} and again {again:#?}");
             assert_eq!(Stored::read(&twins.healthy).await.lines, stored.lines, "keys add once");
@@ -93,11 +90,11 @@ async fn fifty_who_add_one_product_make_one_line() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_fifty_with_one_key_one_adds_and_all_get_its_answer() {
     for quantity in [7, 9_000] {
-        let stack = stack().start().await.expect("a stack");
-        let asked = at_once(&stack, &account("A"), (0..50).map(|_| add(1, quantity, Some("K".to_owned())))).await;
+        let twins = Twins::start(stack).await;
+        let asked = at_once(&twins, (0..50).map(|_| Operation::add(1, quantity).under("K"))).await;
         assert_eq!(kinds(&asked), expected([("201", 50)]));
         assert!(asked.iter().all(|one| one.reply == asked[0].reply), "{asked:#?}");
-        let stored = stored(&stack).await;
+        let stored = stored(&twins.healthy).await;
         let quantities: Vec<u32> = stored.lines.iter().map(|line| line.quantity.into()).collect();
         assert_eq!(quantities, [quantity]);
     }
@@ -106,25 +103,25 @@ async fn of_fifty_with_one_key_one_adds_and_all_get_its_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_forty_products_a_cart_takes_thirty_two() {
     let twins = Twins::start(stack).await;
-    let asked = at_once(&twins.faulty, &account("A"), (0..40).map(|sku| add(sku, 1, None))).await;
-    println!("40 who add a product each: {} transactions in vain", in_vain(&twins, MOST_LINES));
+    let asked = at_once(&twins, (0..40).map(|sku| Operation::add(sku, 1))).await;
     assert_eq!(kinds(&asked), expected([("201", MOST_LINES), ("409 cart-full", 8)]));
     let stored = stored(&twins.healthy).await;
     assert_eq!(in_status(&stored, Status::Active).len(), MOST_LINES);
-    let bought = at_once(&twins.healthy, &account("A"), [Operation::CheckOut { key: Some("K".to_owned()) }]).await;
+    let bought = at_once(&twins, [Operation::check_out().under("K")]).await;
     let items = bought[0].reply.as_ref().map(|reply| reply.body["items"].as_array().map_or(0, Vec::len));
     assert_eq!(items, Some(MOST_LINES), "a full cart is bought in one transaction");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_ten_checkouts_one_buys_all_of_it() {
-    for (key, kinds_of) in
-        [(None, expected([("200", 1), ("409 cart-empty", 9)])), (Some("K".to_owned()), expected([("200", 10)]))]
-    {
-        let stack = stack().start().await.expect("a stack");
-        at_once(&stack, &account("A"), (0..7).map(|sku| add(sku, 2, None))).await;
-        let asked = at_once(&stack, &account("A"), (0..10).map(|_| Operation::CheckOut { key: key.clone() })).await;
-        assert_eq!(kinds(&asked), kinds_of, "{key:?}");
+    for (checkout, kinds_of) in [
+        (Operation::check_out(), expected([("200", 1), ("409 cart-empty", 9)])),
+        (Operation::check_out().under("K"), expected([("200", 10)])),
+    ] {
+        let twins = Twins::start(stack).await;
+        at_once(&twins, (0..7).map(|sku| Operation::add(sku, 2))).await;
+        let asked = at_once(&twins, (0..10).map(|_| checkout.clone())).await;
+        assert_eq!(kinds(&asked), kinds_of, "{checkout:?}");
         let orders: Vec<&Value> = asked
             .iter()
             .filter_map(|asked| Some(&asked.reply.as_ref()?.body))
@@ -132,7 +129,7 @@ async fn of_ten_checkouts_one_buys_all_of_it() {
             .collect();
         assert!(orders.iter().all(|order| *order == orders[0]), "{orders:#?}");
         assert_eq!(orders[0]["items"].as_array().map(Vec::len), Some(7));
-        let stored = stored(&stack).await;
+        let stored = stored(&twins.healthy).await;
         let bought = in_status(&stored, Status::Purchased);
         let of_order =
             bought.iter().filter(|line| orders[0]["orderId"] == *line.order_id.as_ref().map_or("", |id| id.as_str()));
@@ -143,16 +140,15 @@ async fn of_ten_checkouts_one_buys_all_of_it() {
 /// A request that looked for its record too early, and for what it needs too late: the same request did it in between.
 #[tokio::test]
 async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did() {
-    let key = Some("K".to_owned());
-    let full: Vec<_> = (0..MOST_LINES - 1).map(|sku| add(sku, 1, None)).collect();
+    let full: Vec<_> = (0..MOST_LINES - 1).map(|sku| Operation::add(sku, 1)).collect();
     for (before, operation, status) in [
-        (full, add(99, 1, key.clone()), "201"),
-        (vec![add(1, 1, None)], add(1, 6_000, key.clone()), "200"),
-        (vec![add(1, 1, None)], Operation::CheckOut { key }, "200"),
+        (full, Operation::add(99, 1).under("K"), "201"),
+        (vec![Operation::add(1, 1)], Operation::add(1, 6_000).under("K"), "200"),
+        (vec![Operation::add(1, 1)], Operation::check_out().under("K"), "200"),
     ] {
         let twins = Twins::start(stack).await;
         let account = account("A");
-        at_once(&twins.healthy, &account, before).await;
+        at_once(&twins, before).await;
         twins.proxy.rule(|call| if call.action == "Query" && call.nth == 1 { Fault::Held } else { Fault::None });
         let first = async {
             twins.proxy.held(1).await;
@@ -167,38 +163,11 @@ async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did()
     }
 }
 
-/// A cart of its own, as the model knows it.
-struct Race<'a> {
-    stack: &'a Stack,
-    id: AccountId,
-    account: Account,
-}
-
-impl Race<'_> {
-    /// Asks for all of it at once; some order of it must explain the answers and the table.
-    async fn run(&mut self, operations: Vec<Operation>) -> Vec<Asked> {
-        let asked = at_once(self.stack, &self.id, operations).await;
-        let found = stored(self.stack).await.account(&self.id);
-        let end = self.account.explain(&self.id, &asked, &found);
-        assert!(end.is_some(), "{}: no order of {asked:#?}\nmakes of {:#?}\n{:#?}", self.id, self.account, found);
-        self.account = end.unwrap_or_default();
-        assert!(self.account.is_balanced());
-        asked
-    }
-
-    /// The lines, in the order of their products.
-    fn items(&self) -> Vec<ItemId> {
-        let mut lines: Vec<_> = self.account.lines.iter().collect();
-        lines.sort_by(|one, other| one.sku.cmp(&other.sku));
-        lines.into_iter().map(Line::id).collect()
-    }
-}
-
-/// The same race in ten carts at once, so that it is run in many ways.
-async fn race(run: impl AsyncFn(&mut Race<'_>)) {
+/// The same race in six carts at once, so that it is run in many ways.
+async fn race(run: impl AsyncFn(&mut Shopper<'_>)) {
     let stack = stack().start().await.expect("a stack");
-    join_all((0..10).map(async |number| {
-        let mut race = Race { stack: &stack, id: account(&format!("A-{number}")), account: Account::default() };
+    join_all((0..6).map(async |number| {
+        let mut race = Shopper::new(&stack, account(&format!("A-{number}")), now());
         run(&mut race).await;
     }))
     .await;
@@ -207,15 +176,15 @@ async fn race(run: impl AsyncFn(&mut Race<'_>)) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_that_changes_while_all_is_bought_is_in_one_place() {
     race(async |race| {
-        race.run((0..5).map(|sku| add(sku, 3, None)).collect()).await;
+        race.run((0..5).map(|sku| Operation::add(sku, 3)).collect()).await;
         let items = race.items();
         race.run(vec![
-            Operation::CheckOut { key: None },
-            add(0, 4, None),
-            add(9, 1, Some("K".to_owned())),
+            Operation::check_out(),
+            Operation::add(0, 4),
+            Operation::add(9, 1).under("K"),
             Operation::Remove { item: items[1] },
-            count(items[2], 8),
-            bring(items[3], Status::Saved),
+            Operation::count(items[2], 8),
+            Operation::bring(items[3], Status::Saved),
         ])
         .await;
     })
@@ -225,9 +194,10 @@ async fn a_line_that_changes_while_all_is_bought_is_in_one_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_checkouts_share_what_comes_in_between() {
     race(async |race| {
-        race.run((0..3).map(|sku| add(sku, 3, None)).collect()).await;
-        let checkout = |key: &str| Operation::CheckOut { key: Some(key.to_owned()) };
-        race.run(vec![checkout("K-1"), add(1, 4, None), checkout("K-2"), add(7, 1, None), checkout("K-1")]).await;
+        race.run((0..3).map(|sku| Operation::add(sku, 3)).collect()).await;
+        let checkout = |key: &str| Operation::check_out().under(key);
+        race.run(vec![checkout("K-1"), Operation::add(1, 4), checkout("K-2"), Operation::add(7, 1), checkout("K-1")])
+            .await;
     })
     .await;
 }
@@ -236,17 +206,17 @@ async fn two_checkouts_share_what_comes_in_between() {
 async fn two_saved_lines_of_one_product_become_one() {
     race(async |race| {
         for quantity in [3, 4] {
-            race.run(vec![add(1, quantity, None)]).await;
-            let item = race.account.listed(Status::Active, now())[0].id();
-            race.run(vec![bring(item, Status::Saved)]).await;
+            race.run(vec![Operation::add(1, quantity)]).await;
+            let item = race.account().listed(Status::Active, now())[0].id();
+            race.run(vec![Operation::bring(item, Status::Saved)]).await;
         }
         let items = race.items();
-        let asked = race.run(items.iter().map(|item| bring(*item, Status::Active)).collect()).await;
+        let asked = race.run(items.iter().map(|item| Operation::bring(*item, Status::Active)).collect()).await;
         assert_eq!(kinds(&asked), expected([("200", 2)]));
-        let active = race.account.listed(Status::Active, now());
-        assert_eq!((active.len(), u32::from(active[0].quantity)), (1, 7), "{:#?}", race.account);
+        let active = race.account().listed(Status::Active, now());
+        assert_eq!((active.len(), u32::from(active[0].quantity)), (1, 7), "{:#?}", race.account());
         // Whoever asks again gets the line that is there, whichever of the two it was.
-        let again = race.run(items.iter().map(|item| bring(*item, Status::Active)).collect()).await;
+        let again = race.run(items.iter().map(|item| Operation::bring(*item, Status::Active)).collect()).await;
         assert!(again.iter().all(|asked| asked.reply == again[0].reply), "{again:#?}");
     })
     .await;
@@ -255,17 +225,26 @@ async fn two_saved_lines_of_one_product_become_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_move_and_a_removal_are_one_after_the_other() {
     race(async |race| {
-        race.run((0..4).map(|sku| add(sku, 2, None)).collect()).await;
+        race.run((0..4).map(|sku| Operation::add(sku, 2)).collect()).await;
         let items = race.items();
-        race.run(vec![bring(items[3], Status::Saved)]).await;
-        race.run(vec![bring(items[0], Status::Saved), Operation::Remove { item: items[0] }]).await;
-        race.run(vec![bring(items[1], Status::Purchased), Operation::Remove { item: items[1] }, count(items[1], 9)])
-            .await;
-        race.run(vec![bring(items[3], Status::Active), Operation::Remove { item: items[3] }, add(3, 1, None)]).await;
+        race.run(vec![Operation::bring(items[3], Status::Saved)]).await;
+        race.run(vec![Operation::bring(items[0], Status::Saved), Operation::Remove { item: items[0] }]).await;
         race.run(vec![
-            bring(items[2], Status::Saved),
-            bring(items[2], Status::Purchased),
-            bring(items[2], Status::Active),
+            Operation::bring(items[1], Status::Purchased),
+            Operation::Remove { item: items[1] },
+            Operation::count(items[1], 9),
+        ])
+        .await;
+        race.run(vec![
+            Operation::bring(items[3], Status::Active),
+            Operation::Remove { item: items[3] },
+            Operation::add(3, 1),
+        ])
+        .await;
+        race.run(vec![
+            Operation::bring(items[2], Status::Saved),
+            Operation::bring(items[2], Status::Purchased),
+            Operation::bring(items[2], Status::Active),
         ])
         .await;
     })

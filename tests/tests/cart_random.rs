@@ -255,12 +255,12 @@ async fn twenty_customers(rounds: usize, at_once: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_twenty_customers_do_at_once_is_explained_by_some_order_of_it() {
-    twenty_customers(20, 3).await;
+    twenty_customers(15, 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn so_is_what_comes_one_after_the_other() {
-    twenty_customers(25, 1).await;
+    twenty_customers(15, 1).await;
 }
 
 /// The ids of a list, all its pages, at that time.

@@ -96,13 +96,14 @@ impl Cart {
 }
 
 impl Cart {
-    /// Does the attempt again while other writes get in between.
+    /// Does the attempt again while other writes get in between. Not where capacity is missing, which more calls only use up.
     pub(crate) async fn optimistically<T, F>(&self, mut attempt: impl FnMut() -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, Error>>,
     {
         use table::Error as Store;
-        let stale = |error: &Error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. }));
+        let stale =
+            |error: &Error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { throttled: false }));
         table::optimistically(|| Box::pin(attempt()), stale).await.map_err(|error| match error {
             Error::Table(Store::Refused(_)) => Error::Table(Store::Contended { throttled: false }),
             other => other,
