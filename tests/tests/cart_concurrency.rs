@@ -250,3 +250,24 @@ async fn a_move_and_a_removal_are_one_after_the_other() {
     })
     .await;
 }
+
+/// Whoever looks in between sees the new line beside the others, so the order that comes after must have it.
+#[tokio::test]
+async fn what_is_added_before_all_is_bought_is_bought_too() {
+    let (twins, account) = (Twins::start(stack).await, account("A"));
+    at_once(&twins, (0..3).map(|sku| Operation::add(sku, 1))).await;
+    twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
+        ("TransactWriteItems", 1) => Fault::Held,
+        _ => Fault::None,
+    });
+    let added = async {
+        twins.proxy.held(1).await;
+        let added = Operation::add(9, 1).ask(&twins.healthy, &account, now()).await;
+        twins.proxy.release();
+        added
+    };
+    let (bought, added) = join(Operation::check_out().ask(&twins.faulty, &account, now()), added).await;
+    assert_eq!(kinds(&[added]), expected([("201", 1)]));
+    let items = bought.reply.map(|reply| reply.body["items"].as_array().map_or(0, Vec::len));
+    assert_eq!((items, in_status(&stored(&twins.healthy).await, Status::Purchased).len()), (Some(4), 4));
+}
