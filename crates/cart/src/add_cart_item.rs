@@ -1,10 +1,10 @@
 //! C1: puts a product into the cart, or more of it.
 
 use crate::{
-    Cart, DOMAIN, Line, LineBody, MOST_LINES, Quantity,
+    Cart, DOMAIN, Line, LineBody, Quantity,
     cost::{self, Pattern},
     idempotency::{Once, Outcome},
-    store::Additions,
+    store::Seen,
 };
 use function::{Error, Fields, Fingerprint, Function, Input, Request, Upserted};
 use futures::future::try_join;
@@ -117,42 +117,42 @@ impl Cart {
         if let Some(outcome) = before {
             return outcome.of_addition();
         }
-        let lines = self.active(&new.account, now).await?;
-        let done = match lines.iter().find(|line| line.sku == new.sku) {
-            Some(line) => self.grow(line, new, &once).await,
-            None if lines.len() >= MOST_LINES => Err(full()),
-            None => self.begin(additions.as_ref(), request, &once).await,
+        let seen = self.look(&new.account, additions, None, now).await?;
+        let done = match seen.line_of(&new.sku) {
+            Some(line) => self.grow(&seen, line, new, &once).await,
+            None => self.begin(&seen, request, &once).await,
         };
         match done {
             // The same request, done since the record was looked for, may be what leaves no room for it.
-            Err(refusal @ Error::Conflict(..)) => self.before(&once).await?.ok_or(refusal)?.of_addition(),
+            Err(refusal @ (Error::Conflict(..) | Error::TooLarge(_))) => {
+                self.before(&once).await?.ok_or(refusal)?.of_addition()
+            }
             done => done,
         }
     }
 
     async fn begin(
         &self,
-        additions: Option<&Additions>,
+        seen: &Seen,
         request: &Request<NewLine>,
         once: &Once<'_>,
     ) -> Result<Upserted<LineBody>, Error> {
+        seen.must_have_room_for(1)?;
         let NewLine { account, sku, quantity, price } = request.input.clone();
-        let line = Line::added(account.clone(), sku, quantity, price, once.now, self.days);
+        let line = Line::added(account, sku, quantity, price, once.now, self.days);
         line.must_fit()?;
         let mut changes = self.insertion(&line)?;
-        changes.push(self.addition(&account, additions, request.id, once.now)?);
+        changes.push(self.addition(seen, &line, request.id, once.now)?);
         changes.extend(self.remember(once, Outcome::Added { created: true, line: line.clone().into() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: Some(line.id().to_string()), body: line.into() })
     }
 
-    /// One transaction even where it is one change: its token makes a retry of the SDK, after an answer that was lost, the
-    /// same change and not a second one.
-    async fn grow(&self, old: &Line, new: &NewLine, once: &Once<'_>) -> Result<Upserted<LineBody>, Error> {
+    async fn grow(&self, seen: &Seen, old: &Line, new: &NewLine, once: &Once<'_>) -> Result<Upserted<LineBody>, Error> {
         let grown = old.grown(new.quantity, once.now, self.days)?;
         let grown = Line { price: new.price.or(old.price), ..grown };
         grown.must_fit()?;
-        let mut changes = self.transition(old, &grown)?;
+        let mut changes = self.change_in_cart(old, &grown, seen.additions())?;
         changes.extend(self.remember(once, Outcome::Added { created: false, line: grown.clone().into() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: None, body: grown.into() })
@@ -168,10 +168,4 @@ impl Outcome {
             Self::CheckedOut { .. } => Err(Error::KeyReused),
         }
     }
-}
-
-/// A cart that takes no more lines.
-pub(crate) fn full() -> Error {
-    let detail = format!("A cart has {MOST_LINES} active lines at most, so that it can be bought in one transaction.");
-    Error::Conflict("cart-full", detail)
 }

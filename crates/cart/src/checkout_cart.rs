@@ -75,7 +75,9 @@ impl Cart {
         if let Some(outcome) = before {
             return self.order(account, outcome).await;
         }
-        let lines = self.active(account, now).await?;
+        let seen = self.look(account, additions, None, now).await?;
+        let lines = &seen.lines;
+        seen.must_have_room_for(0)?;
         if lines.is_empty() {
             let refusal = Error::Conflict("cart-empty", "The cart has no active line.".to_owned());
             // The same request, done since the record was looked for, may be what emptied the cart.
@@ -85,8 +87,8 @@ impl Cart {
         let at = lines.iter().map(|line| line.sort.since).fold(now, Milli::max);
         let order = OrderId::new(now.instant());
         let mut bought = Vec::with_capacity(lines.len());
-        let mut changes = vec![self.nothing_added(account, additions.as_ref())];
-        for line in &lines {
+        let mut changes = vec![self.nothing_added(account, seen.additions())];
+        for line in lines {
             let new = line.moved(&Move::Purchased(order.clone()), at, self.days)?;
             changes.extend(self.transition(line, &new)?);
             bought.push(new);

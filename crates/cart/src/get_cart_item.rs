@@ -44,5 +44,5 @@ impl Input for Wanted {
 pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<LineBody>, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    Ok(Json(cart.locate(account, *item, request.milli).await?.into()))
+    Ok(Json(cart.optimistically(|| cart.locate(account, *item, request.milli)).await?.into()))
 }

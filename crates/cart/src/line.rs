@@ -13,11 +13,14 @@ use crate::store::Days;
 /// The largest line, in bytes, whatever moves add to it later: one write unit.
 pub const MOST_BYTES: usize = 1_024;
 
-/// What moves can add, with an order id of 128 bytes: attributes with their names.
+/// What every move but the first leaves as it is.
+const PREVIOUS_BYTES: usize =
+    "Previous".len() + 3 + ("Status".len() + 9 + 1) + ("Since".len() + 24 + 1) + ("Quantity".len() + 3 + 1);
+
+/// What moves can add beside that, with an order id of 128 bytes: attributes with their names.
 const LATER_BYTES: usize = ("OrderId".len() + 128)
     + ("JoinedTo".len() + 32)
     + ("ExpiresAt".len() + 7)
-    + ("Previous".len() + 3 + ("Status".len() + 9 + 1) + ("Since".len() + 24 + 1) + ("Quantity".len() + 3 + 1))
     // The longest status is PURCHASED, the first ACTIVE; in both sort keys. The version's digits.
     + (2 * 3 + 10);
 
@@ -269,7 +272,8 @@ impl Line {
 
     /// Refuses a line that could outgrow its 1 KB.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
-        if table::size(self)? + LATER_BYTES <= MOST_BYTES {
+        let previous = if self.previous.is_none() { PREVIOUS_BYTES } else { 0 };
+        if table::size(self)? + previous + LATER_BYTES <= MOST_BYTES {
             return Ok(());
         }
         let detail = "A line is at most 1 KB with its keys: account and SKU are too long together.";

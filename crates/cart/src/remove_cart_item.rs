@@ -40,7 +40,7 @@ pub async fn remove_cart_item(cart: Cart, request: Request<Wanted>) -> Result<No
     cart.optimistically(|| async {
         let old = cart.locate(account, *item, request.milli).await?;
         let new = old.moved(&Move::Removed, request.milli, cart.days)?;
-        cart.commit(cart.transition(&old, &new)?).await
+        Ok(cart.dynamo.transact(cart.transition(&old, &new)?).await?)
     })
     .await?;
     Ok(NoContent)

@@ -56,9 +56,13 @@ impl Error {
                 usage::note(|usage| usage.conflicts += 1);
                 Self::cancelled(cancelled.cancellation_reasons.unwrap_or_default())
             }
-            Service::TransactionConflictException(_) | Service::TransactionInProgressException(_) => {
+            Service::TransactionConflictException(_) => {
                 usage::note(|usage| usage.conflicts += 1);
                 Self::Contended { throttled: false }
+            }
+            // Of this very transaction, under its token: it may yet happen, and a new token would make a second one.
+            Service::TransactionInProgressException(_) => {
+                Self::Unavailable("the transaction is in progress".to_owned())
             }
             Service::ProvisionedThroughputExceededException(_)
             | Service::RequestLimitExceeded(_)
