@@ -14,7 +14,13 @@ fn tree(package: &str) -> Vec<String> {
 
 #[test]
 fn a_lambda_has_one_http_and_one_tls_stack() {
-    let tree = tree("bank");
+    for package in ["bank", "export"] {
+        let tree = tree(package);
+        has_one_stack(&tree);
+    }
+}
+
+fn has_one_stack(tree: &[String]) {
     let has = |prefix: &str| tree.iter().any(|line| line.starts_with(prefix));
     assert!(has("hyper v1.") && has("rustls v0.23") && has("aws-lc-rs v1."), "{tree:#?}");
     for other in [

@@ -17,6 +17,7 @@ mod settings;
 mod stream;
 
 pub use answer::{Created, Json, List, Listing, NoContent, Reply, Upserted};
+pub use aws_lambda_events::dynamodb::EventRecord;
 pub use caller::Caller;
 pub use client::Clients;
 pub use error::{Error, Fault};
@@ -26,7 +27,7 @@ pub use input::{Fields, Input};
 pub use lambda_runtime::{Context, Diagnostic, Error as StartError};
 pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};
-pub use stream::{Batch, stream};
+pub use stream::{Batch, Record, stream};
 
 use futures::future::BoxFuture;
 use lambda_http::{Body, Response};

@@ -44,6 +44,12 @@ impl SettingsReader<'_> {
         }
     }
 
+    /// The setting of that name, if it is set; a fault where it can't be read.
+    pub fn optional<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
+        let is_set = self.settings.0.get(name).is_some_and(|text| !text.is_empty());
+        if is_set { self.get(name) } else { None }
+    }
+
     /// Notes what is wrong with settings that can be read, and gives nothing.
     pub fn fault<T>(&mut self, fault: impl Display) -> Option<T> {
         self.faults.push(fault.to_string());
@@ -65,5 +71,10 @@ mod tests {
         });
         assert_eq!(read.unwrap_err().to_string(), "A: invalid digit found in string; B is missing");
         assert_eq!(settings.read(|reader| reader.get::<u8>("C")), Ok(1));
+        assert_eq!(
+            settings.read(|reader| Some((reader.optional::<u8>("B"), reader.optional("C")))),
+            Ok((None, Some(1)))
+        );
+        assert!(settings.read(|reader| Some(reader.optional::<u8>("A"))).is_err());
     }
 }

@@ -1,18 +1,54 @@
 use crate::{App, Error, Function};
 use aws_lambda_events::{
-    dynamodb::{Event, EventRecord},
+    dynamodb::EventRecord,
     streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse},
 };
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use tokio::time::Instant;
 
 /// A batch of changes of one stream shard, in order.
-#[derive(Debug)]
 pub struct Batch {
     /// The changes.
-    pub records: Vec<EventRecord>,
+    pub records: Vec<Record>,
     /// When the batch must have been worked through.
     pub deadline: Instant,
+}
+
+/// A change as the stream sent it, readable or not: one that can't be read must not hold up the others.
+#[derive(Clone)]
+pub struct Record(Value);
+
+impl Record {
+    /// As it came.
+    #[must_use]
+    pub fn json(&self) -> &Value {
+        &self.0
+    }
+
+    /// Its place in the shard, by which a failure is reported. Empty where it has none: then the whole batch comes again.
+    #[must_use]
+    pub fn sequence_number(&self) -> &str {
+        self.0.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// When it happened, to the millisecond; AWS calls it approximate. Read here because `EventRecord` shifts fractions.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "a float that is no time becomes one out of range")]
+    pub fn created_at(&self) -> Option<Timestamp> {
+        let seconds = self.0.pointer("/dynamodb/ApproximateCreationDateTime")?.as_f64()?;
+        Timestamp::from_millisecond((seconds * 1_000.0).round() as i64).ok()
+    }
+
+    /// What it says.
+    ///
+    /// # Errors
+    /// It is no record of a DynamoDB stream. The text may quote it: not for logs.
+    pub fn read(&self) -> Result<EventRecord, serde_json::Error> {
+        EventRecord::deserialize(&self.0)
+    }
 }
 
 /// The function of a DynamoDB stream. The handler answers the sequence numbers of the changes that
@@ -26,13 +62,14 @@ where
     F: Future<Output = Result<BTreeSet<String>, Error>> + Send + 'static,
     W: Future<Output = ()> + Send + 'static,
 {
-    Function::of_events(warm_up, move |app: A, event, context| {
+    Function::of_events(warm_up, move |app: A, mut event, context| {
         let handler = handler.clone();
         async move {
-            let Event { records, .. } =
-                serde_json::from_value(event).map_err(|_| Error::invalid("/Records", "is no batch of a stream"))?;
-            let order: Vec<String> =
-                records.iter().filter_map(|record| record.change.sequence_number.clone()).collect();
+            let Some(Value::Array(records)) = event.get_mut("Records").map(Value::take) else {
+                return Err(Error::invalid("/Records", "is no batch of a stream"));
+            };
+            let records: Vec<Record> = records.into_iter().map(Record).collect();
+            let order: Vec<String> = records.iter().map(|record| record.sequence_number().to_owned()).collect();
             let failed = handler(app, Batch { records, deadline: crate::deadline(&context) }).await?;
             Ok(report(&order, &failed))
         }
@@ -40,14 +77,15 @@ where
 }
 
 /// The lowest failure alone: Lambda takes it as the place to go on from. A failure that the batch
-/// does not know makes all of it come again.
+/// does not know makes all of it come again, and so does an empty one, to which Lambda gives that meaning.
 fn report(order: &[String], failed: &BTreeSet<String>) -> DynamoDbEventResponse {
     let mut response = DynamoDbEventResponse::default();
-    let stranger = failed.iter().any(|number| !order.contains(number));
-    let lowest = if stranger { order.first() } else { order.iter().find(|number| failed.contains(*number)) };
+    let stranger = failed.iter().any(|number| number.is_empty() || !order.contains(number));
+    let lowest = order.iter().find(|number| failed.contains(*number)).cloned();
+    let lowest = if stranger { Some(String::new()) } else { lowest };
     response.batch_item_failures.extend(lowest.map(|number| {
         let mut failure = DynamoDbBatchItemFailure::default();
-        failure.item_identifier = Some(number.clone());
+        failure.item_identifier = Some(number);
         failure
     }));
     response
@@ -68,6 +106,27 @@ mod tests {
     fn the_lowest_failure_is_reported() {
         assert_eq!(failures(&["10", "9"]), r#"{"batchItemFailures":[{"itemIdentifier":"9"}]}"#);
         assert_eq!(failures(&[]), r#"{"batchItemFailures":[]}"#);
-        assert_eq!(failures(&["7"]), r#"{"batchItemFailures":[{"itemIdentifier":"8"}]}"#);
+        for all in [["7"], [""]] {
+            assert_eq!(failures(&all), r#"{"batchItemFailures":[{"itemIdentifier":""}]}"#);
+        }
+    }
+
+    #[test]
+    fn a_time_is_read_with_its_fraction_or_without() {
+        let time = |json: Value| {
+            let record = Record(serde_json::json!({"dynamodb": {"ApproximateCreationDateTime": json}}));
+            record.created_at().map(|at| at.to_string())
+        };
+        assert_eq!(time(1_428_537_600.into()).as_deref(), Some("2015-04-09T00:00:00Z"));
+        assert_eq!(time(1_767_349_800.123.into()).as_deref(), Some("2026-01-02T10:30:00.123Z"));
+        for none in [Value::Null, "2026".into(), 1e300.into()] {
+            assert_eq!(time(none), None);
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_none_can_be_reported() {
+        let record = Record(serde_json::json!({"eventID": 7}));
+        assert!(record.read().is_err() && record.sequence_number().is_empty());
     }
 }

@@ -84,7 +84,7 @@ enum Source {
 
 impl Builder {
     fn new(source: Source) -> Self {
-        let functions = bank::functions().into_iter().chain(cart::functions());
+        let functions = bank::functions().into_iter().chain(cart::functions()).chain(export::functions());
         let functions = functions.map(|(name, function)| (name.to_owned(), lambda::bind(function)));
         Self {
             source,

@@ -1,0 +1,5 @@
+//! The Lambda `export-cart-changes`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&export::export_cart_changes::function())
+}

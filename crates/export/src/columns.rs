@@ -1,0 +1,240 @@
+use cart::{Line, Previous, Quantity};
+use function::Record;
+use jiff::Timestamp;
+use keys::{
+    Milli, OrderId, Sku,
+    cart::{ItemId, Status},
+};
+use money::{Currency, Decimal, Money};
+use serde::{Serialize, Serializer};
+
+/// The columns of a row in their order, with their types in Glue (Hive): the table `cart_changes`.
+pub const COLUMNS: [(&str, &str); 24] = [
+    ("event_id", "string"),
+    ("operation", "string"),
+    ("sequence_number", "string"),
+    ("changed_at", "timestamp"),
+    ("account_id", "string"),
+    ("item_id", "string"),
+    ("sku", "string"),
+    ("version", "bigint"),
+    ("status", "string"),
+    ("status_changed_at", "timestamp"),
+    ("quantity", "int"),
+    ("price", "decimal(20,4)"),
+    ("currency", "string"),
+    ("order_id", "string"),
+    ("added_at", "timestamp"),
+    ("expires_at", "timestamp"),
+    ("joined_to", "string"),
+    ("old_status", "string"),
+    ("old_status_changed_at", "timestamp"),
+    ("old_quantity", "int"),
+    ("old_price", "decimal(20,4)"),
+    ("old_currency", "string"),
+    ("old_order_id", "string"),
+    ("old_expires_at", "timestamp"),
+];
+
+/// What a change did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Operation {
+    Insert,
+    Modify,
+    Move,
+    Remove,
+    Expire,
+}
+
+/// One row. Its fields are the columns in their order; what is none is left out.
+#[derive(Debug, Serialize)]
+pub(crate) struct Columns<'a> {
+    event_id: &'a str,
+    operation: Operation,
+    sequence_number: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_at: Option<Time>,
+    account_id: String,
+    item_id: ItemId,
+    sku: &'a Sku,
+    version: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status_changed_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quantity: Option<Quantity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    price: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    currency: Option<Currency>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order_id: Option<&'a OrderId>,
+    added_at: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    joined_to: Option<ItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_status: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_status_changed_at: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_quantity: Option<Quantity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_price: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_currency: Option<Currency>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_order_id: Option<&'a OrderId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    old_expires_at: Option<Time>,
+}
+
+impl<'a> Columns<'a> {
+    /// What describes the line whatever happened to it.
+    pub(crate) fn of(operation: Operation, line: &'a Line) -> Self {
+        Self {
+            event_id: "",
+            operation,
+            sequence_number: "",
+            changed_at: None,
+            account_id: line.account.to_string(),
+            item_id: line.id(),
+            sku: &line.sku,
+            version: line.version,
+            status: None,
+            status_changed_at: None,
+            quantity: None,
+            price: None,
+            currency: None,
+            order_id: None,
+            added_at: line.added_at.into(),
+            expires_at: None,
+            joined_to: None,
+            old_status: None,
+            old_status_changed_at: None,
+            old_quantity: None,
+            old_price: None,
+            old_currency: None,
+            old_order_id: None,
+            old_expires_at: None,
+        }
+    }
+
+    /// The change's own name, place and time.
+    pub(crate) fn told_by(self, event_id: &'a str, record: &'a Record) -> Self {
+        let changed_at = record.created_at().map(Into::into);
+        Self { event_id, sequence_number: record.sequence_number(), changed_at, ..self }
+    }
+
+    /// Under another name than the account's own.
+    pub(crate) fn owned_by(self, account_id: String) -> Self {
+        Self { account_id, ..self }
+    }
+
+    /// What the line is.
+    pub(crate) fn new_image(self, line: &'a Line) -> Self {
+        Self {
+            status: Some(line.sort.status),
+            status_changed_at: Some(line.sort.since.into()),
+            quantity: Some(line.quantity),
+            price: line.price.map(Money::amount),
+            currency: line.price.map(Money::currency),
+            order_id: line.order_id.as_ref(),
+            expires_at: line.expires_at.and_then(Time::of_seconds),
+            joined_to: line.joined_to,
+            ..self
+        }
+    }
+
+    /// What the line was.
+    pub(crate) fn old_image(self, line: &'a Line) -> Self {
+        Self {
+            old_order_id: line.order_id.as_ref(),
+            old_expires_at: line.expires_at.and_then(Time::of_seconds),
+            ..self.old(line.sort.status, line.sort.since, line.quantity, line.price)
+        }
+    }
+
+    /// What the line was before it moved here. A move changes neither its price nor its currency; what was purchased is
+    /// final, so there was no order before; when it would have expired is forgotten.
+    pub(crate) fn previous(self, line: &Line, previous: Previous) -> Self {
+        self.old(previous.status, previous.since, previous.quantity, line.price)
+    }
+
+    fn old(self, status: Status, since: Milli, quantity: Quantity, price: Option<Money>) -> Self {
+        Self {
+            old_status: Some(status),
+            old_status_changed_at: Some(since.into()),
+            old_quantity: Some(quantity),
+            old_price: price.map(Money::amount),
+            old_currency: price.map(Money::currency),
+            ..self
+        }
+    }
+
+    /// The version that follows the line's: what is gone comes after all that it was.
+    pub(crate) fn one_later(self) -> Self {
+        Self { version: self.version.saturating_add(1), ..self }
+    }
+}
+
+/// As Hive, Athena and `DuckDB` read a timestamp: `2026-01-02 10:30:00.123`, in UTC.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Time(Timestamp);
+
+impl Time {
+    fn of_seconds(seconds: i64) -> Option<Self> {
+        Timestamp::from_second(seconds).ok().map(Self)
+    }
+}
+
+impl From<Timestamp> for Time {
+    fn from(instant: Timestamp) -> Self {
+        Self(instant)
+    }
+}
+
+impl From<Milli> for Time {
+    fn from(milli: Milli) -> Self {
+        Self(milli.instant())
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_str(&self.0.strftime("%Y-%m-%d %H:%M:%S%.3f"))
+    }
+}
+
+/// Whether `decimal(20,4)` holds the amount: 16 digits before the point, 4 after it, which no currency exceeds.
+pub(crate) fn fits(money: Money) -> bool {
+    10_u128
+        .checked_pow(16 + u32::from(money.currency().places()))
+        .is_some_and(|limit| money.minor().unsigned_abs() < limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_one_width() {
+        let text = |seconds: i64| serde_json::to_string(&Time::of_seconds(seconds)).expect("JSON");
+        assert_eq!(text(1_767_349_800), r#""2026-01-02 10:30:00.000""#);
+        let milli: Milli = "2026-01-02T10:30:00.120Z".parse().expect("a time");
+        assert_eq!(serde_json::to_string(&Time::from(milli)).expect("JSON"), r#""2026-01-02 10:30:00.120""#);
+        assert_eq!(text(i64::MAX), "null");
+    }
+
+    #[test]
+    fn an_amount_has_room_or_is_told() {
+        let money = |amount: &str, currency: &str| {
+            Money::new(amount.parse().expect("a number"), currency.parse().expect("a currency")).expect("money")
+        };
+        assert!(fits(money("9999999999999999.99", "USD")) && fits(money("-9999999999999999.9999", "CLF")));
+        assert!(!fits(money("10000000000000000", "USD")) && !fits(money("10000000000000000", "JPY")));
+    }
+}

@@ -1,0 +1,156 @@
+use crate::{
+    counts::Counts,
+    pack::{self, Record},
+};
+use aws_config::SdkConfig;
+use aws_sdk_firehose::{
+    Client,
+    config::{Builder, retry::RetryConfig, timeout::TimeoutConfig},
+    error::{DisplayErrorContext, ProvideErrorMetadata, SdkError},
+    operation::put_record_batch::PutRecordBatchError,
+    primitives::Blob,
+    types,
+};
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use std::{collections::VecDeque, time::Duration};
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// A call uploads up to 4 MB: two seconds, as for the small calls of other clients, would be short where CPU and network are.
+const LONGEST_CALL: Duration = Duration::from_secs(5);
+
+/// Rows refused one by one before the delivery stream itself is taken for the reason, where it took no other.
+const MOST_REFUSED: usize = 10;
+
+/// The delivery stream.
+#[derive(Clone)]
+pub(crate) struct Delivery {
+    client: Client,
+    stream: String,
+}
+
+/// What became of the rows.
+#[derive(Debug, Default)]
+pub(crate) struct Delivered {
+    /// Rows that Firehose refuses for good, with its reason.
+    pub(crate) refused: Vec<(usize, String)>,
+    /// Rows that were not sent, or of which that is not known.
+    pub(crate) unsent: Vec<usize>,
+}
+
+/// Why a call ended before all of it was taken.
+enum Stopped {
+    /// Firehose refuses what is left, for good.
+    Refused(Vec<Record>, String),
+    /// The tries or the time ran out.
+    GaveUp(Vec<Record>),
+}
+
+impl Delivery {
+    pub(crate) fn new(config: &SdkConfig, stream: String) -> Self {
+        let timeouts = config.timeout_config().map(TimeoutConfig::to_builder).unwrap_or_default();
+        // The tries of a call and of the records in it are one budget, which knows the deadline: the SDK makes none of its own.
+        let config = Builder::from(config)
+            .retry_config(RetryConfig::disabled())
+            .timeout_config(timeouts.operation_attempt_timeout(LONGEST_CALL).build());
+        Self { client: Client::from_conf(config.build()), stream }
+    }
+
+    /// Sends the records, call after call. What fails for good ends it: everything from there on comes again anyway.
+    pub(crate) async fn send(&self, records: Vec<Record>, until: Instant, counts: &mut Counts) -> Delivered {
+        let mut delivered = Delivered::default();
+        let mut calls: VecDeque<Vec<Record>> = pack::calls(records).into();
+        while let Some(call) = calls.pop_front() {
+            match self.deliver(call, until, counts).await {
+                Ok(()) => {}
+                Err(Stopped::GaveUp(left)) => {
+                    calls.push_front(left);
+                    break;
+                }
+                Err(Stopped::Refused(left, reason)) => match pack::halves(left) {
+                    Ok(halves) => halves.into_iter().rev().for_each(|half| calls.push_front(half)),
+                    Err(row) => delivered.refused.extend(row.map(|row| (row.place, reason))),
+                },
+            }
+            if delivered.refused.len() >= MOST_REFUSED && counts.exported == 0 {
+                delivered.unsent.extend(delivered.refused.drain(..).map(|(place, _)| place));
+                break;
+            }
+        }
+        delivered.unsent.extend(calls.iter().flatten().flat_map(Record::rows).map(|row| row.place));
+        delivered
+    }
+
+    /// Sends the call, and again what of it is not taken, with growing pauses that start anew when something is.
+    async fn deliver(&self, call: Vec<Record>, until: Instant, counts: &mut Counts) -> Result<(), Stopped> {
+        let (mut left, mut pauses) = (call, pauses());
+        loop {
+            counts.calls += 1;
+            let (taken, rest) = match timeout_at(until, self.put(&left)).await {
+                Ok(Ok(taken)) => taken.into_iter().zip(left).partition::<Vec<_>, _>(|(taken, _)| *taken),
+                Ok(Err(error)) if is_final(&error) => return Err(Stopped::Refused(left, reason(&error))),
+                Ok(Err(error)) => {
+                    tracing::warn!(error = %DisplayErrorContext(&error), "a call of Firehose failed");
+                    (Vec::new(), left.into_iter().map(|record| (false, record)).collect())
+                }
+                Err(_) => return Err(Stopped::GaveUp(left)),
+            };
+            left = rest.into_iter().map(|(_, record)| record).collect();
+            for (_, record) in &taken {
+                count(record, counts);
+            }
+            if left.is_empty() {
+                return Ok(());
+            }
+            if !taken.is_empty() {
+                pauses = self::pauses();
+            }
+            match pauses.next().filter(|pause| Instant::now() + *pause < until) {
+                Some(pause) => sleep(pause).await,
+                None => return Err(Stopped::GaveUp(left)),
+            }
+            counts.retries += 1;
+        }
+    }
+
+    /// One call: whether each record was taken.
+    async fn put(&self, records: &[Record]) -> Result<Vec<bool>, SdkError<PutRecordBatchError>> {
+        let records = records.iter().map(|record| types::Record::builder().data(Blob::new(record.data())).build());
+        let records: Vec<_> = records.collect::<Result<_, _>>().map_err(SdkError::construction_failure)?;
+        let count = records.len();
+        let call = self.client.put_record_batch().delivery_stream_name(&self.stream).set_records(Some(records));
+        let answers = call.send().await?.request_responses;
+        // An answer that is missing is no success.
+        let taken = |place: usize| answers.get(place).is_some_and(|answer| answer.error_code.is_none());
+        Ok((0..count).map(taken).collect())
+    }
+}
+
+fn count(record: &Record, counts: &mut Counts) {
+    let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    counts.exported += number(record.rows().len());
+    counts.bytes += number(record.bytes());
+    counts.billed += number(record.billed());
+}
+
+/// Whether the same call can never be taken: it is too large, or a record of it is. Everything else may pass.
+fn is_final(error: &SdkError<PutRecordBatchError>) -> bool {
+    let too_large = error.raw_response().is_some_and(|response| response.status().as_u16() == 413);
+    let refusal = error
+        .as_service_error()
+        .is_some_and(|error| error.is_invalid_argument_exception() || error.code() == Some("ValidationException"));
+    too_large || refusal
+}
+
+fn reason(error: &SdkError<PutRecordBatchError>) -> String {
+    format!("Firehose refuses it: {}", DisplayErrorContext(error))
+}
+
+/// Six tries of a call that nothing comes of, over some two to four seconds; Lambda sends the batch again after that.
+fn pauses() -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(100))
+        .with_max_delay(Duration::from_secs(1))
+        .with_max_times(5)
+        .with_jitter()
+        .build()
+}

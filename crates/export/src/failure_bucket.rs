@@ -1,0 +1,69 @@
+use aws_config::SdkConfig;
+use aws_sdk_s3::{Client, config::Builder, error::DisplayErrorContext, primitives::ByteStream};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use function::Record;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::time::{Instant, timeout_at};
+
+/// Where changes are kept that can never be sent.
+#[derive(Clone)]
+pub(crate) struct FailureBucket {
+    client: Client,
+    bucket: String,
+}
+
+impl FailureBucket {
+    pub(crate) fn new(config: &SdkConfig, by_path: bool, bucket: String) -> Self {
+        let config = Builder::from(config).force_path_style(by_path).build();
+        Self { client: Client::from_conf(config), bucket }
+    }
+
+    /// Keeps the change with the reason; whether that worked. Again and again is the same object.
+    pub(crate) async fn keep(&self, record: &Record, reason: &str, deadline: Instant) -> bool {
+        let body = json!({ "reason": reason, "record": record.json() }).to_string();
+        let put = self
+            .client
+            .put_object()
+            .bucket(&self.bucket)
+            .key(key(record))
+            .content_type("application/json")
+            .body(ByteStream::from(body.into_bytes()));
+        match timeout_at(deadline, put.send()).await {
+            Ok(Ok(_)) => return true,
+            Ok(Err(error)) => tracing::error!(error = %DisplayErrorContext(&error), "the failure bucket takes nothing"),
+            Err(_) => tracing::error!("no time for the failure bucket"),
+        }
+        false
+    }
+}
+
+/// The day is the change's own, so that it stays the same when the change comes again.
+fn key(record: &Record) -> String {
+    let day = record.created_at().unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y/%m/%d");
+    format!("unsendable/{day}/{}.json", name(record.json()))
+}
+
+/// The event id; what is none gets the hash of the whole record.
+fn name(record: &Value) -> String {
+    let is_id = |id: &&str| {
+        (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    let hash = || URL_SAFE_NO_PAD.encode(Sha256::digest(record.to_string()));
+    record["eventID"].as_str().filter(is_id).map_or_else(hash, str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_can_be_a_key() {
+        assert_eq!(name(&json!({"eventID": "c4ca4238a0b923820dcc509a6f75849b"})), "c4ca4238a0b923820dcc509a6f75849b");
+        for odd in [json!({"eventID": "../x"}), json!({"eventID": ""}), json!({"eventID": 1}), json!(null)] {
+            assert_eq!(name(&odd).len(), 43, "{odd}");
+            assert_eq!(name(&odd), name(&odd));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use hmac::{Hmac, KeyInit, Mac};
+use keys::AccountId;
+use sha2::Sha256;
+use std::str::FromStr;
+
+/// Turns account ids into tokens: the same account gives the same token, and without the key nobody finds the account.
+///
+/// Source: HMAC-SHA-256 (RFC 2104). A key shorter than the hash, 32 bytes, would be the weaker part.
+pub(crate) struct TokenKey(Hmac<Sha256>);
+
+const FEWEST_CHARACTERS: usize = 32;
+
+impl TokenKey {
+    pub(crate) fn token(&self, account: &AccountId) -> String {
+        let hash = self.0.clone().chain_update(account.as_str()).finalize().into_bytes();
+        format!("token-{}", URL_SAFE_NO_PAD.encode(hash))
+    }
+}
+
+impl FromStr for TokenKey {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.chars().count() < FEWEST_CHARACTERS {
+            return Err("must have at least 32 characters");
+        }
+        Hmac::new_from_slice(text.as_bytes()).map(Self).map_err(|_| "is no key")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_the_keyed_hash() {
+        let key: TokenKey = "0123456789abcdef0123456789abcdef".parse().expect("a key");
+        let token = |account: &str| key.token(&account.parse().expect("an account"));
+        // printf Account1 | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef -binary | basenc --base64url
+        assert_eq!(token("Account1"), "token-NVoSHo1v3-PAysreNNUaN7Vp0Z-rnlis8xS2YykEYQ8");
+        assert_ne!(token("Account1"), token("Account2"));
+        assert!("0123456789abcdef0123456789abcde".parse::<TokenKey>().is_err());
+    }
+}

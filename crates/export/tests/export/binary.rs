@@ -1,0 +1,69 @@
+//! The real binary under the Lambda Runtime API.
+
+use crate::stub::{Fault, Stub};
+use fake_runtime::{Runtime, log_lines};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+const EVENT: &str = include_str!("../../../../events/cart/export-cart-changes.json");
+const UNREADABLE: &str = include_str!("../../../../events/cart/export-cart-changes.unreadable.json");
+
+fn lambda(runtime: &str, stub: &str) -> Command {
+    let environment = [
+        ("AWS_ENDPOINT_URL_FIREHOSE", stub),
+        ("AWS_ENDPOINT_URL_S3", stub),
+        ("DELIVERY_STREAM", "cart-changes"),
+        ("FAILURE_BUCKET", "failures"),
+        ("ACCOUNT_TOKEN_KEY", ""),
+    ];
+    let binary = env!("CARGO_BIN_EXE_export-cart-changes");
+    fake_runtime::command(binary, "export-cart-changes", runtime, &environment)
+}
+
+#[tokio::test]
+async fn the_binary_exports_keeps_and_logs_without_an_account() {
+    let stub = Stub::start(|call| if call.number == 1 { Fault::Throttled } else { Fault::None }).await;
+    let mut runtime = Runtime::start().await;
+    let child = lambda(&runtime.address, &stub.url).spawn().expect("a Lambda");
+    let done = json!({"batchItemFailures": []});
+    assert_eq!(runtime.invoke(EVENT.to_owned()).await, ("response", done.clone()));
+    assert_eq!(runtime.invoke("{\"no\": \"event\"}".to_owned()).await.0, "error");
+    assert_eq!(runtime.invoke(UNREADABLE.to_owned()).await, ("response", done));
+    let (rows, objects) = {
+        let taken = stub.taken();
+        (taken.rows().len(), taken.objects.len())
+    };
+    assert_eq!((rows, objects), (7, 5));
+
+    let log = log_lines(child).await;
+    let text = serde_json::to_string(&log).expect("JSON");
+    let exported: Vec<&Value> = log.iter().filter(|line| line["fields"]["message"] == "exported").collect();
+    let counts = &exported[0]["fields"];
+    assert_eq!(
+        (&counts["exported"], &counts["moved_away"], &counts["calls"]),
+        (&json!(7), &json!(4), &json!(2)),
+        "{text}"
+    );
+    assert_eq!((&counts["retries"], &counts["billed"]), (&json!(1), &json!(5_120)), "{text}");
+    assert_eq!(exported[1]["fields"]["unsendable"], json!(5), "{text}");
+    for metric in ["ChangesExported", "ChangesUnsendable", "BilledBytes", "ChangesDropped"] {
+        let is_there = |line: &Value| line.get(metric).is_some() && line["Function"] == "export-cart-changes";
+        assert!(log.iter().any(is_there), "{metric}: {text}");
+    }
+    for secret in ["Account1", "SKU-1", "12.49"] {
+        assert!(!text.contains(secret), "{secret} stands in the log: {text}");
+    }
+    assert!(!text.contains("not JSON"), "{text}");
+}
+
+#[tokio::test]
+async fn a_faulty_setting_ends_it_with_a_line_that_names_it() {
+    let mut lambda = lambda("127.0.0.1:9", "http://127.0.0.1:9");
+    let output = lambda.env_remove("DELIVERY_STREAM").env("ACCOUNT_TOKEN_KEY", "too short a key").output();
+    let output = output.await.expect("an end");
+    assert!(!output.status.success());
+    let line: Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
+    let faults = line["fields"]["faults"].to_string();
+    assert!(faults.contains("DELIVERY_STREAM is missing") && faults.contains("ACCOUNT_TOKEN_KEY"), "{line}");
+    assert!(!line.to_string().contains("too short a key"), "a key is not shown");
+}

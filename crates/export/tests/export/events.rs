@@ -1,0 +1,163 @@
+//! Every event of `events/cart` does what its name says.
+
+use crate::{
+    driver::{invoke, lowest_failure, service},
+    stub::{Fault, Stub},
+};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, path::Path, time::Duration};
+
+/// What came of an event: rows, objects, and the whole answer.
+struct Outcome {
+    rows: Vec<Value>,
+    lines: String,
+    reasons: Vec<String>,
+    keys: Vec<String>,
+}
+
+fn event(why: &str) -> Value {
+    let name = format!("../../events/cart/export-cart-changes{why}.json");
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).expect("an event");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+async fn outcome(event: Value) -> Outcome {
+    let stub = Stub::start(|_| Fault::None).await;
+    let invocation = invoke(&service(&stub), event, Duration::from_secs(10)).await;
+    assert_eq!(lowest_failure(invocation), None);
+    let taken = stub.taken();
+    Outcome {
+        rows: taken.rows(),
+        lines: taken.records.concat(),
+        reasons: taken.objects.values().map(|object| object["reason"].to_string()).collect(),
+        keys: taken.objects.keys().cloned().collect(),
+    }
+}
+
+fn operations(rows: &[Value]) -> Vec<&str> {
+    rows.iter().map(|row| row["operation"].as_str().expect("an operation")).collect()
+}
+
+#[tokio::test]
+async fn a_batch_becomes_a_row_a_change() {
+    let Outcome { rows, lines, reasons, .. } = outcome(event("")).await;
+    assert_eq!(operations(&rows), ["insert", "modify", "move", "move", "remove", "modify", "move"]);
+    assert!(reasons.is_empty());
+    let item = "019b7e4b2a7b7c3a9b1f2e3d4c5b6a7";
+    let text: Vec<&str> = lines.lines().collect();
+    assert_eq!(
+        text[1],
+        format!(
+            r#"{{"event_id":"c4ca4238a0b923820dcc509a6f758402","operation":"modify","sequence_number":"4421584500000000017450439092","changed_at":"2026-01-02 10:31:40.000","account_id":"Account1","item_id":"{item}0","sku":"SKU-1","version":2,"status":"ACTIVE","status_changed_at":"2026-01-02 10:30:00.123","quantity":3,"price":"12.49","currency":"USD","added_at":"2026-01-02 10:30:00.123","expires_at":"2026-02-07 10:30:00.000","old_status":"ACTIVE","old_status_changed_at":"2026-01-02 10:30:00.123","old_quantity":1,"old_price":"12.49","old_currency":"USD","old_expires_at":"2026-02-07 10:30:00.000"}}"#
+        )
+    );
+    assert_eq!(rows[0]["changed_at"], "2026-01-02 10:30:00.123");
+    assert!(rows[0].get("old_status").is_none() && rows[0]["version"] == 1);
+    assert_eq!(
+        (&rows[2]["status"], &rows[2]["old_status"], &rows[2]["old_quantity"]),
+        (&json!("SAVED"), &json!("ACTIVE"), &json!(3))
+    );
+    assert!(rows[2].get("expires_at").is_none() && rows[2].get("old_expires_at").is_none());
+    assert_eq!((&rows[3]["order_id"], rows[3].get("price")), (&json!("Order1"), None));
+    assert_eq!((&rows[6]["status"], &rows[6]["joined_to"]), (&json!("JOINED"), &json!(format!("{item}3"))));
+}
+
+#[tokio::test]
+async fn a_removal_says_what_was_removed() {
+    let rows = outcome(event("")).await.rows;
+    let mut removed = rows[4].clone();
+    for own in ["event_id", "sequence_number", "changed_at"] {
+        removed.as_object_mut().expect("a row").remove(own);
+    }
+    assert_eq!(
+        removed,
+        json!({"operation": "remove", "account_id": "Account1", "item_id": "019b7e4b2a7b7c3a9b1f2e3d4c5b6a72", "sku": "SKU-3",
+            "version": 5, "added_at": "2026-01-02 10:30:00.123", "old_status": "SAVED",
+            "old_status_changed_at": "2026-01-02 10:30:00.123", "old_quantity": 2, "old_price": "12.49", "old_currency": "USD"})
+    );
+}
+
+#[tokio::test]
+async fn a_line_that_ttl_deletes_expired() {
+    let Outcome { rows, reasons, .. } = outcome(event(".ttl")).await;
+    assert_eq!((operations(&rows), reasons.len()), (vec!["expire"], 0), "lines that ended do not expire");
+    let row = &rows[0];
+    assert_eq!((&row["version"], &row["old_status"], &row["old_quantity"]), (&json!(8), &json!("ACTIVE"), &json!(2)));
+    assert_eq!(row["old_expires_at"], "2026-02-07 10:30:00.000");
+    assert!(row.get("status").is_none() && row["added_at"].is_string());
+}
+
+#[tokio::test]
+async fn what_says_nothing_is_dropped() {
+    for why in [".no-change", ".empty"] {
+        let Outcome { rows, reasons, .. } = outcome(event(why)).await;
+        assert_eq!((rows.len(), reasons.len()), (0, 0), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_fields_are_no_matter() {
+    let Outcome { rows, reasons, .. } = outcome(event(".unknown-fields")).await;
+    assert_eq!((operations(&rows), reasons.len()), (vec!["insert", "insert"], 0));
+    assert_eq!(rows[0]["changed_at"], "2026-01-02 10:30:00.500");
+    assert!(rows[1].get("changed_at").is_none(), "a time that is not there");
+}
+
+#[tokio::test]
+async fn what_can_not_be_read_is_kept_with_its_reason() {
+    let Outcome { rows, reasons, keys, .. } = outcome(event(".keys-only")).await;
+    assert_eq!((rows.len(), reasons.len()), (0, 3));
+    assert!(reasons.iter().all(|reason| reason.contains("NEW_AND_OLD_IMAGES")), "{reasons:?}");
+    assert!(keys[0].starts_with("failures/unsendable/2026/01/02/"), "{keys:?}");
+
+    let Outcome { rows, reasons, keys, .. } = outcome(event(".another-table")).await;
+    assert_eq!((rows.len(), reasons.len()), (0, 3), "{reasons:?}");
+    assert_eq!(keys[0], "failures/unsendable/2015/04/09/c4ca4238a0b923820dcc509a6f75849b.json");
+
+    let Outcome { rows, reasons, .. } = outcome(event(".unreadable")).await;
+    assert_eq!(rows.len(), 0);
+    for part in [
+        "NewImage is no line",
+        "no record of a stream",
+        "does not say what it was",
+        "decimal(20,4)",
+        "no key of the cart",
+    ] {
+        assert_eq!(reasons.iter().filter(|reason| reason.contains(part)).count(), 1, "{part}: {reasons:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_batch_is_an_error() {
+    let stub = Stub::start(|_| Fault::None).await;
+    let invocation = invoke(&service(&stub), event(".no-batch"), Duration::from_secs(10)).await;
+    assert_eq!(invocation.answer.expect_err("an error").error_type, "invalid-request");
+}
+
+#[tokio::test]
+async fn columns_are_those_of_the_table_in_its_order() {
+    let mut seen = BTreeSet::new();
+    for why in ["", ".ttl", ".unknown-fields"] {
+        for line in outcome(event(why)).await.lines.lines() {
+            let place = |name: &str| line.find(&format!("\"{name}\":"));
+            let places: Vec<usize> = export::COLUMNS.iter().filter_map(|(name, _)| place(name)).collect();
+            assert!(places.is_sorted(), "{line}");
+            let row: Value = serde_json::from_str(line).expect("a row");
+            assert_eq!(places.len(), row.as_object().expect("an object").len(), "no other column: {line}");
+            for (name, hive) in export::COLUMNS.iter().filter(|(name, _)| place(name).is_some()) {
+                seen.insert(*name);
+                assert_eq!(row[*name].is_number(), ["bigint", "int"].contains(hive), "{name}: {line}");
+            }
+        }
+    }
+    let unseen: Vec<&str> = export::COLUMNS.iter().map(|(name, _)| *name).filter(|name| !seen.contains(name)).collect();
+    assert_eq!(unseen, ["old_order_id"], "what is purchased is final");
+}
+
+#[test]
+fn the_docs_name_every_column_with_its_type() {
+    let docs = include_str!("../../../../docs/cart-changes.md");
+    let rows: Vec<String> = export::COLUMNS.iter().map(|(name, hive)| format!("| `{name}` | `{hive}` |")).collect();
+    let places: Vec<Option<usize>> = rows.iter().map(|row| docs.find(row)).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}");
+}

@@ -1,0 +1,44 @@
+use crate::{
+    driver::{clients, invoke, settings},
+    stub::{Fault, Stub},
+};
+use function::{Settings, SettingsError};
+use serde_json::Value;
+use std::time::Duration;
+
+const KEY: &str = "0123456789abcdef0123456789abcdef";
+
+async fn fault(settings: Settings) -> Option<String> {
+    let stub = Stub::start(|_| Fault::None).await;
+    let (_, function) = export::functions().pop().expect("a function");
+    function.bind(&settings, clients(&stub)).err().map(|error: SettingsError| error.to_string())
+}
+
+#[tokio::test]
+async fn every_faulty_setting_is_told() {
+    assert_eq!(
+        fault(Settings::default()).await.as_deref(),
+        Some("DELIVERY_STREAM is missing; FAILURE_BUCKET is missing")
+    );
+    let short = fault(settings([("ACCOUNT_TOKEN_KEY", &KEY[1..]), ("FAILURE_BUCKET", "")])).await;
+    let text = short.expect("faults");
+    assert_eq!(text, "FAILURE_BUCKET is missing; ACCOUNT_TOKEN_KEY: must have at least 32 characters");
+    assert!(!text.contains(&KEY[1..]), "a key is not shown");
+    assert_eq!(fault(settings([("ACCOUNT_TOKEN_KEY", "")])).await, None, "empty is off");
+    assert_eq!(fault(settings([("ACCOUNT_TOKEN_KEY", KEY)])).await, None);
+}
+
+#[tokio::test]
+async fn with_a_key_no_row_shows_an_account() {
+    let stub = Stub::start(|_| Fault::None).await;
+    let (_, function) = export::functions().pop().expect("a function");
+    let service = function.bind(&settings([("ACCOUNT_TOKEN_KEY", KEY)]), clients(&stub)).expect("right settings");
+    let event = serde_json::from_str(include_str!("../../../../events/cart/export-cart-changes.json")).expect("JSON");
+    invoke(&service, event, Duration::from_secs(10)).await.answer.expect("an answer");
+    let rows = stub.taken().rows();
+    assert!(!rows.is_empty());
+    for row in rows {
+        assert!(!row.to_string().contains("Account1"), "{row}");
+        assert_eq!(row["account_id"], Value::from("token-NVoSHo1v3-PAysreNNUaN7Vp0Z-rnlis8xS2YykEYQ8"));
+    }
+}
