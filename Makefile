@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test invoke plan token docs build lint lint-template deny report test-analytics need
+.PHONY: help run demo test invoke plan token docs build lint lint-template deny report test-analytics test-lake test-slow need
 
 LOCAL = cargo run --quiet --package local --bin local --
 PORT ?= 3000
@@ -61,7 +61,14 @@ report: .venv/bin/.duckdb ## Answer the BI team's questions over the cart change
 test-analytics: .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/ministack ## Check the SQL of analytics/ on DuckDB, as Trino's, and through Athena's protocol
 	.venv/bin/python analytics/test_queries.py
 
-.venv/bin/.duckdb .venv/bin/.sqlglot:
+test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow changes of a cart through a Firehose, S3, Glue and Athena to the named queries' answers
+	@cargo build --quiet --package local
+	.venv/bin/python tests/lake/test_lake.py target/debug/local
+
+test-slow: need ## Run the tests that take minutes
+	cargo test --package export -- --ignored
+
+.venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/"; exit 1; }
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
