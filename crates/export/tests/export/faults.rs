@@ -81,11 +81,14 @@ async fn nothing_is_lost_when_the_function_is_killed() {
     assert!(drive.killed > 5, "{drive:?}");
 }
 
+/// Of eight shards side by side, as a table that is written so much has them.
 #[tokio::test]
-#[ignore = "a minute or more: make test-slow"]
+#[ignore = "minutes: make test-slow"]
 async fn a_hundred_thousand_changes_and_nothing_is_lost() {
-    let drive = run(100_000, 3, 2_000, true).await;
-    assert!(drive.killed > 20 && drive.came_again > 0, "{drive:?}");
+    let shards = (0..8).map(|shard| run(12_500, 100 + 10 * shard, 500, true));
+    for drive in futures::future::join_all(shards).await {
+        assert!(drive.killed > 0, "{drive:?}");
+    }
 }
 
 #[tokio::test]
