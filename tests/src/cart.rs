@@ -104,6 +104,7 @@ fn json(value: AttributeValue) -> Value {
         AttributeValue::N(number) => serde_json::from_str(&number).expect("a number"),
         AttributeValue::Bool(truth) => truth.into(),
         AttributeValue::M(members) => members.into_iter().map(|(name, value)| (name, json(value))).collect(),
+        AttributeValue::L(values) => values.into_iter().map(json).collect(),
         other => unreachable!("no item has {other:?}"),
     }
 }

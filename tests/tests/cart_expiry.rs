@@ -329,7 +329,9 @@ async fn a_saved_line_joins_the_active_one_of_its_product_once() {
     wanted["currency"] = json!("USD");
     assert_eq!(sum, wanted, "the line that was there, with both quantities and the one price");
     let after = stored(&shop.stack).await;
-    for body in [json!({"status": "ACTIVE"}), json!({"status": "ACTIVE", "quantity": 9})] {
+    let other = later.patch(&path(&saved), &json!({"status": "ACTIVE", "quantity": 9})).await;
+    assert_eq!(other.status, 404, "another request than the one that joined: {}", other.body);
+    for body in [json!({"status": "ACTIVE"}), json!({"status": "ACTIVE", "quantity": 2})] {
         let again = later.patch(&path(&saved), &body).await;
         assert_eq!((again.status, &again.body), (200, &sum), "what comes again joins no second time");
     }

@@ -242,3 +242,21 @@ async fn what_was_done_unheard_is_not_done_again_when_reads_fail_too() {
     }))
     .await;
 }
+
+/// The first try was done, nobody heard of it, and it is still under way for the SDK's other tries.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_still_under_way_is_not_done_twice() {
+    join_all(ALL.map(async |what| {
+        let twins = Twins::start(stack).await;
+        let mut shopper = shopper(&twins, what, 0);
+        let operation = what.prepare(&mut shopper).await;
+        twins.proxy.rule(move |call| match (call.action.as_str(), call.nth) {
+            ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
+            ("TransactWriteItems", 2..=3) => Fault::in_progress(),
+            _ => Fault::None,
+        });
+        let asked = operation.ask(&twins.faulty, &shopper.id, now()).await;
+        shopper.learn(&[asked]).await;
+    }))
+    .await;
+}

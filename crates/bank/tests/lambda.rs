@@ -1,5 +1,4 @@
 //! A real binary under the Lambda Runtime API: init, an event, a faulty event, the next one, and its log.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use fake_runtime::{Runtime, log_lines};
 use serde_json::{Value, json};

@@ -38,7 +38,7 @@ pub const MORE: Pattern = Pattern {
     id: "C1",
     function: "add-cart-item, in the cart already",
     condition: "the same reads; then in one transaction the line with the sum, if nobody changed it since",
-    formula: "1 R and ⌈Σ ACTIVE lines⌉ R; 2 × ⌈line⌉ W; GSI1 ⌈line⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key. Once a day, when the line's life is renewed, 2 × ⌈pointer⌉ W more",
+    formula: "1 R and ⌈Σ ACTIVE lines⌉ R; 2 × ⌈line⌉ W; GSI1 ⌈line⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key. Once a day, when the line's life is renewed, 2 × (⌈pointer⌉ + 1) W more",
     cost: |case| {
         Cost::default()
             .read(cost::CART, case.looked_at())

@@ -75,7 +75,7 @@ impl Error {
             Self::Table(Store::Throttled | Store::Contended { throttled: true }) => {
                 (429, "throttled", "Too many requests", AGAIN.into())
             }
-            Self::Table(Store::Contended { .. } | Store::Unavailable(_)) => {
+            Self::Table(Store::Contended { .. } | Store::Unavailable(_) | Store::Underway) => {
                 (503, "unavailable", "Not available now", AGAIN.into())
             }
             Self::Table(_) | Self::Internal(_) => (500, "internal", "Internal error", "The error is logged.".into()),

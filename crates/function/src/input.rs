@@ -48,9 +48,7 @@ impl Fields {
             let pairs = map.into_iter().flat_map(|map| map.iter());
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
         };
-        // A body that nobody asked for is read all the same: its members are not known here.
-        let is_there = !bytes(request.body()).is_empty();
-        let body = if with_body || is_there { body_text(request).and_then(object) } else { Ok(Members::new()) };
+        let body = if with_body { body_text(request).and_then(object) } else { Ok(Members::new()) };
         let (body, faults) = match body {
             Ok(members) => (Some(members), Vec::new()),
             Err(Error::Invalid(faults)) => (None, faults),
@@ -185,16 +183,12 @@ impl FromStr for Limit {
     }
 }
 
-fn bytes(body: &Body) -> &[u8] {
-    match body {
+fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {
+    let text = match request.body() {
         Body::Text(text) => text.as_bytes(),
         Body::Binary(bytes) => bytes,
         _ => &[],
-    }
-}
-
-fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {
-    let text = bytes(request.body());
+    };
     if text.len() > MOST_BODY {
         return Err(Error::TooLarge(format!("The body may have at most {MOST_BODY} bytes.")));
     }

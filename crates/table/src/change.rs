@@ -1,7 +1,7 @@
 use crate::{
     Condition, Dynamo, Error, Item, Key, Table, Value,
     condition::Placeholders,
-    error::despite_contention,
+    error::{despite_contention, while_underway},
     item::{Attributes, read, written},
     usage,
 };
@@ -227,13 +227,20 @@ impl Dynamo {
         despite_contention(|| self.transact_once(changes.clone())).await
     }
 
+    /// One transaction, whose token makes every retry the same one: the SDK's, and ours while it is under way.
     async fn transact_once(&self, changes: Vec<Change>) -> Result<(), Error> {
         if changes.len() > MOST_CHANGES {
             return Err(Error::Rejected(format!("{} changes are too many for one transaction", changes.len())));
         }
         let items = changes.into_iter().map(Change::in_transaction).collect::<Result<Vec<_>, _>>()?;
-        let request = self.client.transact_write_items().set_transact_items(Some(items));
-        let answer = usage::call(request.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send()).await?;
+        let token = uuid::Uuid::now_v7().to_string();
+        let send = || async {
+            let request = self.client.transact_write_items().set_transact_items(Some(items.clone()));
+            let request =
+                request.client_request_token(&token).return_consumed_capacity(ReturnConsumedCapacity::Indexes);
+            usage::call(request.send()).await
+        };
+        let answer = while_underway(send).await?;
         usage::count("TransactWriteItems", None, answer.consumed_capacity.iter().flatten());
         Ok(())
     }

@@ -21,6 +21,9 @@ pub enum Error {
     /// DynamoDB did not answer in time; what was asked may or may not have happened.
     #[error("DynamoDB did not answer: {0}")]
     Unavailable(String),
+    /// A transaction that was sent before has not ended yet; it may or may not happen.
+    #[error("the transaction is under way")]
+    Underway,
     /// A stored item is not what its type says.
     #[error("a stored {0} could not be read: {1}")]
     Unreadable(&'static str, serde_dynamo::Error),
@@ -60,10 +63,7 @@ impl Error {
                 usage::note(|usage| usage.conflicts += 1);
                 Self::Contended { throttled: false }
             }
-            // Of this very transaction, under its token: it may yet happen, and a new token would make a second one.
-            Service::TransactionInProgressException(_) => {
-                Self::Unavailable("the transaction is in progress".to_owned())
-            }
+            Service::TransactionInProgressException(_) => Self::Underway,
             Service::ProvisionedThroughputExceededException(_)
             | Service::RequestLimitExceeded(_)
             | Service::ThrottlingException(_) => Self::Throttled,
@@ -132,6 +132,16 @@ pub(crate) async fn despite_contention<T, F: Future<Output = Result<T, Error>>>(
 ) -> Result<T, Error> {
     call.retry(backoff())
         .when(|error| matches!(error, Error::Contended { .. }) && usage::time_left() > LONGEST_PAUSE)
+        .notify(|_, _| usage::note(|usage| usage.retries += 1))
+        .await
+}
+
+/// Asks for the same transaction again while it has not ended, and there is time.
+pub(crate) async fn while_underway<T, F: Future<Output = Result<T, Error>>>(
+    call: impl FnMut() -> F,
+) -> Result<T, Error> {
+    call.retry(backoff())
+        .when(|error| matches!(error, Error::Underway) && usage::time_left() > LONGEST_PAUSE)
         .notify(|_, _| usage::note(|usage| usage.retries += 1))
         .await
 }

@@ -70,9 +70,12 @@ fn changed(from: &str, to: &str) -> (String, usize) {
 fn the_template_of_the_project_is_understood() {
     let template = read(WHOLE, &[]).unwrap();
     let names: Vec<_> = template.tables.iter().map(|table| table.name.as_str()).collect();
-    assert_eq!(names, ["stack-PaymentScheduler", "stack-TransactionHistory"]);
-    assert_eq!(template.lambdas.len(), 9);
-    assert_eq!(template.scopes(), ["bank:operate", "bank:read", "bank:write"]);
+    assert_eq!(names, ["stack-PaymentScheduler", "stack-TransactionHistory", "stack-Cart"]);
+    assert_eq!(template.lambdas.len(), 9 + 8);
+    let scopes = ["bank:operate", "bank:read", "bank:write", "cart:operate", "cart:read", "cart:write"];
+    assert_eq!(template.scopes(), scopes);
+    let export = template.lambdas.iter().find(|lambda| lambda.name == "export-cart-changes").unwrap();
+    assert_eq!((export.mappings[0].table.as_str(), export.mappings[0].batch_size), ("stack-Cart", 1000));
     assert_eq!(template.authorizer, Some(Authorizer::local()));
     let archive = template.lambdas.iter().find(|lambda| lambda.name == "archive-processed-payments").unwrap();
     assert_eq!(archive.timeout, Duration::from_mins(14));
