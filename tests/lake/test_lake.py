@@ -89,6 +89,8 @@ class Cloud:
     def deploy(self):
         template = yaml.load((ROOT / "template.yaml").read_text(), Template)
         resources = {name: one for name, one in template["Resources"].items() if one["Type"].startswith(TYPES)}
+        # The stand-in's CloudFormation has no named queries; its Athena has.
+        queries = [resources.pop(name)["Properties"] for name in list(resources) if resources[name]["Type"].endswith("NamedQuery")]
         part = {"Parameters": template["Parameters"], "Resources": resources}
         needed = [name for name, one in template["Parameters"].items() if "Default" not in one]
         values = [{"ParameterKey": name, "ParameterValue": "local"} for name in needed]
@@ -98,7 +100,14 @@ class Cloud:
         wait_for("the stack", lambda: "PROGRESS" not in status())
         assert status() == "CREATE_COMPLETE", cloud.describe_stack_events(StackName=STACK)
         found = cloud.describe_stack_resources(StackName=STACK)["StackResources"]
-        return {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in found}
+        names = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in found}
+        for query in queries:
+            name = query["Name"]["Fn::Sub"].replace("${AWS::StackName}", STACK)
+            database, workgroup = (names[query[of]["Ref"]] for of in ("Database", "WorkGroup"))
+            self.service("athena").create_named_query(
+                Name=name, Description=query["Description"], Database=database, WorkGroup=workgroup, QueryString=query["QueryString"]
+            )
+        return names
 
     def objects(self, bucket):
         return [one["Key"] for one in self.service("s3").list_objects_v2(Bucket=bucket).get("Contents", [])]

@@ -368,9 +368,9 @@ struct Known {
     account: usize,
     sku: usize,
     quantity: u32,
-    /// None once it is gone: removed, or joined to the line of that number.
+    /// None once it is gone: removed, or joined to the line of that number with that quantity.
     status: Option<&'static str>,
-    joined: Option<usize>,
+    joined: Option<(usize, u32)>,
     since: i64,
     /// In milliseconds, as `since`; none where it stays.
     expires: Option<i64>,
@@ -436,8 +436,11 @@ impl Model {
     fn change(&mut self, at: usize, quantity: Option<u32>, status: Option<&'static str>) -> (u16, usize) {
         let known = self.known[at].clone();
         if !self.is_live(&known) {
-            let joined = known.joined.filter(|joined| status == Some("ACTIVE") && self.is_live(&self.known[*joined]));
-            return joined.map_or((404, at), |joined| (200, joined));
+            // The request that joined it comes again, while the line that it joined is in the cart.
+            let in_cart = |at: usize| self.is_live(&self.known[at]) && self.known[at].status == Some("ACTIVE");
+            let again = |asked: u32| status == Some("ACTIVE") && quantity.is_none_or(|quantity| quantity == asked);
+            let joined = known.joined.filter(|(at, asked)| in_cart(*at) && again(*asked));
+            return joined.map_or((404, at), |(joined, _)| (200, joined));
         }
         let wanted = quantity.unwrap_or(known.quantity);
         let moves = status.filter(|status| known.status != Some(*status));
@@ -450,7 +453,7 @@ impl Model {
             (Some("ACTIVE"), Some(there)) => {
                 self.count(there, self.known[there].quantity + wanted);
                 let joined = &mut self.known[at];
-                (joined.status, joined.joined) = (None, Some(there));
+                (joined.status, joined.joined) = (None, Some((there, wanted)));
                 (200, there)
             }
             (Some(status), _) => {

@@ -22,7 +22,11 @@ fn template() -> Template {
 fn trigger(lambda: &Lambda) -> String {
     let routes = lambda.routes.iter().map(|route| format!("`{} {}`", route.method, route.path));
     let schedules = lambda.schedules.iter().map(|schedule| format!("`{}`", schedule.expression));
-    routes.chain(schedules).collect::<Vec<_>>().join(", ")
+    let streams = lambda.mappings.iter().map(|mapping| {
+        let table = mapping.table.rsplit('-').next().unwrap_or_default();
+        format!("stream of {table}")
+    });
+    routes.chain(schedules).chain(streams).collect::<Vec<_>>().join(", ")
 }
 
 /// The patterns of one domain, and the examples of what they cost.
@@ -108,17 +112,48 @@ impl<C> Room<C> {
     }
 }
 
+/// C7 asks nothing of the table: what it costs is what Firehose bills, for rows packed and for rows one by one.
+const EXPORT: &str = "export-cart-changes";
+const CHANGES: usize = 1_000;
+
+fn kilobytes_billed(row: usize) -> [usize; 2] {
+    let rows = (0..CHANGES).map(|place| export::pack::Row { place, json: "x".repeat(row) });
+    let packed: usize = export::pack::records(rows).0.iter().map(export::pack::Record::billed).sum();
+    [packed / 1_024, CHANGES * row.next_multiple_of(export::pack::BILLED_STEP) / 1_024]
+}
+
+fn export_page(template: &Template) -> String {
+    let mut page = format!(
+        "\n### C7 {EXPORT}\n\n{}\n\n- key condition: none; new and old images of the lines, by the event filter of the mapping\n\
+         - cost: no unit of the table; PutRecordBatch of rows packed into records, which are billed by every 5 KB begun\n\n\
+         | {CHANGES} changes | packed | one by one |\n| --- | --- | --- |\n",
+        trigger(lambda(template, EXPORT))
+    );
+    for row in [300, 900] {
+        let [packed, single] = kilobytes_billed(row);
+        let _ = writeln!(page, "| of {row} bytes | {packed} KB | {single} KB |");
+    }
+    page
+}
+
+fn export_row(template: &Template) -> String {
+    let (trigger, [packed, _]) = (trigger(lambda(template, EXPORT)), kilobytes_billed(300));
+    format!(
+        "| C7 | [{EXPORT}](crates/export/src/export_cart_changes.rs) | {trigger} | {packed} KB of Firehose for {CHANGES} changes of 300 bytes |\n"
+    )
+}
+
 fn page(template: &Template) -> String {
     const HEAD: &str = "# Access patterns\n\nWritten by `make docs` from the declarations beside the code and from template.yaml; a test holds the\n\
          costs against what DynamoDB reports, and this page against both.\n\nR and W are read and write units; ⌈x⌉ is every \
          4 KB of a read or 1 KB of a write begun; ½ because a\nread is eventually consistent. The bank's examples are of five \
          items, one on each of five shards, where a\npattern takes several, and of one item where it takes one; the cart's \
          are of a cart, or a page, of so\nmany ACTIVE lines, and of requests without an Idempotency-Key.\n";
-    [HEAD, &bank().page(template), &cart().page(template)].concat()
+    [HEAD, &bank().page(template), &cart().page(template), &export_page(template)].concat()
 }
 
 fn short(template: &Template) -> String {
-    [bank().short(template), cart().short(template)].join("\n")
+    [bank().short(template), cart().short(template) + &export_row(template)].join("\n")
 }
 
 fn is_current(path: &str, wanted: &str) {
@@ -147,7 +182,7 @@ fn the_readme_shows_the_same() {
 fn every_function_of_the_template_has_a_pattern() {
     let (bank, cart) = (bank::patterns(), cart::patterns());
     let functions = bank.iter().map(|pattern| pattern.function).chain(cart.iter().map(|pattern| pattern.function));
-    let named: BTreeSet<&str> = functions.map(name).collect();
+    let named: BTreeSet<&str> = functions.map(name).chain([EXPORT]).collect();
     let template = template();
     let wanted: BTreeSet<&str> = template.lambdas.iter().map(|lambda| lambda.name.as_str()).collect();
     assert_eq!(named, wanted);
