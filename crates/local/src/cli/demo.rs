@@ -17,7 +17,8 @@ const LONGEST_ANSWER: usize = 24;
 const MOST_CONDITIONS: usize = 5;
 
 pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
-    let stack = options.builder().start().await?;
+    // Nobody waits for fuller batches here.
+    let stack = options.builder().parameter("ExportWindowSeconds", "0").start().await?;
     let walked = walk(&stack).await;
     stack.stop().await;
     walked

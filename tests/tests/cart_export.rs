@@ -1,0 +1,113 @@
+//! From a change of a cart to a row in the lake: the stack's stream, the exporter, the delivery stream, files.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    time::Duration,
+};
+use system_tests::{Client, root, send, stack};
+
+const DAY: i64 = 24 * 60 * 60;
+
+/// Waits until every change of before has been handed to the exporter and taken.
+async fn exported(client: &Client) {
+    for _ in 0..1_000 {
+        let mapping = &client.get("/_local/streams").await.body["mappings"][0];
+        assert_eq!((&mapping["failedBatches"], &mapping["givenUp"]), (&json!(0), &json!(0)), "{mapping}");
+        if mapping["pending"] == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    unreachable!("the export never ended");
+}
+
+/// Every row of the lake.
+fn rows(lake: &Path) -> Vec<Value> {
+    let folder = lake.join("local-lake").join("cart-changes");
+    let hours = fs::read_dir(folder).into_iter().flatten().map(|hour| hour.expect("an hour").path());
+    let files = hours.flat_map(|hour| fs::read_dir(hour).expect("files")).map(|file| file.expect("a file").path());
+    let text: String = files.map(|file| fs::read_to_string(file).expect("text")).collect();
+    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+}
+
+/// What the rows say of one item, in the order of its versions.
+fn story(rows: &[Value], item: &str) -> Vec<(i64, String, Option<String>)> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let of_item = rows.iter().filter(|row| row["item_id"] == item);
+    let mut story: Vec<_> = of_item
+        .map(|row| {
+            let version = row["version"].as_i64().expect("a version");
+            (version, text(&row["operation"]).expect("an operation"), text(&row["status"]))
+        })
+        .collect();
+    story.sort();
+    story
+}
+
+fn told(story: &[(i64, String, Option<String>)]) -> Vec<(&str, Option<&str>)> {
+    story.iter().map(|(_, operation, status)| (operation.as_str(), status.as_deref())).collect()
+}
+
+#[tokio::test]
+async fn every_change_of_a_cart_is_one_row_of_the_lake() {
+    let stack = stack().parameter("ExportWindowSeconds", "0").start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let items = "/cart/accounts/Ann/items";
+    let add = async |sku: &str| {
+        let answer = client.post(items, &json!({"sku": sku, "quantity": 2, "price": "4.50", "currency": "EUR"})).await;
+        answer.body["itemId"].as_str().expect("an id").to_owned()
+    };
+    let (tea, cup, pot, left) = (add("tea").await, add("cup").await, add("pot").await, add("left").await);
+    add("tea").await;
+    let change = async |item: &str, body: Value| client.patch(&format!("{items}/{item}"), &body).await;
+    change(&cup, json!({"status": "SAVED"})).await;
+    let cup_again = add("cup").await;
+    change(&cup, json!({"status": "ACTIVE"})).await;
+    send(client.request("DELETE", &format!("{items}/{pot}"))).await;
+    for item in [&tea, &cup_again] {
+        change(item, json!({"status": "PURCHASED", "orderId": "O-1"})).await;
+    }
+    let expired = client.post("/_local/ttl", &json!({"now": jiff::Timestamp::now().as_second() + 40 * DAY})).await;
+    assert!(expired.body["deleted"].as_u64() > Some(0), "{}", expired.body);
+    exported(&client).await;
+
+    let rows = rows(stack.lake());
+    let ids: BTreeSet<&str> = rows.iter().map(|row| row["event_id"].as_str().expect("an id")).collect();
+    assert_eq!(ids.len(), rows.len(), "nothing failed, so nothing came twice");
+    let story = |item: &str| story(&rows, item);
+    assert_eq!(
+        told(&story(&tea)),
+        [("insert", Some("ACTIVE")), ("modify", Some("ACTIVE")), ("move", Some("PURCHASED"))]
+    );
+    assert_eq!(told(&story(&cup)), [("insert", Some("ACTIVE")), ("move", Some("SAVED")), ("move", Some("JOINED"))]);
+    let bought = [("insert", Some("ACTIVE")), ("modify", Some("ACTIVE")), ("move", Some("PURCHASED"))];
+    assert_eq!(told(&story(&cup_again)), bought);
+    assert_eq!(told(&story(&pot)), [("insert", Some("ACTIVE")), ("remove", None)], "a removal is one row");
+    assert_eq!(told(&story(&left)), [("insert", Some("ACTIVE")), ("expire", None)], "TTL's is no removal");
+    let order = rows.iter().filter(|row| row["order_id"] == "O-1").map(|row| (&row["price"], &row["quantity"]));
+    assert_eq!(order.collect::<Vec<_>>(), [(&json!("4.50"), &json!(4)); 2]);
+    stack.stop().await;
+}
+
+/// The table in the catalogue has the columns that the exporter writes, in their order.
+#[test]
+fn the_catalogue_has_the_columns_of_a_row() {
+    let template = fs::read_to_string(root().join("template.yaml")).expect("the template");
+    let (_, columns) = template.split_once("          Columns:\n").expect("the columns");
+    let columns = columns.lines().map_while(|line| line.trim().strip_prefix("- {Name: "));
+    let named: Vec<(String, String)> = columns
+        .map(|column| {
+            let (name, rest) = column.split_once(", Type: ").expect("a type");
+            let (kind, _) = rest.split_once(", Comment").expect("a comment");
+            (name.to_owned(), kind.trim_matches('"').to_owned())
+        })
+        .collect();
+    let written = export::COLUMNS.map(|(name, kind)| (name.to_owned(), kind.to_owned()));
+    assert_eq!(named, written);
+    let of_each: BTreeMap<_, _> = named.into_iter().collect();
+    assert_eq!(of_each.len(), written.len(), "each once");
+}
