@@ -1,0 +1,95 @@
+//! A query is no snapshot: what a transaction has reached in one place and not yet in another. The engine has no such moment,
+//! so its items are taken away and put back by hand.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use aws_sdk_dynamodb::{Client as Engine, types::AttributeValue};
+use serde_json::{Value, json};
+use std::{collections::HashMap, time::Duration};
+use system_tests::{Client, faults::Twins, stack};
+
+type Item = HashMap<String, AttributeValue>;
+
+const ITEMS: &str = "/cart/accounts/A-1/items";
+
+struct Table {
+    engine: Engine,
+    name: String,
+}
+
+impl Table {
+    fn of(twins: &Twins) -> Self {
+        let engine = twins.healthy.client().expect("a client");
+        Self { engine, name: twins.healthy.table("Cart").expect("a table").to_owned() }
+    }
+
+    /// The items of that kind.
+    async fn items(&self, prefix: &str) -> Vec<Item> {
+        let items = self.engine.scan().table_name(&self.name).consistent_read(true).send().await.expect("items").items;
+        let is_of = |item: &Item| item["SK"].as_s().is_ok_and(|sort| sort.starts_with(prefix));
+        items.unwrap_or_default().into_iter().filter(is_of).collect()
+    }
+
+    async fn take_away(&self, item: &Item) {
+        let key = ["PK", "SK"].map(|name| (name.to_owned(), item[name].clone()));
+        let delete = self.engine.delete_item().table_name(&self.name).set_key(Some(key.into()));
+        delete.send().await.expect("deleted");
+    }
+
+    async fn put_back(&self, item: &Item) {
+        let put = self.engine.put_item().table_name(&self.name).set_item(Some(item.clone()));
+        put.send().await.expect("written");
+    }
+}
+
+/// Waits until the functions have made so many calls of the action.
+async fn called(twins: &Twins, action: &str, times: usize) {
+    for _ in 0..1_000 {
+        if twins.proxy.count(action) >= times {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    unreachable!("there were only {} calls of {action}", twins.proxy.count(action));
+}
+
+fn tea(quantity: u32) -> Value {
+    json!({"sku": "tea", "quantity": quantity})
+}
+
+#[tokio::test]
+async fn an_addition_waits_for_the_one_that_is_still_on_its_way() {
+    let twins = Twins::start(stack).await;
+    let (healthy, through) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
+    assert_eq!(healthy.post(ITEMS, &tea(2)).await.status, 201);
+    let table = Table::of(&twins);
+    let late = [table.items("ACTIVE#").await, table.items("ITEM#").await].concat();
+    assert_eq!(late.len(), 2);
+    for item in &late {
+        table.take_away(item).await;
+    }
+    let adding = tokio::spawn(async move { through.post(ITEMS, &tea(3)).await });
+    called(&twins, "Query", 3).await;
+    assert_eq!(table.items("ACTIVE#").await, Vec::<Item>::new(), "nothing is added to a cart that can't be read");
+    for item in &late {
+        table.put_back(item).await;
+    }
+    let added = adding.await.expect("an answer");
+    assert_eq!((added.status, &added.body["quantity"]), (200, &json!(5)), "{}", added.body);
+    assert_eq!(table.items("ACTIVE#").await.len(), 1, "one line");
+}
+
+#[tokio::test]
+async fn a_line_whose_pointer_came_first_is_waited_for() {
+    let twins = Twins::start(stack).await;
+    let (healthy, through) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
+    let line = healthy.post(ITEMS, &tea(2)).await.body;
+    let table = Table::of(&twins);
+    let late = table.items("ACTIVE#").await;
+    table.take_away(&late[0]).await;
+    let path = format!("{ITEMS}/{}", line["itemId"].as_str().expect("an id"));
+    let reading = tokio::spawn(async move { through.get(&path).await });
+    called(&twins, "GetItem", 4).await;
+    table.put_back(&late[0]).await;
+    let read = reading.await.expect("an answer");
+    assert_eq!((read.status, &read.body), (200, &line));
+}
