@@ -66,7 +66,7 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
 test-slow: need ## Run the tests that take minutes
-	cargo test --package export -- --ignored
+	cargo test --workspace --test export -- --ignored
 
 .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/"; exit 1; }
