@@ -1,7 +1,7 @@
 //! The cart as its tests use it: through the functions, at times that the test chooses.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::{Answer, Client, stack};
+use crate::{Answer, Asks, Client, stack};
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
 use local::Stack;
@@ -134,24 +134,8 @@ pub struct At<'a> {
 
 impl At<'_> {
     async fn call(self, method: &str, path: &str, key: Option<&str>, body: Option<&Value>) -> Answer {
-        let (path, query) = path.split_once('?').unwrap_or((path, ""));
-        let (function, route, parameters) = self.shop.route(method, path);
-        let mut event = json!({
-            "version": "2.0", "routeKey": route, "rawPath": path, "rawQueryString": query, "pathParameters": parameters,
-            "headers": {"content-type": "application/json"},
-            "requestContext": {
-                "routeKey": route, "stage": "$default", "timeEpoch": self.now.as_millisecond(),
-                "authorizer": {"jwt": {"claims": {"sub": "tester", "scope": "cart:operate"}, "scopes": null}},
-                "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "test"},
-            },
-            "isBase64Encoded": false,
-        });
-        if let Some(key) = key {
-            event["headers"]["idempotency-key"] = key.into();
-        }
-        if let Some(body) = body {
-            event["body"] = body.to_string().into();
-        }
+        let (function, route, parameters) = self.shop.route(method, path.split('?').next().expect("a path"));
+        let event = Asks { route: &route, path, parameters, key, body }.at(self.now);
         answer(&self.shop.now.invoke(function, &event).await.body)
     }
 

@@ -1,7 +1,7 @@
 //! The cart of one account as a plain model, requests to it at a time of the test's choosing, and what stands in the table.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::Client;
+use crate::{Asks, Client};
 use aws_sdk_dynamodb::types::AttributeValue;
 use cart::{Line, LineBody, Previous, Quantity};
 use futures::future::join_all;
@@ -161,38 +161,12 @@ impl Operation {
         let route = format!("{method} /cart/accounts/{{accountId}}{rest}");
         let rest = item.as_deref().map_or(rest.to_owned(), |item| rest.replace("{itemId}", item));
         let path = format!("/cart/accounts/{account}{rest}");
-        let mut event = json!({
-            "version": "2.0",
-            "routeKey": route,
-            "rawPath": path,
-            "rawQueryString": "",
-            "headers": {"content-type": "application/json"},
-            "pathParameters": {"accountId": account},
-            "requestContext": {
-                "accountId": "000000000000",
-                "apiId": "api",
-                "authorizer": {"jwt": {"claims": {"sub": "tester", "scope": "cart:operate"}, "scopes": null}},
-                "domainName": "localhost",
-                "domainPrefix": "localhost",
-                "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "test"},
-                "requestId": "request",
-                "routeKey": route,
-                "stage": "$default",
-                "time": "30/Nov/2099:12:00:00 +0000",
-                "timeEpoch": now.instant().as_millisecond(),
-            },
-            "isBase64Encoded": false,
-        });
+        let mut parameters = json!({"accountId": account});
         if let Some(item) = item {
-            event["pathParameters"]["itemId"] = item.into();
+            parameters["itemId"] = item.into();
         }
-        if let Some(key) = self.key() {
-            event["headers"]["idempotency-key"] = key.into();
-        }
-        if let Some(body) = self.body() {
-            event["body"] = body.to_string().into();
-        }
-        event
+        let body = self.body();
+        Asks { route: &route, path: &path, parameters, key: self.key(), body: body.as_ref() }.at(now.instant())
     }
 }
 

@@ -120,3 +120,57 @@ pub async fn send(request: reqwest::RequestBuilder) -> Answer {
     let body = if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap_or(Value::String(text)) };
     Answer { status, headers, body }
 }
+
+/// What a request asks: its route as the template has it, its path and its query, its parameters, its key and its body.
+#[derive(Debug)]
+pub struct Asks<'a> {
+    /// Such as `GET /bank/payments/due`.
+    pub route: &'a str,
+    /// The path, and the query behind a `?`.
+    pub path: &'a str,
+    /// The parameters of the path.
+    pub parameters: Value,
+    /// The idempotency key.
+    pub key: Option<&'a str>,
+    /// The body.
+    pub body: Option<&'a Value>,
+}
+
+impl Asks<'_> {
+    /// The event of an operator's request, as API Gateway sends it at that time.
+    #[must_use]
+    pub fn at(&self, now: jiff::Timestamp) -> Value {
+        let (path, query) = self.path.split_once('?').unwrap_or((self.path, ""));
+        let method = self.route.split(' ').next().expect("a method");
+        let claims = json!({"sub": "tester", "scope": "bank:operate cart:operate"});
+        let mut event = json!({
+            "version": "2.0",
+            "routeKey": self.route,
+            "rawPath": path,
+            "rawQueryString": query,
+            "headers": {"content-type": "application/json"},
+            "pathParameters": self.parameters,
+            "requestContext": {
+                "accountId": "000000000000",
+                "apiId": "api",
+                "authorizer": {"jwt": {"claims": claims, "scopes": null}},
+                "domainName": "localhost",
+                "domainPrefix": "localhost",
+                "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "test"},
+                "requestId": "request",
+                "routeKey": self.route,
+                "stage": "$default",
+                "time": "30/Nov/2099:12:00:00 +0000",
+                "timeEpoch": now.as_millisecond(),
+            },
+            "isBase64Encoded": false,
+        });
+        if let Some(key) = self.key {
+            event["headers"]["idempotency-key"] = key.into();
+        }
+        if let Some(body) = self.body {
+            event["body"] = body.to_string().into();
+        }
+        event
+    }
+}

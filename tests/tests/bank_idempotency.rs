@@ -2,12 +2,11 @@
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use futures::future::join_all;
-use jiff::Timestamp;
 use local::Stack;
 use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
-    Client,
+    Asks, Client,
     faults::{Fault, MOMENTS, Moment, Process, Twins},
     stack,
     tables::{consumed, payments, rows, transactions},
@@ -22,35 +21,9 @@ type Answer = (u64, String, String);
 
 /// The event of a POST at that time.
 fn event(account: &str, key: Option<&str>, body: &Value, now: &str) -> Value {
-    let now: Timestamp = now.parse().expect("a time");
     let path = format!("/bank/accounts/{account}/payments");
-    let mut event = json!({
-        "version": "2.0",
-        "routeKey": "POST /bank/accounts/{accountId}/payments",
-        "rawPath": path,
-        "rawQueryString": "",
-        "headers": {"content-type": "application/json"},
-        "pathParameters": {"accountId": account},
-        "requestContext": {
-            "accountId": "000000000000",
-            "apiId": "api",
-            "authorizer": {"jwt": {"claims": {"sub": "tester", "scope": "bank:operate"}, "scopes": null}},
-            "domainName": "localhost",
-            "domainPrefix": "localhost",
-            "http": {"method": "POST", "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "test"},
-            "requestId": "request",
-            "routeKey": "POST /bank/accounts/{accountId}/payments",
-            "stage": "$default",
-            "time": "30/Nov/2099:12:00:00 +0000",
-            "timeEpoch": now.as_millisecond(),
-        },
-        "body": body.to_string(),
-        "isBase64Encoded": false,
-    });
-    if let Some(key) = key {
-        event["headers"]["idempotency-key"] = key.into();
-    }
-    event
+    let (route, parameters) = ("POST /bank/accounts/{accountId}/payments", json!({"accountId": account}));
+    Asks { route, path: &path, parameters, key, body: Some(body) }.at(now.parse().expect("a time"))
 }
 
 fn read(answer: &Value) -> Answer {
