@@ -121,6 +121,30 @@ pub async fn send(request: reqwest::RequestBuilder) -> Answer {
     Answer { status, headers, body }
 }
 
+/// How a request ends for who may or may not do it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It was done.
+    Done,
+    /// 403 of the gateway, for its scope.
+    NoScope,
+    /// 403 of the function, for what it reaches.
+    NoReach,
+}
+
+impl End {
+    /// None where it ended otherwise.
+    #[must_use]
+    pub fn of(answer: &Answer) -> Option<Self> {
+        match (answer.status, answer.body["type"].as_str()) {
+            (200 | 201 | 204, None) => Some(Self::Done),
+            (403, Some("/problems/forbidden")) => Some(Self::NoReach),
+            (403, None) if answer.body == json!({"message": "Forbidden"}) => Some(Self::NoScope),
+            _ => None,
+        }
+    }
+}
+
 /// What a request asks: its route as the template has it, its path and its query, its parameters, its key and its body.
 #[derive(Debug)]
 pub struct Asks<'a> {

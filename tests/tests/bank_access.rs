@@ -6,32 +6,13 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use local::{Auth, Stack};
 use serde_json::{Value, json};
 use system_tests::{
-    Answer, Client,
+    Answer, Client, End,
     bank::{archive, bring_to, path, schedule, stored},
     send, stack,
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";
 const EVERY_SCOPE: &str = "bank:read bank:write bank:operate";
-
-/// How a request must end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Done,
-    /// 403 of the gateway, for its scope.
-    NoScope,
-    /// 403 of the function, for what it reaches.
-    NoReach,
-}
-
-fn end(answer: &Answer) -> Option<End> {
-    match (answer.status, answer.body["type"].as_str()) {
-        (200 | 201, None) => Some(End::Done),
-        (403, Some("/problems/forbidden")) => Some(End::NoReach),
-        (403, None) if answer.body == json!({"message": "Forbidden"}) => Some(End::NoScope),
-        _ => None,
-    }
-}
 
 /// A payment of A-1, one of A-2, and a transaction of A-2.
 async fn filled(stack: &Stack) -> [Value; 2] {
@@ -92,7 +73,7 @@ async fn scope_and_account_open_what_they_name_and_nothing_else() {
         let caller = Client::caller(&stack, scope, &accounts);
         let before = stored(&stack).await;
         let answers = every_access_pattern(&caller, &payment).await;
-        let got: Vec<_> = answers.iter().map(end).collect();
+        let got: Vec<_> = answers.iter().map(End::of).collect();
         assert_eq!(got, ends.map(Some), "{scope:?} of {accounts:?}: {answers:#?}");
         let may_write = ends[0] == Done || ends[3] == Done;
         assert_eq!(stored(&stack).await != before, may_write, "{scope:?} of {accounts:?}");

@@ -3,30 +3,11 @@
 use local::{Auth, Stack};
 use serde_json::{Value, json};
 use system_tests::{
-    Answer, Client,
+    Answer, Client, End,
     bank::text,
     cart::{Shop, checkout_of, items_of, path, stored},
     send, stack,
 };
-
-/// How a request must end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Done,
-    /// 403 of the gateway, for its scope.
-    NoScope,
-    /// 403 of the function, for what it reaches.
-    NoReach,
-}
-
-fn end(answer: &Answer) -> Option<End> {
-    match (answer.status, answer.body["type"].as_str()) {
-        (200 | 201 | 204, None) => Some(End::Done),
-        (403, Some("/problems/forbidden")) => Some(End::NoReach),
-        (403, None) if answer.body == json!({"message": "Forbidden"}) => Some(End::NoScope),
-        _ => None,
-    }
-}
 
 fn new(sku: &str) -> Value {
     json!({"sku": sku, "quantity": 1})
@@ -85,7 +66,7 @@ async fn scope_and_account_open_what_they_name_and_nothing_else() {
         let caller = Client::caller(&stack, scope, &accounts);
         let before = stored(&stack).await;
         let answers = every_access_pattern(&caller, &line).await;
-        let got: Vec<_> = answers.iter().map(end).collect();
+        let got: Vec<_> = answers.iter().map(End::of).collect();
         assert_eq!(got, ends.map(Some), "{scope:?} of {accounts:?}: {answers:#?}");
         let may_write = ends[3..].contains(&Done);
         assert_eq!(stored(&stack).await != before, may_write, "{scope:?} of {accounts:?}");

@@ -2,9 +2,9 @@
 
 use crate::{
     Cart, DOMAIN, Line, LineBody, Quantity,
+    additions::Seen,
     cost::{self, Pattern},
     idempotency::{Once, Outcome},
-    store::Seen,
 };
 use function::{Error, Fields, Fingerprint, Function, Input, Request, Upserted};
 use futures::future::try_join;

@@ -5,6 +5,7 @@
 //! as well, so that additions happen one after the other: no product is in a cart twice, and no cart outgrows its checkout.
 
 pub mod add_cart_item;
+mod additions;
 pub mod checkout_cart;
 mod cost;
 pub mod get_cart_item;
