@@ -1,13 +1,13 @@
 //! The bank's payments as tests make them: through the API, or straight into the table where there are many.
 
 use crate::{Answer, Client, stack};
-use bank::{Data, Payment};
+use bank::Payment;
 use jiff::{SignedDuration, Timestamp};
 use keys::{Second, bank::PaymentId};
 use local::Stack;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use table::{BatchWrite, Dynamo, Table};
+use table::{BatchWrite, Dynamo, JsonText, Table};
 
 /// Makes a test of each function for either projection of the sharded index.
 #[macro_export]
@@ -118,7 +118,7 @@ pub fn payments(stack: &Stack) -> Table {
 #[must_use]
 pub fn payment(account: &str, due: Timestamp, shard: usize) -> Payment {
     let second = Second::containing(due).expect("a second");
-    let data: Data = serde_json::from_value(json!("{\"amount\":\"12.50\"}")).expect("data");
+    let data: JsonText = serde_json::from_value(json!("{\"amount\":\"12.50\"}")).expect("data");
     let (account, shard) = (account.parse().expect("an account"), shard.to_string().parse().expect("a shard"));
     Payment::scheduled(account, PaymentId::new(second, Timestamp::now()), shard, data, second)
 }

@@ -20,7 +20,7 @@ mod transaction;
 pub mod update_payment_status;
 
 pub use cost::{Case, Pattern};
-pub use payment::{Data, MOST_BYTES, Payment, PaymentBody};
+pub use payment::{MOST_BYTES, Payment, PaymentBody};
 pub use transaction::{Transaction, TransactionBody};
 
 use function::{App, Clients, Function, SettingsReader};

@@ -1,14 +1,14 @@
 //! B1: schedules a payment.
 
 use crate::{
-    Bank, DOMAIN, Data, Payment, PaymentBody, Transaction,
+    Bank, DOMAIN, Payment, PaymentBody, Transaction,
     cost::{self, Pattern},
 };
 use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
 use keys::{AccountId, IdempotencyKey, IdempotencySort, Second, bank::PaymentId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use table::{Item, Key, cost::Cost};
+use table::{Item, JsonText, Key, cost::Cost};
 
 /// The Lambda.
 #[must_use]
@@ -35,7 +35,7 @@ pub const PATTERN: Pattern = Pattern {
 pub struct NewPayment {
     account: AccountId,
     scheduled_time: Second,
-    data: Data,
+    data: JsonText,
 }
 
 impl Input for NewPayment {
@@ -44,7 +44,7 @@ impl Input for NewPayment {
     fn read(fields: &mut Fields) -> Option<Self> {
         let account = fields.path("accountId");
         let scheduled_time = fields.body("scheduledTime");
-        let data = fields.body::<Box<RawValue>>("data").map(Data::new);
+        let data = fields.body::<Box<RawValue>>("data").map(JsonText::from);
         Some(Self { account: account?, scheduled_time: scheduled_time?, data: data? })
     }
 }

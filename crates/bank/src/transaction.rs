@@ -1,11 +1,10 @@
-use crate::{Data, Payment};
+use crate::Payment;
 use keys::{
     AccountId, Second, Shard, TransactionId,
     bank::{DueSort, GuardPartition, GuardSort, PaymentId, PaymentSort, Status},
 };
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use table::Item;
+use table::{Item, JsonText};
 
 /// A processed payment, kept for good: one item of `TransactionHistory`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +30,7 @@ pub struct Transaction {
     /// When it moved here.
     pub archived_at: Second,
     /// What was paid.
-    pub data: Data,
+    pub data: JsonText,
 }
 
 impl Item for Transaction {
@@ -92,7 +91,8 @@ pub struct TransactionBody {
     payment_id: PaymentId,
     scheduled_time: Second,
     status: Status,
-    data: Box<RawValue>,
+    #[serde(with = "table::raw_json")]
+    data: JsonText,
     archived_at: Second,
 }
 
@@ -105,7 +105,7 @@ impl From<Transaction> for TransactionBody {
             payment_id,
             scheduled_time: payment_id.time(),
             status: transaction.due.status,
-            data: transaction.data.into(),
+            data: transaction.data,
             archived_at: transaction.archived_at,
         }
     }

@@ -4,9 +4,9 @@ use crate::{
     Cart, DOMAIN, Line, LineBody, Quantity,
     additions::Seen,
     cost::{self, Pattern},
-    idempotency::{Once, Outcome},
+    idempotency::Outcome,
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Request, Upserted};
+use function::{Error, Fields, Fingerprint, Function, Input, Once, Request, Upserted, optimistically};
 use futures::future::try_join;
 use keys::{AccountId, Sku};
 use money::{Currency, JsonDecimal, Money};
@@ -98,7 +98,7 @@ fn read_price(fields: &mut Fields) -> Option<Money> {
 /// another request.
 pub async fn add_cart_item(cart: Cart, request: Request<NewLine>) -> Result<Upserted<LineBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
-    cart.optimistically(|| cart.add(&request)).await
+    optimistically(|| cart.add(&request)).await
 }
 
 impl NewLine {
@@ -112,8 +112,8 @@ impl Cart {
     async fn add(&self, request: &Request<NewLine>) -> Result<Upserted<LineBody>, Error> {
         let (new, now) = (&request.input, request.milli);
         let key = request.idempotency_key.as_ref();
-        let once = Once { account: &new.account, key, request: new.fingerprint(), now };
-        let (before, additions) = Box::pin(try_join(self.before(&once), self.additions(&new.account))).await?;
+        let once = Once::new(&self.table, &new.account, key, new.fingerprint(), now);
+        let (before, additions) = Box::pin(try_join(once.before::<Outcome>(), self.additions(&new.account))).await?;
         if let Some(outcome) = before {
             return outcome.of_addition();
         }
@@ -125,7 +125,7 @@ impl Cart {
         match done {
             // The same request, done since the record was looked for, may be what leaves no room for it.
             Err(refusal @ (Error::Conflict(..) | Error::TooLarge(_))) => {
-                self.before(&once).await?.ok_or(refusal)?.of_addition()
+                once.before::<Outcome>().await?.ok_or(refusal)?.of_addition()
             }
             done => done,
         }
@@ -143,7 +143,7 @@ impl Cart {
         line.must_fit()?;
         let mut changes = self.insertion(&line)?;
         changes.push(self.addition(seen, &line, request.id, once.now)?);
-        changes.extend(self.remember(once, Outcome::Added { created: true, line: line.clone().into() })?);
+        changes.extend(once.remember(Outcome::Added { created: true, line: line.clone().into() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: Some(line.id().to_string()), body: line.into() })
     }
@@ -153,7 +153,7 @@ impl Cart {
         let grown = Line { price: new.price.or(old.price), ..grown };
         grown.must_fit()?;
         let mut changes = self.change_in_cart(old, &grown, seen.additions())?;
-        changes.extend(self.remember(once, Outcome::Added { created: false, line: grown.clone().into() })?);
+        changes.extend(once.remember(Outcome::Added { created: false, line: grown.clone().into() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: None, body: grown.into() })
     }

@@ -1,7 +1,4 @@
-use crate::{
-    Cart, Line, MOST_LINES,
-    store::{stale, unexpired},
-};
+use crate::{Cart, Line, MOST_LINES, store::unexpired};
 use function::Error;
 use jiff::SignedDuration;
 use keys::{
@@ -66,10 +63,10 @@ impl Cart {
         let query = Query::new(account, &range).only_if(unexpired(clock));
         let seen = Seen { lines: self.table.whole(&query).await?, additions };
         for added in seen.unexplained(now).filter(|added| known != Some(added.item)) {
-            let pointer = self.pointer(account, added.item).await?.ok_or_else(stale)?;
+            let pointer = self.pointer(account, added.item).await?.ok_or_else(Error::stale)?;
             let elsewhere = pointer.line != *added && pointer.line.since >= added.since;
             if !elsewhere && pointer.is_live(clock) {
-                return Err(stale());
+                return Err(Error::stale());
             }
         }
         Ok(seen)

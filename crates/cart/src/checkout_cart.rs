@@ -3,10 +3,10 @@
 use crate::{
     Cart, DOMAIN, Line, LineBody,
     cost::{self, Pattern},
-    idempotency::{Once, Outcome},
+    idempotency::Outcome,
     line::Move,
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Json, Request};
+use function::{Error, Fields, Fingerprint, Function, Input, Json, Once, Request, optimistically};
 use futures::future::try_join;
 use keys::{
     AccountId, Milli, OrderId,
@@ -63,15 +63,15 @@ pub struct Order {
 /// 403 for another's account, 409 for an empty cart, 422 for a key that came with another request.
 pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Json<Order>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
-    Ok(Json(cart.optimistically(|| cart.check_out(&request)).await?))
+    Ok(Json(optimistically(|| cart.check_out(&request)).await?))
 }
 
 impl Cart {
     async fn check_out(&self, request: &Request<Checkout>) -> Result<Order, Error> {
         let (account, now) = (&request.input.account, request.milli);
         let key = request.idempotency_key.as_ref();
-        let once = Once { account, key, request: Fingerprint::of(&["checkout-cart"]), now };
-        let (before, additions) = Box::pin(try_join(self.before(&once), self.additions(account))).await?;
+        let once = Once::new(&self.table, account, key, Fingerprint::of(&["checkout-cart"]), now);
+        let (before, additions) = Box::pin(try_join(once.before(), self.additions(account))).await?;
         if let Some(outcome) = before {
             return self.order(account, outcome).await;
         }
@@ -81,7 +81,7 @@ impl Cart {
         if lines.is_empty() {
             let refusal = Error::Conflict("cart-empty", "The cart has no active line.".to_owned());
             // The same request, done since the record was looked for, may be what emptied the cart.
-            return self.order(account, self.before(&once).await?.ok_or(refusal)?).await;
+            return self.order(account, once.before().await?.ok_or(refusal)?).await;
         }
         // One time for all of them, by which the order is found again; a line's own times never go back.
         let at = lines.iter().map(|line| line.sort.since).fold(now, Milli::max);
@@ -93,7 +93,7 @@ impl Cart {
             changes.extend(self.transition(line, &new)?);
             bought.push(new);
         }
-        changes.extend(self.remember(&once, Outcome::CheckedOut { order: order.clone(), at })?);
+        changes.extend(once.remember(Outcome::CheckedOut { order: order.clone(), at })?);
         self.dynamo.transact(changes).await?;
         Ok(Order::of(order, bought))
     }

@@ -4,7 +4,7 @@ use crate::{
     Cart, DOMAIN, LineBody,
     cost::{self, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Request, optimistically};
 use keys::{AccountId, cart::ItemId};
 use table::cost::Cost;
 
@@ -44,5 +44,5 @@ impl Input for Wanted {
 pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<LineBody>, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    Ok(Json(cart.optimistically(|| cart.locate(account, *item, request.milli)).await?.into()))
+    Ok(Json(optimistically(|| cart.locate(account, *item, request.milli)).await?.into()))
 }

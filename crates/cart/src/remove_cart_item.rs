@@ -6,7 +6,7 @@ use crate::{
     get_cart_item::Wanted,
     line::Move,
 };
-use function::{Error, Function, NoContent, Request};
+use function::{Error, Function, NoContent, Request, optimistically};
 use table::cost::Cost;
 
 /// The Lambda.
@@ -37,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
 pub async fn remove_cart_item(cart: Cart, request: Request<Wanted>) -> Result<NoContent, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    cart.optimistically(|| async {
+    optimistically(|| async {
         let old = cart.locate(account, *item, request.milli).await?;
         let new = old.moved(&Move::Removed, request.milli, cart.days)?;
         Ok(cart.dynamo.transact(cart.transition(&old, &new)?).await?)

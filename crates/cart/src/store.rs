@@ -78,20 +78,6 @@ impl Cart {
 }
 
 impl Cart {
-    /// Does the attempt again while other writes get in between. Not where capacity is missing, which more calls only use up.
-    pub(crate) async fn optimistically<T, F>(&self, mut attempt: impl FnMut() -> F) -> Result<T, Error>
-    where
-        F: Future<Output = Result<T, Error>>,
-    {
-        use table::Error as Store;
-        let stale =
-            |error: &Error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { throttled: false }));
-        table::optimistically(|| Box::pin(attempt()), stale).await.map_err(|error| match error {
-            Error::Table(Store::Refused(_)) => Error::Table(Store::Contended { throttled: false }),
-            other => other,
-        })
-    }
-
     /// The line of that id, strongly consistent, as customers see it.
     ///
     /// # Errors
@@ -106,7 +92,7 @@ impl Cart {
             }
             // It moved between the two reads, or a transaction had reached one of the two items and not yet the other.
         }
-        Err(stale())
+        Err(Error::stale())
     }
 
     /// Where the line of that id is.
@@ -135,11 +121,6 @@ impl Cart {
         }
         Ok(changes)
     }
-}
-
-/// What was read did not fit together, or was changed since: to be read again.
-pub(crate) fn stale() -> Error {
-    Error::Table(table::Error::Contended { throttled: false })
 }
 
 /// What holds of lines that have not expired: TTL deletes the others hours or days later.

@@ -6,7 +6,7 @@ use crate::{
     line::Move,
     pointer::Pointer,
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Request, optimistically};
 use keys::{
     AccountId, Milli, OrderId,
     cart::{ItemId, Status},
@@ -114,7 +114,7 @@ impl Target {
 /// long for the line.
 pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Json<LineBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
-    let line = cart.optimistically(|| cart.change(&request)).await?;
+    let line = optimistically(|| cart.change(&request)).await?;
     Ok(Json(line.into()))
 }
 

@@ -39,6 +39,24 @@ pub struct Upserted<T> {
     pub body: T,
 }
 
+/// 201 for what was put where nothing was, 200 for what was replaced. Its `Location` is the path that it was put to.
+#[derive(Debug)]
+pub struct Put<T> {
+    /// Whether nothing was there.
+    pub is_new: bool,
+    /// The thing.
+    pub body: T,
+}
+
+/// 202, for work that goes on after the answer, with the `Location` where it can be followed.
+#[derive(Debug)]
+pub struct Accepted<T> {
+    /// Where, as a path.
+    pub location: String,
+    /// How far it is.
+    pub body: T,
+}
+
 /// 204, for what is gone.
 #[derive(Debug)]
 pub struct NoContent;
@@ -50,6 +68,14 @@ pub struct List<T> {
     items: Vec<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+}
+
+impl<T> List<T> {
+    /// A list that is answered whole.
+    #[must_use]
+    pub fn whole(items: Vec<T>) -> Self {
+        Self { items, next_cursor: None }
+    }
 }
 
 impl<T: Serialize + Send> Reply for Json<T> {
@@ -66,11 +92,20 @@ impl<T: Serialize + Send> Reply for List<T> {
 
 impl<T: Serialize + Send> Reply for Created<T> {
     fn reply(self, path: &str) -> Result<Response<Body>, Error> {
-        let mut response = json(StatusCode::CREATED, &self.body)?;
         let location = format!("{path}/{}", utf8_percent_encode(&self.id, SEGMENT));
-        let location = HeaderValue::from_str(&location).map_err(|error| Error::Internal(error.to_string()))?;
-        response.headers_mut().insert(header::LOCATION, location);
-        Ok(response)
+        located(json(StatusCode::CREATED, &self.body)?, &location)
+    }
+}
+
+impl<T: Serialize + Send> Reply for Put<T> {
+    fn reply(self, path: &str) -> Result<Response<Body>, Error> {
+        if self.is_new { located(json(StatusCode::CREATED, &self.body)?, path) } else { Json(self.body).reply(path) }
+    }
+}
+
+impl<T: Serialize + Send> Reply for Accepted<T> {
+    fn reply(self, _: &str) -> Result<Response<Body>, Error> {
+        located(json(StatusCode::ACCEPTED, &self.body)?, &self.location)
     }
 }
 
@@ -91,6 +126,12 @@ impl Reply for NoContent {
     }
 }
 
+fn located(mut response: Response<Body>, location: &str) -> Result<Response<Body>, Error> {
+    let location = HeaderValue::from_str(location).map_err(|error| Error::Internal(error.to_string()))?;
+    response.headers_mut().insert(header::LOCATION, location);
+    Ok(response)
+}
+
 fn json(status: StatusCode, body: &impl Serialize) -> Result<Response<Body>, Error> {
     let body = serde_json::to_string(body).map_err(|error| Error::Internal(error.to_string()))?;
     let mut response = Response::new(Body::Text(body));
@@ -100,7 +141,8 @@ fn json(status: StatusCode, body: &impl Serialize) -> Result<Response<Body>, Err
 }
 
 /// Fills the parameters of a route in: `/accounts/{accountId}` becomes `/accounts/A-1`.
-pub(crate) fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
+#[must_use]
+pub fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
     let route = route.split_once(' ').map_or(route, |(_, path)| path);
     let segment = |segment: &str| {
         let name = segment.strip_prefix('{').and_then(|name| name.strip_suffix('}'));

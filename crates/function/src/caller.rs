@@ -1,6 +1,9 @@
 use crate::Error;
 use keys::AccountId;
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt::Display,
+};
 
 /// Who calls, from the authorizer's claims and from nothing else.
 #[derive(Debug, Clone, Default)]
@@ -9,10 +12,11 @@ pub struct Caller {
     pub subject: String,
     scopes: BTreeSet<String>,
     accounts: BTreeSet<String>,
+    company: Option<String>,
 }
 
 impl Caller {
-    /// Reads the claims `sub`, `scope` and `account_ids`. API Gateway hands every claim over as a
+    /// Reads the claims `sub`, `scope`, `account_ids` and `company_id`. API Gateway hands every claim over as a
     /// string; a list comes as `a b` or `[a b]`.
     pub(crate) fn from_claims(claims: &HashMap<String, String>) -> Self {
         let list = |claim: &str| {
@@ -24,6 +28,7 @@ impl Caller {
             subject: claims.get("sub").cloned().unwrap_or_default(),
             scopes: list("scope"),
             accounts: list("account_ids"),
+            company: claims.get("company_id").cloned(),
         }
     }
 
@@ -53,6 +58,23 @@ impl Caller {
     pub fn must_own(&self, account: &AccountId, domain: &str) -> Result<(), Error> {
         if self.accounts.contains(account.as_str()) || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
+
+    /// Lets those of the company through, and the domain's operators.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn must_belong_to(&self, company: &impl Display, domain: &str) -> Result<(), Error> {
+        let belongs = self.company.as_ref().is_some_and(|own| *own == company.to_string());
+        if belongs || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
+    }
+
+    /// Lets the user alone through, and the domain's operators.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn must_be(&self, user: &impl Display, domain: &str) -> Result<(), Error> {
+        if self.subject == user.to_string() || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +95,21 @@ mod tests {
         for accounts in ["", "[]", "A-22", "a-2", "A-1,A-2"] {
             assert!(caller("bank:read", accounts).must_own(&account, "bank").is_err(), "{accounts}");
         }
+    }
+
+    #[test]
+    fn a_company_and_a_user_are_the_callers_own() {
+        let claims = [("sub", "u"), ("scope", "wellness:read"), ("company_id", "C-1")];
+        let caller = Caller::from_claims(&claims.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+        assert!(caller.must_belong_to(&"C-1", "wellness").is_ok() && caller.must_be(&"u", "wellness").is_ok());
+        for other in ["C-11", "C-", "", "u"] {
+            assert!(caller.must_belong_to(&other, "wellness").is_err(), "{other}");
+        }
+        assert!(caller.must_be(&"C-1", "wellness").is_err());
+        assert!(Caller::default().must_belong_to(&"", "wellness").is_err(), "nobody's company is no company");
+        let operator = self::caller("wellness:operate", "");
+        assert!(operator.must_belong_to(&"C-2", "wellness").is_ok() && operator.must_be(&"v", "wellness").is_ok());
+        assert!(operator.must_belong_to(&"C-2", "bank").is_err());
     }
 
     #[test]

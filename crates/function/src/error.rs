@@ -28,6 +28,9 @@ pub enum Error {
     /// 409: what is stored does not allow it; the name of the rule and a sentence.
     #[error("{0}: {1}")]
     Conflict(&'static str, String),
+    /// 412: it was changed since the version that the caller names.
+    #[error("another version is stored")]
+    AnotherVersion,
     /// 413: more than can be stored.
     #[error("too large: {0}")]
     TooLarge(String),
@@ -46,6 +49,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// What was read did not fit together, or was changed since: to be read again.
+    #[must_use]
+    pub fn stale() -> Self {
+        Self::Table(table::Error::Contended { throttled: false })
+    }
+
     /// One fault in the request.
     #[must_use]
     pub fn invalid(pointer: &str, detail: impl std::fmt::Display) -> Self {
@@ -64,6 +73,10 @@ impl Error {
             Self::Forbidden => (403, "forbidden", "Not allowed", "The caller may not do this here.".into()),
             Self::NotFound(what) => (404, "not-found", "Not found", format!("There is no such {what}.")),
             Self::Conflict(rule, detail) => (409, rule, "What is stored does not allow it", detail.clone()),
+            Self::AnotherVersion => {
+                let detail = "It was changed since: read it again, and send the version that it has now.".into();
+                (412, "another-version", "Changed since", detail)
+            }
             Self::TooLarge(detail) => (413, "too-large", "Too large", detail.clone()),
             Self::UnsupportedMediaType => {
                 (415, "unsupported-media-type", "Not JSON", "Send the body as application/json.".into())
@@ -78,6 +91,12 @@ impl Error {
             Self::Table(Store::Contended { .. } | Store::Unavailable(_) | Store::Underway) => {
                 (503, "unavailable", "Not available now", AGAIN.into())
             }
+            Self::Table(Store::TooMuch) => (
+                413,
+                "too-large",
+                "Too large",
+                "There is more than one answer can hold: ask for a shorter range.".into(),
+            ),
             Self::Table(_) | Self::Internal(_) => (500, "internal", "Internal error", "The error is logged.".into()),
         }
     }
@@ -124,6 +143,23 @@ impl Error {
     pub(crate) fn is_outage(&self) -> bool {
         matches!(self.problem().0, 429 | 503)
     }
+}
+
+/// Does the attempt again while other writes get in between. Not where capacity is missing, which more calls only use up.
+///
+/// # Errors
+/// The last try's, as 503 where others kept getting in between; or whatever is no matter of theirs.
+pub async fn optimistically<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    use table::Error as Store;
+    let stale =
+        |error: &Error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { throttled: false }));
+    table::optimistically(|| Box::pin(attempt()), stale).await.map_err(|error| match error {
+        Error::Table(Store::Refused(_)) => Error::stale(),
+        other => other,
+    })
 }
 
 impl From<Error> for Diagnostic {

@@ -138,6 +138,12 @@ impl Fields {
         self.body.as_ref().is_none_or(|body| body.iter().any(|(member, _)| member == name))
     }
 
+    /// Whether the query has the parameter, readable or not.
+    #[must_use]
+    pub fn has_query(&self, name: &str) -> bool {
+        self.query.iter().any(|(parameter, _)| parameter == name)
+    }
+
     /// The members `limit` (1 to 100) and `cursor` of a list's query.
     pub fn paging(&mut self, default_limit: usize) {
         let limit = self.query::<Limit>("limit").map_or(default_limit, |Limit(limit)| limit);

@@ -5,7 +5,7 @@
 //! both directions are exact (`parse(format(k)) == k`, and nothing else parses), and text order is
 //! value order, which is what makes DynamoDB's `BETWEEN` a range of values.
 //!
-//! A table's own keys live in the module of its domain ([`bank`], [`cart`]); what all tables share is here:
+//! A table's own keys live in the module of its domain ([`bank`], [`cart`], [`wellness`]); what all tables share is here:
 //! identifiers, times of one fixed width, ranges, shards and their planner.
 
 pub mod bank;
@@ -16,6 +16,7 @@ mod range;
 mod shard;
 mod text;
 mod time;
+pub mod wellness;
 
 pub use id::{AccountId, IdempotencyKey, IdempotencySort, OrderId, RequestId, Sku, TransactionId};
 pub use range::KeyRange;

@@ -41,16 +41,19 @@ macro_rules! serde_as_text {
     };
 }
 
-/// A key that is a literal of the design, `#`, and an identifier or key.
-macro_rules! prefixed_key {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal, $inner:ty) => {
+/// A key that is an identifier or key between two literals of the design, the second of which may be empty.
+macro_rules! framed_key {
+    ($(#[$doc:meta])* $name:ident, $before:literal, $after:literal, $inner:ty) => {
+        $crate::text::framed_key!($(#[$doc])* $name, ($before), ($after), $inner);
+    };
+    ($(#[$doc:meta])* $name:ident, ($($before:literal),+), ($after:literal), $inner:ty) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(pub $inner);
 
         impl std::fmt::Display for $name {
             fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                write!(out, concat!($prefix, "#{}"), self.0)
+                write!(out, concat!($($before,)+ "{}", $after), self.0)
             }
         }
 
@@ -59,13 +62,21 @@ macro_rules! prefixed_key {
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let inner = text
-                    .strip_prefix(concat!($prefix, "#"))
+                    .strip_prefix(concat!($($before),+))
+                    .and_then(|rest| rest.strip_suffix($after))
                     .ok_or($crate::Invalid::key(stringify!($name)))?;
                 inner.parse().map(Self)
             }
         }
 
         $crate::text::serde_as_text!($name);
+    };
+}
+
+/// A key that is a literal of the design, `#`, and an identifier or key.
+macro_rules! prefixed_key {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal, $inner:ty) => {
+        $crate::text::framed_key!($(#[$doc])* $name, ($prefix, "#"), (""), $inner);
     };
 }
 
@@ -129,4 +140,4 @@ macro_rules! names {
     };
 }
 
-pub(crate) use {constant_key, names, prefixed_key, serde_as_text};
+pub(crate) use {constant_key, framed_key, names, prefixed_key, serde_as_text};

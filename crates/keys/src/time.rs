@@ -204,6 +204,21 @@ impl FromStr for Bound {
 pub struct Day(Date);
 
 impl Day {
+    /// Its year, 0 to 9999.
+    pub(crate) fn year(self) -> u16 {
+        self.0.year().unsigned_abs()
+    }
+
+    /// Its first second.
+    pub(crate) fn first_second(self) -> Second {
+        self.0.to_zoned(TimeZone::UTC).map_or(Second::MAX, |zoned| Second(zoned.timestamp()))
+    }
+
+    /// Its last second: the one before the next day starts.
+    pub(crate) fn last_second(self) -> Second {
+        self.first_second().plus_seconds(24 * 60 * 60 - 1)
+    }
+
     /// The day before, or the same where there is none.
     #[must_use]
     pub fn before(self) -> Self {

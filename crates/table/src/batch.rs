@@ -1,7 +1,7 @@
 use crate::{
     Dynamo, Error, Item, Key, Table,
     error::backoff,
-    item::{Attributes, written},
+    item::{Attributes, read, written},
     usage,
 };
 use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest};
@@ -121,6 +121,17 @@ impl Dynamo {
 }
 
 impl Table {
+    /// The items under the keys, as many as there are, eventually consistent where `consistent` is not asked for.
+    ///
+    /// As one read an item, in calls of 100.
+    ///
+    /// # Errors
+    /// A call failed, or an item is not a `T`.
+    pub async fn get_all<T: Item>(&self, keys: &[Key], consistent: bool) -> Result<HashMap<Key, T>, Error> {
+        let found = self.batch_get(keys, consistent).await?.into_iter();
+        found.map(|(key, item)| Ok((key, read(item)?))).collect()
+    }
+
     /// The items under the keys, as many as there are; again for what comes back unprocessed.
     pub(crate) async fn batch_get(&self, keys: &[Key], consistent: bool) -> Result<HashMap<Key, Attributes>, Error> {
         let mut found = HashMap::with_capacity(keys.len());

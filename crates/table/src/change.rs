@@ -19,15 +19,33 @@ pub const MOST_CHANGES: usize = 100;
 pub struct Change {
     table: Arc<str>,
     action: Action,
-    /// Whether the item must be there, beside what else is asked of it.
-    exists: bool,
+    presence: Presence,
     conditions: Vec<Condition>,
+}
+
+/// Whether an item must be there, beside what else is asked of it.
+#[derive(Debug, Clone, Copy)]
+enum Presence {
+    Absent,
+    Present,
+    Either,
+}
+
+impl Presence {
+    fn expression(self) -> Option<String> {
+        match self {
+            Self::Absent => Some("attribute_not_exists(PK)".to_owned()),
+            // Without it an update whose conditions hold of nothing would make an item.
+            Self::Present => Some("attribute_exists(PK)".to_owned()),
+            Self::Either => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
 enum Action {
     Put(Attributes),
-    Update { key: Key, set: Vec<(&'static str, Value)> },
+    Update { key: Key, set: Vec<(&'static str, Value)>, remove: Vec<&'static str> },
     Delete(Key),
     Check(Key),
 }
@@ -38,7 +56,15 @@ impl Table {
     /// # Errors
     /// The item can't be written as attributes.
     pub fn put_new<T: Item>(&self, item: &T) -> Result<Change, Error> {
-        Ok(self.change(Action::Put(written(item)?), false))
+        Ok(self.change(Action::Put(written(item)?), Presence::Absent))
+    }
+
+    /// Puts the item, whether one is there or not.
+    ///
+    /// # Errors
+    /// The item can't be written as attributes.
+    pub fn put<T: Item>(&self, item: &T) -> Result<Change, Error> {
+        Ok(self.change(Action::Put(written(item)?), Presence::Either))
     }
 
     /// Puts the item in place of the one that is there.
@@ -46,35 +72,41 @@ impl Table {
     /// # Errors
     /// The item can't be written as attributes.
     pub fn replace<T: Item>(&self, item: &T) -> Result<Change, Error> {
-        Ok(self.change(Action::Put(written(item)?), true))
+        Ok(self.change(Action::Put(written(item)?), Presence::Present))
     }
 
-    /// Updates the item that is there, with what [`Change::set`] adds.
+    /// Updates the item that is there, with what [`Change::set`] and [`Change::remove`] say.
     #[must_use]
     pub fn update(&self, key: Key) -> Change {
-        self.change(Action::Update { key, set: Vec::new() }, true)
+        self.change(Action::Update { key, set: Vec::new(), remove: Vec::new() }, Presence::Present)
     }
 
     /// Deletes the item that is there.
     #[must_use]
     pub fn delete(&self, key: Key) -> Change {
-        self.change(Action::Delete(key), true)
+        self.change(Action::Delete(key), Presence::Present)
     }
 
     /// Writes nothing, and holds only while there is no item under the key. For transactions.
     #[must_use]
     pub fn absent(&self, key: Key) -> Change {
-        self.change(Action::Check(key), false)
+        self.change(Action::Check(key), Presence::Absent)
     }
 
     /// Writes nothing, and holds only while there is an item under the key. For transactions.
     #[must_use]
     pub fn present(&self, key: Key) -> Change {
-        self.change(Action::Check(key), true)
+        self.change(Action::Check(key), Presence::Present)
     }
 
-    fn change(&self, action: Action, exists: bool) -> Change {
-        Change { table: Arc::clone(&self.name), action, exists, conditions: Vec::new() }
+    /// Writes nothing, and holds while the condition does, of the item under the key or of none. For transactions.
+    #[must_use]
+    pub fn check(&self, key: Key, condition: Condition) -> Change {
+        self.change(Action::Check(key), Presence::Either).only_if(condition)
+    }
+
+    fn change(&self, action: Action, presence: Presence) -> Change {
+        Change { table: Arc::clone(&self.name), action, presence, conditions: Vec::new() }
     }
 }
 
@@ -84,6 +116,15 @@ impl Change {
     pub fn set(mut self, attribute: &'static str, value: impl Into<Value>) -> Self {
         if let Action::Update { set, .. } = &mut self.action {
             set.push((attribute, value.into()));
+        }
+        self
+    }
+
+    /// An update removes the attribute, if it is there.
+    #[must_use]
+    pub fn remove(mut self, attribute: &'static str) -> Self {
+        if let Action::Update { remove, .. } = &mut self.action {
+            remove.push(attribute);
         }
         self
     }
@@ -98,15 +139,18 @@ impl Change {
     fn expressions(&self) -> Expressions {
         let mut placeholders = Placeholders::default();
         let mut update = String::new();
-        if let Action::Update { set, .. } = &self.action {
+        if let Action::Update { set, remove, .. } = &self.action {
             let equation =
                 |(name, value): &(&str, Value)| format!("{} = {}", placeholders.name(name), placeholders.value(value));
-            update = format!("SET {}", set.iter().map(equation).collect::<Vec<_>>().join(", "));
+            let clause =
+                |word: &str, parts: Vec<String>| (!parts.is_empty()).then(|| format!("{word} {}", parts.join(", ")));
+            let sets = clause("SET", set.iter().map(equation).collect());
+            let removes = clause("REMOVE", remove.iter().map(|name| placeholders.name(name)).collect());
+            update = sets.into_iter().chain(removes).collect::<Vec<_>>().join(" ");
         }
-        // Without it an update whose conditions hold of nothing would make an item.
-        let presence = if self.exists { "attribute_exists(PK)" } else { "attribute_not_exists(PK)" }.to_owned();
         let others = self.conditions.iter().map(|condition| condition.expression(&mut placeholders));
-        let condition = std::iter::once(presence).chain(others).collect::<Vec<_>>().join(" AND ");
+        let condition: Vec<String> = self.presence.expression().into_iter().chain(others).collect();
+        let condition = (!condition.is_empty()).then(|| condition.join(" AND "));
         let Placeholders { names, values } = placeholders;
         Expressions { condition, update, names, values }
     }
@@ -119,25 +163,26 @@ impl Change {
         // The builders fail only on a missing field.
         let item = match self.action {
             Action::Put(attributes) => {
-                let put = Put::builder().table_name(table).set_item(Some(attributes)).condition_expression(condition);
+                let put =
+                    Put::builder().table_name(table).set_item(Some(attributes)).set_condition_expression(condition);
                 let put = put.set_expression_attribute_names(names).set_expression_attribute_values(values);
                 item.put(put.return_values_on_condition_check_failure(found).build().map_err(rejected)?)
             }
             Action::Update { key, .. } => {
                 let change = Update::builder().table_name(table).set_key(Some(key.attributes()));
-                let change = change.condition_expression(condition).update_expression(update);
+                let change = change.set_condition_expression(condition).update_expression(update);
                 let change = change.set_expression_attribute_names(names).set_expression_attribute_values(values);
                 item.update(change.return_values_on_condition_check_failure(found).build().map_err(rejected)?)
             }
             Action::Delete(key) => {
                 let delete = Delete::builder().table_name(table).set_key(Some(key.attributes()));
-                let delete = delete.condition_expression(condition).set_expression_attribute_names(names);
+                let delete = delete.set_condition_expression(condition).set_expression_attribute_names(names);
                 let delete = delete.set_expression_attribute_values(values);
                 item.delete(delete.return_values_on_condition_check_failure(found).build().map_err(rejected)?)
             }
             Action::Check(key) => {
                 let check = ConditionCheck::builder().table_name(table).set_key(Some(key.attributes()));
-                let check = check.condition_expression(condition).set_expression_attribute_names(names);
+                let check = check.set_condition_expression(condition).set_expression_attribute_names(names);
                 let check = check.set_expression_attribute_values(values);
                 item.condition_check(check.return_values_on_condition_check_failure(found).build().map_err(rejected)?)
             }
@@ -147,7 +192,7 @@ impl Change {
 }
 
 struct Expressions {
-    condition: String,
+    condition: Option<String>,
     update: String,
     names: HashMap<String, String>,
     values: Attributes,
@@ -180,7 +225,15 @@ impl Dynamo {
         item.ok_or_else(|| Error::Rejected("an update without its item".to_owned())).and_then(read)
     }
 
-    /// The item after an update; none for other changes.
+    /// Does one put, and answers the item that was there before it.
+    ///
+    /// # Errors
+    /// As [`Dynamo::write`], or the item is not a `T`.
+    pub async fn exchange<T: Item>(&self, put: Change) -> Result<Option<T>, Error> {
+        despite_contention(|| self.write_once(put.clone())).await?.map(read).transpose()
+    }
+
+    /// The item after an update, or before a put; none for other changes.
     async fn write_once(&self, change: Change) -> Result<Option<Attributes>, Error> {
         let Expressions { condition, update, names, values } = change.expressions();
         let (names, values) = (some(names), some(values));
@@ -189,14 +242,16 @@ impl Dynamo {
         match change.action {
             Action::Put(item) => {
                 let request = self.client.put_item().table_name(&*change.table).set_item(Some(item));
-                let request = request.condition_expression(condition).set_expression_attribute_names(names);
+                let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
                 let request = request.set_expression_attribute_values(values).return_consumed_capacity(capacity);
+                let request = request.return_values(ReturnValue::AllOld);
                 let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("PutItem", None, &answer.consumed_capacity);
+                return Ok(answer.attributes);
             }
             Action::Update { key, .. } => {
                 let request = self.client.update_item().table_name(&*change.table).set_key(Some(key.attributes()));
-                let request = request.condition_expression(condition).update_expression(update);
+                let request = request.set_condition_expression(condition).update_expression(update);
                 let request = request.set_expression_attribute_names(names).set_expression_attribute_values(values);
                 let request = request.return_consumed_capacity(capacity).return_values(ReturnValue::AllNew);
                 let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
@@ -205,7 +260,7 @@ impl Dynamo {
             }
             Action::Delete(key) => {
                 let request = self.client.delete_item().table_name(&*change.table).set_key(Some(key.attributes()));
-                let request = request.condition_expression(condition).set_expression_attribute_names(names);
+                let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
                 let request = request.set_expression_attribute_values(values).return_consumed_capacity(capacity);
                 let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("DeleteItem", None, &answer.consumed_capacity);

@@ -1,34 +1,44 @@
-use crate::item::Attributes;
+use crate::{Error, item::Attributes};
 use aws_sdk_dynamodb::types::AttributeValue;
-use std::{collections::HashMap, fmt::Display};
+use serde::Serialize;
+use std::{
+    collections::HashMap,
+    fmt::{self, Display},
+};
 
-/// What an attribute is compared with or set to: the text of a key, an identifier or a time, or a whole number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Value {
-    /// A string.
-    Text(String),
-    /// A number.
-    Number(i64),
+/// What an attribute is compared with or set to: the text of a key, an identifier or a time, a whole number, or whatever
+/// else an item may hold.
+#[derive(Clone, PartialEq)]
+pub struct Value(AttributeValue);
+
+/// Without the value: it is somebody's data.
+impl fmt::Debug for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Value")
+    }
 }
 
 impl<T: Display> From<&T> for Value {
     fn from(text: &T) -> Self {
-        Self::Text(text.to_string())
+        Self(AttributeValue::S(text.to_string()))
     }
 }
 
 impl From<i64> for Value {
     fn from(number: i64) -> Self {
-        Self::Number(number)
+        Self(AttributeValue::N(number.to_string()))
     }
 }
 
 impl Value {
-    fn attribute(&self) -> AttributeValue {
-        match self {
-            Self::Text(text) => AttributeValue::S(text.clone()),
-            Self::Number(number) => AttributeValue::N(number.to_string()),
-        }
+    /// As it would stand in an item.
+    ///
+    /// # Errors
+    /// It can't be written as an attribute.
+    pub fn of(value: &impl Serialize) -> Result<Self, Error> {
+        let value: AttributeValue =
+            serde_dynamo::to_attribute_value(value).map_err(|error| Error::Unreadable("attribute", error))?;
+        Ok(Self(value))
     }
 }
 
@@ -42,6 +52,9 @@ pub struct Condition {
 #[derive(Debug, Clone)]
 enum Test {
     Is(Value),
+    IsNot(Value),
+    AtMost(Value),
+    Missing,
     MissingOrOver(i64),
     Begins(String),
 }
@@ -51,6 +64,24 @@ impl Condition {
     #[must_use]
     pub fn is(attribute: &'static str, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::Is(value.into()) }
+    }
+
+    /// The attribute is there, and has another value.
+    #[must_use]
+    pub fn is_not(attribute: &'static str, value: impl Into<Value>) -> Self {
+        Self { attribute, test: Test::IsNot(value.into()) }
+    }
+
+    /// The attribute is no greater than that.
+    #[must_use]
+    pub fn at_most(attribute: &'static str, value: impl Into<Value>) -> Self {
+        Self { attribute, test: Test::AtMost(value.into()) }
+    }
+
+    /// The attribute is not there.
+    #[must_use]
+    pub fn missing(attribute: &'static str) -> Self {
+        Self { attribute, test: Test::Missing }
     }
 
     /// The attribute is greater than that number, or is not there: what a time to live asks.
@@ -69,8 +100,13 @@ impl Condition {
         let name = placeholders.name(self.attribute);
         match &self.test {
             Test::Is(value) => format!("{name} = {}", placeholders.value(value)),
+            Test::IsNot(value) => {
+                format!("(attribute_exists({name}) AND {name} <> {})", placeholders.value(value))
+            }
+            Test::AtMost(value) => format!("{name} <= {}", placeholders.value(value)),
+            Test::Missing => format!("attribute_not_exists({name})"),
             Test::MissingOrOver(number) => {
-                let number = placeholders.value(&Value::Number(*number));
+                let number = placeholders.value(&Value::from(*number));
                 format!("(attribute_not_exists({name}) OR {name} > {number})")
             }
             Test::Begins(prefix) => format!("begins_with({name}, {})", placeholders.value(&Value::from(prefix))),
@@ -94,7 +130,7 @@ impl Placeholders {
 
     pub(crate) fn value(&mut self, value: &Value) -> String {
         let placeholder = format!(":{}", self.values.len());
-        self.values.insert(placeholder.clone(), value.attribute());
+        self.values.insert(placeholder.clone(), value.0.clone());
         placeholder
     }
 }

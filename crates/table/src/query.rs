@@ -6,13 +6,16 @@ use crate::{
 };
 use aws_sdk_dynamodb::{
     operation::query::builders::QueryFluentBuilder,
-    types::{AttributeValue, ReturnConsumedCapacity},
+    types::{AttributeValue, ReturnConsumedCapacity, Select},
 };
 use keys::KeyRange;
 use std::{fmt::Display, sync::Arc};
 
-/// Calls that a filtered page may make before it comes back short, with a position to go on from.
+/// Calls that a filtered page may make before it comes back short, with a position to go on from, and those that read a
+/// whole range.
 const MOST_CALLS: usize = 10;
+/// Calls that a count may make: 100 MB of entries.
+const MOST_COUNTS: usize = 100;
 
 /// A global secondary index: its name in the template, and its key attributes.
 #[derive(Debug, Clone)]
@@ -32,16 +35,17 @@ pub struct Query<'a> {
     pub(crate) partition: String,
     pub(crate) range: &'a KeyRange,
     pub(crate) filter: Option<Condition>,
+    consistent: bool,
 }
 
 impl<'a> Query<'a> {
     /// The items of the partition key whose sort key lies in the range, in its order.
     #[must_use]
     pub fn new(partition: &impl Display, range: &'a KeyRange) -> Self {
-        Self { index: None, partition: partition.to_string(), range, filter: None }
+        Self { index: None, partition: partition.to_string(), range, filter: None, consistent: false }
     }
 
-    /// Of the index in place of the base table. The index must carry the whole item.
+    /// Of the index in place of the base table. The index must carry all that the items read from it have.
     #[must_use]
     pub fn on(mut self, index: &'a Index) -> Self {
         self.index = Some(index);
@@ -55,9 +59,28 @@ impl<'a> Query<'a> {
         self
     }
 
+    /// What was written is seen, for twice the units. Not on an index, which DynamoDB reads eventually only.
+    #[must_use]
+    pub fn consistent(mut self) -> Self {
+        self.consistent = true;
+        self
+    }
+
     /// The attribute that its position is told by.
     fn sort(&self) -> &'static str {
         self.index.map_or("SK", |index| index.sort)
+    }
+
+    fn partition_key(&self) -> &'static str {
+        self.index.map_or("PK", |index| index.partition)
+    }
+
+    /// For people to read.
+    fn condition(&self, range: &KeyRange) -> String {
+        let (key, partition, sort) = (self.partition_key(), &self.partition, self.sort());
+        let (from, to) = (range.from(), range.to());
+        let backward = if range.is_backward() { ", newest first" } else { "" };
+        format!("{key} = {partition:?} AND {sort} BETWEEN {from:?} AND {to:?}{backward}")
     }
 }
 
@@ -86,7 +109,7 @@ pub(crate) struct Slice {
 }
 
 impl Table {
-    /// Up to `limit` items of the query, eventually consistent.
+    /// Up to `limit` items of the query, eventually consistent where the query does not say otherwise.
     ///
     /// Half a read unit for every 4 KB of what is read.
     ///
@@ -97,7 +120,7 @@ impl Table {
         let mut page = Page { items: Vec::new(), next: None };
         let mut rest = query.range.clone();
         for _ in 0..MOST_CALLS {
-            let mut slice = self.query(query, &rest, Some(limit)).await?;
+            let mut slice = self.query(query, &rest, limit).await?;
             page.next = slice.more.as_ref().map(position).transpose()?;
             let room = limit - page.items.len();
             if slice.items.len() > room {
@@ -115,24 +138,46 @@ impl Table {
         Ok(page)
     }
 
-    /// Every item of the query, strongly consistent. For ranges of the base table that the rules keep short.
+    /// Every item of the query, strongly consistent on the base table. For ranges that the rules keep short.
     ///
-    /// A read unit for every 4 KB of what is read.
+    /// A read unit for every 4 KB of what is read, half of one on an index.
     ///
     /// # Errors
     /// A call failed, an item is not a `T`, or the range is not short at all.
     pub async fn whole<T: Item>(&self, query: &Query<'_>) -> Result<Vec<T>, Error> {
+        let consistent = query.index.is_none();
         let mut items = Vec::new();
-        let mut rest = query.range.clone();
+        let mut from = None;
         for _ in 0..MOST_CALLS {
-            let slice = self.query(query, &rest, None).await?;
+            let request = self.ask(query, query.range).consistent_read(consistent).set_exclusive_start_key(from);
+            let slice = send(request, &|| query.condition(query.range)).await?;
             items.extend(slice.items.into_iter().map(read).collect::<Result<Vec<_>, _>>()?);
-            match slice.more {
-                Some(last) => rest = query.range.after(text(&last, query.sort())?),
-                None => return Ok(items),
+            from = slice.more;
+            if from.is_none() {
+                return Ok(items);
             }
         }
-        Err(Error::Rejected(format!("a range of more than {MOST_CALLS} MB is not read whole")))
+        Err(Error::TooMuch)
+    }
+
+    /// How many items the query has, without fetching them. It costs as much as to read them.
+    ///
+    /// # Errors
+    /// A call failed, or there are more than can be counted in one go.
+    pub async fn count(&self, query: &Query<'_>) -> Result<u64, Error> {
+        let mut count = 0;
+        let mut from = None;
+        for _ in 0..MOST_COUNTS {
+            let request = self.ask(query, query.range).select(Select::Count).set_exclusive_start_key(from);
+            let answer = usage::call(request.send()).await?;
+            usage::count("Query", Some(&|| query.condition(query.range)), &answer.consumed_capacity);
+            count += u64::try_from(answer.count).unwrap_or_default();
+            from = answer.last_evaluated_key;
+            if from.is_none() {
+                return Ok(count);
+            }
+        }
+        Err(Error::TooMuch)
     }
 
     /// The key of the item that the index holds under the partition key value, if any. For an index
@@ -159,36 +204,29 @@ impl Table {
         request.return_consumed_capacity(ReturnConsumedCapacity::Indexes)
     }
 
-    /// One call for a part of the query's range: a page of so many items, or strongly consistent without a limit.
-    pub(crate) async fn query(
-        &self,
-        query: &Query<'_>,
-        range: &KeyRange,
-        limit: Option<usize>,
-    ) -> Result<Slice, Error> {
-        let (partition, partition_key) = (&query.partition, query.index.map_or("PK", |index| index.partition));
-        let condition = || {
-            let (from, to, sort) = (range.from(), range.to(), query.sort());
-            let backward = if range.is_backward() { ", newest first" } else { "" };
-            format!("{partition_key} = {partition:?} AND {sort} BETWEEN {from:?} AND {to:?}{backward}")
-        };
+    /// One call for so many items of a part of the query's range.
+    pub(crate) async fn query(&self, query: &Query<'_>, range: &KeyRange, limit: usize) -> Result<Slice, Error> {
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        let request = self.ask(query, range).consistent_read(query.consistent).limit(limit);
+        send(request, &|| query.condition(range)).await
+    }
+
+    fn ask(&self, query: &Query<'_>, range: &KeyRange) -> QueryFluentBuilder {
         let text = |text: &str| AttributeValue::S(text.to_owned());
-        let mut request = self
+        let request = self
             .request()
             .set_index_name(query.index.map(|index| index.name.to_string()))
             .key_condition_expression("#p = :p AND #s BETWEEN :from AND :to")
-            .scan_index_forward(!range.is_backward())
-            .consistent_read(limit.is_none())
-            .set_limit(limit.map(|limit| i32::try_from(limit).unwrap_or(i32::MAX)));
+            .scan_index_forward(!range.is_backward());
         let mut placeholders = Placeholders::default();
         let filter = query.filter.as_ref().map(|filter| filter.expression(&mut placeholders));
         let Placeholders { mut names, mut values } = placeholders;
-        names.extend([("#p".to_owned(), partition_key.to_owned()), ("#s".to_owned(), query.sort().to_owned())]);
-        for (placeholder, value) in [(":p", partition.as_str()), (":from", range.from()), (":to", range.to())] {
+        names.extend([("#p".to_owned(), query.partition_key().to_owned()), ("#s".to_owned(), query.sort().to_owned())]);
+        for (placeholder, value) in [(":p", query.partition.as_str()), (":from", range.from()), (":to", range.to())] {
             values.insert(placeholder.to_owned(), text(value));
         }
-        request = request.set_filter_expression(filter).set_expression_attribute_names(Some(names));
-        send(request.set_expression_attribute_values(Some(values)), &condition).await
+        let request = request.set_filter_expression(filter).set_expression_attribute_names(Some(names));
+        request.set_expression_attribute_values(Some(values))
     }
 }
 

@@ -138,7 +138,7 @@ impl Lane {
     async fn read(&mut self, table: &Table, index: &Index, range: &KeyRange, share: usize) -> Result<(), Error> {
         let rest = self.position.as_ref().map_or_else(|| range.clone(), |position| range.after(position));
         let room = share - self.ahead.len();
-        let slice = table.query(&Query::new(&self.shard, range).on(index), &rest, Some(room)).await?;
+        let slice = table.query(&Query::new(&self.shard, range).on(index), &rest, room).await?;
         self.done = slice.more.is_none();
         // The last key that was read, which need not be an entry's: a page may be empty and yet not the last.
         if let Some(last) = slice.more.as_ref().or(slice.items.last()) {

@@ -1,0 +1,83 @@
+use crate::{Error, Fingerprint};
+use keys::{IdempotencyKey, IdempotencySort, Milli};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::fmt::Display;
+use table::{Change, Item, Key, Table};
+
+/// How long the outcome of a request is kept, in seconds.
+const WEEK: i64 = 7 * 24 * 60 * 60;
+
+/// What came of a request under an idempotency key: written in the same transaction as what it did, and kept for a week.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Record<O> {
+    #[serde(rename = "PK")]
+    partition: String,
+    #[serde(rename = "SK")]
+    sort: IdempotencySort,
+    request: Fingerprint,
+    outcome: O,
+    expires_at: i64,
+}
+
+impl<O: Serialize + DeserializeOwned> Item for Record<O> {
+    const TYPE: &'static str = "IdempotencyRecord";
+}
+
+/// A request that may come again: its key, if it has one, and what it asks.
+#[derive(Debug, Clone)]
+pub struct Once<'a> {
+    /// Where the record is kept: beside the items that the request changes.
+    pub table: &'a Table,
+    /// Under the partition key of the one who owns them.
+    pub partition: String,
+    /// What the caller sent as `Idempotency-Key`, if anything.
+    pub key: Option<&'a IdempotencyKey>,
+    /// What it asks.
+    pub request: Fingerprint,
+    /// When it came.
+    pub now: Milli,
+}
+
+impl<'a> Once<'a> {
+    /// A request for something of the owner.
+    #[must_use]
+    pub fn new(
+        table: &'a Table,
+        owner: &impl Display,
+        key: Option<&'a IdempotencyKey>,
+        request: Fingerprint,
+        now: Milli,
+    ) -> Self {
+        Self { table, partition: owner.to_string(), key, request, now }
+    }
+
+    /// What came of the request when it came before; none where this is the first time.
+    ///
+    /// # Errors
+    /// 422 for a key that came with another request.
+    pub async fn before<O: Serialize + DeserializeOwned>(&self) -> Result<Option<O>, Error> {
+        let Some(key) = self.key else { return Ok(None) };
+        let key = Key::new(&self.partition, &IdempotencySort(key.clone()));
+        match self.table.get::<Record<O>>(&key).await? {
+            Some(record) if record.request != self.request => Err(Error::KeyReused),
+            found => Ok(found.map(|record| record.outcome)),
+        }
+    }
+
+    /// What remembers the outcome, if nobody has; nothing for a request without a key.
+    ///
+    /// # Errors
+    /// The outcome can't be written as an attribute.
+    pub fn remember<O: Serialize + DeserializeOwned>(&self, outcome: O) -> Result<Option<Change>, Error> {
+        let Some(key) = self.key else { return Ok(None) };
+        let record = Record {
+            partition: self.partition.clone(),
+            sort: IdempotencySort(key.clone()),
+            request: self.request.clone(),
+            outcome,
+            expires_at: self.now.second().instant().as_second() + WEEK,
+        };
+        Ok(Some(self.table.put_new(&record)?))
+    }
+}

@@ -1,0 +1,92 @@
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// Any JSON, kept in one string attribute as the very text that came: no number in it ever becomes a float, and no nesting is
+/// too deep.
+#[derive(Debug, Clone)]
+pub struct JsonText(Box<RawValue>);
+
+impl JsonText {
+    /// The text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Whether it is an object.
+    #[must_use]
+    pub fn is_object(&self) -> bool {
+        self.text().starts_with('{')
+    }
+}
+
+impl From<Box<RawValue>> for JsonText {
+    fn from(json: Box<RawValue>) -> Self {
+        Self(json)
+    }
+}
+
+impl From<JsonText> for Box<RawValue> {
+    fn from(json: JsonText) -> Self {
+        json.0
+    }
+}
+
+impl PartialEq for JsonText {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl Eq for JsonText {}
+
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(self.text())
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let text = Cow::<str>::deserialize(input)?.into_owned();
+        RawValue::from_string(text).map(Self).map_err(D::Error::custom)
+    }
+}
+
+/// As JSON within JSON, for `#[serde(with = "table::raw_json")]` in what is sent and answered.
+pub mod raw_json {
+    use super::{Deserialize, Deserializer, JsonText, RawValue, Serialize, Serializer};
+
+    /// Writes it as it came.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn serialize<S: Serializer>(json: &JsonText, out: S) -> Result<S::Ok, S::Error> {
+        json.0.serialize(out)
+    }
+
+    /// Reads it as it comes.
+    ///
+    /// # Errors
+    /// It is no JSON.
+    pub fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<JsonText, D::Error> {
+        Box::<RawValue>::deserialize(input).map(JsonText)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_comes_back_as_it_was_sent() {
+        for json in
+            ["null", "1e999", "0.1000", "{\"b\":1, \"a\":12345678901234567890.123456789}", "\"\\u0000\"", "[[]]"]
+        {
+            let data = JsonText::from(RawValue::from_string(json.to_owned()).expect("JSON"));
+            let stored = serde_json::to_string(&data).expect("text");
+            assert_eq!(serde_json::from_str::<JsonText>(&stored).expect("stored").text(), json);
+        }
+    }
+}
