@@ -1,4 +1,6 @@
 //! Brings the tables of the data in line with the template's, as a deployment would.
+use std::collections::BTreeSet;
+
 use dynoxide::{Database, errors::DynoxideError};
 use serde_json::{Value, json};
 
@@ -71,17 +73,36 @@ fn same_key(left: &Value, right: &Value) -> bool {
     left["KeySchema"] == right["KeySchema"]
 }
 
+/// What the index's entries carry, in whatever order the attributes were named.
+fn projection(index: &Value) -> (&Value, BTreeSet<&str>) {
+    let projection = &index["Projection"];
+    let attributes = projection["NonKeyAttributes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    (&projection["ProjectionType"], attributes.collect())
+}
+
 fn index_updates(is: &Value, should: &Value) -> Vec<Value> {
     let indexes = |table: &Value| table["GlobalSecondaryIndexes"].as_array().cloned().unwrap_or_default();
     let (is, should) = (indexes(is), indexes(should));
-    let same = |a: &Value, b: &Value| {
-        a["IndexName"] == b["IndexName"]
-            && same_key(a, b)
-            && a["Projection"]["ProjectionType"] == b["Projection"]["ProjectionType"]
-    };
+    let same =
+        |a: &Value, b: &Value| a["IndexName"] == b["IndexName"] && same_key(a, b) && projection(a) == projection(b);
     let gone = is.iter().filter(|old| !should.iter().any(|new| same(old, new)));
     let new = should.iter().filter(|new| !is.iter().any(|old| same(old, new)));
     gone.map(|index| json!({"Delete": {"IndexName": index["IndexName"]}}))
         .chain(new.map(|index| json!({"Create": index})))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_that_carries_other_attributes_is_made_anew() {
+        let table = |attributes: &[&str]| {
+            let projection = json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": attributes});
+            json!({"GlobalSecondaryIndexes": [{"IndexName": "GSI1", "KeySchema": [], "Projection": projection}]})
+        };
+        assert!(index_updates(&table(&["A", "B"]), &table(&["B", "A"])).is_empty());
+        assert_eq!(index_updates(&table(&["A"]), &table(&["A", "B"])).len(), 2, "deleted and made");
+    }
 }
