@@ -34,7 +34,7 @@ docs: need ## Write docs/access-patterns.md anew from the code and the template
 	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test docs --test named_queries
 
 build: need ## Build every function's release binary into target/lambda/<function>/bootstrap, for sam
-	cargo build --release --package bank --package cart --package export --bins
+	cargo build --release --package bank --package cart --package wellness --package export --bins
 	@for source in crates/*/src/bin/*.rs; do \
 		name=$$(basename $$source .rs); mkdir -p target/lambda/$$name; cp target/release/$$name target/lambda/$$name/bootstrap; \
 	done
@@ -66,7 +66,7 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
 test-slow: need ## Run the tests that take minutes
-	cargo test --workspace --test export -- --ignored
+	cargo test --workspace --test export --test wellness_employees --test wellness_jobs -- --ignored
 
 .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/"; exit 1; }

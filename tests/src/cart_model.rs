@@ -226,6 +226,7 @@ impl Reply {
 
 /// What came of a keyed request, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Outcome {
     /// The line that was made or grew, as it was then.
     Added {
@@ -252,8 +253,22 @@ pub struct Record {
     #[serde(rename = "SK")]
     sort: IdempotencySort,
     request: String,
+    #[serde(with = "json_text")]
     outcome: Outcome,
     expires_at: i64,
+}
+
+mod json_text {
+    use super::Outcome;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error as _, ser::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(outcome: &Outcome, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(&serde_json::to_string(outcome).map_err(S::Error::custom)?)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Outcome, D::Error> {
+        serde_json::from_str(&String::deserialize(input)?).map_err(D::Error::custom)
+    }
 }
 
 impl Item for Record {

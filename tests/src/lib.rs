@@ -5,7 +5,10 @@ pub mod bank;
 pub mod cart;
 pub mod cart_model;
 pub mod faults;
+pub mod references;
+pub mod requests;
 pub mod tables;
+pub mod wellness;
 
 use local::{Builder, Stack};
 use serde_json::{Map, Value, json};
@@ -52,8 +55,17 @@ impl Client {
     /// A caller with these scopes and accounts.
     #[must_use]
     pub fn caller(stack: &Stack, scope: &str, accounts: &[&str]) -> Self {
-        let claims = json!({"sub": "tester", "scope": scope, "account_ids": accounts});
-        let claims: Map<String, Value> = claims.as_object().expect("an object").clone();
+        Self::with_claims(stack, json!({"sub": "tester", "scope": scope, "account_ids": accounts}))
+    }
+
+    /// A user of a company with these scopes.
+    #[must_use]
+    pub fn member(stack: &Stack, scope: &str, company: &str, user: &str) -> Self {
+        Self::with_claims(stack, json!({"sub": user, "scope": scope, "company_id": company}))
+    }
+
+    fn with_claims(stack: &Stack, claims: Value) -> Self {
+        let claims: Map<String, Value> = serde_json::from_value(claims).expect("an object");
         let token = stack.token(claims).expect("a token");
         Self { token: Some(token), ..Self::operator(stack) }
     }
@@ -86,6 +98,11 @@ impl Client {
     /// PATCH of JSON.
     pub async fn patch(&self, path: &str, body: &Value) -> Answer {
         send(self.request("PATCH", path).json(body)).await
+    }
+
+    /// PUT of JSON.
+    pub async fn put(&self, path: &str, body: &Value) -> Answer {
+        send(self.request("PUT", path).json(body)).await
     }
 
     /// Runs a function with the event.
@@ -166,7 +183,7 @@ impl Asks<'_> {
     pub fn at(&self, now: jiff::Timestamp) -> Value {
         let (path, query) = self.path.split_once('?').unwrap_or((self.path, ""));
         let method = self.route.split(' ').next().expect("a method");
-        let claims = json!({"sub": "tester", "scope": "bank:operate cart:operate"});
+        let claims = json!({"sub": "tester", "scope": "bank:operate cart:operate wellness:operate"});
         let mut event = json!({
             "version": "2.0",
             "routeKey": self.route,

@@ -10,7 +10,7 @@ use keys::{
 use local::{CONSUMED, Stack};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use table::{BatchWrite, Dynamo, Units};
+use table::{BatchWrite, Dynamo, Units, cost::Cost};
 
 use crate::Answer;
 
@@ -88,6 +88,13 @@ pub fn consumed(answer: &Answer) -> Consumed {
         *sum = (sum.0 + units(&row["read"]), sum.1 + units(&row["write"]));
     }
     sums
+}
+
+/// The same of what a pattern declares.
+#[must_use]
+pub fn declared(cost: &Cost) -> Consumed {
+    let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);
+    places.map(|(place, read, write)| (place.to_owned(), (read, write))).collect()
 }
 
 fn units(value: &Value) -> Units {

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client, stack,
-    tables::{Consumed, Row, consumed, payment, payments, put, transactions},
+    tables::{Row, consumed, declared, payment, payments, put, transactions},
 };
-use table::{Projection, Units, cost::Cost};
+use table::Projection;
 
 const ACCOUNT: &str = "/bank/accounts/A-1/payments";
 const TIME: &str = "2099-12-01T09:30:00Z";
@@ -27,11 +27,6 @@ fn case(projection: Projection, row: &Row, items: usize) -> Case {
     let entry = row.iter().filter(|(name, _)| ["PK", "SK", "GSI1PK", "GSI1SK"].contains(&name.as_str()));
     let entry = entry.map(|(name, value)| name.len() + value.len()).sum();
     Case { item: bytes(row), entry, projection, shards: SHARDS, items, keyed: false }
-}
-
-fn declared(cost: &Cost) -> Consumed {
-    let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);
-    places.map(|(place, read, write)| (place.to_owned(), (read, write))).collect()
 }
 
 /// The patterns that were measured.

@@ -12,20 +12,15 @@ use system_tests::{
     Answer, Client,
     cart_model::{Operation, Reply, Stored},
     stack,
-    tables::{Consumed, consumed},
+    tables::{Consumed, consumed, declared},
 };
 use table::{
     Units,
-    cost::{Cost, read, read_eventually},
+    cost::{read, read_eventually},
 };
 
 const ITEMS: &str = "/cart/accounts/A-1/items";
 const CHECKOUT: &str = "/cart/accounts/A-1/checkout";
-
-fn declared(cost: &Cost) -> Consumed {
-    let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);
-    places.map(|(place, read, write)| (place.to_owned(), (read, write))).collect()
-}
 
 /// A stack, and what was measured on it.
 struct Measured {

@@ -5,13 +5,13 @@ use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
-    Answer, Client,
+    Client,
     bank::text,
     cart::{MOST_LINES, Shop, checkout_of, items_of, path, stored},
+    requests::{Case, SECRET, all_are_refused, faults_of, no_identifiers, sent, shortened, unreadable},
     send,
 };
 
-const SECRET: &str = "of-somebody-else";
 const ITEMS: &str = "/cart/accounts/A-1/items";
 const CHECKOUT: &str = "/cart/accounts/A-1/checkout";
 const OF_SKU: &str = "/cart/skus/tea/items";
@@ -19,122 +19,11 @@ const GOOD: &str = r#"{"sku": "tea", "quantity": 1}"#;
 /// An id that no line has.
 const NOBODYS: &str = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
 
-/// A request, and what must come of it: a status, and for 400 the pointers, else the problem's type; none for a refusal of the
-/// gateway.
-struct Case {
-    name: String,
-    request: RequestBuilder,
-    status: u16,
-    right: Option<String>,
-}
-
-impl Case {
-    fn new(name: impl Into<String>, request: RequestBuilder, status: u16, right: &str) -> Self {
-        Self { name: name.into(), request, status, right: Some(right.to_owned()) }
-    }
-
-    fn faults(name: impl Into<String>, request: RequestBuilder, pointers: &str) -> Self {
-        Self::new(name, request, 400, pointers)
-    }
-
-    /// Every way in which the answer is not the right one.
-    fn wrong(&self, answer: &Answer, tables: &[&str]) -> Vec<&'static str> {
-        let body = &answer.body;
-        let shown = body.to_string();
-        let of_problem = |right: &str| {
-            let (kind, pointers) = if self.status == 400 { ("invalid-request", right) } else { (right, "") };
-            let sentences = ["title", "detail", "instance"];
-            vec![
-                (answer.headers["content-type"] == "application/problem+json", "the content type"),
-                (body["type"] == format!("/problems/{kind}") && body["status"] == self.status, "the type"),
-                (
-                    sentences.iter().all(|name| body[name].as_str().is_some_and(|text| !text.is_empty())),
-                    "the sentences",
-                ),
-                (faults_of(body) == pointers.split_whitespace().collect(), "the errors"),
-            ]
-        };
-        let of_gateway =
-            || vec![(body["message"].is_string() && body.as_object().is_some_and(|it| it.len() == 1), "the message")];
-        let mut checks = self.right.as_deref().map_or_else(of_gateway, of_problem);
-        checks.push((answer.status == self.status, "the status"));
-        checks.push((!tables.iter().any(|table| shown.contains(table)) && !shown.contains("GSI"), "a table shows"));
-        checks.push((!shown.contains(SECRET), "another's data shows"));
-        checks.into_iter().filter(|(holds, _)| !holds).map(|(_, what)| what).collect()
-    }
-}
-
-/// Where the faults are that a problem names.
-fn faults_of(problem: &Value) -> BTreeSet<&str> {
-    let faults = problem["errors"].as_array().map_or(&[][..], Vec::as_slice);
-    assert!(faults.iter().all(|fault| fault["detail"].as_str().is_some_and(|detail| !detail.is_empty())), "{faults:?}");
-    faults.iter().map(|fault| text(fault, "pointer")).collect()
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(80).collect()
-}
-
-fn sent(client: &Client, method: &str, path: &str, body: impl Into<reqwest::Body>) -> RequestBuilder {
-    client.request(method, path).header("content-type", "application/json").body(body)
-}
-
-/// Bodies that are no JSON object.
-const NO_OBJECTS: [&str; 16] = [
-    "",
-    " ",
-    "{",
-    "{\"sku\": \"tea\", \"quantity\": 1}}",
-    "{\"sku\": \"tea\", \"quantity\": 1,}",
-    "{'sku': 'tea', 'quantity': 1}",
-    "\u{feff}{\"sku\": \"tea\", \"quantity\": 1}",
-    "{\"sku\": \"tea\", \"quantity\": 01}",
-    "{\"sku\": \"tea\", \"quantity\": NaN}",
-    "{\"sku\": \"tea\", \"quantity\": 1, \"\\ud800\": 1}",
-    "[]",
-    "[{\"sku\": \"tea\", \"quantity\": 1}]",
-    "null",
-    "\"text\"",
-    "true",
-    "sku=tea&quantity=1",
-];
-
 fn bodies(client: &Client, line: &Value) -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (method, path) in [("POST", ITEMS.to_owned()), ("PATCH", path(line))] {
-        let case = |body: &&str| {
-            Case::faults(
-                format!("{method} {}", shortened(body)),
-                sent(client, method, &path, (*body).to_owned()),
-                "/body",
-            )
-        };
-        cases.extend(NO_OBJECTS.iter().map(case));
-        let with = |name: &str, body: Vec<u8>, status, right| {
-            Case::new(format!("{method} {name}"), sent(client, method, &path, body), status, right)
-        };
-        let spaces = format!("{GOOD}{}", " ".repeat(64 * 1024 + 1 - GOOD.len()));
-        cases.extend([
-            with("not UTF-8", b"{\"sku\": \"\xff\xfe\", \"quantity\": 1}".to_vec(), 400, "/body"),
-            with("binary", vec![0; 100], 400, "/body"),
-            with("a byte over 64 KB", spaces.into_bytes(), 413, "too-large"),
-            with("1 MB", "x".repeat(1024 * 1024).into_bytes(), 413, "too-large"),
-        ]);
-        let large = sent(client, method, &path, " ".repeat(10 * 1024 * 1024 + 1));
-        cases.push(Case { name: format!("{method} over 10 MB"), request: large, status: 413, right: None });
-        let no_body = client.request(method, &path).header("content-type", "application/json");
-        cases.push(Case::faults(format!("{method} without a body"), no_body, "/body"));
-        cases.push(Case::faults(format!("{method} without a body and a type"), client.request(method, &path), "/body"));
-        for kind in
-            ["text/plain", "application/x-www-form-urlencoded", "application/xml", "text/json", "application/jsonp", ""]
-        {
-            let request = client.request(method, &path).header("content-type", kind).body(GOOD);
-            cases.push(Case::new(format!("{method} of {kind:?}"), request, 415, "unsupported-media-type"));
-        }
-        let untyped = client.request(method, &path).body(GOOD);
-        cases.push(Case::new(format!("{method} without a type"), untyped, 415, "unsupported-media-type"));
-    }
-    cases
+    [("POST", ITEMS), ("PATCH", &path(line))]
+        .into_iter()
+        .flat_map(|(method, path)| unreadable(client, method, path, GOOD))
+        .collect()
 }
 
 /// What a member may not be, wherever it stands.
@@ -323,9 +212,8 @@ fn routes(client: &Client, account: &str, item: &str, sku: &str) -> Vec<(&'stati
 
 fn identifiers(client: &Client, line: &Value) -> Vec<Case> {
     let mut cases = Vec::new();
-    let bad = ["%23", "A%231", "%00", "A%0A1", "A%0D", "A%09", "A%7F", "A%C2%85", "%C2%9F", "%1B"].map(str::to_owned);
     let id = text(line, "itemId");
-    for text in bad.into_iter().chain(["x".repeat(129), "x".repeat(9_000), "%E2%82%AC".repeat(129)]) {
+    for text in no_identifiers() {
         let name = shortened(&text);
         for (route, request) in routes(client, &text, id, "tea").into_iter().filter(|(route, _)| *route != "C6") {
             cases.push(Case::faults(format!("{route} of account {name}"), request, "/path/accountId"));
@@ -567,11 +455,8 @@ fn gateway(client: &Client, line: &Value) -> Vec<Case> {
         ("POST", &one, 404),
         ("GET", &long, 431),
     ];
-    let case = |(method, path, status)| Case {
-        name: format!("{method} {}", shortened(path)),
-        request: client.request(method, path),
-        status,
-        right: None,
+    let case = |(method, path, status)| {
+        Case::gateway(format!("{method} {}", shortened(path)), client.request(method, path), status)
     };
     rows.into_iter().map(case).collect()
 }
@@ -609,24 +494,8 @@ async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
     ];
     let cases: Vec<Case> = groups.into_iter().flatten().collect();
     assert!(cases.len() >= 400, "{}", cases.len());
-    let mut before = stored(&shop.stack).await;
-    assert!(before.len() > 2 * MOST_LINES);
-    let mut failures = Vec::new();
-    for case in cases {
-        let answer = send(case.request.try_clone().expect("a whole body")).await;
-        let mut wrong = case.wrong(&answer, &shop.stack.tables());
-        let after = stored(&shop.stack).await;
-        if after != before {
-            wrong.push("something was written");
-            before = after;
-        }
-        if !wrong.is_empty() {
-            let (name, status, right) = (case.name, case.status, case.right);
-            failures
-                .push(format!("{name}: {wrong:?}, wanted {status} {right:?}, got {} {}", answer.status, answer.body));
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(stored(&shop.stack).await.len() > 2 * MOST_LINES);
+    all_are_refused(cases, &shop.stack.tables(), async || stored(&shop.stack).await).await;
     shop.stack.stop().await;
 }
 

@@ -73,6 +73,34 @@ fn cart() -> Room<cart::Case> {
     }
 }
 
+/// A plan year, or what an employee or a venue has of it. The narrow index stays narrow.
+fn wellness() -> Room<wellness::Case> {
+    let case = |activity, items, references| wellness::Case {
+        activity,
+        program: activity - 60,
+        narrow: 250,
+        part: activity / 2,
+        parts: 6,
+        reference: activity / 3,
+        references,
+        registration: activity / 2,
+        own: activity / 2,
+        items,
+        job: 350 + activity / 3,
+        employee: 200,
+        eligible: 10,
+        record: None,
+    };
+    let both = |items, references| [700, 6_000].map(|activity| case(activity, items, references));
+    Room {
+        name: "wellness",
+        patterns: wellness::patterns(),
+        columns: ["activities or registrations, references", "activities of 700 bytes", "of 6,000 bytes"],
+        rows: vec![("10, 5", both(10, 5)), ("50, 25", both(50, 25))],
+        typical: ("cost of 50 small activities or registrations, 10 references", case(700, 50, 10)),
+    }
+}
+
 fn lambda<'a>(template: &'a Template, function: &str) -> &'a Lambda {
     let name = name(function);
     template.lambdas.iter().find(|lambda| lambda.name == name).expect("a function of the template")
@@ -148,12 +176,16 @@ fn page(template: &Template) -> String {
          costs against what DynamoDB reports, and this page against both.\n\nR and W are read and write units; ⌈x⌉ is every \
          4 KB of a read or 1 KB of a write begun; ½ because a\nread is eventually consistent. The bank's examples are of five \
          items, one on each of five shards, where a\npattern takes several, and of one item where it takes one; the cart's \
-         are of a cart, or a page, of so\nmany ACTIVE lines, and of requests without an Idempotency-Key.\n";
-    [HEAD, &bank().page(template), &cart().page(template), &export_page(template)].concat()
+         are of a cart, or a page, of so\nmany ACTIVE lines; wellness' are of a plan year of so many activities, of a user or an activity \
+         with so many\nregistrations, of an activity of six parts or a venue with so many references, and of an employee \
+         whom ten\nchallenges are for. All are of requests without an Idempotency-Key.\n";
+    let rooms = [bank().page(template), cart().page(template), export_page(template), wellness().page(template)];
+    HEAD.to_owned() + &rooms.concat()
 }
 
 fn short(template: &Template) -> String {
-    [bank().short(template), cart().short(template) + &export_row(template)].join("\n")
+    let cart = cart().short(template) + &export_row(template);
+    [bank().short(template), cart, wellness().short(template)].join("\n")
 }
 
 fn is_current(path: &str, wanted: &str) {
@@ -180,9 +212,11 @@ fn the_readme_shows_the_same() {
 
 #[test]
 fn every_function_of_the_template_has_a_pattern() {
-    let (bank, cart) = (bank::patterns(), cart::patterns());
-    let functions = bank.iter().map(|pattern| pattern.function).chain(cart.iter().map(|pattern| pattern.function));
-    let named: BTreeSet<&str> = functions.map(name).chain([EXPORT]).collect();
+    fn functions<C>(patterns: Vec<Pattern<C>>) -> impl Iterator<Item = &'static str> {
+        patterns.into_iter().map(|pattern| name(pattern.function))
+    }
+    let rooms = functions(bank::patterns()).chain(functions(cart::patterns())).chain(functions(wellness::patterns()));
+    let named: BTreeSet<&str> = rooms.chain([EXPORT]).collect();
     let template = template();
     let wanted: BTreeSet<&str> = template.lambdas.iter().map(|lambda| lambda.name.as_str()).collect();
     assert_eq!(named, wanted);

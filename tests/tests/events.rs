@@ -61,10 +61,68 @@ const STREAM: [Event; 9] = [
     ("export-cart-changes", "no-batch", None),
 ];
 
+/// The programme: what is made is listed; activity 123 is nobody's, and so is venue 789.
+const WELLNESS: [Event; 41] = [
+    ("put-section", "", Some(201)),
+    ("put-section", "ends-before-start", Some(400)),
+    ("put-reference", "", Some(201)),
+    ("put-reference", "no-such-facet", Some(400)),
+    ("create-template", "", Some(201)),
+    ("create-template", "no-operator", Some(403)),
+    ("list-templates", "", Some(200)),
+    ("list-templates", "bad-cursor", Some(400)),
+    ("create-activity", "", Some(201)),
+    ("create-activity", "no-end-date", Some(400)),
+    ("list-activities", "", Some(200)),
+    ("list-activities", "another-company", Some(403)),
+    ("list-activity-options", "", Some(200)),
+    ("list-activity-options", "no-such-type", Some(400)),
+    ("get-activity", "", Some(404)),
+    ("get-activity", "no-such-level", Some(400)),
+    ("move-activity", "", Some(404)),
+    ("move-activity", "no-section-id", Some(400)),
+    ("update-activity", "", Some(404)),
+    ("update-activity", "no-version", Some(400)),
+    ("list-references", "", Some(200)),
+    ("list-references", "no-such-facet", Some(400)),
+    ("update-reference", "", Some(404)),
+    ("update-reference", "another-company", Some(403)),
+    ("replace-reference", "", Some(202)),
+    ("replace-reference", "by-itself", Some(400)),
+    ("get-job", "", Some(200)),
+    ("get-job", "no-job-id", Some(400)),
+    ("continue-job", "", None),
+    ("continue-job", "unreadable-keys", None),
+    ("continue-job", "no-batch", None),
+    ("put-employee", "", Some(201)),
+    ("put-employee", "another-company", Some(403)),
+    ("put-employee", "no-department", Some(400)),
+    ("register-new-employee", "", None),
+    ("register-new-employee", "no-user", None),
+    ("register-new-employee", "no-batch", None),
+    ("list-registrations", "", Some(200)),
+    ("list-registrations", "another-user", Some(403)),
+    ("record-progress", "", Some(404)),
+    ("record-progress", "too-precise", Some(400)),
+];
+
 /// Events that say nothing that the function understands.
 const NONSENSE: [&str; 2] = ["no-such-day", "no-batch"];
 
-const ALL: [(&str, &[Event]); 3] = [("bank", &BANK), ("cart", &CART), ("cart", &STREAM)];
+/// Batches with a record that must come again.
+const REPORTED: [&str; 1] = ["no-user"];
+
+const ALL: [(&str, &[Event]); 4] = [("bank", &BANK), ("cart", &CART), ("cart", &STREAM), ("wellness", &WELLNESS)];
+
+/// Lists that show what an event before them made.
+const LISTS: [(&str, &str, &str); 6] = [
+    ("list-cart-items", "sku", "72f49"),
+    ("list-sku-items", "sku", "72f49"),
+    ("checkout-cart", "sku", "72f49"),
+    ("list-templates", "name", "Walk"),
+    ("list-activities", "name", "Walk 5000"),
+    ("list-activity-options", "name", "Walk 5000"),
+];
 
 fn file(function: &str, why: &str) -> String {
     if why.is_empty() { format!("{function}.json") } else { format!("{function}.{why}.json") }
@@ -87,14 +145,18 @@ async fn every_event_does_what_its_name_says() {
         match status {
             Some(status) => assert_eq!(answer.body["statusCode"], json!(status), "{file}: {}", answer.body),
             None if NONSENSE.contains(why) => assert!(failed, "{file}: {}", answer.body),
-            None if *function == "export-cart-changes" => {
-                assert_eq!((failed, &answer.body["batchItemFailures"]), (false, &json!([])), "{file}: {}", answer.body);
+            None if *folder == "bank" => {
+                assert_eq!((failed, &answer.body["left"]), (false, &json!(false)), "{file}: {}", answer.body);
             }
-            None => assert_eq!((failed, &answer.body["left"]), (false, &json!(false)), "{file}: {}", answer.body),
+            None => {
+                let reported = answer.body["batchItemFailures"].as_array().map(Vec::len);
+                let wanted = usize::from(REPORTED.contains(why));
+                assert_eq!((failed, reported), (false, Some(wanted)), "{file}: {}", answer.body);
+            }
         }
-        if ["list-cart-items", "list-sku-items", "checkout-cart"].contains(function) && why.is_empty() {
+        if let Some((_, member, value)) = LISTS.iter().find(|(list, ..)| list == function && why.is_empty()) {
             let body = answer.body["body"].as_str().and_then(|body| serde_json::from_str::<Value>(body).ok());
-            assert_eq!(body.map(|body| body["items"][0]["sku"].clone()), Some(json!("72f49")), "{file}");
+            assert_eq!(body.map(|body| body["items"][0][member].clone()), Some(json!(value)), "{file}");
         }
     }
     let due = client.get("/bank/payments/due?date=2099-12-01").await;
@@ -107,12 +169,13 @@ async fn every_event_does_what_its_name_says() {
 #[test]
 fn every_function_has_an_event_to_take_and_one_to_refuse() {
     let functions = bank::functions().into_iter().chain(cart::functions()).chain(export::functions());
+    let functions = functions.chain(wellness::functions());
     let events: Vec<&Event> = ALL.iter().flat_map(|(_, events)| events.iter()).collect();
     for (function, _) in functions {
         assert!(events.iter().any(|(name, why, _)| *name == function && why.is_empty()), "{function}");
         assert!(events.iter().any(|(name, why, _)| *name == function && why.contains('-')), "{function}");
     }
-    for folder in ["bank", "cart"] {
+    for folder in ["bank", "cart", "wellness"] {
         let files = fs::read_dir(root().join("events").join(folder)).expect("the events");
         let files: BTreeSet<String> =
             files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned()).collect();

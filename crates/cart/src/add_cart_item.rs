@@ -4,12 +4,12 @@ use crate::{
     Cart, DOMAIN, Line, LineBody, Quantity,
     additions::Seen,
     cost::{self, Pattern},
-    idempotency::Outcome,
 };
 use function::{Error, Fields, Fingerprint, Function, Input, Once, Request, Upserted, optimistically};
 use futures::future::try_join;
 use keys::{AccountId, Sku};
 use money::{Currency, JsonDecimal, Money};
+use serde::{Deserialize, Serialize};
 use table::cost::Cost;
 
 /// The Lambda.
@@ -113,9 +113,9 @@ impl Cart {
         let (new, now) = (&request.input, request.milli);
         let key = request.idempotency_key.as_ref();
         let once = Once::new(&self.table, &new.account, key, new.fingerprint(), now);
-        let (before, additions) = Box::pin(try_join(once.before::<Outcome>(), self.additions(&new.account))).await?;
-        if let Some(outcome) = before {
-            return outcome.of_addition();
+        let (before, additions) = Box::pin(try_join(once.before::<Added>(), self.additions(&new.account))).await?;
+        if let Some(added) = before {
+            return Ok(added.into());
         }
         let seen = self.look(&new.account, additions, None, now).await?;
         let done = match seen.line_of(&new.sku) {
@@ -125,7 +125,7 @@ impl Cart {
         match done {
             // The same request, done since the record was looked for, may be what leaves no room for it.
             Err(refusal @ (Error::Conflict(..) | Error::TooLarge(_))) => {
-                once.before::<Outcome>().await?.ok_or(refusal)?.of_addition()
+                Ok(once.before::<Added>().await?.ok_or(refusal)?.into())
             }
             done => done,
         }
@@ -143,7 +143,7 @@ impl Cart {
         line.must_fit()?;
         let mut changes = self.insertion(&line)?;
         changes.push(self.addition(seen, &line, request.id, once.now)?);
-        changes.extend(once.remember(Outcome::Added { created: true, line: line.clone().into() })?);
+        changes.extend(once.remember(&Added { created: true, line: line.clone() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: Some(line.id().to_string()), body: line.into() })
     }
@@ -153,19 +153,21 @@ impl Cart {
         let grown = Line { price: new.price.or(old.price), ..grown };
         grown.must_fit()?;
         let mut changes = self.change_in_cart(old, &grown, seen.additions())?;
-        changes.extend(once.remember(Outcome::Added { created: false, line: grown.clone().into() })?);
+        changes.extend(once.remember(&Added { created: false, line: grown.clone() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: None, body: grown.into() })
     }
 }
 
-impl Outcome {
-    fn of_addition(self) -> Result<Upserted<LineBody>, Error> {
-        match self {
-            Self::Added { created, line } => {
-                Ok(Upserted { created: created.then(|| line.id().to_string()), body: (*line).into() })
-            }
-            Self::CheckedOut { .. } => Err(Error::KeyReused),
-        }
+/// Enough of the first answer to give it again: the line that was made or grew, as it was then.
+#[derive(Debug, Serialize, Deserialize)]
+struct Added {
+    created: bool,
+    line: Line,
+}
+
+impl From<Added> for Upserted<LineBody> {
+    fn from(Added { created, line }: Added) -> Self {
+        Self { created: created.then(|| line.id().to_string()), body: line.into() }
     }
 }

@@ -3,7 +3,6 @@
 use crate::{
     Cart, DOMAIN, Line, LineBody,
     cost::{self, Pattern},
-    idempotency::Outcome,
     line::Move,
 };
 use function::{Error, Fields, Fingerprint, Function, Input, Json, Once, Request, optimistically};
@@ -12,7 +11,7 @@ use keys::{
     AccountId, Milli, OrderId,
     cart::{LineSort, Status},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use table::{Condition, Query, Units, cost::Cost};
 
@@ -66,14 +65,21 @@ pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Jso
     Ok(Json(optimistically(|| cart.check_out(&request)).await?))
 }
 
+/// Enough of the first answer to give it again: the order, whose lines, which are final, all have its time.
+#[derive(Debug, Serialize, Deserialize)]
+struct Bought {
+    order: OrderId,
+    at: Milli,
+}
+
 impl Cart {
     async fn check_out(&self, request: &Request<Checkout>) -> Result<Order, Error> {
         let (account, now) = (&request.input.account, request.milli);
         let key = request.idempotency_key.as_ref();
         let once = Once::new(&self.table, account, key, Fingerprint::of(&["checkout-cart"]), now);
         let (before, additions) = Box::pin(try_join(once.before(), self.additions(account))).await?;
-        if let Some(outcome) = before {
-            return self.order(account, outcome).await;
+        if let Some(bought) = before {
+            return self.order(account, bought).await;
         }
         let seen = self.look(account, additions, None, now).await?;
         let lines = &seen.lines;
@@ -93,14 +99,13 @@ impl Cart {
             changes.extend(self.transition(line, &new)?);
             bought.push(new);
         }
-        changes.extend(once.remember(Outcome::CheckedOut { order: order.clone(), at })?);
+        changes.extend(once.remember(&Bought { order: order.clone(), at })?);
         self.dynamo.transact(changes).await?;
         Ok(Order::of(order, bought))
     }
 
     /// An order of before: what was purchased at that time under that id, which never changes.
-    async fn order(&self, account: &AccountId, outcome: Outcome) -> Result<Order, Error> {
-        let Outcome::CheckedOut { order, at } = outcome else { return Err(Error::KeyReused) };
+    async fn order(&self, account: &AccountId, Bought { order, at }: Bought) -> Result<Order, Error> {
         let range = LineSort::between(Status::Purchased, Some(at), Some(at));
         let query = Query::new(account, &range).only_if(Condition::is("OrderId", &order));
         Ok(Order::of(order, self.table.whole(&query).await?))

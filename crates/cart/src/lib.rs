@@ -9,7 +9,6 @@ mod additions;
 pub mod checkout_cart;
 mod cost;
 pub mod get_cart_item;
-mod idempotency;
 mod line;
 pub mod list_cart_items;
 pub mod list_sku_items;

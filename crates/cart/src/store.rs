@@ -48,7 +48,7 @@ impl Days {
         Self(self.0 + 1)
     }
 
-    /// A week: what keeps a removed line, and an idempotency record.
+    /// A week: what keeps a removed line.
     pub(crate) const WEEK: Self = Self(7);
 }
 

@@ -172,3 +172,34 @@ impl Listing {
         List { items: page.items, next_cursor: page.next.map(cursor) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(reply: impl Reply) -> (u16, Option<String>, String) {
+        let response = reply.reply("/a/b").expect("a response");
+        let location = response.headers().get("location").map(|location| location.to_str().expect("text").to_owned());
+        let Body::Text(body) = response.body() else { panic!("{response:?}") };
+        (response.status().as_u16(), location, body.clone())
+    }
+
+    #[test]
+    fn what_is_put_is_where_it_was_put() {
+        assert_eq!(told(Put { is_new: true, body: 1 }), (201, Some("/a/b".to_owned()), "1".to_owned()));
+        assert_eq!(told(Put { is_new: false, body: 1 }), (200, None, "1".to_owned()));
+    }
+
+    #[test]
+    fn what_goes_on_says_where() {
+        let accepted = Accepted { location: "/jobs/VenueId-1".to_owned(), body: [true] };
+        assert_eq!(told(accepted), (202, Some("/jobs/VenueId-1".to_owned()), "[true]".to_owned()));
+        let forged = Accepted { location: "/jobs/1\r\nset-cookie: x".to_owned(), body: () };
+        assert!(matches!(forged.reply("/a/b"), Err(Error::Internal(_))));
+    }
+
+    #[test]
+    fn a_list_that_is_whole_has_no_cursor() {
+        assert_eq!(told(List::whole(vec![1, 2])), (200, None, r#"{"items":[1,2]}"#.to_owned()));
+    }
+}

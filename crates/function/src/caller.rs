@@ -68,6 +68,18 @@ impl Caller {
         if belongs || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
 
+    /// The company that the caller is confined to; none for the domain's operators.
+    ///
+    /// # Errors
+    /// 403 for who has no company and is no operator.
+    pub fn confined_to(&self, domain: &str) -> Result<Option<&str>, Error> {
+        match &self.company {
+            _ if self.operates(domain) => Ok(None),
+            Some(company) => Ok(Some(company)),
+            None => Err(Error::Forbidden),
+        }
+    }
+
     /// Lets the user alone through, and the domain's operators.
     ///
     /// # Errors
@@ -107,7 +119,10 @@ mod tests {
         }
         assert!(caller.must_be(&"C-1", "wellness").is_err());
         assert!(Caller::default().must_belong_to(&"", "wellness").is_err(), "nobody's company is no company");
+        assert_eq!(caller.confined_to("wellness").expect("a company"), Some("C-1"));
+        assert!(Caller::default().confined_to("wellness").is_err());
         let operator = self::caller("wellness:operate", "");
+        assert_eq!(operator.confined_to("wellness").expect("all"), None);
         assert!(operator.must_belong_to(&"C-2", "wellness").is_ok() && operator.must_be(&"v", "wellness").is_ok());
         assert!(operator.must_belong_to(&"C-2", "bank").is_err());
     }

@@ -167,3 +167,19 @@ impl From<Error> for Diagnostic {
         Self { error_type: error.problem().1.to_owned(), error_message: error.to_string() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_is_a_failed_precondition() {
+        let response = Error::AnotherVersion.response("R-1");
+        let Body::Text(body) = response.body() else { panic!("{response:?}") };
+        let problem: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        assert_eq!((response.status().as_u16(), &problem["status"]), (412, &412.into()));
+        assert_eq!((&problem["type"], &problem["instance"]), (&"/problems/another-version".into(), &"R-1".into()));
+        assert!(!response.headers().contains_key("retry-after"), "the same request again won't do");
+        assert!(!Error::AnotherVersion.is_defect() && !Error::AnotherVersion.is_outage());
+    }
+}

@@ -97,6 +97,12 @@ impl Fields {
         self.parse(&format!("/path/{name}"), &values, true)
     }
 
+    /// A parameter of the path, if the route has it: a function may have two routes.
+    pub fn path_if_any<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
+        let values = values(&self.path, name);
+        self.parse(&format!("/path/{name}"), &values, false)
+    }
+
     /// A parameter of the query, if it is there.
     pub fn query<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let values = values(&self.query, name);
@@ -287,6 +293,29 @@ mod tests {
         assert_eq!(faults(r#"{"number": 1, "a/b~c": 2}"#), ["/body/a~1b~0c is not known here"]);
         assert_eq!(faults(r#"{"number": 1, "number": 2}"#), ["/body/number is there more than once"]);
         assert_eq!(faults("[]"), ["/body invalid type: sequence, expected a JSON object at line 1 column 0"]);
+    }
+
+    #[test]
+    fn a_parameter_that_only_one_route_has_is_read_or_refused_where_it_is() {
+        let fields = |path: &[(&str, &str)]| Fields {
+            path: path.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            ..Fields::default()
+        };
+        let mut none = fields(&[]);
+        assert_eq!((none.path_if_any::<u8>("id"), none.faults.len()), (None, 0));
+        let mut right = fields(&[("id", "7")]);
+        assert_eq!((right.path_if_any::<u8>("id"), right.faults.len()), (Some(7), 0));
+        let mut wrong = fields(&[("id", "")]);
+        assert_eq!((wrong.path_if_any::<u8>("id"), wrong.faults.len()), (None, 1));
+    }
+
+    #[test]
+    fn a_parameter_is_there_whether_it_can_be_read_or_not() {
+        let pairs = [("year", "x"), ("from", "")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut fields = Fields { query: pairs.to_vec(), ..Fields::default() };
+        assert_eq!(["year", "from", "to", "Year"].map(|name| fields.has_query(name)), [true, true, false, false]);
+        assert_eq!(fields.query::<u16>("year"), None);
+        assert!(fields.has_query("year") && fields.faults.len() == 1);
     }
 
     #[test]

@@ -8,19 +8,21 @@ use table::{Change, Item, Key, Table};
 const WEEK: i64 = 7 * 24 * 60 * 60;
 
 /// What came of a request under an idempotency key: written in the same transaction as what it did, and kept for a week.
+///
+/// The outcome is kept as JSON text: a key that another function used is told by the request, whatever came of that.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Record<O> {
+struct Record {
     #[serde(rename = "PK")]
     partition: String,
     #[serde(rename = "SK")]
     sort: IdempotencySort,
     request: Fingerprint,
-    outcome: O,
+    outcome: String,
     expires_at: i64,
 }
 
-impl<O: Serialize + DeserializeOwned> Item for Record<O> {
+impl Item for Record {
     const TYPE: &'static str = "IdempotencyRecord";
 }
 
@@ -56,26 +58,27 @@ impl<'a> Once<'a> {
     ///
     /// # Errors
     /// 422 for a key that came with another request.
-    pub async fn before<O: Serialize + DeserializeOwned>(&self) -> Result<Option<O>, Error> {
+    pub async fn before<O: DeserializeOwned>(&self) -> Result<Option<O>, Error> {
         let Some(key) = self.key else { return Ok(None) };
         let key = Key::new(&self.partition, &IdempotencySort(key.clone()));
-        match self.table.get::<Record<O>>(&key).await? {
-            Some(record) if record.request != self.request => Err(Error::KeyReused),
-            found => Ok(found.map(|record| record.outcome)),
+        let Some(record) = self.table.get::<Record>(&key).await? else { return Ok(None) };
+        if record.request != self.request {
+            return Err(Error::KeyReused);
         }
+        serde_json::from_str(&record.outcome).map(Some).map_err(|error| Error::Internal(error.to_string()))
     }
 
     /// What remembers the outcome, if nobody has; nothing for a request without a key.
     ///
     /// # Errors
-    /// The outcome can't be written as an attribute.
-    pub fn remember<O: Serialize + DeserializeOwned>(&self, outcome: O) -> Result<Option<Change>, Error> {
+    /// The outcome can't be written as JSON.
+    pub fn remember(&self, outcome: &impl Serialize) -> Result<Option<Change>, Error> {
         let Some(key) = self.key else { return Ok(None) };
         let record = Record {
             partition: self.partition.clone(),
             sort: IdempotencySort(key.clone()),
             request: self.request.clone(),
-            outcome,
+            outcome: serde_json::to_string(outcome).map_err(|error| Error::Internal(error.to_string()))?,
             expires_at: self.now.second().instant().as_second() + WEEK,
         };
         Ok(Some(self.table.put_new(&record)?))

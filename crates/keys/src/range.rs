@@ -1,7 +1,7 @@
 /// A range of sort keys: a key condition `SK BETWEEN from AND to`.
 ///
-/// It is exact although `BETWEEN` takes both ends in: the upper end is the text that follows a
-/// prefix, which no key equals.
+/// It is exact although `BETWEEN` takes both ends in: the upper end is a whole key that is to be in, or the text that follows
+/// a prefix, which no key equals.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyRange {
     from: String,
@@ -16,6 +16,11 @@ impl KeyRange {
     /// `2026-12-1` would take `2026-12-10` along.
     pub(crate) fn through(first: impl Into<String>, last_prefix: impl Into<String>) -> Self {
         Self { from: first.into(), to: following(last_prefix.into()), backward: false }
+    }
+
+    /// From the one whole key to the other, both included.
+    pub(crate) fn between(first: impl Into<String>, last: impl Into<String>) -> Self {
+        Self { from: first.into(), to: last.into(), backward: false }
     }
 
     /// Every key that begins with the prefix.

@@ -94,7 +94,7 @@ pub enum Status {
     Cancelled,
     /// Over.
     Completed,
-    /// Not yet to be seen by employees.
+    /// Not yet published: in no list that does not ask for it.
     Draft,
 }
 
@@ -263,7 +263,8 @@ impl FromStr for Year {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let year = text.parse().ok().map(Self);
-        year.filter(|year| year.to_string() == text).ok_or_else(|| Invalid::new("must be a year such as 2020"))
+        year.filter(|year| year.0 <= 9_999 && year.to_string() == text)
+            .ok_or_else(|| Invalid::new("must be a year such as 2020"))
     }
 }
 
@@ -291,13 +292,10 @@ impl Period {
     /// The plan year (seed 002: 01/01/2020 - 12/31/2020), to its last second.
     #[must_use]
     pub fn of_year(year: Year) -> Self {
-        let at = |rest: &str| format!("{year}{rest}").parse();
-        let ends = at("-01-01T00:00:00Z").ok().zip(at("-12-31T23:59:59Z").ok());
-        // The last days of the year 9999 are not all in reach.
-        ends.map_or(Self { first: PlanTime(Second::MAX), last: PlanTime(Second::MAX) }, |(first, last)| Self {
-            first,
-            last,
-        })
+        let at = |rest: &str| format!("{year}{rest}").parse().ok();
+        // The last days of the year 9999 are out of reach.
+        let last = at("-12-31T23:59:59").unwrap_or(PlanTime(Second::MAX));
+        Self { first: at("-01-01T00:00:00").unwrap_or(last), last }
     }
 
     /// From the time on.
@@ -571,7 +569,7 @@ impl EndDateSort {
     /// Ends within the period (seed 002, patterns 1 and 2).
     #[must_use]
     pub fn within(period: Period) -> KeyRange {
-        KeyRange::through(format!("EndDate#{}", period.first), format!("EndDate#{}", period.last))
+        KeyRange::between(Self(period.first).to_string(), Self(period.last).to_string())
     }
 
     /// A range that no activity lies in, for calls that only open the connection.
@@ -589,7 +587,7 @@ impl ActivityEndDateSort {
     /// Of activities that end within the period (seed 002, pattern 3).
     #[must_use]
     pub fn within(period: Period) -> KeyRange {
-        KeyRange::through(format!("ActivityEndDate#{}", period.first), format!("ActivityEndDate#{}", period.last))
+        KeyRange::between(Self(period.first).to_string(), Self(period.last).to_string())
     }
 }
 

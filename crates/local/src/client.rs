@@ -66,6 +66,10 @@ impl Call {
         Self { method: Method::PATCH, body: Some(body), ..Self::get(path) }
     }
 
+    pub(crate) fn put(path: impl Into<String>, body: Value) -> Self {
+        Self { method: Method::PUT, body: Some(body), ..Self::get(path) }
+    }
+
     pub(crate) fn key(self, key: impl Into<String>) -> Self {
         Self { idempotency_key: Some(key.into()), ..self }
     }

@@ -1,6 +1,7 @@
-//! The rows of the models, loaded through the API.
+//! The rows of the models, and the seed's company, loaded through the API.
 mod bank;
 mod cart;
+pub(crate) mod wellness;
 
 use http::StatusCode;
 use serde_json::Value;
@@ -23,11 +24,13 @@ pub(crate) enum SampleError {
 pub(crate) struct Loaded {
     pub(crate) payments: usize,
     pub(crate) lines: usize,
+    pub(crate) activities: usize,
 }
 
 /// Loads what is not there yet.
 pub(crate) async fn load(client: &Client) -> Result<Loaded, SampleError> {
-    Ok(Loaded { payments: bank::load(client).await?, lines: cart::load(client).await? })
+    let (payments, lines) = (bank::load(client).await?, cart::load(client).await?);
+    Ok(Loaded { payments, lines, activities: wellness::load(client).await? })
 }
 
 fn expect(call: &Call, reply: Reply, statuses: &[StatusCode]) -> Result<Reply, SampleError> {

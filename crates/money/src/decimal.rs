@@ -29,7 +29,8 @@ impl Decimal {
     }
 
     /// The whole number of units of the last of `places` digits; none where digits would be lost or are too many.
-    pub(crate) fn scaled(self, places: u8) -> Option<i128> {
+    #[must_use]
+    pub fn scaled(self, places: u8) -> Option<i128> {
         if places < self.places {
             let unit = 10_i128.checked_pow(u32::from(self.places - places))?;
             return (self.digits % unit == 0).then(|| self.digits / unit);

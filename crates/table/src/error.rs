@@ -24,7 +24,7 @@ pub enum Error {
     /// A transaction that was sent before has not ended yet; it may or may not happen.
     #[error("the transaction is under way")]
     Underway,
-    /// A range that is read whole holds more than 10 MB.
+    /// A range that is read whole holds more than 5 MB.
     #[error("the range holds too much to be read whole")]
     TooMuch,
     /// A stored item is not what its type says.

@@ -1,10 +1,14 @@
 //! `local demo`: every access pattern once, with its key condition and what it consumed.
 mod bank;
 mod cart;
+mod wellness;
+
+use std::time::Duration;
 
 use http::StatusCode;
 use itertools::Itertools;
 use serde_json::Value;
+use tokio::time::sleep;
 
 use super::{CliError, StackOptions};
 use crate::{
@@ -15,6 +19,10 @@ use crate::{
 
 const LONGEST_ANSWER: usize = 24;
 const MOST_CONDITIONS: usize = 5;
+
+const STREAMS: &str = "/_local/streams";
+const MOST_LOOKS: usize = 400;
+const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
     // Nobody waits for fuller batches here.
@@ -30,6 +38,7 @@ async fn walk(stack: &Stack) -> Result<(), CliError> {
     let guide = Guide { client };
     guide.bank().await?;
     guide.cart().await?;
+    guide.wellness().await?;
     println!("Every access pattern answered as it should.");
     Ok(())
 }
@@ -71,11 +80,41 @@ impl Guide {
         self.step(Step { pattern, what, call: Call::patch(path, body), status: StatusCode::OK }).await
     }
 
+    async fn put(&self, pattern: &'static str, what: &'static str, path: &str, body: Value) -> Result<Reply, CliError> {
+        self.step(Step { pattern, what, call: Call::put(path, body), status: StatusCode::CREATED }).await
+    }
+
     async fn step(&self, step: Step) -> Result<Reply, CliError> {
         let reply = self.client.send(&step.call).await?;
         print(&step, &reply);
         check(reply.status == step.status, &format!("{} must answer {}", step.pattern, step.status))?;
         Ok(reply)
+    }
+
+    /// Looks, without a word, until it is so, or is not after 20 seconds.
+    async fn wait(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Result<(), CliError> {
+        for _ in 0..MOST_LOOKS {
+            if is_so(&self.client.send(&Call::get(path)).await?.body) {
+                break;
+            }
+            sleep(PAUSE).await;
+        }
+        Ok(())
+    }
+
+    /// How far the function's stream is, when it has handed everything on.
+    async fn handed_on(
+        &self,
+        pattern: &'static str,
+        what: &'static str,
+        function: &'static str,
+    ) -> Result<(), CliError> {
+        self.wait(STREAMS, |streams| mapping(streams, function)["pending"] == 0).await?;
+        let step = Step { pattern, what, call: Call::get(STREAMS), status: StatusCode::OK };
+        let mut reply = self.client.send(&step.call).await?;
+        reply.body = mapping(&reply.body, function);
+        print(&step, &reply);
+        check(reply.body["pending"] == 0 && reply.body["failedBatches"] == 0, "all is handed on, and nothing failed")
     }
 }
 
@@ -122,6 +161,12 @@ fn with_rest(mut lines: Vec<String>, most: usize) -> Vec<String> {
         lines.push(format!("… {rest} more"));
     }
     lines
+}
+
+/// What a function's stream has handed on; null where it has none.
+fn mapping(streams: &Value, function: &str) -> Value {
+    let mut mappings = streams["mappings"].as_array().into_iter().flatten();
+    mappings.find(|mapping| mapping["function"] == function).cloned().unwrap_or_default()
 }
 
 fn check(holds: bool, what: &str) -> Result<(), CliError> {

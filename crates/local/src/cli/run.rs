@@ -63,17 +63,18 @@ fn welcome(stack: &Stack, options: &RunOptions, loaded: sample::Loaded) -> Strin
         0 => "the sample payments were there already".to_owned(),
         payments => format!("{payments} sample payments"),
     };
-    let lines = loaded.lines;
+    let sample::Loaded { lines, activities, .. } = loaded;
+    let year = sample::wellness::year();
     let tables = stack.tables().join(", ");
     let (dynamo, services, lake) = (stack.dynamo_url(), stack.services_url(), stack.lake().display());
     format!(
         "The API is at {url}, DynamoDB at {dynamo}: {tables}.
 Firehose and S3 are at {services}; what they get lands in {lake}.
-The data is {data}; {sample}, {lines} sample cart lines. Ctrl-C stops it all.
+The data is {data}; {sample}, {lines} sample cart lines, {activities} sample activities. Ctrl-C stops it all.
 
 A caller's token, where you want one; without it you are the operator, unless tokens are required:
   TOKEN=$(cargo run -q -p local -- token --scope bank:read --scope bank:write --scope bank:operate \\
-    --scope cart:read --scope cart:write --account Account1 --account Sue)
+    --scope cart:read --scope cart:write --scope wellness:operate --account Account1 --account Sue)
 
 Schedule a payment for tomorrow:
   curl -s{identity} {url}/bank/accounts/Account1/payments -H 'content-type: application/json' \\
@@ -90,6 +91,12 @@ Put something into a cart, look at it, and buy it:
     -d '{{\"sku\": \"shoes-42\", \"quantity\": 1, \"price\": \"89.90\", \"currency\": \"USD\"}}'
   curl -s{identity} {url}/cart/accounts/Sue/items
   curl -s{identity} -X POST {url}/cart/accounts/Sue/checkout
+
+See a company's plan year, let somebody start in Sales, and see what that is to take part in:
+  curl -s{identity} '{url}/wellness/companies/123/activities?year={year}'
+  curl -s{identity} -X PUT {url}/wellness/companies/123/employees/456 -H 'content-type: application/json' \\
+    -d '{{\"role\": \"EmployeeOnPlan\", \"department\": \"Sales\"}}'
+  curl -s{identity} {url}/wellness/users/456/registrations
 
 What a call consumed is in the header x-local-consumed (curl -i). Run the day-end archive, delete what has expired,
 and ask for health and for how far the streams' functions are:

@@ -70,10 +70,12 @@ fn changed(from: &str, to: &str) -> (String, usize) {
 fn the_template_of_the_project_is_understood() {
     let template = read(WHOLE, &[]).unwrap();
     let names: Vec<_> = template.tables.iter().map(|table| table.name.as_str()).collect();
-    assert_eq!(names, ["stack-PaymentScheduler", "stack-TransactionHistory", "stack-Cart"]);
-    assert_eq!(template.lambdas.len(), 9 + 8);
-    let scopes = ["bank:operate", "bank:read", "bank:write", "cart:operate", "cart:read", "cart:write"];
-    assert_eq!(template.scopes(), scopes);
+    assert_eq!(names, ["stack-PaymentScheduler", "stack-TransactionHistory", "stack-Cart", "stack-Activities"]);
+    assert_eq!(template.lambdas.len(), 9 + 8 + 19);
+    let of = |domain: &str, scopes: &[&str]| scopes.iter().map(|scope| format!("{domain}:{scope}")).collect::<Vec<_>>();
+    let three = ["operate", "read", "write"];
+    let scopes = [of("bank", &three), of("cart", &three), of("wellness", &["admin", "operate", "read", "write"])];
+    assert_eq!(template.scopes(), scopes.concat());
     let export = template.lambdas.iter().find(|lambda| lambda.name == "export-cart-changes").unwrap();
     assert_eq!((export.mappings[0].table.as_str(), export.mappings[0].batch_size), ("stack-Cart", 1000));
     assert_eq!(template.authorizer, Some(Authorizer::local()));

@@ -1,0 +1,132 @@
+//! The seed's company 123 in the plan year that it is: what it has, what it plans, and an employee of Sales.
+use http::StatusCode;
+use jiff::{Timestamp, tz::TimeZone};
+use serde_json::{Value, json};
+
+use super::{SampleError, expect};
+use crate::client::{Call, Client};
+
+/// The company.
+pub(crate) const COMPANY: &str = "/wellness/companies/123";
+/// The template that every company has.
+pub(crate) const TEMPLATE: &str = "Walking challenge";
+const ADDRESS: &str = "211 Wabash Street";
+
+/// Year (UTC) of the plan.
+pub(crate) fn year() -> i16 {
+    Timestamp::now().to_zoned(TimeZone::UTC).year()
+}
+
+/// Section that the sample's challenges are in.
+pub(crate) fn section_id() -> String {
+    format!("moving-{}", year())
+}
+
+/// Last second of the plan. The employee is registered for what is not over, so the challenges end no sooner.
+pub(crate) fn last_second() -> String {
+    format!("{}-12-31T23:59:59", year())
+}
+
+/// Address of Blood Bank A, as every activity that takes place there has it.
+pub(crate) fn blood_bank_a(address: &str) -> Value {
+    json!({"Name": "Blood Bank A", "Addr1": address, "City": "Chicago", "ST": "IL", "Postal": "60606"})
+}
+
+/// The same of Blood Bank B.
+pub(crate) fn blood_bank_b() -> Value {
+    json!({"Name": "Blood Bank B", "Addr1": "456 Wabash Street", "City": "Chicago", "ST": "IL", "Postal": "60606"})
+}
+
+/// Makes the plan of the year where it is not there yet; says how many of its activities there are, made now or before.
+pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
+    let list = format!("{COMPANY}/activities?year={}&status=draft,active,completed,cancelled", year());
+    let there = names(client, &list).await?;
+    let missing = |activity: &Value| !there.iter().any(|name| activity["name"] == *name);
+    let (challenges, drives) = (challenges(), drives());
+    if challenges.iter().chain(&drives).any(missing) {
+        put_company(client).await?;
+        make_all(client, challenges.iter().filter(|activity| missing(activity))).await?;
+        // After what there is to be registered for, and before what tells that all of it is there.
+        let employee = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Sue"});
+        put(client, format!("{COMPANY}/employees/123"), employee).await?;
+        make_all(client, drives.iter().filter(|activity| missing(activity))).await?;
+    }
+    Ok(challenges.len() + drives.len())
+}
+
+async fn put_company(client: &Client) -> Result<(), SampleError> {
+    let section = json!({"name": "Get moving", "startDate": format!("{}-01-01", year()), "endDate": last_second()});
+    put(client, format!("{COMPANY}/sections/{}", section_id()), section).await?;
+    let venues = [("123", "Blood Bank A", blood_bank_a(ADDRESS)), ("456", "Blood Bank B", blood_bank_b())];
+    for (id, name, data) in venues {
+        put(client, format!("{COMPANY}/references/venues/{id}"), json!({"name": name, "data": data})).await?;
+    }
+    if !names(client, "/wellness/templates?limit=100").await?.iter().any(|name| name == TEMPLATE) {
+        make(client, "/wellness/templates", "sample-template".to_owned(), template()).await?;
+    }
+    Ok(())
+}
+
+async fn make_all(client: &Client, activities: impl Iterator<Item = &Value>) -> Result<(), SampleError> {
+    for activity in activities {
+        let key = format!("sample-{}-{}", year(), activity["name"].as_str().unwrap_or_default());
+        make(client, &format!("{COMPANY}/activities"), key, activity.clone()).await?;
+    }
+    Ok(())
+}
+
+fn template() -> Value {
+    json!({
+        "name": TEMPLATE,
+        "type": "challenge",
+        "subType": "Fitness",
+        "goal": {"type": "steps", "parameters": {"target": 1000}},
+        "rewards": [{"kind": "Attendance", "name": "Points for every day", "amount": 40}],
+        "groups": {"type": "team", "rules": {"most": 10}, "items": [{"name": "Red"}, {"name": "Blue"}]},
+    })
+}
+
+/// One for each of two departments.
+fn challenges() -> [Value; 2] {
+    [("Walk 5000", "Sales"), ("Run 50", "Engineering")].map(|(name, department)| {
+        let mut challenge = template();
+        challenge["name"] = name.into();
+        challenge["startDate"] = format!("{}-01-01", year()).into();
+        challenge["endDate"] = last_second().into();
+        challenge["sectionId"] = section_id().into();
+        challenge["filters"] = json!({"roles": ["EmployeeOnPlan"], "departments": [department]});
+        challenge["detail"] = json!({"description": format!("{name}: a little more every week")});
+        challenge
+    })
+}
+
+/// A blood drive a quarter, at Blood Bank A.
+fn drives() -> [Value; 4] {
+    [(1, "03-31"), (2, "06-30"), (3, "09-30"), (4, "12-31")].map(|(quarter, day)| {
+        json!({
+            "name": format!("Blood drive {quarter}"),
+            "type": "event",
+            "subType": "Community",
+            "startDate": format!("{}-{day}T09:00:00", year()),
+            "endDate": format!("{}-{day}T23:59:59", year()),
+            "references": [{"facet": "venues", "id": "123", "data": blood_bank_a(ADDRESS)}],
+        })
+    })
+}
+
+async fn names(client: &Client, list: &str) -> Result<Vec<Value>, SampleError> {
+    let call = Call::get(list);
+    let reply = expect(&call, client.send(&call).await?, &[StatusCode::OK])?;
+    Ok(reply.body["items"].as_array().into_iter().flatten().map(|item| item["name"].clone()).collect())
+}
+
+async fn put(client: &Client, path: String, body: Value) -> Result<(), SampleError> {
+    let call = Call::put(path, body);
+    expect(&call, client.send(&call).await?, &[StatusCode::OK, StatusCode::CREATED]).map(drop)
+}
+
+/// The key lets one of two loads at a time make it. What was made under it within a week, and called otherwise since, stays.
+async fn make(client: &Client, path: &str, key: String, body: Value) -> Result<(), SampleError> {
+    let call = Call::post(path, body).key(key);
+    expect(&call, client.send(&call).await?, &[StatusCode::CREATED, StatusCode::UNPROCESSABLE_ENTITY]).map(drop)
+}

@@ -1,0 +1,5 @@
+//! The Lambda `create-activity`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&wellness::create_activity::function())
+}

@@ -1,0 +1,5 @@
+//! The Lambda `list-activities`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&wellness::list_activities::function())
+}

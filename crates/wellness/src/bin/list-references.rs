@@ -1,0 +1,5 @@
+//! The Lambda `list-references`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&wellness::list_references::function())
+}

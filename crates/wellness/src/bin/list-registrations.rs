@@ -1,0 +1,5 @@
+//! The Lambda `list-registrations`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&wellness::list_registrations::function())
+}

@@ -1,0 +1,5 @@
+//! The Lambda `list-templates`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&wellness::list_templates::function())
+}

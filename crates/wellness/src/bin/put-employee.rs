@@ -1,0 +1,5 @@
+//! The Lambda `put-employee`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&wellness::put_employee::function())
+}

@@ -1,0 +1,5 @@
+//! The Lambda `register-new-employee`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&wellness::register_new_employee::function())
+}

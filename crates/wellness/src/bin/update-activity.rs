@@ -1,0 +1,5 @@
+//! The Lambda `update-activity`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&wellness::update_activity::function())
+}

@@ -1,0 +1,74 @@
+//! W6: moves an activity to a section, or out of all (seed 002: a pointer and no part of the hierarchy).
+
+use crate::{
+    Activity, ActivityBody, DOMAIN, Section, Wellness,
+    cost::{self, Pattern},
+};
+use function::{Error, Fields, Function, Input, Json, Request};
+use keys::wellness::{ActivityId, CompanyId, SectionId};
+use table::{
+    Condition, Units,
+    cost::{Cost, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(move_activity, Wellness::warm_by_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W6",
+    function: "move-activity",
+    condition: "get SK = Section#SectionId-…; then update SectionId of SK = Program if it is the company's: no key changes",
+    formula: "1 R; ⌈activity⌉ W; GSI1 ⌈entry⌉ W, for the SectionId that it projects. Out of all sections without the read",
+    cost: |case| {
+        Cost::default()
+            .read(cost::ACTIVITIES, Units::whole(1))
+            .write(cost::ACTIVITIES, write(case.activity))
+            .write(cost::PROGRAM, write(case.program))
+    },
+};
+
+/// Which activity, and to which section; to none for `null`.
+#[derive(Debug, Clone)]
+pub struct Move {
+    company: CompanyId,
+    activity: ActivityId,
+    section: Option<SectionId>,
+}
+
+impl Input for Move {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
+        let section = fields.body("sectionId");
+        Some(Self { company: company?, activity: activity?, section: section? })
+    }
+}
+
+/// Moves an activity to a section of its company, or out of all. Its version stays: no other change touches the section, so
+/// none is lost.
+///
+/// # Errors
+/// 400, 403 for another company's, 404.
+pub async fn move_activity(wellness: Wellness, request: Request<Move>) -> Result<Json<ActivityBody>, Error> {
+    let Move { company, activity, section } = &request.input;
+    request.caller.must_belong_to(company, DOMAIN)?;
+    let change = wellness.table.update(Activity::key_of(activity)).only_if(Condition::is("CompanyId", company));
+    let change = match section {
+        Some(section) => {
+            // Sections are never deleted.
+            let found = wellness.table.get::<Section>(&Section::key_of(company, section)).await?;
+            found.ok_or(Error::NotFound("section"))?;
+            change.set("SectionId", section)
+        }
+        None => change.remove("SectionId"),
+    };
+    match wellness.dynamo.update::<Activity>(change).await {
+        Err(table::Error::Refused(_)) => Err(Error::NotFound("activity")),
+        moved => Ok(Json(moved?.into())),
+    }
+}

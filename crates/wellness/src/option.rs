@@ -1,0 +1,32 @@
+use crate::{Filters, Name, Wellness};
+use function::Error;
+use keys::wellness::{ActivityPartition, ActivityType, CompanyId, EndDateSort, ListPartition, Period, Status, SubType};
+use serde::{Deserialize, Serialize};
+use table::{Item, Query};
+
+/// An activity as the narrow index carries it (seed 002, pattern 2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct ActivityOption {
+    #[serde(rename = "PK")]
+    pub(crate) partition: ActivityPartition,
+    #[serde(rename = "GSI2SK")]
+    pub(crate) end: EndDateSort,
+    pub(crate) name: Name,
+    pub(crate) activity_type: ActivityType,
+    pub(crate) sub_type: SubType,
+    pub(crate) status: Status,
+    pub(crate) filters: Filters,
+}
+
+impl Item for ActivityOption {
+    const TYPE: &'static str = "Activity";
+}
+
+impl Wellness {
+    /// The company's activities that end within the period.
+    pub(crate) async fn options(&self, company: &CompanyId, period: Period) -> Result<Vec<ActivityOption>, Error> {
+        let range = EndDateSort::within(period);
+        Ok(self.table.whole(&Query::new(&ListPartition(company.clone()), &range).on(&self.lists)).await?)
+    }
+}

@@ -1,0 +1,57 @@
+use function::Fields;
+use keys::{
+    Second,
+    wellness::{Period, PlanBound, Year},
+};
+
+/// Which time a list is of, as a request says it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted {
+    /// A year, or from one time to another.
+    Given(Period),
+    /// The year of the request.
+    ThisYear,
+}
+
+/// The longest that a list is answered whole for, in seconds: two years, one of them a leap year.
+const LONGEST: i64 = 731 * 24 * 60 * 60;
+
+impl Wanted {
+    /// `year`, or `from` and `to`, which go together.
+    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
+        let year = fields.query::<Year>("year");
+        let (from, to) = (fields.query::<PlanBound>("from"), fields.query::<PlanBound>("to"));
+        let asked = [fields.has_query("year"), fields.has_query("from"), fields.has_query("to")];
+        match asked {
+            [false, false, false] => Some(Self::ThisYear),
+            [true, false, false] => year.map(Period::of_year).map(Self::Given),
+            [true, ..] => fields.fault("/query/year", "does not go with from and to"),
+            [_, true, false] => fields.fault("/query/to", "is missing: from needs it"),
+            [_, false, true] => fields.fault("/query/from", "is missing: to needs it"),
+            [_, true, true] => {
+                let period = between(fields, from?, to?)?;
+                let length =
+                    period.last().second().instant().as_second() - period.first().second().instant().as_second();
+                if length >= LONGEST {
+                    return fields.fault("/query/to", "must be at most two years after from");
+                }
+                Some(Self::Given(period))
+            }
+        }
+    }
+
+    pub(crate) fn at(self, now: Second) -> Period {
+        match self {
+            Self::Given(period) => period,
+            Self::ThisYear => Period::of_year(Year::of(now)),
+        }
+    }
+}
+
+/// From the one end to the other, both included.
+pub(crate) fn between(fields: &mut Fields, from: PlanBound, to: PlanBound) -> Option<Period> {
+    match Period::new(from.first(), to.last()) {
+        Some(period) => Some(period),
+        None => fields.fault("/query/to", "must not be before from"),
+    }
+}

@@ -1,0 +1,103 @@
+//! W10: puts a company's employee.
+
+use crate::{
+    DOMAIN, Employee, EmployeeBody, LastChange, Name, Wellness,
+    cost::{self, Pattern},
+};
+use function::{Error, Fields, Function, Input, Put, Request, optimistically};
+use keys::wellness::{CompanyId, Department, EmployeeSort, Role, UserId, UserPartition};
+use table::{
+    Condition,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(put_employee, Wellness::warm_by_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W10",
+    function: "put-employee",
+    condition: "get: PK = UserId-<id>, SK = Employee; then put it if nobody changed it since",
+    formula: "⌈employee⌉ R, 1 R where there is none; ⌈employee⌉ W, none where nothing changes",
+    cost: |case| {
+        let (read, write) = (read(case.employee), write(case.employee));
+        Cost::default().read(cost::ACTIVITIES, read).write(cost::ACTIVITIES, write)
+    },
+};
+
+/// What a caller puts.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    company: CompanyId,
+    user: UserId,
+    role: Role,
+    department: Department,
+    name: Option<Name>,
+}
+
+impl Input for Placed {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, user) = (fields.path("companyId"), fields.path("userId"));
+        let (role, department) = (fields.body("role"), fields.body("department"));
+        let name = fields.body_if_any("name");
+        Some(Self { company: company?, user: user?, role: role?, department: department?, name })
+    }
+}
+
+/// Puts an employee in place of what was known of them. Where nothing changes, nothing is written: a repetition registers
+/// nobody again.
+///
+/// # Errors
+/// 400, 403 for another company, and for a user who is another company's employee.
+pub async fn put_employee(wellness: Wellness, request: Request<Placed>) -> Result<Put<EmployeeBody>, Error> {
+    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
+    let Put { is_new, body } = optimistically(|| wellness.place(&request.input)).await?;
+    Ok(Put { is_new, body: body.into() })
+}
+
+impl Employee {
+    /// One whom nobody knew.
+    fn new(placed: Placed) -> Self {
+        Self {
+            partition: UserPartition(placed.user),
+            sort: EmployeeSort,
+            company: placed.company,
+            name: placed.name,
+            role: placed.role,
+            department: placed.department,
+            last_change: LastChange::Placement,
+            version: 1,
+        }
+    }
+
+    /// The same employee as they are put now; none where nothing changes.
+    fn changed_to(&self, placed: Placed) -> Option<Self> {
+        let is_placed = self.role == placed.role && self.department == placed.department;
+        let last_change = if is_placed { LastChange::Other } else { LastChange::Placement };
+        let new = Self { last_change, version: self.version + 1, ..Self::new(placed) };
+        (!is_placed || self.name != new.name).then_some(new)
+    }
+}
+
+impl Wellness {
+    async fn place(&self, wanted: &Placed) -> Result<Put<Employee>, Error> {
+        let Some(old) = self.table.get::<Employee>(&Employee::key_of(&wanted.user)).await? else {
+            let new = Employee::new(wanted.clone());
+            self.dynamo.write(self.table.put_new(&new)?).await?;
+            return Ok(Put { is_new: true, body: new });
+        };
+        if old.company != wanted.company {
+            return Err(Error::Forbidden);
+        }
+        let Some(new) = old.changed_to(wanted.clone()) else { return Ok(Put { is_new: false, body: old }) };
+        let unchanged = Condition::is("Version", old.version);
+        self.dynamo.write(self.table.replace(&new)?.only_if(unchanged)).await?;
+        Ok(Put { is_new: false, body: new })
+    }
+}

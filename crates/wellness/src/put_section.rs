@@ -1,0 +1,88 @@
+//! W14: puts a section of a company's programme.
+
+use crate::{
+    DOMAIN, Name, Section, Wellness,
+    cost::{self, Pattern},
+};
+use function::{Error, Fields, Function, Input, Put, Request};
+use keys::{
+    Second,
+    wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, ProgramPartition, SectionId, SectionSort},
+};
+use serde::Serialize;
+use table::cost::{Cost, write};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(put_section, Wellness::warm_by_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W14",
+    function: "put-section",
+    condition: "put: PK = CompanyId-…, SK = Section#SectionId-…",
+    formula: "⌈section⌉ W; GSI1 ⌈section⌉ W, twice that where it ended at another time before",
+    cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)).write(cost::PROGRAM, write(case.own)),
+};
+
+/// What a caller puts.
+#[derive(Debug, Clone)]
+pub struct NewSection(Section);
+
+impl Input for NewSection {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, section) = (fields.path::<CompanyId>("companyId"), fields.path("sectionId"));
+        let name = fields.body("name");
+        let (start, end) = (fields.body("startDate"), fields.body("endDate"));
+        if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end < start) {
+            fields.fault::<()>("/body/endDate", "must not be before startDate");
+        }
+        let company = company?;
+        Some(Self(Section {
+            partition: CompanyPartition(company.clone()),
+            sort: SectionSort(section?),
+            program: ProgramPartition(company),
+            end: EndDateSort(end?),
+            name: name?,
+            start_date: start?,
+        }))
+    }
+}
+
+/// A section as it is answered.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SectionBody {
+    section_id: SectionId,
+    company_id: CompanyId,
+    name: Name,
+    start_date: Second,
+    end_date: Second,
+}
+
+impl From<Section> for SectionBody {
+    fn from(section: Section) -> Self {
+        Self {
+            section_id: section.sort.0,
+            company_id: section.partition.0,
+            name: section.name,
+            start_date: section.start_date.second(),
+            end_date: section.end.0.second(),
+        }
+    }
+}
+
+/// Puts a section, in place of the one that is there.
+///
+/// # Errors
+/// 400, or 403 for another company's.
+pub async fn put_section(wellness: Wellness, request: Request<NewSection>) -> Result<Put<SectionBody>, Error> {
+    let NewSection(section) = request.input;
+    request.caller.must_belong_to(&section.partition.0, DOMAIN)?;
+    let before = wellness.dynamo.exchange::<Section>(wellness.table.put(&section)?).await?;
+    Ok(Put { is_new: before.is_none(), body: section.into() })
+}

@@ -1,0 +1,248 @@
+//! Activities of the wellness programme with their references and registrations, put and read past the functions.
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
+
+use crate::root;
+use aws_sdk_dynamodb::types::AttributeValue;
+use keys::{
+    Second,
+    wellness::{
+        ActivityEndDateSort, ActivityId, ActivityPartition, ActivityType, CompanyId, CompanyPartition, EndDateSort,
+        FacetRef, JobId, Level, ListPartition, PlanTime, ProgramPartition, ProgramSort, RecordSort, RegistrationSort,
+        Status, UseSort,
+    },
+};
+use local::{Builder, Stack};
+use serde_json::{Value, json};
+use std::fmt::Display;
+use table::{BatchWrite, Change, Condition, Dynamo, JsonText, Query, Table};
+use wellness::{Activity, Filters, Job, Record, Reference, Registration};
+
+/// The table as it is.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    /// The engine.
+    pub dynamo: Dynamo,
+    /// The table of the programme.
+    pub table: Table,
+    client: aws_sdk_dynamodb::Client,
+    name: String,
+}
+
+/// Reads what a test writes down as text.
+#[must_use]
+pub fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: impl Display) -> T {
+    text.to_string().parse().expect("well formed")
+}
+
+/// JSON as it is stored.
+#[must_use]
+pub fn stored(json: &Value) -> JsonText {
+    serde_json::from_value(json.to_string().into()).expect("JSON")
+}
+
+fn made() -> Second {
+    read("2020-01-01T00:00:00Z")
+}
+
+/// An event for everybody.
+#[must_use]
+pub fn activity(company: &str, id: &str, status: Status, end: &str) -> Activity {
+    let company: CompanyId = read(company);
+    let end = EndDateSort(read(end));
+    Activity {
+        partition: ActivityPartition(read(id)),
+        sort: ProgramSort::Program,
+        program: ProgramPartition(company.clone()),
+        end,
+        list: Some(ListPartition(company.clone())),
+        list_end: Some(end),
+        company,
+        name: read(format!("Activity {id}")),
+        activity_type: ActivityType::Event,
+        sub_type: read("Fitness"),
+        status,
+        start_date: made().into(),
+        section_id: None,
+        filters: Filters::default(),
+        data: None,
+        template_id: None,
+        version: 1,
+        created_at: made(),
+    }
+}
+
+/// The activity's reference, such as to `VenueId-123`.
+#[must_use]
+pub fn reference(activity: &Activity, of: &str, data: &Value) -> Reference {
+    let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
+    Reference::new(activity.company.clone(), read(of), place, stored(data))
+}
+
+/// The company's own record of it.
+#[must_use]
+pub fn record(company: &str, of: &str, data: &Value) -> Record {
+    let partition = CompanyPartition(read(company));
+    Record { partition, sort: RecordSort(read(of)), name: read(of), data: stored(data) }
+}
+
+impl Rows {
+    /// Of the stack.
+    #[must_use]
+    pub fn of(stack: &Stack) -> Self {
+        let client = stack.client().expect("a client");
+        let (dynamo, name) = (Dynamo::new(&client), stack.table("Activities").expect("a table").to_owned());
+        Self { table: dynamo.table(name.as_str()), dynamo, client, name }
+    }
+
+    /// Puts so many activities, each with a reference to it.
+    pub async fn put_uses(&self, activities: &[Activity], of: &str, data: &Value) {
+        let references: Vec<_> = activities.iter().map(|activity| reference(activity, of, data)).collect();
+        self.put(activities).await;
+        self.put(&references).await;
+    }
+
+    /// Puts the items.
+    pub async fn put<T: table::Item>(&self, items: &[T]) {
+        let mut batch = BatchWrite::default();
+        for item in items {
+            batch.put(&self.table, item).expect("writable");
+        }
+        self.dynamo.batch_write(batch).await.expect("all of them");
+    }
+
+    /// The venues that the activity refers to.
+    pub async fn venues(&self, activity: &ActivityId) -> Vec<Reference> {
+        let query = ActivityPartition(activity.clone());
+        self.table.whole(&Query::new(&query, &Level::Venues.range())).await.expect("references")
+    }
+
+    /// Every reference of the table.
+    pub async fn all_references(&self) -> Vec<Reference> {
+        let scan = self.client.scan().table_name(&self.name).consistent_read(true).filter_expression("#type = :type");
+        let scan = scan.expression_attribute_names("#type", "Type");
+        let scan = scan.expression_attribute_values(":type", AttributeValue::S("Reference".to_owned()));
+        let mut items = scan.into_paginator().items().send();
+        let mut references = Vec::new();
+        while let Some(item) = items.next().await {
+            references.push(serde_dynamo::from_item(item.expect("an item")).expect("a reference"));
+        }
+        references
+    }
+
+    /// The activity itself.
+    pub async fn activity(&self, activity: &ActivityId) -> Activity {
+        self.table.get(&Activity::key_of(activity)).await.expect("an answer").expect("an activity")
+    }
+
+    /// The registrations of the activity.
+    pub async fn registrations(&self, activity: &ActivityId) -> Vec<Registration> {
+        let query = ActivityPartition(activity.clone());
+        self.table.whole(&Query::new(&query, &RegistrationSort::all())).await.expect("registrations")
+    }
+
+    /// The job.
+    pub async fn job(&self, company: &str, id: &str) -> Job {
+        let key = Job::key_of(&read(company), &read::<JobId>(id));
+        self.table.get(&key).await.expect("an answer").expect("a job")
+    }
+
+    /// Changes status and end of an activity as an administrator does: in one transaction with the places of its references,
+    /// and again where others got in between.
+    pub async fn move_activity(&self, activity: &ActivityId, status: Status, end: PlanTime, also: &[Change]) {
+        loop {
+            let changes = self.moves(activity, status, end).await.into_iter().chain(also.iter().cloned());
+            match self.dynamo.transact(changes.collect()).await {
+                Ok(()) => return,
+                Err(table::Error::Refused(_) | table::Error::Contended { .. }) => {}
+                Err(error) => unreachable!("{error}"),
+            }
+        }
+    }
+
+    async fn moves(&self, activity: &ActivityId, status: Status, end: PlanTime) -> Vec<Change> {
+        let (stored, references) = (self.activity(activity).await, self.venues(activity).await);
+        let row = self.table.update(Activity::key_of(activity)).set("Status", &status);
+        let row = row.set("GSI1SK", &EndDateSort(end)).set("GSI2SK", &EndDateSort(end));
+        let row = row.set("Version", stored.version + 1).only_if(Condition::is("Version", stored.version));
+        let moves = references.iter().map(|reference| {
+            let update = self.table.update(Reference::key_of(activity, reference.of()));
+            let update = update.set("GSI2SK", &reference.moved(status, end));
+            update.only_if(Condition::is("GSI2SK", &reference.place))
+        });
+        [row].into_iter().chain(moves).collect()
+    }
+
+    /// Registers the user as the trigger does: by an end that was read before, and another look at it afterwards.
+    pub async fn register(&self, registration: Registration) {
+        self.dynamo.write(self.table.put_new(&registration).expect("writable")).await.expect("a registration");
+        let mut at = registration.end;
+        loop {
+            let end = ActivityEndDateSort(self.activity(&registration.partition.0).await.end());
+            if end == at {
+                return;
+            }
+            let update = self.table.update(Registration::key_of(&registration.partition.0, &registration.sort.0));
+            match self.dynamo.write(update.set("GSI3SK", &end).only_if(Condition::is("GSI3SK", &at))).await {
+                // The job was faster.
+                Ok(()) | Err(table::Error::Refused(_)) => at = end,
+                Err(error) => unreachable!("{error}"),
+            }
+        }
+    }
+}
+
+/// The path of what is done with a venue, file, course, tracker or notification of the company.
+#[must_use]
+pub fn path(company: &str, facet: &str, id: &str, rest: &str) -> String {
+    format!("/wellness/companies/{company}/references/{facet}/{id}{rest}")
+}
+
+/// The stream's call for a step of the job.
+#[must_use]
+pub fn step_of(company: &str, job: &str) -> Value {
+    steps_of(&[(company, job)])
+}
+
+/// The stream's call for a step of each of the jobs.
+#[must_use]
+pub fn steps_of(jobs: &[(&str, &str)]) -> Value {
+    let record = |(number, (company, job)): (usize, &(&str, &str))| {
+        json!({
+            "eventID": number.to_string(),
+            "eventName": "MODIFY",
+            "eventSource": "aws:dynamodb",
+            "dynamodb": {
+                "Keys": {"PK": {"S": format!("CompanyId-{company}")}, "SK": {"S": format!("Job#{job}")}},
+                "SequenceNumber": (number + 1).to_string(),
+                "StreamViewType": "NEW_IMAGE",
+            },
+        })
+    };
+    json!({"Records": jobs.iter().enumerate().map(record).collect::<Vec<_>>()})
+}
+
+/// The `FacetRef` of a name in paths.
+#[must_use]
+pub fn named(facet: &str, id: &str) -> FacetRef {
+    FacetRef { facet: read(facet), id: read(id) }
+}
+
+/// A stack whose jobs nobody goes on with, but for the test.
+#[must_use]
+pub fn without_jobs() -> Builder {
+    let mapping = "        Jobs:\n          Type: DynamoDB\n          Properties:\n";
+    with(mapping, &format!("{mapping}            Enabled: false\n"))
+}
+
+/// A stack whose jobs are gone on with in runs of so many seconds.
+#[must_use]
+pub fn in_runs_of(seconds: u32) -> Builder {
+    let comment = "      # Time for a few thousand changes, before the stream calls again.\n";
+    with(&format!("{comment}      Timeout: 60\n"), &format!("{comment}      Timeout: {seconds}\n"))
+}
+
+fn with(part: &str, other: &str) -> Builder {
+    let template = std::fs::read_to_string(root().join("template.yaml")).expect("the template");
+    assert_eq!(template.matches(part).count(), 1, "{part}");
+    Stack::of_text(template.replace(part, other))
+}

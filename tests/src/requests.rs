@@ -1,0 +1,163 @@
+//! Requests that must be refused: each with the right problem, and with nothing written.
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
+
+use crate::{Answer, Client, send};
+use reqwest::RequestBuilder;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What belongs to somebody else: no answer may show it.
+pub const SECRET: &str = "of-somebody-else";
+
+/// A request, and what must come of it: a status, and for 400 the pointers, else the problem's type; none for a refusal of the
+/// gateway.
+#[derive(Debug)]
+pub struct Case {
+    name: String,
+    request: RequestBuilder,
+    status: u16,
+    right: Option<String>,
+}
+
+impl Case {
+    /// A problem of that status and type.
+    pub fn new(name: impl Into<String>, request: RequestBuilder, status: u16, right: &str) -> Self {
+        Self { name: name.into(), request, status, right: Some(right.to_owned()) }
+    }
+
+    /// 400 with these pointers, separated by blanks.
+    pub fn faults(name: impl Into<String>, request: RequestBuilder, pointers: &str) -> Self {
+        Self::new(name, request, 400, pointers)
+    }
+
+    /// A refusal of the gateway.
+    pub fn gateway(name: impl Into<String>, request: RequestBuilder, status: u16) -> Self {
+        Self { name: name.into(), request, status, right: None }
+    }
+
+    /// Every way in which the answer is not the right one.
+    fn wrong(&self, answer: &Answer, tables: &[&str]) -> Vec<&'static str> {
+        let body = &answer.body;
+        let shown = body.to_string();
+        let of_problem = |right: &str| {
+            let (kind, pointers) = if self.status == 400 { ("invalid-request", right) } else { (right, "") };
+            let sentences = ["title", "detail", "instance"];
+            vec![
+                (answer.headers["content-type"] == "application/problem+json", "the content type"),
+                (body["type"] == format!("/problems/{kind}") && body["status"] == self.status, "the type"),
+                (
+                    sentences.iter().all(|name| body[name].as_str().is_some_and(|text| !text.is_empty())),
+                    "the sentences",
+                ),
+                (faults_of(body) == pointers.split_whitespace().collect(), "the errors"),
+            ]
+        };
+        let of_gateway =
+            || vec![(body["message"].is_string() && body.as_object().is_some_and(|it| it.len() == 1), "the message")];
+        let mut checks = self.right.as_deref().map_or_else(of_gateway, of_problem);
+        checks.push((answer.status == self.status, "the status"));
+        checks.push((!tables.iter().any(|table| shown.contains(table)) && !shown.contains("GSI"), "a table shows"));
+        checks.push((!shown.contains(SECRET), "another's data shows"));
+        checks.into_iter().filter(|(holds, _)| !holds).map(|(_, what)| what).collect()
+    }
+}
+
+/// Sends every request, and looks after each at what is stored.
+pub async fn all_are_refused<S: PartialEq>(cases: Vec<Case>, tables: &[&str], stored: impl AsyncFn() -> S) {
+    let mut before = stored().await;
+    let mut failures = Vec::new();
+    for case in cases {
+        let answer = send(case.request.try_clone().expect("a whole body")).await;
+        let mut wrong = case.wrong(&answer, tables);
+        let after = stored().await;
+        if after != before {
+            wrong.push("something was written");
+            before = after;
+        }
+        if !wrong.is_empty() {
+            let (name, status, right) = (case.name, case.status, case.right);
+            failures
+                .push(format!("{name}: {wrong:?}, wanted {status} {right:?}, got {} {}", answer.status, answer.body));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Where the faults are that a problem names.
+#[must_use]
+pub fn faults_of(problem: &Value) -> BTreeSet<&str> {
+    let faults = problem["errors"].as_array().map_or(&[][..], Vec::as_slice);
+    assert!(faults.iter().all(|fault| fault["detail"].as_str().is_some_and(|detail| !detail.is_empty())), "{faults:?}");
+    faults.iter().map(|fault| fault["pointer"].as_str().expect("a text")).collect()
+}
+
+/// The beginning of a text, for names.
+#[must_use]
+pub fn shortened(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// A request with this JSON, or what should be some.
+pub fn sent(client: &Client, method: &str, path: &str, body: impl Into<reqwest::Body>) -> RequestBuilder {
+    client.request(method, path).header("content-type", "application/json").body(body)
+}
+
+/// Texts that are no identifiers, escaped as parts of a path.
+#[must_use]
+pub fn no_identifiers() -> Vec<String> {
+    let bad = ["%23", "A%231", "%00", "A%0A1", "A%0D", "A%09", "A%7F", "A%C2%85", "%C2%9F", "%1B"].map(str::to_owned);
+    bad.into_iter().chain(["x".repeat(129), "x".repeat(9_000), "%E2%82%AC".repeat(129)]).collect()
+}
+
+/// Bodies that can't be read whatever their members should be, for a route that takes the good one.
+#[must_use]
+pub fn unreadable(client: &Client, method: &str, path: &str, good: &str) -> Vec<Case> {
+    let unclosed = good.strip_suffix('}').expect("an object");
+    let forms = [
+        String::new(),
+        " ".to_owned(),
+        "{".to_owned(),
+        format!("{good}}}"),
+        format!("{unclosed},}}"),
+        good.replace('"', "'"),
+        format!("\u{feff}{good}"),
+        format!("{unclosed}, \"more\": 01}}"),
+        format!("{unclosed}, \"more\": NaN}}"),
+        format!("{unclosed}, \"\\ud800\": 1}}"),
+        "[]".to_owned(),
+        format!("[{good}]"),
+        "null".to_owned(),
+        "\"text\"".to_owned(),
+        "true".to_owned(),
+        "sku=tea&quantity=1".to_owned(),
+    ];
+    let case = |body: String| {
+        Case::faults(format!("{method} {path} {}", shortened(&body)), sent(client, method, path, body), "/body")
+    };
+    let mut cases: Vec<Case> = forms.into_iter().map(case).collect();
+    let with = |name: &str, body: Vec<u8>, status, right| {
+        Case::new(format!("{method} {path} {name}"), sent(client, method, path, body), status, right)
+    };
+    let spaces = format!("{good}{}", " ".repeat(64 * 1024 + 1 - good.len()));
+    cases.extend([
+        with("not UTF-8", [b"{\"a\": \"\xff\xfe\", ", &good.as_bytes()[1..]].concat(), 400, "/body"),
+        with("binary", vec![0; 100], 400, "/body"),
+        with("a byte over 64 KB", spaces.into_bytes(), 413, "too-large"),
+        with("1 MB", "x".repeat(1024 * 1024).into_bytes(), 413, "too-large"),
+    ]);
+    let large = sent(client, method, path, " ".repeat(10 * 1024 * 1024 + 1));
+    cases.push(Case::gateway(format!("{method} {path} over 10 MB"), large, 413));
+    let no_body = client.request(method, path).header("content-type", "application/json");
+    cases.push(Case::faults(format!("{method} {path} without a body"), no_body, "/body"));
+    let nothing = client.request(method, path);
+    cases.push(Case::faults(format!("{method} {path} without a body and a type"), nothing, "/body"));
+    for kind in
+        ["text/plain", "application/x-www-form-urlencoded", "application/xml", "text/json", "application/jsonp", ""]
+    {
+        let request = client.request(method, path).header("content-type", kind).body(good.to_owned());
+        cases.push(Case::new(format!("{method} {path} of {kind:?}"), request, 415, "unsupported-media-type"));
+    }
+    let untyped = client.request(method, path).body(good.to_owned());
+    cases.push(Case::new(format!("{method} {path} without a type"), untyped, 415, "unsupported-media-type"));
+    cases
+}

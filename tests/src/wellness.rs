@@ -1,0 +1,181 @@
+//! The wellness programme as its tests use it.
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
+
+use crate::{Answer, Client};
+use aws_sdk_dynamodb::types::AttributeValue;
+use keys::wellness::{
+    ActivityPartition, ActivityType, CompanyId, EndDateSort, ListPartition, ProgramPartition, ProgramSort, Status,
+};
+use local::Stack;
+use serde_json::{Value, json};
+use std::{collections::HashMap, time::Duration};
+use table::{BatchWrite, Dynamo, Item, JsonText, Table};
+use tokio::time::sleep;
+use wellness::{Activity, Filters, Registration};
+
+/// An administrator of the company.
+#[must_use]
+pub fn admin(stack: &Stack, company: &str) -> Client {
+    Client::member(stack, "wellness:read wellness:write wellness:admin", company, &format!("admin-of-{company}"))
+}
+
+/// A user of the company who is no administrator.
+#[must_use]
+pub fn employee(stack: &Stack, company: &str, user: &str) -> Client {
+    Client::member(stack, "wellness:read wellness:write", company, user)
+}
+
+/// Where something of the company is.
+#[must_use]
+pub fn of_company(company: &str, rest: &str) -> String {
+    format!("/wellness/companies/{company}/{rest}")
+}
+
+/// A challenge for everybody, with all that must be said and nothing more.
+#[must_use]
+pub fn challenge(name: &str, end: &str) -> Value {
+    json!({
+        "name": name,
+        "type": "challenge",
+        "subType": "Fitness",
+        "startDate": "2020-01-01T00:00:00",
+        "endDate": end,
+        "filters": {"roles": [], "departments": []},
+        "detail": {"description": name},
+        "goal": {"type": "steps", "parameters": {"target": 1000}},
+        "rewards": [{"kind": "Attendance", "name": "Points", "amount": 40}],
+        "groups": {"type": "team", "rules": {}, "items": [{"name": "Red"}, {"name": "Blue"}]},
+        "references": [],
+    })
+}
+
+/// The same with references to these venues, each with the name of a company's venue as its copied data.
+#[must_use]
+pub fn event_at(name: &str, end: &str, venues: &[&str]) -> Value {
+    let reference = |venue: &&str| json!({"facet": "venues", "id": venue, "data": {"Name": format!("Venue {venue}")}});
+    let mut event = challenge(name, end);
+    event["type"] = "event".into();
+    event["references"] = venues.iter().map(reference).collect();
+    event
+}
+
+/// Makes the activity, and answers it.
+pub async fn create(client: &Client, company: &str, activity: &Value) -> Value {
+    let answer = client.post(&of_company(company, "activities"), activity).await;
+    assert_eq!(answer.status, 201, "{activity}: {}", answer.body);
+    answer.body
+}
+
+/// A member of the JSON that is a text.
+#[must_use]
+pub fn text(json: &Value, name: &str) -> String {
+    json[name].as_str().expect("a text").to_owned()
+}
+
+const MOST_LOOKS: usize = 6_000;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks again until the answer is as it should be: a minute at most.
+pub async fn until(client: &Client, path: &str, is_so: impl Fn(&Answer) -> bool) -> Answer {
+    for _ in 0..MOST_LOOKS {
+        let answer = client.get(path).await;
+        if is_so(&answer) {
+            return answer;
+        }
+        sleep(PAUSE).await;
+    }
+    unreachable!("{path} never is as it should be: {:?}", client.get(path).await)
+}
+
+/// Waits until the stream of the function has handed everything on.
+pub async fn drained(operator: &Client, function: &str) {
+    let is_drained = |answer: &Answer| {
+        let mappings = answer.body["mappings"].as_array().expect("mappings");
+        mappings.iter().any(|mapping| mapping["function"] == function && mapping["pending"] == 0)
+    };
+    until(operator, "/_local/streams", is_drained).await;
+}
+
+/// The table of the programme, past the functions.
+#[must_use]
+pub fn table(stack: &Stack) -> (Dynamo, Table) {
+    let dynamo = Dynamo::new(&stack.client().expect("a client"));
+    let table = dynamo.table(stack.table("Activities").expect("a table"));
+    (dynamo, table)
+}
+
+/// Puts the items as they are, past the functions.
+pub async fn put<T: Item>(stack: &Stack, items: &[T]) {
+    let (dynamo, table) = table(stack);
+    let mut batch = BatchWrite::default();
+    for item in items {
+        batch.put(&table, item).expect("an item");
+    }
+    dynamo.batch_write(batch).await.expect("written");
+}
+
+/// A challenge for everybody, to be put straight into the table.
+#[must_use]
+pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
+    let company: CompanyId = company.parse().expect("a company");
+    let end = EndDateSort(end.parse().expect("a time"));
+    Activity {
+        partition: ActivityPartition(id.parse().expect("an activity")),
+        sort: ProgramSort::Program,
+        program: ProgramPartition(company.clone()),
+        end,
+        list: Some(ListPartition(company.clone())),
+        list_end: Some(end),
+        company,
+        name: name.parse().expect("a name"),
+        activity_type: ActivityType::Challenge,
+        sub_type: "Fitness".parse().expect("a subtype"),
+        status: Status::Active,
+        start_date: "2010-01-01T00:00:00".parse().expect("a time"),
+        section_id: None,
+        filters: Filters::default(),
+        data: None,
+        template_id: None,
+        version: 1,
+        created_at: "2019-12-01T09:30:00Z".parse().expect("a time"),
+    }
+}
+
+/// Free JSON, as it stands in the table.
+#[must_use]
+pub fn json_text(json: &Value) -> JsonText {
+    serde_json::from_value(json.to_string().into()).expect("JSON")
+}
+
+/// A user's registration for the activity, nothing done yet.
+#[must_use]
+pub fn registration(activity: &Activity, user: &str) -> Registration {
+    let user = user.parse().expect("a user");
+    Registration::new(activity.company.clone(), activity.id().clone(), activity.end(), user, activity.created_at)
+}
+
+/// What an index holds under a partition key, or the table under `index` none.
+pub async fn stored(stack: &Stack, index: Option<&str>, partition: &str) -> Vec<HashMap<String, AttributeValue>> {
+    let query = stack.client().expect("a client").query().table_name(stack.table("Activities").expect("a table"));
+    let key = index.map_or_else(|| "PK".to_owned(), |index| format!("{index}PK"));
+    let query = query.set_index_name(index.map(str::to_owned)).key_condition_expression("#p = :p");
+    let query = query.expression_attribute_names("#p", key);
+    let query = query.expression_attribute_values(":p", AttributeValue::S(partition.to_owned()));
+    let items = query.into_paginator().items().send().collect::<Result<_, _>>().await;
+    items.expect("items")
+}
+
+/// What an item weighs as DynamoDB counts it.
+pub fn bytes<'a>(item: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> usize {
+    fn of(value: &AttributeValue) -> usize {
+        match value {
+            AttributeValue::S(text) => text.len(),
+            AttributeValue::N(number) => number.len().div_ceil(2) + 1,
+            AttributeValue::Bool(_) => 1,
+            AttributeValue::L(values) => 3 + values.iter().map(|value| 1 + of(value)).sum::<usize>(),
+            AttributeValue::M(map) => 3 + map.len() + bytes(map),
+            other => unreachable!("no item has {other:?}"),
+        }
+    }
+    item.into_iter().map(|(name, value)| name.len() + of(value)).sum()
+}

@@ -1,0 +1,331 @@
+//! The calls of `table`, and what remembers a request, against the engine: what each condition means, what a put or an update
+//! leaves, and that reads of many items lack none.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use function::{Error as Failure, Fingerprint, Once};
+use jiff::Timestamp;
+use keys::{
+    IdempotencyKey, KeyRange, Milli,
+    wellness::{EndDateSort, Level, Period},
+};
+use local::Stack;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use system_tests::{
+    faults::{Call, Fault, Proxy},
+    stack,
+};
+use table::{BatchWrite, Condition, Dynamo, Error, Index, Item, Key, Query, Table};
+
+const SORT: &str = "Program";
+const END: &str = "EndDate#2020-12-31T00:00:00";
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Thing {
+    #[serde(rename = "PK")]
+    partition: String,
+    #[serde(rename = "SK")]
+    sort: String,
+    #[serde(rename = "GSI1PK")]
+    list: String,
+    #[serde(rename = "GSI1SK")]
+    end: String,
+    /// GSI1 carries it.
+    #[serde(rename = "Version", skip_serializing_if = "Option::is_none")]
+    number: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// GSI1 carries it.
+    data: String,
+}
+
+impl Item for Thing {
+    const TYPE: &'static str = "Thing";
+}
+
+fn thing(id: &str) -> Thing {
+    Thing {
+        partition: id.to_owned(),
+        sort: SORT.to_owned(),
+        list: "L".to_owned(),
+        end: END.to_owned(),
+        number: None,
+        text: None,
+        data: String::new(),
+    }
+}
+
+fn key(id: &str) -> Key {
+    Key::new(&id, &SORT)
+}
+
+/// A table whose calls go through a proxy.
+struct Scene {
+    stack: Stack,
+    proxy: Proxy,
+    dynamo: Dynamo,
+    table: Table,
+    index: Index,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let stack = stack().start().await.expect("a stack");
+        let proxy = Proxy::start(stack.dynamo_url()).await;
+        let config = stack.client().expect("a client").config().to_builder().endpoint_url(proxy.url()).build();
+        let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(config));
+        let table = dynamo.table(stack.table("Activities").expect("a table"));
+        let index = Index { name: "GSI1".into(), partition: "GSI1PK", sort: "GSI1SK" };
+        Self { stack, proxy, dynamo, table, index }
+    }
+
+    /// Puts the things past the proxy, which takes no large batch.
+    async fn seed(&self, things: &[Thing]) {
+        let dynamo = Dynamo::new(&self.stack.client().expect("a client"));
+        let table = dynamo.table(self.stack.table("Activities").expect("a table"));
+        let mut batch = BatchWrite::default();
+        for thing in things {
+            batch.put(&table, thing).expect("writable");
+        }
+        dynamo.batch_write(batch).await.expect("all of them");
+    }
+
+    async fn read(&self, id: &str) -> Option<Thing> {
+        self.table.get(&key(id)).await.expect("read")
+    }
+}
+
+fn is_refused<T>(result: &Result<T, Error>) -> bool {
+    matches!(result, Err(Error::Refused(_)))
+}
+
+#[tokio::test]
+async fn a_put_takes_the_place_of_what_is_there_and_of_nothing() {
+    let scene = Scene::start().await;
+    let [first, second, third] = [1, 2, 3].map(|number| Thing { number: Some(number), ..thing("A") });
+    scene.dynamo.write(scene.table.put(&first).expect("a change")).await.expect("put");
+    scene.dynamo.write(scene.table.put(&second).expect("a change")).await.expect("put");
+    assert_eq!(scene.read("A").await, Some(second.clone()));
+    let same = Condition::is("Version", 1);
+    let refused = scene.dynamo.write(scene.table.put(&third).expect("a change").only_if(same)).await;
+    let Err(Error::Refused(refused)) = refused else { unreachable!("{refused:?}") };
+    assert_eq!(refused.found::<Thing>(0).expect("a thing"), Some(second.clone()));
+    assert_eq!(scene.read("A").await, Some(second));
+    let new = Thing { number: Some(1), ..thing("B") };
+    let only_new = scene.table.put(&new).expect("a change").only_if(Condition::missing("Version"));
+    scene.dynamo.write(only_new.clone()).await.expect("nothing is there");
+    assert!(is_refused(&scene.dynamo.write(only_new).await));
+}
+
+#[tokio::test]
+async fn an_exchange_answers_what_was_there() {
+    let scene = Scene::start().await;
+    let [first, second] = [1, 2].map(|number| Thing { number: Some(number), ..thing("A") });
+    let put = |thing: &Thing| scene.table.put(thing).expect("a change");
+    assert_eq!(scene.dynamo.exchange::<Thing>(put(&first)).await.expect("put"), None);
+    assert_eq!(scene.dynamo.exchange::<Thing>(put(&second)).await.expect("put"), Some(first.clone()));
+    let refused = scene.dynamo.exchange::<Thing>(put(&first).only_if(Condition::is("Version", 1))).await;
+    assert!(is_refused(&refused), "{refused:?}");
+    assert_eq!(scene.dynamo.exchange::<Thing>(put(&second)).await.expect("put"), Some(second), "the same again");
+}
+
+#[tokio::test]
+async fn an_update_sets_and_removes_of_what_is_there() {
+    let scene = Scene::start().await;
+    let full = Thing { number: Some(1), text: Some("a".to_owned()), ..thing("A") };
+    scene.seed(std::slice::from_ref(&full)).await;
+    let update = || scene.table.update(key("A"));
+    let after: Thing = scene.dynamo.update(update().set("Version", 2).remove("Text")).await.expect("updated");
+    assert_eq!(after, Thing { number: Some(2), text: None, ..full.clone() });
+    let after: Thing = scene.dynamo.update(update().remove("Version").remove("Text")).await.expect("updated");
+    assert_eq!(after, Thing { number: None, text: None, ..full.clone() }, "what is gone may be removed again");
+    scene
+        .dynamo
+        .transact(vec![update().remove("Data").set("Data", &"new")])
+        .await
+        .expect_err("one attribute, two fates");
+    scene.dynamo.transact(vec![update().set("Text", &"b").remove("Version")]).await.expect("updated");
+    assert_eq!(scene.read("A").await, Some(Thing { number: None, text: Some("b".to_owned()), ..full }));
+    let absent = scene.dynamo.write(scene.table.update(key("B")).remove("Text")).await;
+    assert!(is_refused(&absent) && scene.read("B").await.is_none(), "an update makes nothing");
+}
+
+#[tokio::test]
+async fn conditions_hold_of_what_they_say() {
+    let scene = Scene::start().await;
+    let with = |id: &str, number| Thing { number, ..thing(id) };
+    scene.seed(&[with("none", None), with("1", Some(1)), with("2", Some(2)), with("3", Some(3))]).await;
+    let conditions = [
+        ("is", Condition::is("Version", 2), ["2"].as_slice()),
+        ("is not", Condition::is_not("Version", 2), &["1", "3"]),
+        ("is at most", Condition::at_most("Version", 2), &["1", "2"]),
+        ("is missing", Condition::missing("Version"), &["absent", "none"]),
+        ("is missing or over", Condition::missing_or_over("Version", 2), &["3", "absent", "none"]),
+    ];
+    for (name, condition, right) in conditions {
+        let mut holding = Vec::new();
+        for id in ["1", "2", "3", "absent", "none"] {
+            let done = scene.dynamo.transact(vec![scene.table.check(key(id), condition.clone())]).await;
+            assert!(done.is_ok() || is_refused(&done), "{name} {id}: {done:?}");
+            holding.extend(done.is_ok().then_some(id));
+        }
+        assert_eq!(holding, right, "{name}");
+        // A filter of a query means the same of what is there.
+        let range = EndDateSort::within(Period::of_year("2020".parse().expect("a year")));
+        let query = Query::new(&"L", &range).on(&scene.index).only_if(condition);
+        assert_eq!(
+            scene.table.count(&query).await.expect("counted"),
+            right.iter().filter(|id| **id != "absent").count() as u64,
+            "{name}"
+        );
+    }
+    assert!(scene.read("absent").await.is_none(), "a check writes nothing");
+}
+
+#[tokio::test]
+async fn a_check_lets_a_transaction_happen_or_not() {
+    let scene = Scene::start().await;
+    scene.seed(&[Thing { number: Some(1), ..thing("A") }]).await;
+    let new = |id: &str| scene.table.put_new(&thing(id)).expect("a change");
+    let if_number = |number: i64| scene.table.check(key("A"), Condition::is("Version", number));
+    scene.dynamo.transact(vec![new("B"), if_number(1)]).await.expect("it holds");
+    let refused = scene.dynamo.transact(vec![new("C"), if_number(2)]).await;
+    let Err(Error::Refused(refused)) = refused else { unreachable!("{refused:?}") };
+    assert!(!refused.at(0) && refused.at(1));
+    assert_eq!(refused.found::<Thing>(1).expect("a thing").and_then(|found| found.number), Some(1));
+    assert!(scene.read("B").await.is_some() && scene.read("C").await.is_none());
+    let nothing_there = vec![new("D"), scene.table.check(key("E"), Condition::missing("PK"))];
+    scene.dynamo.transact(nothing_there).await.expect("there is no E");
+    let refused = scene.dynamo.write(if_number(2)).await;
+    assert!(is_refused(&refused), "alone it is a transaction of one");
+}
+
+/// So many things in one list, all with one end, each so large.
+fn alike(count: usize, bytes: usize) -> Vec<Thing> {
+    (0..count).map(|number| Thing { data: "x".repeat(bytes), ..thing(&format!("{number:04}")) }).collect()
+}
+
+fn year() -> KeyRange {
+    EndDateSort::within(Period::of_year("2020".parse().expect("a year")))
+}
+
+#[tokio::test]
+async fn a_list_that_is_read_whole_lacks_none_of_those_that_sort_alike() {
+    let scene = Scene::start().await;
+    let things = alike(60, 60_000);
+    scene.seed(&things).await;
+    let range = year();
+    let query = || Query::new(&"L", &range).on(&scene.index);
+    let mut read: Vec<Value> =
+        scene.table.whole::<OfIndex>(&query()).await.expect("read").into_iter().map(|it| it.0).collect();
+    assert!(scene.proxy.count("Query") > 3, "one call is 1 MB at most");
+    read.sort_by_key(|item| item["PK"].to_string());
+    let ids: Vec<&str> = read.iter().filter_map(|item| item["PK"].as_str()).collect();
+    assert_eq!(ids, things.iter().map(|thing| thing.partition.as_str()).collect::<Vec<_>>());
+    scene.proxy.heal();
+    assert_eq!(scene.table.count(&query()).await.expect("counted"), 60);
+    assert!(scene.proxy.count("Query") > 3 && scene.proxy.calls().iter().all(|call| call.body["Select"] == "COUNT"));
+    let of_none = Query::new(&"M", &range).on(&scene.index);
+    assert_eq!(scene.table.count(&of_none).await.expect("counted"), 0);
+}
+
+/// An entry of the index.
+#[derive(Debug, Serialize, Deserialize)]
+struct OfIndex(Value);
+
+impl Item for OfIndex {
+    const TYPE: &'static str = "Thing";
+}
+
+#[tokio::test]
+async fn a_list_of_more_than_ten_megabytes_is_not_read_whole_but_counted() {
+    let scene = Scene::start().await;
+    scene.seed(&alike(35, 390_000)).await;
+    let range = year();
+    let query = Query::new(&"L", &range).on(&scene.index);
+    let read = scene.table.whole::<OfIndex>(&query).await;
+    assert!(matches!(read, Err(Error::TooMuch)), "{:?}", read.map(|items| items.len()));
+    assert_eq!(scene.table.count(&query).await.expect("counted"), 35);
+}
+
+#[tokio::test]
+async fn a_collection_is_read_whole_as_it_was_written_last() {
+    let scene = Scene::start().await;
+    let parts: Vec<Thing> = (0..40)
+        .map(|number| Thing { sort: format!("Program#Part#{number:02}"), data: "x".repeat(60_000), ..thing("A") })
+        .collect();
+    scene.seed(&parts).await;
+    let range = Level::Program.range();
+    let query = Query::new(&"A", &range);
+    assert_eq!(scene.table.whole::<Thing>(&query).await.expect("read"), parts);
+    let all = |call: &Call| call.body["ConsistentRead"] == json!(true);
+    assert!(scene.proxy.calls().len() > 2 && scene.proxy.calls().iter().all(all));
+    for (query, consistent) in [(Query::new(&"A", &range), false), (Query::new(&"A", &range).consistent(), true)] {
+        scene.proxy.heal();
+        assert_eq!(scene.table.count(&query).await.expect("counted"), 40);
+        assert!(scene.proxy.calls().iter().all(|call| all(call) == consistent), "as the query says");
+    }
+}
+
+#[tokio::test]
+async fn as_many_items_as_there_are_come_back_whatever_is_asked_for() {
+    let scene = Scene::start().await;
+    let things = alike(230, 10);
+    scene.seed(&things).await;
+    let known = things.iter().map(|thing| key(&thing.partition));
+    let unknown = (0..20).map(|number| key(&format!("unknown {number}")));
+    let keys: Vec<Key> = known.clone().chain(unknown).chain(known).collect();
+    for (consistent, fault) in [(true, None), (false, Some(Fault::Partly(7))), (true, Some(Fault::Partly(0)))] {
+        scene.proxy.rule(move |call| match &fault {
+            Some(fault) if call.nth % 2 == 1 => fault.clone(),
+            _ => Fault::None,
+        });
+        let found = scene.table.get_all::<Thing>(&keys, consistent).await.expect("read");
+        assert_eq!(found.len(), things.len());
+        assert!(things.iter().all(|thing| found.get(&key(&thing.partition)) == Some(thing)));
+        let calls = scene.proxy.calls();
+        let asks = |call: &Call| {
+            call.body["RequestItems"]
+                .as_object()
+                .expect("tables")
+                .values()
+                .all(|it| it["ConsistentRead"] == json!(consistent))
+        };
+        assert!(calls.len() >= 3 && calls.iter().all(asks));
+    }
+    scene.proxy.heal();
+    assert!(scene.table.get_all::<Thing>(&[], true).await.expect("nothing").is_empty());
+    assert_eq!(scene.proxy.calls().len(), 0, "nothing is asked for nothing");
+}
+
+fn request(text: &str) -> Fingerprint {
+    Fingerprint::of(&[text])
+}
+
+#[tokio::test]
+async fn a_request_is_remembered_once_for_its_owner_and_for_a_week() {
+    let scene = Scene::start().await;
+    let now = Milli::containing("2030-01-01T00:00:00.5Z".parse::<Timestamp>().expect("a time")).expect("a time");
+    let key: IdempotencyKey = "K".parse().expect("a key");
+    let once = |owner: &str, asked: &str| Once::new(&scene.table, &owner, Some(&key), request(asked), now);
+    let with = |once: &Once<'_>, id: &str, outcome: i64| {
+        let remember = once.remember(&outcome).expect("an attribute").expect("a key");
+        vec![scene.table.put_new(&thing(id)).expect("a change"), remember]
+    };
+    let first = once("O", "one");
+    assert_eq!(first.before::<i64>().await.expect("read"), None);
+    scene.dynamo.transact(with(&first, "A", 7)).await.expect("done");
+    assert_eq!(first.before::<i64>().await.expect("read"), Some(7));
+    let refused = scene.dynamo.transact(with(&first, "B", 8)).await;
+    let Err(Error::Refused(refused)) = refused else { unreachable!("{refused:?}") };
+    assert!(refused.at(1) && !refused.at(0) && scene.read("B").await.is_none(), "what came second did nothing");
+    assert!(matches!(once("O", "another").before::<i64>().await, Err(Failure::KeyReused)));
+    assert_eq!(once("P", "another").before::<i64>().await.expect("read"), None, "another's key is another key");
+    let keyless = Once::new(&scene.table, &"O", None, request("one"), now);
+    assert!(keyless.remember(&1).expect("nothing").is_none());
+    assert_eq!(keyless.before::<i64>().await.expect("read"), None);
+    let record: OfIndex = scene.table.get(&Key::new(&"O", &"IDEMPOTENCY#K")).await.expect("read").expect("a record");
+    assert_eq!(record.0["ExpiresAt"], json!(now.second().plus_days(7).instant().as_second()));
+    assert_eq!(record.0["Outcome"], json!("7"), "as JSON text");
+}
