@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run demo test invoke plan token docs build lint lint-template deny report test-analytics test-lake test-slow need
 
-LOCAL = cargo run --quiet --package local --bin local --
+LOCAL = cargo run --quiet --bin local --
 PORT ?= 3000
 DYNAMODB_PORT ?= 8000
 LAKE ?= lake
@@ -12,7 +12,7 @@ help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: need ## Serve everything on this machine: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, deliveries in LAKE (lake)
-	@cargo build --quiet --package local
+	@cargo build --quiet --bin local
 	@exec target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(ARGS)
 
 demo: need ## Walk through every access pattern: request, key condition, answer, consumed units
@@ -62,7 +62,7 @@ test-analytics: .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/ministack ## Chec
 	.venv/bin/python analytics/test_queries.py
 
 test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow changes of a cart through a Firehose, S3, Glue and Athena to the named queries' answers
-	@cargo build --quiet --package local
+	@cargo build --quiet --bin local
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
 test-slow: need ## Run the tests that take minutes
