@@ -10,18 +10,18 @@ use futures::{StreamExt, stream};
 use keys::{
     Second,
     wellness::{
-        ActivityEndDateSort, ActivityType, CompanyId, EmployeeSort, EndDateSort, Period, Status, UserId, UserPartition,
-        Year,
+        ActivityEndDateSort, ActivityType, CompanyId, EmployeeSort, EndDateSort, Period, RegistrationsPartition,
+        Status, UserId, UserPartition, Year,
     },
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     fmt::Display,
     time::Duration,
 };
 use table::{
-    Item, Key,
+    Item, Key, Query, Units,
     cost::{Cost, read, write},
 };
 use tokio::time::{Instant, timeout_at};
@@ -36,13 +36,14 @@ pub fn function() -> Function {
 pub const PATTERN: Pattern = Pattern {
     id: "W11",
     function: "register-new-employee",
-    condition: "get: PK = UserId-<id>, SK = Employee; GSI2PK = company#Program#List, end date within the plan year; a registration put if absent for every challenge that is for the employee; then get those activities strongly, once a batch, and update the registrations whose end has moved meanwhile",
-    formula: "⌈employee⌉ R; GSI2 ½ × ⌈Σ entries of the year⌉ R, once a batch and company; for each of the challenges ⌈registration⌉ W, GSI3 ⌈registration⌉ W and ⌈activity⌉ R",
+    condition: "get: PK = UserId-<id>, SK = Employee; GSI2PK = company#Program#List, end date within the plan year; GSI3PK = user#Registrations, the same; a registration put if absent for every challenge that is for the employee and has none; then get those activities strongly, once a batch, and update the registrations whose end has moved meanwhile",
+    formula: "⌈employee⌉ R; GSI2 ½ × ⌈Σ entries of the year⌉ R, once a batch and company; GSI3 ½ ⌈Σ registrations that are there⌉ R; for each of the challenges ⌈registration⌉ W, GSI3 ⌈registration⌉ W and ⌈activity⌉ R",
     cost: |case| {
         let challenges = Case::count(case.eligible);
         Cost::default()
             .read(cost::ACTIVITIES, read(case.employee))
             .read(cost::LISTS, case.listed(case.narrow))
+            .read(cost::REGISTRATIONS, Units::halves(1))
             .write(cost::ACTIVITIES, write(case.registration).times(challenges))
             .write(cost::REGISTRATIONS, write(case.registration).times(challenges))
             .read(cost::ACTIVITIES, case.activity_read().times(challenges))
@@ -65,8 +66,11 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
     let mut run = Run { wellness: &wellness, starts: Vec::new(), stop, failed: BTreeSet::new() };
     batch.records.iter().for_each(|record| run.read(record));
     let employees = run.employees().await;
-    let wanted = run.wanted(&employees).await;
-    let registered = run.each(wanted, |registration| wellness.register(registration)).await;
+    let mut registered = run.registrations(&employees).await;
+    let there: HashSet<_> = registered.iter().map(|(_, registration)| registration.key()).collect();
+    let mut wanted = run.wanted(&employees).await;
+    wanted.retain(|(_, registration)| !there.contains(&registration.key()));
+    registered.extend(run.each(wanted, |registration| wellness.register(registration)).await);
     run.stop = batch.deadline;
     run.settle(registered).await;
     Ok(run.failed)
@@ -135,6 +139,17 @@ impl Run<'_> {
         let keys = self.starts.iter().map(|start| Employee::key_of(&start.user)).enumerate().collect();
         let found = self.each(keys, async |key| Ok(wellness.table.get::<Employee>(&key).await?)).await;
         found.into_iter().filter_map(|(start, employee)| Some((start, employee?))).collect()
+    }
+
+    /// The registrations of the plan year that are there. A run that died may have left some whose end is not the activity's,
+    /// and which nobody would look at again because the activity has moved to another year since.
+    async fn registrations(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
+        let wellness = self.wellness;
+        let of =
+            |(start, employee): &(usize, Employee)| (*start, (employee.user().clone(), self.starts[*start].year()));
+        let users = employees.iter().map(of).collect();
+        let found = self.each(users, |(user, year)| wellness.registrations_of(user, Period::of_year(year))).await;
+        found.into_iter().flat_map(|(start, found)| found.into_iter().map(move |one| (start, one))).collect()
     }
 
     /// A registration for every challenge that is for one of the employees.
@@ -245,6 +260,11 @@ impl Item for End {
 }
 
 impl Wellness {
+    async fn registrations_of(&self, user: UserId, period: Period) -> Result<Vec<Registration>, Error> {
+        let range = ActivityEndDateSort::within(period);
+        Ok(self.table.whole(&Query::new(&RegistrationsPartition(user), &range).on(&self.registrations)).await?)
+    }
+
     /// The registration as it stands after it: as it is wanted, or as it was there.
     async fn register(&self, registration: Registration) -> Result<Registration, Error> {
         match self.dynamo.write(self.table.put_new(&registration)?).await {

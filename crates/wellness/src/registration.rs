@@ -65,6 +65,12 @@ impl Registration {
 
     /// Its key.
     #[must_use]
+    pub fn key(&self) -> Key {
+        Key::new(&self.partition, &self.sort)
+    }
+
+    /// The key of a user's.
+    #[must_use]
     pub fn key_of(activity: &ActivityId, user: &UserId) -> Key {
         Key::new(&ActivityPartition(activity.clone()), &RegistrationSort(user.clone()))
     }
