@@ -982,15 +982,13 @@ async fn only_a_companys_admin_puts_its_employees() {
     let (first, second, nobodys) =
         (admin(&stack, "1"), admin(&stack, "2"), Client::caller(&stack, "wellness:admin", &[]));
     let of_2 = |user: &str| Placed { company: "2".to_owned(), ..placed(user, ROLES[2], "Finance") };
-    // Another company's path; and under the own path a user who is another company's, whoever asks.
+    // Another company's path; and under the own path a user who is another company's.
     for (client, who) in [
         (&first, of_2("others")),
         (&first, of_2("new")),
         (&nobodys, placed("ours", ROLES[2], "Finance")),
         (&first, placed("others", ROLES[2], "Finance")),
         (&second, of_2("ours")),
-        (&operator, of_2("ours")),
-        (&operator, placed("others", ROLES[1], "Legal")),
     ] {
         let answer = who.put(client).await;
         assert_problem(&answer, 403, "forbidden");
@@ -1005,6 +1003,23 @@ async fn only_a_companys_admin_puts_its_employees() {
     assert_eq!(placed("new", ROLES[0], "Sales").put(&first).await.status, 201);
     assert_eq!(of_2("others").put(&second).await.status, 200);
     assert_eq!(of_2("others").put(&operator).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_operator_moves_an_employee_to_another_company_where_they_start_anew() {
+    let there = Offer { company: "2".to_owned(), ..offer("there", "2030-12-31") };
+    let who = some(1);
+    let scene = Scene::start(&who, &[offer("here", "2030-12-31"), there.clone()]).await;
+    let (first, second, operator) =
+        (admin(&scene.stack, "1"), admin(&scene.stack, "2"), Client::operator(&scene.stack));
+    let moved = Placed { company: "2".to_owned(), ..who[0].clone() };
+    assert_eq!(moved.put(&second).await.status, 403, "nobody takes another's");
+    assert_eq!(moved.put(&operator).await.status, 200);
+    assert_eq!((who[0].put(&first).await.status, moved.put(&second).await.status), (403, 200));
+    let stored = &stored::<Employee>(&scene.stack).await[0];
+    assert_eq!((stored.company.as_str(), stored.last_change), ("2", LastChange::Placement));
+    assert_eq!(scene.deliver(&changes(&who, AT)).await, nothing_failed());
+    assert_eq!(registered(&scene.stack).await, eligible(&[there], [(&moved, AT)]), "of the company by now");
 }
 
 #[tokio::test(flavor = "multi_thread")]

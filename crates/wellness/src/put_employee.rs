@@ -51,13 +51,15 @@ impl Input for Placed {
 }
 
 /// Puts an employee in place of what was known of them. Where nothing changes, nothing is written: a repetition registers
-/// nobody again.
+/// nobody again. Operators may move an employee from one company to another; registrations stay with the company that they
+/// were made in.
 ///
 /// # Errors
 /// 400, 403 for another company, and for a user who is another company's employee.
 pub async fn put_employee(wellness: Wellness, request: Request<Placed>) -> Result<Put<EmployeeBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    let Put { is_new, body } = optimistically(|| wellness.place(&request.input)).await?;
+    let may_move = request.caller.operates(DOMAIN);
+    let Put { is_new, body } = optimistically(|| wellness.place(&request.input, may_move)).await?;
     Ok(Put { is_new, body: body.into() })
 }
 
@@ -78,21 +80,23 @@ impl Employee {
 
     /// The same employee as they are put now; none where nothing changes.
     fn changed_to(&self, placed: Placed) -> Option<Self> {
-        let is_placed = self.role == placed.role && self.department == placed.department;
+        let new = Self { version: self.version + 1, ..Self::new(placed) };
+        let place = |of: &Self| (of.company.clone(), of.role.clone(), of.department.clone());
+        let is_placed = place(self) == place(&new);
         let last_change = if is_placed { LastChange::Other } else { LastChange::Placement };
-        let new = Self { last_change, version: self.version + 1, ..Self::new(placed) };
+        let new = Self { last_change, ..new };
         (!is_placed || self.name != new.name).then_some(new)
     }
 }
 
 impl Wellness {
-    async fn place(&self, wanted: &Placed) -> Result<Put<Employee>, Error> {
+    async fn place(&self, wanted: &Placed, may_move: bool) -> Result<Put<Employee>, Error> {
         let Some(old) = self.table.get::<Employee>(&Employee::key_of(&wanted.user)).await? else {
             let new = Employee::new(wanted.clone());
             self.dynamo.write(self.table.put_new(&new)?).await?;
             return Ok(Put { is_new: true, body: new });
         };
-        if old.company != wanted.company {
+        if old.company != wanted.company && !may_move {
             return Err(Error::Forbidden);
         }
         let Some(new) = old.changed_to(wanted.clone()) else { return Ok(Put { is_new: false, body: old }) };
