@@ -753,7 +753,8 @@ fn unknown(world: &World) -> Vec<Case> {
         let request = world.client.request("PATCH", &path).json(&json!({"data": {}}));
         cases.push(Case::new(format!("data of venue {venue}"), request, 404, "not-found"));
     }
-    let placed = put(of("employees/b-user"), &json!({"role": "R", "department": "D"}));
+    let placed = admin(&world.stack, COMPANY).request("PUT", &of("employees/b-user"));
+    let placed = placed.json(&json!({"role": "R", "department": "D"}));
     cases.push(Case::new("another company's employee", placed, 403, "forbidden"));
     cases
 }
