@@ -1,7 +1,10 @@
 //! The wellness programme as its tests use it.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::{Answer, Client};
+use crate::{
+    Answer, Client,
+    tables::{self, Consumed},
+};
 use aws_sdk_dynamodb::types::AttributeValue;
 use keys::wellness::{
     ActivityPartition, ActivityType, CompanyId, EndDateSort, ListPartition, ProgramPartition, ProgramSort, Status,
@@ -11,7 +14,7 @@ use serde_json::{Value, json};
 use std::{collections::HashMap, time::Duration};
 use table::{BatchWrite, Dynamo, Item, JsonText, Table};
 use tokio::time::sleep;
-use wellness::{Activity, Filters, Registration};
+use wellness::{Activity, Case, Filters, Registration};
 
 /// An administrator of the company.
 #[must_use]
@@ -178,4 +181,11 @@ pub fn bytes<'a>(item: impl IntoIterator<Item = (&'a String, &'a AttributeValue)
         }
     }
     item.into_iter().map(|(name, value)| name.len() + of(value)).sum()
+}
+
+/// What the pattern of the function declares for the case.
+#[must_use]
+pub fn declared(function: &str, case: &Case) -> Consumed {
+    let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function);
+    tables::declared(&(pattern.expect("a declared pattern").cost)(case))
 }

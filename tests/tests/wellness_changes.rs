@@ -21,9 +21,11 @@ use system_tests::{
     faults::{Call, Fault, MOMENTS, Moment, Twins},
     stack,
     tables::{Consumed, consumed},
-    wellness::{activity, admin, bytes, employee, json_text, of_company, put, registration, stored, table, text},
+    wellness::{
+        activity, admin, bytes, declared, employee, json_text, of_company, put, registration, stored, table, text,
+    },
 };
-use table::{Item, Units};
+use table::Item;
 use wellness::{Activity, ActivityBody, Case, Job, Reference, Registration, Section, State, Task, Wellness};
 
 /// A stack that leaves jobs as they were started.
@@ -806,13 +808,6 @@ struct Part {
 
 impl Item for Part {
     const TYPE: &'static str = "Detail";
-}
-
-fn declared(function: &str, case: &Case) -> Consumed {
-    let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function);
-    let cost = (pattern.expect("a declared pattern").cost)(case);
-    let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);
-    places.map(|(place, read, write)| (place.to_owned(), (read, write))).collect()
 }
 
 #[tokio::test]

@@ -19,10 +19,10 @@ use system_tests::{
     cart::assert_problem,
     faults::{Call, Fault, MOMENTS, Moment, Twins},
     send, stack,
-    tables::{Consumed, consumed},
+    tables::{consumed, declared},
     wellness::{admin, challenge, create, employee, event_at, of_company, text},
 };
-use table::{BatchWrite, Dynamo, Item, JsonText, Units, cost::Cost};
+use table::{BatchWrite, Dynamo, Item, JsonText, Units};
 use wellness::{
     Activity, Case, Detail, Filters, Goal, Group, Groups, Progress, Record, Reference, Reward, Section, Template,
 };
@@ -945,11 +945,6 @@ async fn a_template_whose_answer_is_lost_is_made_once() {
     });
     let made = admin.post(&of_company("C-1", "templates"), &json!({"name": "T"})).await;
     assert_eq!((made.status, count(&twins.healthy, "Template").await), (201, 1), "{}", made.body);
-}
-
-fn declared(cost: &Cost) -> Consumed {
-    let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);
-    places.map(|(place, read, write)| (place.to_owned(), (read, write))).collect()
 }
 
 fn assert_costs(function: &str, case: &Case, answer: &Answer, more: u64) {

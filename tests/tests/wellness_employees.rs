@@ -24,8 +24,8 @@ use system_tests::{
     cart::assert_problem,
     faults::{Call, Fault, MOMENTS, Moment, Process, Proxy, Twins},
     send, stack,
-    tables::{Consumed, consumed},
-    wellness::{admin, drained, employee, of_company, until},
+    tables::{self, consumed},
+    wellness::{admin, declared, drained, employee, of_company, until},
 };
 use table::{
     BatchWrite, Item, JsonText, Units,
@@ -765,16 +765,6 @@ async fn a_registration_that_is_there_keeps_what_was_reached() {
     assert_eq!(stored::<Registration>(&scene.stack).await, [after]);
 }
 
-fn declared(function: &str, case: &Case) -> Consumed {
-    let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function);
-    places(&(pattern.expect("a declared pattern").cost)(case))
-}
-
-fn places(cost: &Cost) -> Consumed {
-    let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);
-    places.map(|(place, read, write)| (place.to_owned(), (read, write))).collect()
-}
-
 fn size<T: Item>(item: &T) -> usize {
     table::size(item).expect("a size")
 }
@@ -844,7 +834,7 @@ async fn registrations_cost_what_is_declared() {
             Cost::default().read("Activities", activity + places_read).read("Activities/GSI2", read_eventually(narrow));
         let cost =
             cost.write("Activities", puts).write("Activities/GSI3", puts).read("Activities/GSI3", Units::whole(1));
-        assert_eq!(consumed(&answer), places(&cost), "{number}: two employees at once");
+        assert_eq!(consumed(&answer), tables::declared(&cost), "{number}: two employees at once");
 
         // Delivered again: what is there is read, and nothing is written. The index does not carry the type.
         let answer = operator.invoke(FUNCTION, &batch(&[who[1].change(2, AT)])).await;
@@ -852,7 +842,7 @@ async fn registrations_cost_what_is_declared() {
         let there = count * (size(others[0]) - "Type".len() - Registration::TYPE.len());
         let cost =
             cost.read("Activities/GSI2", read_eventually(narrow)).read("Activities/GSI3", read_eventually(there));
-        assert_eq!(consumed(&answer), places(&cost), "{number}: again");
+        assert_eq!(consumed(&answer), tables::declared(&cost), "{number}: again");
     }
 }
 
@@ -869,7 +859,8 @@ async fn an_employee_costs_what_is_declared() {
         assert_eq!(new.status, 201, "{}", new.body);
         let employee = size(&stored::<Employee>(&stack).await[0]);
         assert_eq!(employee > 1_024, user == long, "a large one and a small one");
-        let costs = |reads, writes| places(&Cost::default().read("Activities", reads).write("Activities", writes));
+        let costs =
+            |reads, writes| tables::declared(&Cost::default().read("Activities", reads).write("Activities", writes));
         assert_eq!(consumed(&new), costs(Units::whole(1), write(employee)));
         let changed = operator.put(&path, &body("two")).await;
         assert_eq!(consumed(&changed), declared("put-employee", &Case { employee, ..Case::default() }));

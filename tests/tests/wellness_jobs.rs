@@ -18,9 +18,9 @@ use system_tests::{
     faults::{Call, Fault, MOMENTS, Process, Proxy},
     references::{Rows, activity, in_runs_of, named, path, read, record, reference, step_of, steps_of, without_jobs},
     tables::Consumed,
-    wellness::{of_company, until},
+    wellness::{declared, of_company, until},
 };
-use table::{Usage, cost::Cost};
+use table::Usage;
 use wellness::{Activity, Case, Hold, Job, Registration, State};
 
 const CONTINUE: &str = "continue-job";
@@ -590,13 +590,6 @@ fn sum(usages: &[Usage]) -> Consumed {
         *sum = (sum.0 + call.read, sum.1 + call.write);
     }
     sums
-}
-
-fn declared(function: &str, case: &Case) -> Consumed {
-    let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function).expect("a pattern");
-    let cost: Cost = (pattern.cost)(case);
-    let places = cost.places().map(|(place, read, write)| (place.to_owned(), (read, write)));
-    places.filter(|(_, (read, write))| *read + *write != table::Units::ZERO).collect()
 }
 
 #[tokio::test]

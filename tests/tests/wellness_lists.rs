@@ -12,9 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
     Asks, Client, End, stack,
     tables::{Consumed, consumed},
-    wellness::{activity, admin, bytes, employee, json_text, of_company, put, registration, stored, text},
+    wellness::{activity, admin, bytes, declared, employee, json_text, of_company, put, registration, stored, text},
 };
-use table::Units;
 use wellness::{Activity, Case, Filters, Registration, Section};
 
 const REGISTRATIONS: &str = "/wellness/users/123/registrations";
@@ -453,13 +452,6 @@ async fn what_can_not_be_asked_is_told_at_once() {
     assert_eq!(pointers(&client, "/wellness/companies/a%23b/activities").await, ["/path/companyId"]);
     assert_eq!(pointers(&client, "/wellness/companies/a%23b/activity-options").await, ["/path/companyId"]);
     assert_eq!(pointers(&client, "/wellness/users/a%23b/registrations").await, ["/path/userId"]);
-}
-
-fn declared(function: &str, case: &Case) -> Consumed {
-    let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function);
-    let cost = (pattern.expect("a declared pattern").cost)(case);
-    let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);
-    places.map(|(place, read, write)| (place.to_owned(), (read, write))).collect()
 }
 
 #[tokio::test]

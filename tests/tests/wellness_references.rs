@@ -11,9 +11,8 @@ use system_tests::{
     references::{Rows, activity, named, path, read, record, reference, step_of, without_jobs},
     stack,
     tables::consumed,
-    wellness::{admin, employee, of_company, until},
+    wellness::{admin, declared, employee, of_company, until},
 };
-use table::{Units, cost::Cost};
 use wellness::{Activity, Case, Record, Reference};
 
 const CONTINUE: &str = "continue-job";
@@ -554,14 +553,6 @@ async fn a_company_reaches_only_its_own() {
         assert_eq!(answer.status, 403, "{}", answer.body);
     }
     stack.stop().await;
-}
-
-/// What a function declares, by place.
-fn declared(function: &str, case: &Case) -> system_tests::tables::Consumed {
-    let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function).expect("a pattern");
-    let cost: Cost = (pattern.cost)(case);
-    let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);
-    places.map(|(place, read, write)| (place.to_owned(), (read, write))).collect()
 }
 
 #[tokio::test]
