@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test invoke plan token docs build lint lint-template deny report test-analytics test-lake test-slow need
+.PHONY: help run demo test invoke plan token docs build lint lint-template deny report test-analytics test-lake test-slow test-long need
 
 LOCAL = cargo run --quiet --bin local --
 PORT ?= 3000
@@ -34,7 +34,7 @@ docs: need ## Write docs/access-patterns.md anew from the code and the template
 	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test docs --test named_queries
 
 build: need ## Build every function's release binary into target/lambda/<function>/bootstrap, for sam
-	cargo build --release --package bank --package cart --package wellness --package export --bins
+	cargo build --release --package bank --package cart --package wellness --package ledger --package export --bins
 	@for source in crates/*/src/bin/*.rs; do \
 		name=$$(basename $$source .rs); mkdir -p target/lambda/$$name; cp target/release/$$name target/lambda/$$name/bootstrap; \
 	done
@@ -65,7 +65,10 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
-test-slow: need ## Run the tests that take minutes
+test-slow: need test-long ## Run the tests that take minutes, and those of the ledger that take twenty: optimised, which is built first
+	cargo test --workspace --release --test ledger_random --test ledger_reconciliation -- --ignored --nocapture
+
+test-long: need ## Run the tests that take minutes
 	cargo test --workspace --test export --test wellness_employees --test wellness_jobs -- --ignored
 
 .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml:

@@ -1,7 +1,7 @@
 //! Faults: a proxy in front of DynamoDB that records every call and lets it fail, and functions that die.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
-use aws_sdk_dynamodb::config::retry::{RetryPartition, TokenBucket};
+use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition, TokenBucket};
 use axum::{
     Router,
     body::Bytes,
@@ -59,12 +59,14 @@ pub enum Fault {
     Death(Moment),
     /// Nobody answers.
     Silence,
-    /// The engine hears of it when the calls are released.
+    /// The engine hears of it when the calls are released, even if its sender has given up.
     Held,
     /// The engine never hears of it, and this is the answer.
     Refused(StatusCode, Value),
     /// The engine does the first so many keys or writes of a batch; the others come back unprocessed.
     Partly(usize),
+    /// A query lacks so many of its first items, as while a transaction is being written.
+    Torn(usize),
 }
 
 impl Fault {
@@ -210,6 +212,12 @@ impl Proxy {
         self.shared.released.send_replace(true);
     }
 
+    /// Lets the calls go that are held, and waits until the engine is done with them, whether or not anybody waits for that.
+    pub async fn arrive(&self) {
+        self.release();
+        until(&self.shared.held, |held| *held == 0).await;
+    }
+
     /// Waits until the engine is done with what has reached it.
     async fn quiet(&self) {
         until(&self.shared.busy, |busy| *busy == 0).await;
@@ -242,14 +250,10 @@ async fn answer(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
             close()
         }
         Fault::Silence => std::future::pending().await,
-        Fault::Held => {
-            shared.held.send_modify(|held| *held += 1);
-            until(&shared.released, |released| *released).await;
-            shared.held.send_modify(|held| *held -= 1);
-            forward(&shared, &headers, body).await
-        }
+        Fault::Held => hold(&shared, &headers, body).await,
         Fault::Refused(status, body) => (status, [(header::CONTENT_TYPE, JSON)], body.to_string()).into_response(),
         Fault::Partly(done) => partly(&shared, &headers, &body, done).await,
+        Fault::Torn(missing) => torn(&shared, &headers, body, missing).await,
     }
 }
 
@@ -290,6 +294,19 @@ async fn happen(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes, moment: 
     }
 }
 
+/// A task of its own, because what was sent arrives even when its sender has given up.
+async fn hold(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes) -> Response {
+    let (shared, headers) = (Arc::clone(shared), headers.clone());
+    shared.held.send_modify(|held| *held += 1);
+    let sent = tokio::spawn(async move {
+        until(&shared.released, |released| *released).await;
+        let answer = forward(&shared, &headers, body).await;
+        shared.held.send_modify(|held| *held -= 1);
+        answer
+    });
+    sent.await.expect("it arrives")
+}
+
 /// A task of its own, because what is on its way arrives even when its sender has died.
 async fn forward(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes) -> Response {
     let (shared, mut headers) = (Arc::clone(shared), headers.clone());
@@ -318,12 +335,22 @@ async fn partly(shared: &Arc<Shared>, headers: &HeaderMap, body: &Bytes, done: u
         json!({"Responses": {}})
     } else {
         body["RequestItems"] = sent.into();
-        let answered = forward(shared, headers, body.to_string().into()).await;
-        let bytes = axum::body::to_bytes(answered.into_body(), usize::MAX).await.expect("a body");
-        serde_json::from_slice(&bytes).expect("JSON")
+        read(forward(shared, headers, body.to_string().into()).await).await
     };
     answer[unprocessed] = left.into();
     ([(header::CONTENT_TYPE, JSON)], answer.to_string()).into_response()
+}
+
+async fn torn(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes, missing: usize) -> Response {
+    let mut answer = read(forward(shared, headers, body).await).await;
+    let items = answer["Items"].as_array_mut().expect("a query's answer");
+    items.drain(..missing.min(items.len()));
+    ([(header::CONTENT_TYPE, JSON)], answer.to_string()).into_response()
+}
+
+async fn read(answer: Response) -> Value {
+    let bytes = axum::body::to_bytes(answer.into_body(), usize::MAX).await.expect("a body");
+    serde_json::from_slice(&bytes).expect("JSON")
 }
 
 /// The first `done` keys or writes of a batch, and the others, each still by table.
@@ -387,28 +414,47 @@ impl<'a> Process<'a> {
     /// A function of the stack's template that reaches the stack's engine through the proxy only.
     #[must_use]
     pub fn start(stack: &Stack, proxy: &'a Proxy, name: &str, function: &Function) -> Self {
-        let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name);
-        let settings = lambda.expect("a function of the template").environment.clone().into_iter().collect();
-        let client = stack.client().expect("a client");
-        // The SDK's allowance of retries is the process's own: what the dead used up is not missing.
-        let allowance = RetryPartition::custom("process").token_bucket(TokenBucket::default()).build();
-        let client = client.config().to_builder().endpoint_url(proxy.url()).retry_partition(allowance).build();
-        let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client));
-        Self { service: function.bind(&settings, dynamo).expect("right settings"), proxy }
+        Self::of(service(stack, proxy.url(), name, function), proxy)
+    }
+
+    /// That function, which reaches the engine through the proxy.
+    #[must_use]
+    pub fn of(service: Service, proxy: &'a Proxy) -> Self {
+        Self { service, proxy }
     }
 
     /// Invokes the function with so much time; none where it died.
     pub async fn run(&self, event: &Value, timeout: Duration) -> Option<Invocation> {
-        let mut context = Context::default();
-        context.deadline = epoch_millis(SystemTime::now() + timeout);
         let invocation = tokio::select! {
             biased;
             () = self.proxy.death() => None,
-            invocation = self.service.call(event.clone(), context) => Some(invocation),
+            invocation = self.service.call(event.clone(), within(timeout)) => Some(invocation),
         };
         self.proxy.quiet().await;
         invocation
     }
+}
+
+/// A function of the stack's template that finds DynamoDB there. The SDK's pauses are short, and its allowance of retries has no
+/// end: what the dead used up is not missing.
+#[must_use]
+pub fn service(stack: &Stack, endpoint: &str, name: &str, function: &Function) -> Service {
+    let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name);
+    let settings = lambda.expect("a function of the template").environment.clone().into_iter().collect();
+    let client = stack.client().expect("a client");
+    let allowance = RetryPartition::custom("process").token_bucket(TokenBucket::unlimited()).build();
+    let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(10));
+    let client = client.config().to_builder().endpoint_url(endpoint).retry_config(retries).retry_partition(allowance);
+    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client.build()));
+    function.bind(&settings, dynamo).expect("right settings")
+}
+
+/// An invocation that must have answered by then.
+#[must_use]
+pub fn within(timeout: Duration) -> Context {
+    let mut context = Context::default();
+    context.deadline = epoch_millis(SystemTime::now() + timeout);
+    context
 }
 
 fn epoch_millis(at: SystemTime) -> u64 {

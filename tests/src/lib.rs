@@ -1,10 +1,14 @@
 //! What the system tests share: a stack of their own on free ports, and a client that talks to it.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
+pub mod audit;
 pub mod bank;
 pub mod cart;
 pub mod cart_model;
+pub mod clock;
 pub mod faults;
+pub mod ledger;
+pub mod ledger_model;
 pub mod references;
 pub mod requests;
 pub mod tables;
@@ -183,7 +187,7 @@ impl Asks<'_> {
     pub fn at(&self, now: jiff::Timestamp) -> Value {
         let (path, query) = self.path.split_once('?').unwrap_or((self.path, ""));
         let method = self.route.split(' ').next().expect("a method");
-        let claims = json!({"sub": "tester", "scope": "bank:operate cart:operate wellness:operate"});
+        let claims = json!({"sub": "tester", "scope": "bank:operate cart:operate wellness:operate ledger:operate"});
         let mut event = json!({
             "version": "2.0",
             "routeKey": self.route,

@@ -161,3 +161,49 @@ pub fn unreadable(client: &Client, method: &str, path: &str, good: &str) -> Vec<
     cases.push(Case::new(format!("{method} {path} without a type"), untyped, 415, "unsupported-media-type"));
     cases
 }
+
+/// JSON that is no identifier, wherever it stands in a body.
+#[must_use]
+pub fn wrong_identifiers() -> Vec<String> {
+    const WRONG: [&str; 12] = [
+        "\"\"",
+        "\"#\"",
+        "\"a#b\"",
+        "\"a\\u0000b\"",
+        "\"a\\nb\"",
+        "\"a\\u007fb\"",
+        "\"a\\u0085b\"",
+        "\"\\ud800\"",
+        "null",
+        "5",
+        "[\"tea\"]",
+        "{}",
+    ];
+    WRONG.map(str::to_owned).into_iter().chain([format!("{:?}", "x".repeat(129))]).collect()
+}
+
+/// The cursor of the list's first page of two; the list has a query.
+pub async fn cursor(client: &Client, list: &str) -> String {
+    let page = client.get(&format!("{list}&limit=2")).await;
+    page.body["nextCursor"].as_str().expect("a cursor").to_owned()
+}
+
+/// The list does not go on from the cursor.
+pub async fn must_refuse_cursor(client: &Client, list: &str, cursor: &str) {
+    let answer = client.get(&format!("{list}&limit=2&cursor={cursor}")).await;
+    assert_eq!((answer.status, faults_of(&answer.body)), (400, BTreeSet::from(["/query/cursor"])), "{list} {cursor}");
+}
+
+/// The cursor with a character more, less or another at every place, and some other texts made of it.
+#[must_use]
+pub fn changes_of(cursor: &str) -> BTreeSet<String> {
+    let forms = ["{}A", "{}AAAA", "A{}", "{}=", "{}%20", "%20{}", "{}%00", "{}{}"];
+    let mut changed: BTreeSet<String> = forms.map(|form| form.replace("{}", cursor)).into();
+    changed.extend([cursor.to_lowercase(), cursor.to_uppercase()]);
+    for at in 0..cursor.len() {
+        changed.insert(cursor[..at].to_owned());
+        changed.extend(["", "A", "9", "_"].map(|by| format!("{}{by}{}", &cursor[..at], &cursor[at + 1..])));
+    }
+    changed.remove(cursor);
+    changed
+}

@@ -154,7 +154,7 @@ async fn goes_its_way(sku: &str, order: &str) -> Line {
     let back = client.patch(&path, &json!({"status": "ACTIVE", "quantity": 7})).await;
     measured.assert("update-cart-item, to ACTIVE", &lines(case, 0), &back);
     let active = measured.case(Status::Active, None).await;
-    let bought = measured.post(CHECKOUT, None, &Value::Null).await;
+    let bought = measured.post(CHECKOUT, None, &json!({})).await;
     measured.assert("checkout-cart", &active, &bought);
     assert!(measured.line().await.previous.is_some_and(|previous| previous.status == Status::Active));
     let removed = measured.removes(sku).await;
@@ -204,7 +204,7 @@ async fn a_key_costs_what_is_declared() {
         let case = measured.case(Status::Active, Some(&more)).await;
         measured.assert("add-cart-item, in the cart already", &case, &grown);
         let active = measured.case(Status::Active, None).await;
-        let bought = measured.post(CHECKOUT, Some(&order), &Value::Null).await;
+        let bought = measured.post(CHECKOUT, Some(&order), &json!({})).await;
         let record = measured.case(Status::Active, Some(&order)).await.record;
         measured.assert("checkout-cart", &Case { record, ..active }, &bought);
     }
@@ -227,7 +227,7 @@ async fn a_cart_of_several_lines_costs_what_is_declared() {
             measured.assert("list-cart-items", &active, &listed);
             let page = client.get(&format!("{ITEMS}?limit=3")).await;
             measured.assert("list-cart-items", &lines(active, 3), &page);
-            let bought = measured.post(CHECKOUT, key, &Value::Null).await;
+            let bought = measured.post(CHECKOUT, key, &json!({})).await;
             assert_eq!(bought.body["items"].as_array().map(Vec::len), Some(count));
             let record = match key {
                 Some(key) => measured.case(Status::Active, Some(key)).await.record,
@@ -238,7 +238,7 @@ async fn a_cart_of_several_lines_costs_what_is_declared() {
             let listed = client.get(&format!("{ITEMS}?status=PURCHASED")).await;
             measured.assert("list-cart-items", &bought, &listed);
             if key.is_some() {
-                let again = measured.post(CHECKOUT, key, &Value::Null).await;
+                let again = measured.post(CHECKOUT, key, &json!({})).await;
                 let sum = Units::whole(2) + read(bought.line * bought.lines);
                 assert_eq!(consumed(&again), reads("Cart", sum), "the same order again");
             }
@@ -325,7 +325,7 @@ async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
     let measured = Measured::start().await;
     let client = &measured.client;
     let nobody = format!("{ITEMS}/{}", "0".repeat(32));
-    let empty = measured.post(CHECKOUT, Some("K-0"), &Value::Null).await;
+    let empty = measured.post(CHECKOUT, Some("K-0"), &json!({})).await;
     assert_eq!((empty.status, consumed(&empty)), (409, reads("Cart", Units::whole(4))));
     measured.add_some(0..32).await;
     let active = measured.case(Status::Active, None).await;
@@ -368,7 +368,7 @@ async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
         stranger.get(ITEMS).await,
         stranger.patch(&path, &json!({"quantity": 1})).await,
         send_delete(&stranger, &path).await,
-        stranger.post(CHECKOUT, &Value::Null).await,
+        stranger.post(CHECKOUT, &json!({})).await,
     ] {
         assert!(matches!(answer.status, 400 | 403), "{}", answer.body);
         assert_eq!(consumed(&answer), Consumed::new(), "{}", answer.body);

@@ -4,7 +4,7 @@
 
 use futures::future::join_all;
 use keys::{AccountId, Milli, cart::Status};
-use serde_json::Value;
+use serde_json::{Value, json};
 use system_tests::{
     Client,
     cart_model::{Asked, Operation, Shopper},
@@ -216,7 +216,7 @@ async fn an_endpoint_that_nobody_serves_is_told_in_time() {
     let url = format!("http://{}", gone.local_addr().expect("an address"));
     drop(gone);
     let stack = stack().dynamo_endpoint(url).start().await.expect("a stack");
-    let answer = Client::operator(&stack).post("/cart/accounts/A-1/checkout", &Value::Null).await;
+    let answer = Client::operator(&stack).post("/cart/accounts/A-1/checkout", &json!({})).await;
     assert_eq!((answer.status, &answer.body["type"]), (503, &Value::from("/problems/unavailable")), "{}", answer.body);
     assert_eq!(answer.headers["retry-after"], "1");
 }

@@ -3,12 +3,14 @@
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 use system_tests::{
     Client,
     bank::text,
     cart::{MOST_LINES, Shop, checkout_of, items_of, path, stored},
-    requests::{Case, SECRET, all_are_refused, faults_of, no_identifiers, sent, shortened, unreadable},
+    requests::{
+        Case, SECRET, all_are_refused, changes_of, cursor, must_refuse_cursor, no_identifiers, sent, shortened,
+        unreadable, wrong_identifiers,
+    },
     send,
 };
 
@@ -46,21 +48,6 @@ const WRONG_QUANTITIES: [&str; 17] = [
     "-0.5",
     "18446744073709551617",
 ];
-const WRONG_IDS: [&str; 12] = [
-    "\"\"",
-    "\"#\"",
-    "\"a#b\"",
-    "\"a\\u0000b\"",
-    "\"a\\nb\"",
-    "\"a\\u007fb\"",
-    "\"a\\u0085b\"",
-    "\"\\ud800\"",
-    "null",
-    "5",
-    "[\"tea\"]",
-    "{}",
-];
-
 fn additions(client: &Client) -> Vec<Case> {
     let case = |body: String, at: &str| {
         Case::faults(format!("POST {}", shortened(&body)), sent(client, "POST", ITEMS, body), at)
@@ -69,8 +56,7 @@ fn additions(client: &Client) -> Vec<Case> {
     for quantity in WRONG_QUANTITIES {
         cases.push(case(format!(r#"{{"sku": "tea", "quantity": {quantity}}}"#), "/body/quantity"));
     }
-    let long = format!("{:?}", "x".repeat(129));
-    for sku in WRONG_IDS.into_iter().chain([long.as_str()]) {
+    for sku in wrong_identifiers() {
         cases.push(case(format!(r#"{{"sku": {sku}, "quantity": 1}}"#), "/body/sku"));
     }
     let with = |more: &str| format!(r#"{{"sku": "tea", "quantity": 1, {more}}}"#);
@@ -168,8 +154,7 @@ fn updates(client: &Client, line: &Value) -> Vec<Case> {
         // What goes with a status can't be told where that can't be read.
         cases.push(case(format!(r#"{{"status": {status}, "orderId": "O-1"}}"#), "/body/status"));
     }
-    let long = format!("{:?}", "x".repeat(129));
-    for order in WRONG_IDS.into_iter().chain([long.as_str()]) {
+    for order in wrong_identifiers() {
         cases.push(case(format!(r#"{{"status": "PURCHASED", "orderId": {order}}}"#), "/body/orderId"));
     }
     let rows = [
@@ -332,7 +317,11 @@ fn queries(client: &Client, line: &Value) -> Vec<Case> {
     for query in ["limit=5", "status=ACTIVE", "x=", "a%2Fb=1"] {
         let at = if query.starts_with('a') { "/query/a~1b".to_owned() } else { format!("/query/{}", name(query)) };
         for (method, path) in [("POST", ITEMS), ("PATCH", &one), ("DELETE", &one), ("GET", &one), ("POST", CHECKOUT)] {
-            let body = if path == ITEMS { GOOD } else { r#"{"quantity": 2}"# };
+            let body = match path {
+                ITEMS => GOOD,
+                CHECKOUT => "{}",
+                _ => r#"{"quantity": 2}"#,
+            };
             let path = format!("{path}?{query}");
             cases.push(Case::faults(format!("{method} {path}"), sent(client, method, &path, body), &at));
         }
@@ -573,9 +562,11 @@ async fn what_is_only_odd_is_taken() {
         let taken = send(client.request("POST", ITEMS).header("content-type", kind).body(GOOD)).await;
         assert!([200, 201].contains(&taken.status), "{kind}: {}", taken.body);
     }
-    // A checkout has no body, and takes whatever comes as one.
+    // A checkout has no body, and takes none that says something.
     let checkout = client.request("POST", CHECKOUT).header("content-type", "text/plain").body("please");
-    assert_eq!(send(checkout).await.status, 200);
+    assert_eq!(send(checkout).await.status, 415);
+    assert_eq!(send(sent(client, "POST", CHECKOUT, r#"{"sku": "s"}"#)).await.status, 400);
+    assert_eq!(send(sent(client, "POST", CHECKOUT, "{}")).await.status, 200);
     let spaces = format!("{GOOD}{}", " ".repeat(64 * 1024 - GOOD.len()));
     assert_eq!(send(sent(client, "POST", ITEMS, spaces)).await.status, 201, "64 KB");
     shop.stack.stop().await;
@@ -642,16 +633,6 @@ async fn a_line_that_was_taken_stays_within_its_kilobyte_wherever_it_is_moved() 
     shop.stack.stop().await;
 }
 
-async fn cursor(client: &Client, list: &str) -> String {
-    let page = client.get(&format!("{list}&limit=2")).await;
-    text(&page.body, "nextCursor").to_owned()
-}
-
-async fn must_refuse(client: &Client, list: &str, cursor: &str) {
-    let answer = client.get(&format!("{list}&limit=2&cursor={cursor}")).await;
-    assert_eq!((answer.status, faults_of(&answer.body)), (400, BTreeSet::from(["/query/cursor"])), "{list} {cursor}");
-}
-
 /// Three lines in each status of each of these accounts, of the same three products.
 async fn three_of_each(client: &Client, accounts: &[&str]) {
     for account in accounts {
@@ -664,19 +645,6 @@ async fn three_of_each(client: &Client, accounts: &[&str]) {
     }
 }
 
-/// The cursor with a character more, less or another at every place, and some other texts made of it.
-fn changes(cursor: &str) -> BTreeSet<String> {
-    let forms = ["{}A", "{}AAAA", "A{}", "{}=", "{}%20", "%20{}", "{}%00", "{}{}"];
-    let mut changed: BTreeSet<String> = forms.map(|form| form.replace("{}", cursor)).into();
-    changed.extend([cursor.to_lowercase(), cursor.to_uppercase()]);
-    for at in 0..cursor.len() {
-        changed.insert(cursor[..at].to_owned());
-        changed.extend(["", "A", "9", "_"].map(|by| format!("{}{by}{}", &cursor[..at], &cursor[at + 1..])));
-    }
-    changed.remove(cursor);
-    changed
-}
-
 #[tokio::test]
 async fn a_cursor_that_was_changed_is_refused() {
     let shop = Shop::open(30).await;
@@ -686,8 +654,8 @@ async fn a_cursor_that_was_changed_is_refused() {
         let cursor = cursor(&shop.now, &list).await;
         let safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         assert!(cursor.len() <= 120 && cursor.chars().all(safe), "{cursor}");
-        for changed in changes(&cursor) {
-            must_refuse(&shop.now, &list, &changed).await;
+        for changed in changes_of(&cursor) {
+            must_refuse_cursor(&shop.now, &list, &changed).await;
         }
         let next = shop.now.get(&format!("{list}&limit=100&cursor={cursor}")).await;
         assert_eq!(
@@ -723,7 +691,7 @@ async fn a_cursor_from_elsewhere_is_refused() {
     for from in 0..lists.len() - 2 {
         let cursor = cursor(client, &lists[from]).await;
         for to in (0..lists.len()).filter(|to| *to != from) {
-            must_refuse(client, &lists[to], &cursor).await;
+            must_refuse_cursor(client, &lists[to], &cursor).await;
         }
     }
     // What has the same meaning is the same list.
@@ -732,8 +700,8 @@ async fn a_cursor_from_elsewhere_is_refused() {
     // Another caller's reach.
     let own = Client::caller(&shop.stack, "cart:read", &["A-1"]);
     let (theirs, mine) = (cursor(client, &lists[0]).await, cursor(&own, &lists[0]).await);
-    must_refuse(&own, &lists[0], &theirs).await;
-    must_refuse(client, &lists[0], &mine).await;
+    must_refuse_cursor(&own, &lists[0], &theirs).await;
+    must_refuse_cursor(client, &lists[0], &mine).await;
     let more = own.get(&format!("{}&limit=100&cursor={mine}", lists[0])).await;
     assert_eq!(more.body["items"].as_array().map(Vec::len), Some(1), "a limit may change between pages");
     shop.stack.stop().await;

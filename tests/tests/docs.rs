@@ -101,6 +101,23 @@ fn wellness() -> Room<wellness::Case> {
     }
 }
 
+/// A ledger of payments between two accounts, and of entries with more legs.
+fn ledger() -> Room<ledger::Case> {
+    let case = |legs, items| {
+        let transaction = 650 + 60 * legs;
+        let of_status = transaction - 60;
+        ledger::Case { account: 550, of_user: 400, transaction, of_status, leg: 500, legs, items, merchant: true }
+    };
+    let both = |legs| [50, 100].map(|items| case(legs, items));
+    Room {
+        name: "ledger",
+        patterns: ledger::patterns(),
+        columns: ["legs of a transaction", "50 in a list", "100 in a list"],
+        rows: vec![("2", both(2)), ("48", both(48))],
+        typical: ("cost of two legs, and of 100 in a list", case(2, 100)),
+    }
+}
+
 fn lambda<'a>(template: &'a Template, function: &str) -> &'a Lambda {
     let name = name(function);
     template.lambdas.iter().find(|lambda| lambda.name == name).expect("a function of the template")
@@ -178,14 +195,21 @@ fn page(template: &Template) -> String {
          items, one on each of five shards, where a\npattern takes several, and of one item where it takes one; the cart's \
          are of a cart, or a page, of so\nmany ACTIVE lines; wellness' are of a plan year of so many activities, of a user or an activity \
          with so many\nregistrations, of an activity of six parts or a venue with so many references, and of an employee \
-         whom ten\nchallenges are for. All are of requests without an Idempotency-Key.\n";
-    let rooms = [bank().page(template), cart().page(template), export_page(template), wellness().page(template)];
+         whom ten\nchallenges are for; the ledger's are of a transaction of so many legs, each on an account of its own, and of a list of so many \
+         items. All are of requests without an Idempotency-Key.\n";
+    let rooms = [
+        bank().page(template),
+        cart().page(template),
+        export_page(template),
+        wellness().page(template),
+        ledger().page(template),
+    ];
     HEAD.to_owned() + &rooms.concat()
 }
 
 fn short(template: &Template) -> String {
     let cart = cart().short(template) + &export_row(template);
-    [bank().short(template), cart, wellness().short(template)].join("\n")
+    [bank().short(template), cart, wellness().short(template), ledger().short(template)].join("\n")
 }
 
 fn is_current(path: &str, wanted: &str) {
@@ -216,7 +240,7 @@ fn every_function_of_the_template_has_a_pattern() {
         patterns.into_iter().map(|pattern| name(pattern.function))
     }
     let rooms = functions(bank::patterns()).chain(functions(cart::patterns())).chain(functions(wellness::patterns()));
-    let named: BTreeSet<&str> = rooms.chain([EXPORT]).collect();
+    let named: BTreeSet<&str> = rooms.chain(functions(ledger::patterns())).chain([EXPORT]).collect();
     let template = template();
     let wanted: BTreeSet<&str> = template.lambdas.iter().map(|lambda| lambda.name.as_str()).collect();
     assert_eq!(named, wanted);

@@ -31,7 +31,8 @@ use wellness::{Activity, ActivityBody, Case, Job, Reference, Registration, Secti
 /// A stack that leaves jobs as they were started.
 fn resting() -> Builder {
     let rest = function::stream(async |_: Wellness, _: Batch| Ok(BTreeSet::new()), async |_| ());
-    let domains = [bank::functions(), cart::functions(), wellness::functions(), export::functions()];
+    let domains =
+        [bank::functions(), cart::functions(), wellness::functions(), ledger::functions(), export::functions()];
     let others = domains.into_iter().flatten().filter(|(name, _)| *name != "continue-job");
     stack().functions(others.chain([("continue-job", rest)]))
 }

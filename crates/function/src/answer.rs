@@ -30,6 +30,15 @@ pub struct Created<T> {
     pub body: T,
 }
 
+/// 201, the thing, and its `Location` where that is not below the path that it was posted to.
+#[derive(Debug)]
+pub struct Located<T> {
+    /// Where it is, as a path.
+    pub location: String,
+    /// The thing.
+    pub body: T,
+}
+
 /// 201 as [`Created`] for what is new, 200 for what was there and is changed.
 #[derive(Debug)]
 pub struct Upserted<T> {
@@ -97,6 +106,12 @@ impl<T: Serialize + Send> Reply for Created<T> {
     }
 }
 
+impl<T: Serialize + Send> Reply for Located<T> {
+    fn reply(self, _: &str) -> Result<Response<Body>, Error> {
+        located(json(StatusCode::CREATED, &self.body)?, &self.location)
+    }
+}
+
 impl<T: Serialize + Send> Reply for Put<T> {
     fn reply(self, path: &str) -> Result<Response<Body>, Error> {
         if self.is_new { located(json(StatusCode::CREATED, &self.body)?, path) } else { Json(self.body).reply(path) }
@@ -157,9 +172,12 @@ pub fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
 pub struct Listing {
     /// What is left of the range.
     pub range: keys::KeyRange,
+    /// Where the page before ended, for lists whose positions are more than their sort keys.
+    pub position: Option<String>,
     /// How many items.
     pub limit: usize,
-    pub(crate) whole: keys::KeyRange,
+    /// The range.
+    pub whole: keys::KeyRange,
     pub(crate) binding: Binding,
     pub(crate) started: i64,
 }
@@ -192,6 +210,8 @@ mod tests {
 
     #[test]
     fn what_goes_on_says_where() {
+        let made = Located { location: "/things/1".to_owned(), body: [true] };
+        assert_eq!(told(made), (201, Some("/things/1".to_owned()), "[true]".to_owned()));
         let accepted = Accepted { location: "/jobs/VenueId-1".to_owned(), body: [true] };
         assert_eq!(told(accepted), (202, Some("/jobs/VenueId-1".to_owned()), "[true]".to_owned()));
         let forged = Accepted { location: "/jobs/1\r\nset-cookie: x".to_owned(), body: () };

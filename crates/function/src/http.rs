@@ -79,6 +79,7 @@ impl<I> Request<I> {
         let Paging { limit, cursor } = self.paging.clone().unwrap_or(Paging { limit: 50, cursor: None });
         let reach = self.caller.reach();
         let binding = Binding::new(&self.path).with(reach).with(filter);
+        let position = cursor.as_ref().map(|cursor| cursor.position(&range));
         let rest = match cursor {
             Some(cursor) => {
                 let rest = cursor.open(binding.clone(), &range);
@@ -86,7 +87,14 @@ impl<I> Request<I> {
             }
             None => range.clone(),
         };
-        Ok(Listing { range: rest, limit, whole: range, binding, started: self.first_page.instant().as_second() })
+        Ok(Listing {
+            range: rest,
+            position,
+            limit,
+            whole: range,
+            binding,
+            started: self.first_page.instant().as_second(),
+        })
     }
 }
 

@@ -1,5 +1,8 @@
 use crate::{Error, Fault};
-use lambda_http::{Body, RequestExt, http::header::CONTENT_TYPE};
+use lambda_http::{
+    Body, RequestExt,
+    http::{Method, header::CONTENT_TYPE},
+};
 use serde::{
     Deserialize,
     de::{DeserializeOwned, Deserializer, MapAccess, Visitor},
@@ -48,7 +51,9 @@ impl Fields {
             let pairs = map.into_iter().flat_map(|map| map.iter());
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
         };
-        let body = if with_body { body_text(request).and_then(object) } else { Ok(Members::new()) };
+        // A body that nobody reads may be missing, but not say something.
+        let is_there = with_body || (changes(request.method()) && !matches!(request.body(), Body::Empty));
+        let body = if is_there { body_text(request).and_then(object) } else { Ok(Members::new()) };
         let (body, faults) = match body {
             Ok(members) => (Some(members), Vec::new()),
             Err(Error::Invalid(faults)) => (None, faults),
@@ -111,9 +116,22 @@ impl Fields {
 
     /// A header, if it is there.
     pub fn header<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
+        let pointer = format!("/header/{name}");
         let values = self.headers.get_all(name).iter();
-        let values: Vec<String> = values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
-        self.parse(&format!("/header/{name}"), &values, false)
+        // Replaced by others, characters would make one key of two.
+        let values: Result<Vec<_>, _> =
+            values.map(|value| str::from_utf8(value.as_bytes()).map(str::to_owned)).collect();
+        match values {
+            Ok(values) => self.parse(&pointer, &values, false),
+            Err(_) => self.fault(&pointer, "must be UTF-8"),
+        }
+    }
+
+    /// A header that must be there; what it says is read elsewhere.
+    pub fn needs_header(&mut self, name: &str) {
+        if !self.headers.contains_key(name) {
+            self.fault::<()>(&format!("/header/{name}"), "is missing");
+        }
     }
 
     /// A member of the body that must be there.
@@ -193,6 +211,11 @@ impl FromStr for Limit {
         let limit = text.parse().ok().filter(|limit| (1..=100).contains(limit) && !text.starts_with('+'));
         limit.map(Self).ok_or("must be a whole number from 1 to 100")
     }
+}
+
+/// Whether a request of the method changes something, and may say what.
+fn changes(method: &Method) -> bool {
+    [Method::POST, Method::PUT, Method::PATCH].contains(method)
 }
 
 fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {

@@ -16,8 +16,9 @@ mod once;
 mod scheduled;
 mod settings;
 mod stream;
+mod words;
 
-pub use answer::{Accepted, Created, Json, List, Listing, NoContent, Put, Reply, Upserted, path};
+pub use answer::{Accepted, Created, Json, List, Listing, Located, NoContent, Put, Reply, Upserted, path};
 pub use aws_lambda_events::dynamodb::EventRecord;
 pub use caller::Caller;
 pub use client::Clients;
@@ -26,10 +27,12 @@ pub use fingerprint::Fingerprint;
 pub use http::{Request, http};
 pub use input::{Fields, Input};
 pub use lambda_runtime::{Context, Diagnostic, Error as StartError};
+pub use observe::count;
 pub use once::Once;
 pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};
 pub use stream::{Batch, Record, stream};
+pub use words::{NoWords, Words};
 
 use futures::future::BoxFuture;
 use lambda_http::{Body, Response};

@@ -44,6 +44,11 @@ pub(crate) async fn invocation<T>(
     (answer, usage)
 }
 
+/// Counts what the domain alone knows of, as a metric of the function. It is sent with the invocation's others.
+pub fn count(metric: &'static str, number: u64) {
+    metrics::counter!(metric).increment(number);
+}
+
 fn log(error: Option<&Error>, began: Instant, usage: &Usage) {
     let latency_us = began.elapsed().as_micros();
     let read = usage.calls.iter().fold(table::Units::ZERO, |sum, call| sum + call.read);

@@ -39,7 +39,7 @@ macro_rules! identifier {
 
             /// One that was made here, of hexadecimal digits.
             #[allow(dead_code, reason = "most identifiers are the callers'")]
-            fn generated(text: &str) -> Self {
+            pub(crate) fn generated(text: &str) -> Self {
                 Self(text.to_owned())
             }
         }

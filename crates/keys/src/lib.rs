@@ -5,12 +5,13 @@
 //! both directions are exact (`parse(format(k)) == k`, and nothing else parses), and text order is
 //! value order, which is what makes DynamoDB's `BETWEEN` a range of values.
 //!
-//! A table's own keys live in the module of its domain ([`bank`], [`cart`], [`wellness`]); what all tables share is here:
+//! A table's own keys live in the module of its domain ([`bank`], [`cart`], [`wellness`], [`ledger`]); what all tables share is here:
 //! identifiers, times of one fixed width, ranges, shards and their planner.
 
 pub mod bank;
 pub mod cart;
 mod id;
+pub mod ledger;
 pub mod plan;
 mod range;
 mod shard;

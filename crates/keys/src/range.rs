@@ -57,6 +57,15 @@ impl KeyRange {
         Self { from: format!("{position}\u{1}"), ..self.clone() }
     }
 
+    /// The same range without what is read before the position, a whole key of the range.
+    #[must_use]
+    pub fn starting_at(&self, position: &str) -> Self {
+        if self.backward {
+            return Self { to: position.to_owned(), ..self.clone() };
+        }
+        Self { from: position.to_owned(), ..self.clone() }
+    }
+
     /// The lower end.
     #[must_use]
     pub fn from(&self) -> &str {

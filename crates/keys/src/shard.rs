@@ -8,6 +8,11 @@ const MOST: u16 = 100;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard(u16);
 
+impl Shard {
+    /// The one that there is where there is one.
+    pub(crate) const FIRST: Self = Self(0);
+}
+
 impl FromStr for Shard {
     type Err = Invalid;
 

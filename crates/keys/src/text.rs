@@ -1,3 +1,4 @@
+use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
 /// Why a text is not the identifier, time or key that it should be, in words for whoever sent it.
@@ -21,6 +22,19 @@ pub(crate) fn uuid_of(now: jiff::Timestamp) -> uuid::Uuid {
     let seconds = u64::try_from(now.as_second()).unwrap_or_default();
     let nanoseconds = u32::try_from(now.subsec_nanosecond()).unwrap_or_default();
     uuid::Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanoseconds))
+}
+
+/// A UUID of version 8 that the parts make: the same for the same, and nobody finds others that make it. What a request makes
+/// has one of who asked and their key, so the same request makes it once.
+pub(crate) fn derived(parts: &[&str]) -> uuid::Uuid {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part.len().to_be_bytes());
+        digest.update(part);
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest.finalize()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
 /// Gives a type whose `Display` and `FromStr` are inverse the same text in serde.

@@ -89,6 +89,19 @@ impl Milli {
         self.0
     }
 
+    /// The next one, or the same where time ends.
+    #[must_use]
+    pub fn next(self) -> Self {
+        self.0.checked_add(MILLI).map_or(self, Self)
+    }
+
+    /// So many seconds before, or the same where time begins.
+    #[must_use]
+    pub fn minus_seconds(self, seconds: i64) -> Self {
+        let earlier = self.0.checked_sub(SignedDuration::from_secs(seconds));
+        earlier.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
+    }
+
     /// The same time to the second.
     #[must_use]
     pub fn second(self) -> Second {
@@ -217,6 +230,20 @@ impl Day {
     /// Its last second: the one before the next day starts.
     pub(crate) fn last_second(self) -> Second {
         self.first_second().plus_seconds(24 * 60 * 60 - 1)
+    }
+
+    /// Its first millisecond.
+    #[must_use]
+    pub fn first_milli(self) -> Milli {
+        Milli(self.first_second().0)
+    }
+
+    /// Its last millisecond.
+    #[must_use]
+    pub fn last_milli(self) -> Milli {
+        const REST: SignedDuration = SignedDuration::from_millis(999);
+        let last = self.last_second().0;
+        Milli(last.saturating_add(REST).unwrap_or(last))
     }
 
     /// The day before, or the same where there is none.

@@ -2,15 +2,16 @@
 
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
+mod laws;
+
 use keys::{
     AccountId, Bound, Day, IdempotencyKey, IdempotencySort, KeyRange, Milli, Second, Shard, Shards, TransactionId,
     bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
     cart::{self, ItemId, ItemSort, LineSort},
     plan::{Plan, Writes, plan},
 };
+use laws::{orders, round_trips};
 use proptest::prelude::*;
-use std::fmt::{Debug, Display};
-use std::str::FromStr;
 
 fn second() -> impl Strategy<Value = Second> {
     // 0000-01-01 to 9999-12-30, by the second.
@@ -52,17 +53,6 @@ fn line() -> impl Strategy<Value = LineSort> {
 fn identifier() -> impl Strategy<Value = String> {
     prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
         .prop_map(|characters| characters.into_iter().collect())
-}
-
-fn round_trips<T: Display + FromStr + PartialEq + Debug>(key: &T) -> Result<(), TestCaseError> {
-    let parsed = key.to_string().parse::<T>().ok();
-    prop_assert_eq!(parsed.as_ref(), Some(key));
-    Ok(())
-}
-
-fn orders<T: Display + Ord + Debug>(one: &T, other: &T) -> Result<(), TestCaseError> {
-    prop_assert_eq!(one.to_string().cmp(&other.to_string()), one.cmp(other), "{:?} {:?}", one, other);
-    Ok(())
 }
 
 proptest! {

@@ -3,6 +3,9 @@
 
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
+#[macro_use]
+mod laws;
+
 use keys::{
     IdempotencySort, KeyRange, Second,
     wellness::{
@@ -12,8 +15,9 @@ use keys::{
         TemplateSort, UseSort, UserId, UserPartition, UsesPartition, Year,
     },
 };
+use laws::{orders, round_trips, takes_only_itself};
 use proptest::{prelude::*, sample::select};
-use std::fmt::{Debug, Display};
+use std::fmt::Debug;
 use std::str::FromStr;
 
 const FIRST: i64 = -62_167_219_200;
@@ -69,32 +73,6 @@ fn job_id() -> impl Strategy<Value = JobId> {
 fn period() -> impl Strategy<Value = Period> {
     (plan_time(), plan_time())
         .prop_map(|(one, other)| Period::new(one.min(other), one.max(other)).expect("in this order"))
-}
-
-fn round_trips<T: Display + FromStr + PartialEq + Debug>(key: &T) -> Result<(), TestCaseError> {
-    let parsed = key.to_string().parse::<T>().ok();
-    prop_assert_eq!(parsed.as_ref(), Some(key));
-    Ok(())
-}
-
-fn orders<T: Display + Ord + Debug>(one: &T, other: &T) -> Result<(), TestCaseError> {
-    prop_assert_eq!(one.to_string().cmp(&other.to_string()), one.cmp(other), "{:?} {:?}", one, other);
-    Ok(())
-}
-
-/// Only what the key writes is read as one.
-fn takes_only_itself<T: Display + FromStr>(text: &str) -> Result<(), TestCaseError> {
-    if let Ok(key) = text.parse::<T>() {
-        prop_assert_eq!(key.to_string(), text);
-    }
-    Ok(())
-}
-
-/// How many of the kinds of keys the text is one of.
-macro_rules! kinds {
-    ($text:expr, $($kind:ty),+) => {
-        [$($text.parse::<$kind>().is_ok()),+].into_iter().filter(|is_one| *is_one).count()
-    };
 }
 
 proptest! {

@@ -1,6 +1,7 @@
-//! The rows of the models, and the seed's company, loaded through the API.
+//! The rows of the models, the seed's company and the seed's ledger, loaded through the API.
 mod bank;
 mod cart;
+pub(crate) mod ledger;
 pub(crate) mod wellness;
 
 use http::StatusCode;
@@ -20,17 +21,19 @@ pub(crate) enum SampleError {
 }
 
 /// What of the sample is there, loaded now or before.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     pub(crate) payments: usize,
     pub(crate) lines: usize,
     pub(crate) activities: usize,
+    pub(crate) books: ledger::Books,
 }
 
 /// Loads what is not there yet.
 pub(crate) async fn load(client: &Client) -> Result<Loaded, SampleError> {
     let (payments, lines) = (bank::load(client).await?, cart::load(client).await?);
-    Ok(Loaded { payments, lines, activities: wellness::load(client).await? })
+    let (activities, books) = (wellness::load(client).await?, ledger::load(client).await?);
+    Ok(Loaded { payments, lines, activities, books })
 }
 
 fn expect(call: &Call, reply: Reply, statuses: &[StatusCode]) -> Result<Reply, SampleError> {

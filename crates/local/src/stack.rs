@@ -84,7 +84,8 @@ enum Source {
 
 impl Builder {
     fn new(source: Source) -> Self {
-        let domains = [bank::functions(), cart::functions(), wellness::functions(), export::functions()];
+        let domains =
+            [bank::functions(), cart::functions(), wellness::functions(), ledger::functions(), export::functions()];
         let functions = domains.into_iter().flatten();
         let functions = functions.map(|(name, function)| (name.to_owned(), lambda::bind(function)));
         Self {

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, str::FromStr};
 
 /// Digits of a DynamoDB number, and more than the largest of them: `10^38`.
-const LIMIT: i128 = 10_i128.pow(38);
+pub(crate) const LIMIT: i128 = 10_i128.pow(38);
 
 /// A decimal number, exactly as it is written: `12.49` and `12.490` are two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,25 @@ impl Decimal {
             (digits, places) = (digits / 10, places - 1);
         }
         places
+    }
+
+    /// A number as DynamoDB answers it: any number of digits before the point, or with an exponent, `1E+20`.
+    ///
+    /// # Errors
+    /// It is no number, or has more than 38 digits.
+    pub fn of_number(text: &str) -> Result<Self, Invalid> {
+        let (mantissa, exponent) = text.split_once(['E', 'e']).unwrap_or((text, "0"));
+        let (mantissa, exponent) = (mantissa.parse::<Self>()?, exponent.parse::<i16>());
+        let exponent = exponent.map_err(|_| Invalid::new("is no number"))?;
+        let shift = i16::from(mantissa.places) - exponent;
+        let scaled = if shift >= 0 {
+            u8::try_from(shift).ok().map(|places| Self { digits: mantissa.digits, places })
+        } else {
+            let unit = 10_i128.checked_pow(u32::from(shift.unsigned_abs()));
+            let digits = unit.and_then(|unit| mantissa.digits.checked_mul(unit));
+            digits.filter(|digits| digits.abs() < LIMIT).map(|digits| Self { digits, places: 0 })
+        };
+        scaled.ok_or_else(|| Invalid::new("has more than 38 digits"))
     }
 
     /// The whole number of units of the last of `places` digits; none where digits would be lost or are too many.
@@ -78,9 +97,10 @@ impl Serialize for Decimal {
     }
 }
 
+/// As it is stored: a number of DynamoDB, or what was serialized.
 impl<'de> Deserialize<'de> for Decimal {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        Cow::<str>::deserialize(input)?.parse().map_err(D::Error::custom)
+        Self::of_number(&Cow::<str>::deserialize(input)?).map_err(D::Error::custom)
     }
 }
 
@@ -92,8 +112,9 @@ impl<'de> Deserialize<'de> for JsonDecimal {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         let json = Box::<RawValue>::deserialize(input)?;
         let text = json.get();
-        let read = if text.starts_with('"') { serde_json::from_str(text) } else { text.parse().map_err(Error::custom) };
-        read.map(Self).map_err(D::Error::custom)
+        let string = text.starts_with('"').then(|| serde_json::from_str::<Cow<str>>(text)).transpose();
+        let text = string.map_err(D::Error::custom)?.unwrap_or(Cow::Borrowed(text));
+        text.parse().map(Self).map_err(D::Error::custom)
     }
 }
 
@@ -110,6 +131,19 @@ mod tests {
             prop_assert_eq!(decimal.to_string().parse::<Decimal>().ok(), Some(decimal));
             let json = serde_json::to_string(&decimal).expect("JSON");
             prop_assert_eq!(serde_json::from_str::<Decimal>(&json).ok(), Some(decimal));
+        }
+    }
+
+    #[test]
+    fn a_stored_number_may_have_an_exponent() {
+        for (number, text) in [("5.5", "5.5"), ("1500", "1500"), ("1E+3", "1000"), ("-1.5e2", "-150"), ("25E-1", "2.5")]
+        {
+            assert_eq!(Decimal::of_number(number).map(|read| read.to_string()).as_deref(), Ok(text));
+            let stored = serde_json::from_value::<Decimal>(number.into()).expect("a stored decimal");
+            assert_eq!(stored.to_string(), text);
+        }
+        for bad in ["", "E", "1E", "1E+38", "1E99999", "NaN", "1E-300"] {
+            assert!(Decimal::of_number(bad).is_err(), "{bad}");
         }
     }
 

@@ -8,7 +8,7 @@ pub use currency::Currency;
 pub use decimal::{Decimal, JsonDecimal};
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{fmt, ops::Neg};
 
 /// Why a text is not the money that it should be, in words for whoever sent it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,10 +58,37 @@ impl Money {
         self.currency
     }
 
+    /// So many minor units of the currency; none where they have more than 38 digits.
+    #[must_use]
+    pub fn of_minor(minor: i128, currency: Currency) -> Option<Self> {
+        (minor.unsigned_abs() < decimal::LIMIT.unsigned_abs()).then_some(Self { minor, currency })
+    }
+
+    /// Nothing of the currency.
+    #[must_use]
+    pub fn zero(currency: Currency) -> Self {
+        Self { minor: 0, currency }
+    }
+
+    /// The sum; none of two currencies, or where it has more than 38 digits.
+    #[must_use]
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        let sum = self.minor.checked_add(other.minor).filter(|_| self.currency == other.currency)?;
+        Self::of_minor(sum, self.currency)
+    }
+
     /// The amount as text, with all digits of its currency: `12.40`.
     #[must_use]
     pub fn amount(self) -> Decimal {
         Decimal::of_minor(self.minor, self.currency.places())
+    }
+}
+
+impl Neg for Money {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Self { minor: -self.minor, ..self }
     }
 }
 
@@ -100,6 +127,17 @@ mod tests {
         let (amount, currency) = (amount.parse(), currency.parse().expect("a currency"));
         let amount = amount.map_err(|error: Invalid| error.to_string())?;
         Money::new(amount, currency).map(|money| money.to_string()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sums_are_exact_and_of_one_currency() {
+        let usd = |text: &str| Money::new(text.parse().expect("a decimal"), "USD".parse().expect("a currency"));
+        let (dime, two) = (usd("0.10").expect("money"), usd("0.20").expect("money"));
+        assert_eq!(dime.checked_add(two).map(|sum| sum.amount().to_string()).as_deref(), Some("0.30"));
+        assert_eq!(dime.checked_add(-dime), Some(Money::zero(dime.currency())));
+        assert_eq!(dime.checked_add(Money::zero("EUR".parse().expect("a currency"))), None);
+        let most = usd(&format!("{}.99", "9".repeat(36))).expect("38 digits");
+        assert_eq!(most.checked_add(Money::of_minor(1, most.currency()).expect("a cent")), None);
     }
 
     #[test]

@@ -282,8 +282,13 @@ impl Dynamo {
         despite_contention(|| self.transact_once(changes.clone())).await
     }
 
+    /// As [`Dynamo::transact`], but once where other writes get in between: for who reads again before the next try.
+    ///
     /// One transaction, whose token makes every retry the same one: the SDK's, and ours while it is under way.
-    async fn transact_once(&self, changes: Vec<Change>) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// As [`Dynamo::transact`].
+    pub async fn transact_once(&self, changes: Vec<Change>) -> Result<(), Error> {
         if changes.len() > MOST_CHANGES {
             return Err(Error::Rejected(format!("{} changes are too many for one transaction", changes.len())));
         }

@@ -31,6 +31,12 @@ impl From<i64> for Value {
 }
 
 impl Value {
+    /// A decimal number, by its text: one of [`Item::NUMBERS`](crate::Item::NUMBERS).
+    #[must_use]
+    pub fn number(number: &impl Display) -> Self {
+        Self(AttributeValue::N(number.to_string()))
+    }
+
     /// As it would stand in an item.
     ///
     /// # Errors

@@ -83,8 +83,14 @@ impl Cursor {
             return Err(BadCursor);
         }
         // Whoever forges a checksum still stays within the range.
-        let position = format!("{}{}", range.shared_prefix(), self.rest);
+        let position = self.position(range);
         if range.contains(&position) { Ok(range.after(&position)) } else { Err(BadCursor) }
+    }
+
+    /// The position in the range. Not to be trusted before [`Cursor::open`].
+    #[must_use]
+    pub fn position(&self, range: &KeyRange) -> String {
+        format!("{}{}", range.shared_prefix(), self.rest)
     }
 }
 

@@ -159,7 +159,7 @@ pub async fn optimistically<T, E, F: Future<Output = Result<T, E>>>(
     stale: impl Fn(&E) -> bool,
 ) -> Result<T, E> {
     attempt
-        .retry(backoff().with_max_times(60).with_max_delay(LONGEST_PAUSE / 8))
+        .retry(backoff().with_max_times(60))
         .when(|error| stale(error) && usage::time_left() > LONGEST_PAUSE)
         .notify(|_, _| usage::note(|usage| usage.retries += 1))
         .await

@@ -9,6 +9,10 @@ pub(crate) type Attributes = HashMap<String, AttributeValue>;
 pub trait Item: Serialize + DeserializeOwned {
     /// The value of its attribute `Type`.
     const TYPE: &'static str;
+
+    /// Attributes that are decimal numbers, `N`. The struct has them as text: serde knows no number that is exact to the 38
+    /// digits of DynamoDB's.
+    const NUMBERS: &'static [&'static str] = &[];
 }
 
 /// The primary key of an item.
@@ -32,6 +36,12 @@ impl Key {
         Self { partition: "#".to_owned(), sort: "#".to_owned() }
     }
 
+    /// The partition key.
+    #[must_use]
+    pub fn partition(&self) -> &str {
+        &self.partition
+    }
+
     pub(crate) fn attributes(&self) -> Attributes {
         let text = |text: &String| AttributeValue::S(text.clone());
         HashMap::from([("PK".to_owned(), text(&self.partition)), ("SK".to_owned(), text(&self.sort))])
@@ -48,13 +58,25 @@ pub(crate) fn text<'a>(item: &'a Attributes, attribute: &str) -> Result<&'a str,
     value.map(String::as_str).ok_or_else(|| Error::Rejected(format!("an item without {attribute}")))
 }
 
-pub(crate) fn read<T: Item>(item: Attributes) -> Result<T, Error> {
+pub(crate) fn read<T: Item>(mut item: Attributes) -> Result<T, Error> {
+    for name in T::NUMBERS {
+        if let Some(AttributeValue::N(number)) = item.get_mut(*name) {
+            let text = std::mem::take(number);
+            item.insert((*name).to_owned(), AttributeValue::S(text));
+        }
+    }
     serde_dynamo::from_item(item).map_err(|error| Error::Unreadable(T::TYPE, error))
 }
 
 pub(crate) fn written<T: Item>(item: &T) -> Result<Attributes, Error> {
     let mut attributes: Attributes = serde_dynamo::to_item(item).map_err(|error| Error::Unreadable(T::TYPE, error))?;
     attributes.insert("Type".to_owned(), AttributeValue::S(T::TYPE.to_owned()));
+    for name in T::NUMBERS {
+        if let Some(AttributeValue::S(text)) = attributes.get_mut(*name) {
+            let number = std::mem::take(text);
+            attributes.insert((*name).to_owned(), AttributeValue::N(number));
+        }
+    }
     Ok(attributes)
 }
 

@@ -25,8 +25,8 @@ pub use error::{Error, Refused, optimistically};
 pub use item::{Item, Key, size};
 pub use json::{JsonText, raw_json};
 pub use query::{Index, Page, Query};
-pub use sharded::{Projection, ShardedIndex};
-pub use usage::{Call, Units, Usage, measured};
+pub use sharded::{Merged, Place, Projection, ShardedIndex};
+pub use usage::{Call, Units, Usage, leaving, measured};
 
 use std::sync::Arc;
 

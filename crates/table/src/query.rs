@@ -213,6 +213,18 @@ impl Table {
         send(request, &|| query.condition(range)).await
     }
 
+    /// One call for so many items of the query behind a position of DynamoDB's own.
+    pub(crate) async fn slice(
+        &self,
+        query: &Query<'_>,
+        start: Option<Attributes>,
+        limit: usize,
+    ) -> Result<Slice, Error> {
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        let request = self.ask(query, query.range).set_exclusive_start_key(start).limit(limit);
+        send(request, &|| query.condition(query.range)).await
+    }
+
     fn ask(&self, query: &Query<'_>, range: &KeyRange) -> QueryFluentBuilder {
         let text = |text: &str| AttributeValue::S(text.to_owned());
         let request = self

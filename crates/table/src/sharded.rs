@@ -2,16 +2,17 @@ use crate::{
     Error, Index, Item, Key, Page, Query, Table,
     item::{Attributes, read, text},
 };
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
-use keys::{KeyRange, Shard, Shards};
-use std::collections::VecDeque;
+use keys::{KeyRange, Shards};
+use std::{cmp::Ordering, collections::VecDeque};
 
 /// What the entries of an index carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Projection {
     /// The keys: a write costs the index one unit, and a reader fetches the items by key.
     KeysOnly,
-    /// The whole item: a write costs the index as much as the table.
+    /// All that the items read from it have: a write costs the index as much as the table.
     All,
 }
 
@@ -26,8 +27,49 @@ pub struct ShardedIndex {
     pub shards: Shards,
 }
 
+/// One list over some partitions of an index. Several items may have the same sort key.
+#[derive(Debug, Clone)]
+pub struct Merged<'a> {
+    /// The index.
+    pub index: &'a Index,
+    /// What its entries carry.
+    pub projection: Projection,
+    /// The partition keys. Items of the same sort key come in their order.
+    pub partitions: Vec<String>,
+    /// The sort keys.
+    pub range: &'a KeyRange,
+    /// The last item that was returned before, if any.
+    pub behind: Option<Place>,
+}
+
+/// Where an item stands in an index: what a list whose sort keys are not unique goes on from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The index's partition key.
+    pub partition: String,
+    /// The index's sort key.
+    pub sort: String,
+    /// The item's own key.
+    pub key: Key,
+}
+
+impl Place {
+    fn of(entry: &Attributes, index: &Index) -> Result<Self, Error> {
+        let key = |name| text(entry, name).map(str::to_owned);
+        Ok(Self { partition: key(index.partition)?, sort: key(index.sort)?, key: Key::of(entry)? })
+    }
+
+    /// What DynamoDB goes on from.
+    fn start(&self, index: &Index) -> Attributes {
+        let mut start = self.key.attributes();
+        start.insert(index.partition.to_owned(), AttributeValue::S(self.partition.clone()));
+        start.insert(index.sort.to_owned(), AttributeValue::S(self.sort.clone()));
+        start
+    }
+}
+
 impl Table {
-    /// The first `limit` items of the range over all shards, merged in sort key order.
+    /// The first `limit` items of the range over all shards, merged in sort key order. No two items have the same sort key.
     ///
     /// It reads at most half as many entries again as it returns, and one a shard. An item that no
     /// longer stands where its entry says has moved on and is left out.
@@ -40,12 +82,29 @@ impl Table {
         range: &KeyRange,
         limit: usize,
     ) -> Result<Page<T>, Error> {
-        let (entries, next) = Merge::new(self, index, range, limit).run().await?;
-        let items = match index.projection {
+        let partitions = index.shards.read().map(|shard| shard.to_string()).collect();
+        let list = Merged { index: &index.index, projection: index.projection, partitions, range, behind: None };
+        let (items, next) = self.merged_page(&list, limit).await?;
+        Ok(Page { items, next: next.map(|place| place.sort) })
+    }
+
+    /// The next `limit` items of the list, merged in sort key order, and where the last of them stands if there may be more.
+    ///
+    /// As [`Table::sharded_page`].
+    ///
+    /// # Errors
+    /// A call failed, or an item is not a `T`.
+    pub async fn merged_page<T: Item>(
+        &self,
+        list: &Merged<'_>,
+        limit: usize,
+    ) -> Result<(Vec<T>, Option<Place>), Error> {
+        let (entries, next) = Merge::new(self, list, limit).run().await?;
+        let items = match list.projection {
             Projection::All => entries,
-            Projection::KeysOnly => self.fetch(&entries, index.index.sort).await?,
+            Projection::KeysOnly => self.fetch(&entries, list.index.sort).await?,
         };
-        Ok(Page { items: items.into_iter().map(read).collect::<Result<_, _>>()?, next })
+        Ok((items.into_iter().map(read).collect::<Result<_, _>>()?, next))
     }
 
     /// The items of the entries, in their order, without those that have moved on.
@@ -65,13 +124,15 @@ impl Table {
     }
 }
 
-/// One shard's part of the merge.
+/// One partition's part of the merge.
 struct Lane {
-    shard: Shard,
+    partition: String,
+    /// What is left of the range where nothing was read yet.
+    range: KeyRange,
     /// Entries read and not yet merged.
     ahead: VecDeque<Attributes>,
-    /// The last entry read.
-    position: Option<String>,
+    /// What the next call goes on from.
+    start: Option<Attributes>,
     /// Nothing is left behind what was read.
     done: bool,
 }
@@ -79,18 +140,29 @@ struct Lane {
 struct Merge<'a> {
     table: &'a Table,
     index: &'a Index,
-    range: &'a KeyRange,
     limit: usize,
     lanes: Vec<Lane>,
 }
 
 impl<'a> Merge<'a> {
-    fn new(table: &'a Table, index: &'a ShardedIndex, range: &'a KeyRange, limit: usize) -> Self {
-        let lane = |shard| Lane { shard, ahead: VecDeque::new(), position: None, done: false };
-        Self { table, index: &index.index, range, limit, lanes: index.shards.read().map(lane).collect() }
+    fn new(table: &'a Table, list: &Merged<'a>, limit: usize) -> Self {
+        let at = list.behind.as_ref();
+        let own = at.and_then(|place| list.partitions.iter().position(|partition| *partition == place.partition));
+        let lane = |(number, partition): (usize, &String)| {
+            // Of the items with the same sort key, those of earlier partitions were returned and those of later ones not.
+            let (range, start) = match (at, own.map(|own| number.cmp(&own))) {
+                (Some(place), Some(Ordering::Less)) => (list.range.after(&place.sort), None),
+                (Some(place), Some(Ordering::Equal)) => (list.range.clone(), Some(place.start(list.index))),
+                (Some(place), _) => (list.range.starting_at(&place.sort), None),
+                (None, _) => (list.range.clone(), None),
+            };
+            Lane { partition: partition.clone(), range, ahead: VecDeque::new(), start, done: false }
+        };
+        let lanes = list.partitions.iter().enumerate().map(lane).collect();
+        Self { table, index: list.index, limit, lanes }
     }
 
-    async fn run(mut self) -> Result<(Vec<Attributes>, Option<String>), Error> {
+    async fn run(mut self) -> Result<(Vec<Attributes>, Option<Place>), Error> {
         let mut merged: Vec<Attributes> = Vec::with_capacity(self.limit);
         while merged.len() < self.limit {
             while self.lanes.iter().any(|lane| !lane.done && lane.ahead.is_empty()) {
@@ -100,8 +172,8 @@ impl<'a> Merge<'a> {
             merged.extend(self.lanes[first].ahead.pop_front());
         }
         let more = self.lanes.iter().any(|lane| !lane.done || !lane.ahead.is_empty());
-        let last = merged.last().filter(|_| more).map(|entry| text(entry, self.index.sort).map(str::to_owned));
-        Ok((merged, last.transpose()?))
+        let last = merged.last().filter(|_| more).map(|entry| Place::of(entry, self.index)).transpose()?;
+        Ok((merged, last))
     }
 
     /// The lane whose next entry comes first.
@@ -128,22 +200,18 @@ impl<'a> Merge<'a> {
         let allowance = self.limit / 2 + self.lanes.len();
         let share = if live == 1 { wanted } else { wanted.min((allowance - left_over) / live).max(1) };
         let low = self.lanes.iter_mut().filter(|lane| !lane.done && lane.ahead.len() <= share / 2);
-        let reads = low.map(|lane| lane.read(self.table, self.index, self.range, share));
+        let reads = low.map(|lane| lane.read(self.table, self.index, share));
         try_join_all(reads).await?;
         Ok(())
     }
 }
 
 impl Lane {
-    async fn read(&mut self, table: &Table, index: &Index, range: &KeyRange, share: usize) -> Result<(), Error> {
-        let rest = self.position.as_ref().map_or_else(|| range.clone(), |position| range.after(position));
-        let room = share - self.ahead.len();
-        let slice = table.query(&Query::new(&self.shard, range).on(index), &rest, room).await?;
+    async fn read(&mut self, table: &Table, index: &Index, share: usize) -> Result<(), Error> {
+        let query = Query::new(&self.partition, &self.range).on(index);
+        let slice = table.slice(&query, self.start.take(), share - self.ahead.len()).await?;
         self.done = slice.more.is_none();
-        // The last key that was read, which need not be an entry's: a page may be empty and yet not the last.
-        if let Some(last) = slice.more.as_ref().or(slice.items.last()) {
-            self.position = Some(text(last, index.sort)?.to_owned());
-        }
+        self.start = slice.more;
         self.ahead.extend(slice.items);
         Ok(())
     }

@@ -109,7 +109,7 @@ pub struct Usage {
 
 struct Scope {
     deadline: Instant,
-    usage: Mutex<Usage>,
+    usage: Arc<Mutex<Usage>>,
 }
 
 impl Scope {
@@ -126,10 +126,19 @@ tokio::task_local! {
 ///
 /// The scope is the task's: calls that the work spawns on other tasks are neither bounded nor counted.
 pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usage) {
-    let scope = Arc::new(Scope { deadline, usage: Mutex::default() });
+    let scope = Arc::new(Scope { deadline, usage: Arc::default() });
     let output = SCOPE.scope(Arc::clone(&scope), work).await;
     let usage = std::mem::take(&mut *scope.usage());
     (output, usage)
+}
+
+/// Runs the work so that its calls end that long before the deadline of [`measured`]: time to look what became of them.
+pub async fn leaving<F: Future>(reserve: Duration, work: F) -> F::Output {
+    let outer = SCOPE.try_with(Arc::clone);
+    let Ok(outer) = outer else { return work.await };
+    let left = outer.deadline.saturating_duration_since(Instant::now());
+    let deadline = outer.deadline - reserve.min(left / 2);
+    SCOPE.scope(Arc::new(Scope { deadline, usage: Arc::clone(&outer.usage) }), work).await
 }
 
 /// When the invocation must have answered; none outside of [`measured`].

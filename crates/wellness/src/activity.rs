@@ -6,7 +6,7 @@ use keys::{
     },
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, fmt, str::FromStr};
+use std::{collections::BTreeSet, str::FromStr};
 use table::{Item, JsonText, Key};
 
 /// An activity: the row `Program` of its collection, which lists are made of.
@@ -154,47 +154,8 @@ impl From<FiltersBody> for Filters {
     }
 }
 
-/// What people call a thing: 1 to 200 characters, none of them a control character.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Name(String);
-
-impl Name {
-    /// The longest, in characters.
-    pub const MOST: usize = 200;
-}
-
-impl FromStr for Name {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let length = text.chars().take(Self::MOST + 1).count();
-        if length == 0 || length > Self::MOST || text.chars().any(char::is_control) {
-            return Err("must have 1 to 200 characters, none of them a control character");
-        }
-        Ok(Self(text.to_owned()))
-    }
-}
-
-impl TryFrom<String> for Name {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
-}
-
-impl From<Name> for String {
-    fn from(name: Name) -> Self {
-        name.0
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
+/// What an activity, a group and the like are called, and kinds of them.
+pub type Name = function::Words<200>;
 
 /// An activity as it is answered.
 #[derive(Debug, Clone, Serialize)]

@@ -1,6 +1,7 @@
 //! `local demo`: every access pattern once, with its key condition and what it consumed.
 mod bank;
 mod cart;
+mod ledger;
 mod wellness;
 
 use std::time::Duration;
@@ -34,11 +35,12 @@ pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
 
 async fn walk(stack: &Stack) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
-    sample::load(&client).await.map_err(|error| CliError::Failed(error.to_string()))?;
+    let loaded = sample::load(&client).await.map_err(|error| CliError::Failed(error.to_string()))?;
     let guide = Guide { client };
     guide.bank().await?;
     guide.cart().await?;
     guide.wellness().await?;
+    guide.ledger(&loaded.books).await?;
     println!("Every access pattern answered as it should.");
     Ok(())
 }

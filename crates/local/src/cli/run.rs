@@ -63,18 +63,19 @@ fn welcome(stack: &Stack, options: &RunOptions, loaded: sample::Loaded) -> Strin
         0 => "the sample payments were there already".to_owned(),
         payments => format!("{payments} sample payments"),
     };
-    let sample::Loaded { lines, activities, .. } = loaded;
+    let sample::Loaded { lines, activities, books, .. } = loaded;
+    let sample::ledger::Books { ann, shop, .. } = books;
     let year = sample::wellness::year();
     let tables = stack.tables().join(", ");
     let (dynamo, services, lake) = (stack.dynamo_url(), stack.services_url(), stack.lake().display());
     format!(
         "The API is at {url}, DynamoDB at {dynamo}: {tables}.
 Firehose and S3 are at {services}; what they get lands in {lake}.
-The data is {data}; {sample}, {lines} sample cart lines, {activities} sample activities. Ctrl-C stops it all.
+The data is {data}; {sample}, {lines} sample cart lines, {activities} sample activities, and Ann's account. Ctrl-C stops it all.
 
 A caller's token, where you want one; without it you are the operator, unless tokens are required:
   TOKEN=$(cargo run -q -p local -- token --scope bank:read --scope bank:write --scope bank:operate \\
-    --scope cart:read --scope cart:write --scope wellness:operate --account Account1 --account Sue)
+    --scope cart:read --scope cart:write --scope wellness:operate --scope ledger:operate --account Account1 --account Sue)
 
 Schedule a payment for tomorrow:
   curl -s{identity} {url}/bank/accounts/Account1/payments -H 'content-type: application/json' \\
@@ -97,6 +98,12 @@ See a company's plan year, let somebody start in Sales, and see what that is to 
   curl -s{identity} -X PUT {url}/wellness/companies/123/employees/456 -H 'content-type: application/json' \\
     -d '{{\"role\": \"EmployeeOnPlan\", \"department\": \"Sales\"}}'
   curl -s{identity} {url}/wellness/users/456/registrations
+
+Buy Ann a coffee, once however often you send it, and see her statement:
+  curl -s{identity} {url}/ledger/transactions -H 'content-type: application/json' -H 'idempotency-key: coffee-1' \\
+    -d '{{\"transactionType\": \"payment\", \"debitAccountId\": \"{ann}\", \\
+         \"creditAccountId\": \"{shop}\", \"amount\": \"5.50\", \"currency\": \"USD\"}}'
+  curl -s{identity} {url}/ledger/accounts/{ann}/statement
 
 What a call consumed is in the header x-local-consumed (curl -i). Run the day-end archive, delete what has expired,
 and ask for health and for how far the streams' functions are:

@@ -23,8 +23,28 @@ const DESTINATION_MEANINGLESS: [&str; 6] = [
     "RoleARN",
 ];
 
-/// What the local stack has no use for: permissions, tables over files, queries, log streams.
-const MEANINGLESS: [(&str, &[&str]); 7] = [
+/// What the local stack has no use for: alarms, permissions, tables over files, queries, log streams.
+const MEANINGLESS: [(&str, &[&str]); 8] = [
+    (
+        "AWS::CloudWatch::Alarm",
+        &[
+            "AlarmActions",
+            "AlarmDescription",
+            "AlarmName",
+            "ComparisonOperator",
+            "DatapointsToAlarm",
+            "Dimensions",
+            "EvaluationPeriods",
+            "MetricName",
+            "Namespace",
+            "OKActions",
+            "Period",
+            "Statistic",
+            "Tags",
+            "Threshold",
+            "TreatMissingData",
+        ],
+    ),
     ("AWS::S3::BucketPolicy", &["Bucket", "PolicyDocument"]),
     ("AWS::IAM::Role", &["AssumeRolePolicyDocument", "ManagedPolicyArns", "Path", "Policies", "RoleName", "Tags"]),
     ("AWS::Glue::Database", &["CatalogId", "DatabaseInput"]),

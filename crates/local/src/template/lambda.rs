@@ -61,6 +61,8 @@ pub struct Statement {
     pub actions: Vec<String>,
     /// The ARNs.
     pub resources: Vec<String>,
+    /// Patterns of partition keys, one of which a call must match; any key where there are none.
+    pub leading_keys: Vec<String>,
 }
 
 /// What every function has.
@@ -149,7 +151,7 @@ fn statements(lambda: &Node) -> Result<Vec<Statement>> {
 }
 
 fn read_statement(statement: &Node) -> Result<Statement> {
-    statement.only("a statement", &["Effect", "Action", "Resource"], &["Sid"])?;
+    statement.only("a statement", &["Effect", "Action", "Resource", "Condition"], &["Sid"])?;
     let effect = statement.need("a statement", "Effect")?;
     if effect.text()? != "Allow" {
         return fault(effect.line, "the local stack knows statements that allow only");
@@ -160,7 +162,18 @@ fn read_statement(statement: &Node) -> Result<Statement> {
     };
     let actions = one_or_more(statement.need("a statement", "Action")?)?;
     let resources = one_or_more(statement.need("a statement", "Resource")?)?;
-    Ok(Statement { actions, resources })
+    let leading_keys = statement.get("Condition").map(leading_keys).transpose()?.unwrap_or_default();
+    Ok(Statement { actions, resources, leading_keys })
+}
+
+/// The one condition that is known here: which partition keys a statement is for.
+fn leading_keys(condition: &Node) -> Result<Vec<String>> {
+    const TEST: &str = "ForAllValues:StringLike";
+    const KEYS: &str = "dynamodb:LeadingKeys";
+    condition.only("a condition", &[TEST], &[])?;
+    let test = condition.need("a condition", TEST)?;
+    test.only(TEST, &[KEYS], &[])?;
+    test.need(TEST, KEYS)?.texts()
 }
 
 fn route(properties: &Node) -> Result<Route> {

@@ -70,11 +70,22 @@ fn changed(from: &str, to: &str) -> (String, usize) {
 fn the_template_of_the_project_is_understood() {
     let template = read(WHOLE, &[]).unwrap();
     let names: Vec<_> = template.tables.iter().map(|table| table.name.as_str()).collect();
-    assert_eq!(names, ["stack-PaymentScheduler", "stack-TransactionHistory", "stack-Cart", "stack-Activities"]);
-    assert_eq!(template.lambdas.len(), 9 + 8 + 19);
+    assert_eq!(
+        names,
+        [
+            "stack-PaymentScheduler",
+            "stack-TransactionHistory",
+            "stack-Cart",
+            "stack-Activities",
+            "stack-FinancialTransactions",
+            "stack-Reconciliations"
+        ]
+    );
+    assert_eq!(template.lambdas.len(), 9 + 8 + 19 + 15);
     let of = |domain: &str, scopes: &[&str]| scopes.iter().map(|scope| format!("{domain}:{scope}")).collect::<Vec<_>>();
     let three = ["operate", "read", "write"];
-    let scopes = [of("bank", &three), of("cart", &three), of("wellness", &["admin", "operate", "read", "write"])];
+    let wellness = of("wellness", &["admin", "operate", "read", "write"]);
+    let scopes = [of("bank", &three), of("cart", &three), of("ledger", &three), wellness];
     assert_eq!(template.scopes(), scopes.concat());
     let export = template.lambdas.iter().find(|lambda| lambda.name == "export-cart-changes").unwrap();
     assert_eq!((export.mappings[0].table.as_str(), export.mappings[0].batch_size), ("stack-Cart", 1000));
@@ -111,7 +122,10 @@ fn every_projection_has_its_indexes_and_the_readers_know_which() {
             format!("arn:aws:dynamodb:us-east-1:000000000000:table/stack-PaymentScheduler/index/{index}")
         };
         let resources = of(0).iter().map(arn).collect();
-        assert_eq!(list.statements[0], Statement { actions: vec!["dynamodb:Query".into()], resources });
+        assert_eq!(
+            list.statements[0],
+            Statement { actions: vec!["dynamodb:Query".into()], resources, leading_keys: Vec::new() }
+        );
     }
 }
 

@@ -1,0 +1,5 @@
+//! The Lambda `get-reconciliation`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&ledger::get_reconciliation::function())
+}

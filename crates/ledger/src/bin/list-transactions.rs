@@ -1,0 +1,5 @@
+//! The Lambda `list-transactions`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&ledger::list_transactions::function())
+}

@@ -1,0 +1,5 @@
+//! The Lambda `process-payment`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&ledger::process_payment::function())
+}

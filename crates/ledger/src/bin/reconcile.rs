@@ -1,0 +1,5 @@
+//! The Lambda `reconcile`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&ledger::reconcile::function())
+}

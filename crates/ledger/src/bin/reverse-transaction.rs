@@ -1,0 +1,5 @@
+//! The Lambda `reverse-transaction`.
+
+fn main() -> Result<(), function::StartError> {
+    function::run(&ledger::reverse_transaction::function())
+}

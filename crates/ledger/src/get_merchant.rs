@@ -1,0 +1,43 @@
+//! L1: a merchant by its id (seed 004, entity 1).
+
+use crate::{
+    Ledger, Merchant, MerchantBody,
+    cost::{self, Pattern},
+};
+use function::{Error, Fields, Function, Input, Json, Request};
+use keys::ledger::MerchantId;
+use table::cost::{Cost, read};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_merchant, Ledger::warm_by_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "L1",
+    function: "get-merchant",
+    condition: "get PK = MERCHANT#<id>, SK = METADATA, strongly",
+    formula: "⌈merchant⌉ R: what was written is seen",
+    cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
+};
+
+/// Which merchant.
+#[derive(Debug, Clone)]
+pub struct OfMerchant(MerchantId);
+
+impl Input for OfMerchant {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.path("merchantId").map(Self)
+    }
+}
+
+/// Reads a merchant, which is everybody's to know.
+///
+/// # Errors
+/// 404 where there is none.
+pub async fn get_merchant(ledger: Ledger, request: Request<OfMerchant>) -> Result<Json<MerchantBody>, Error> {
+    let merchant = ledger.table.get::<Merchant>(&Merchant::key_of(&request.input.0)).await?;
+    Ok(Json(merchant.ok_or(Error::NotFound("merchant"))?.into()))
+}

@@ -1,0 +1,76 @@
+//! L2: a user's accounts (seed 004, entity 2).
+
+use crate::{
+    Account, AccountBody, DOMAIN, Ledger,
+    cost::{self, Case, Pattern},
+};
+use function::{Error, Fields, Function, Input, List, Request};
+use keys::{
+    AccountId,
+    ledger::{AccountPartition, UserId, UserPartition},
+};
+use serde::{Deserialize, Serialize};
+use table::{
+    Item, Page, Query,
+    cost::{Cost, read},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_user_accounts, Ledger::warm_by_index)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "L2",
+    function: "list-user-accounts",
+    condition: "GSI1PK = USER#<user>, GSI1SK begins with ACCOUNT#; then get PK = ACCOUNT#<id>, SK = METADATA in batches",
+    formula: "½ ⌈Σ entries⌉ R on GSI1, and ⌈account⌉ R each: the index has no balance, so that no payment has to write it there",
+    cost: |case| {
+        Cost::default()
+            .read(cost::BY_TIME, case.listed(case.of_user))
+            .read(cost::LEDGER, read(case.account).times(Case::count(case.items)))
+    },
+};
+
+/// Whose accounts.
+#[derive(Debug, Clone)]
+pub struct OfUser(UserId);
+
+impl Input for OfUser {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        fields.path("userId").map(Self)
+    }
+}
+
+/// An account in an index: which it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Entry {
+    #[serde(rename = "PK")]
+    pub(crate) partition: AccountPartition,
+}
+
+impl Item for Entry {
+    const TYPE: &'static str = "Account";
+}
+
+/// Lists a user's accounts by their ids, each as it is now.
+///
+/// # Errors
+/// 400, or 403 for another user's.
+pub async fn list_user_accounts(ledger: Ledger, request: Request<OfUser>) -> Result<List<AccountBody>, Error> {
+    let OfUser(user) = &request.input;
+    request.caller.must_be(user, DOMAIN)?;
+    let listing = request.listing(AccountPartition::all(), "")?;
+    let partition = UserPartition(user.clone());
+    let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
+    let page = ledger.table.page::<Entry>(&query, listing.limit).await?;
+    let ids: Vec<AccountId> = page.items.into_iter().map(|entry| entry.partition.0).collect();
+    let keys: Vec<_> = ids.iter().map(Account::key_of).collect();
+    let mut accounts = ledger.table.get_all::<Account>(&keys, true).await?;
+    let found = keys.iter().filter_map(|key| accounts.remove(key)).map(AccountBody::try_from);
+    Ok(listing.list(Page { items: found.collect::<Result<_, _>>()?, next: page.next }))
+}

@@ -1,0 +1,67 @@
+use crate::store::MadeOnce;
+use function::{Fingerprint, Words};
+use keys::{
+    Milli,
+    ledger::{MerchantId, MerchantPartition, Metadata},
+};
+use serde::{Deserialize, Serialize};
+use table::{Item, Key};
+
+/// What a merchant is called, and what it deals in.
+pub(crate) type Name = Words<128>;
+
+/// Who is paid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Merchant {
+    #[serde(rename = "PK")]
+    partition: MerchantPartition,
+    #[serde(rename = "SK")]
+    sort: Metadata,
+    #[serde(rename = "ID")]
+    pub(crate) id: MerchantId,
+    name: Name,
+    category: Name,
+    created_at: Milli,
+    request: Fingerprint,
+}
+
+impl Item for Merchant {
+    const TYPE: &'static str = "Merchant";
+}
+
+impl MadeOnce for Merchant {
+    fn request(&self) -> &Fingerprint {
+        &self.request
+    }
+}
+
+impl Merchant {
+    pub(crate) fn new(id: MerchantId, name: Name, category: Name, request: Fingerprint, now: Milli) -> Self {
+        let partition = MerchantPartition(id.clone());
+        Self { partition, sort: Metadata, id, name, category, created_at: now, request }
+    }
+
+    /// Its key.
+    #[must_use]
+    pub fn key_of(id: &MerchantId) -> Key {
+        Key::new(&MerchantPartition(id.clone()), &Metadata)
+    }
+}
+
+/// A merchant as it is answered.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MerchantBody {
+    merchant_id: MerchantId,
+    name: Name,
+    category: Name,
+    created_at: Milli,
+}
+
+impl From<Merchant> for MerchantBody {
+    fn from(merchant: Merchant) -> Self {
+        let Merchant { id, name, category, created_at, .. } = merchant;
+        Self { merchant_id: id, name, category, created_at }
+    }
+}

@@ -1,0 +1,60 @@
+//! The seed's ledger: Coffee Shop Inc, an account of Ann's that holds 1500.00 and the coffee that she buys.
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{SampleError, expect};
+use crate::client::{Call, Client};
+
+const ACCOUNTS: &str = "/ledger/accounts";
+
+/// Who is in the sample. Who loads it and its keys make the ids, so they are the same each time.
+#[derive(Debug, Clone)]
+pub(crate) struct Books {
+    /// The merchant.
+    pub(crate) merchant: String,
+    /// Where money comes from: an account that may hold less than nothing.
+    pub(crate) outside: String,
+    /// Ann's account.
+    pub(crate) ann: String,
+    /// The coffee shop's account.
+    pub(crate) shop: String,
+}
+
+/// Makes what is not there yet.
+pub(super) async fn load(client: &Client) -> Result<Books, SampleError> {
+    let shop = json!({"name": "Coffee Shop Inc", "category": "Restaurant"});
+    let merchant = make(client, "/ledger/merchants", "sample-merchant", shop, "merchantId").await?;
+    let outside = account(client, "bank", "external", true).await?;
+    let (ann, shop) =
+        (account(client, "ann", "checking", false).await?, account(client, "coffee-shop", "checking", false).await?);
+    let books = Books { merchant, outside, ann, shop };
+    let deposit = payment("deposit", &books.outside, &books.ann, "1500.00");
+    make(client, "/ledger/transactions", "sample-deposit", deposit, "transactionId").await?;
+    let mut coffee = payment("payment", &books.ann, &books.shop, "5.50");
+    (coffee["merchantId"], coffee["description"]) = (json!(books.merchant), json!("Coffee purchase"));
+    make(client, "/ledger/transactions", "abc123def456", coffee, "transactionId").await?;
+    Ok(books)
+}
+
+/// The body of a payment in USD.
+pub(crate) fn payment(kind: &str, debit: &str, credit: &str, amount: &str) -> Value {
+    json!({
+        "transactionType": kind,
+        "debitAccountId": debit,
+        "creditAccountId": credit,
+        "amount": amount,
+        "currency": "USD",
+    })
+}
+
+async fn account(client: &Client, user: &str, kind: &str, allow_negative: bool) -> Result<String, SampleError> {
+    let terms = json!({"userId": user, "accountType": kind, "currency": "USD", "allowNegative": allow_negative});
+    make(client, ACCOUNTS, &format!("sample-{user}"), terms, "accountId").await
+}
+
+/// The id of what the key makes, now or before.
+async fn make(client: &Client, path: &str, key: &str, body: Value, id: &str) -> Result<String, SampleError> {
+    let call = Call::post(path, body).key(key);
+    let reply = expect(&call, client.send(&call).await?, &[StatusCode::CREATED])?;
+    Ok(reply.body[id].as_str().unwrap_or_default().to_owned())
+}

@@ -1,0 +1,198 @@
+//! What a ledger must hold, whatever was asked of it: each balance comes from its legs, and nothing is made or lost.
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
+
+use crate::{Answer, Asks};
+use aws_sdk_dynamodb::types::AttributeValue;
+use jiff::Timestamp;
+use keys::{AccountId, TransactionId, ledger::LegId};
+use ledger::{Account, Leg, Posting, Transaction};
+use local::Stack;
+use money::{Currency, Decimal, Money};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use table::Item;
+
+/// The event of an operator's POST of a transaction at that time.
+#[must_use]
+pub fn posting(key: &str, body: &Value, now: Timestamp) -> Value {
+    let path = crate::ledger::TRANSACTIONS;
+    Asks { route: "POST /ledger/transactions", path, parameters: Value::Null, key: Some(key), body: Some(body) }.at(now)
+}
+
+/// A function's answer as the gateway hands it on.
+#[must_use]
+pub fn answer(answer: &Value) -> Answer {
+    let status = answer["statusCode"].as_u64().and_then(|status| status.try_into().ok()).expect("a status");
+    let headers: HashMap<String, String> = serde_json::from_value(answer["headers"].clone()).expect("headers");
+    let body = answer["body"].as_str().and_then(|body| serde_json::from_str(body).ok()).unwrap_or_default();
+    Answer { status, headers: (&headers).try_into().expect("headers"), body }
+}
+
+/// Sends the request again while it is told to come again.
+pub async fn until_told(ask: impl AsyncFn() -> Answer) -> Answer {
+    for _ in 0..100 {
+        let answer = ask().await;
+        if !matches!(answer.status, 429 | 503) {
+            return answer;
+        }
+        assert_eq!(answer.headers["retry-after"], "1", "{}", answer.body);
+    }
+    unreachable!("a request that is never told what became of it")
+}
+
+/// Everything that a ledger's table holds but the merchants.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The accounts, by their ids.
+    pub accounts: BTreeMap<AccountId, Account>,
+    /// The headers, by their ids.
+    pub transactions: BTreeMap<TransactionId, Transaction>,
+    /// The legs in the order of their ids.
+    pub legs: BTreeMap<LegId, Leg>,
+}
+
+impl Stored {
+    /// Reads the table, strongly consistent.
+    pub async fn read(stack: &Stack) -> Self {
+        let client = stack.client().expect("a client");
+        let table = stack.table("FinancialTransactions").expect("a table");
+        let mut pages = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
+        let mut stored = Self { accounts: BTreeMap::new(), transactions: BTreeMap::new(), legs: BTreeMap::new() };
+        while let Some(item) = pages.next().await {
+            stored.add(item.expect("an item"));
+        }
+        stored
+    }
+
+    fn add(&mut self, item: HashMap<String, AttributeValue>) {
+        match item["Type"].as_s().expect("a type").as_str() {
+            Account::TYPE => {
+                let account: Account = typed(item);
+                self.accounts.insert(account.id.clone(), account);
+            }
+            Transaction::TYPE => {
+                let transaction: Transaction = typed(item);
+                self.transactions.insert(transaction.id.clone(), transaction);
+            }
+            Leg::TYPE => {
+                let leg: Leg = typed(item);
+                self.legs.insert(leg.id.clone(), leg);
+            }
+            other => assert!(["Merchant", "Reversal"].contains(&other), "{other}"),
+        }
+    }
+
+    /// The account's legs, oldest first.
+    #[must_use]
+    pub fn legs_of(&self, account: &str) -> Vec<&Leg> {
+        let mut legs: Vec<_> = self.legs.values().filter(|leg| leg.account.as_str() == account).collect();
+        legs.sort_by_key(|leg| (leg.created_at, &leg.id));
+        legs
+    }
+
+    /// The transactions under the key.
+    #[must_use]
+    pub fn under(&self, key: &str) -> Vec<&Transaction> {
+        let of_key =
+            |transaction: &&Transaction| transaction.idempotency_key.as_ref().is_some_and(|own| own.as_str() == key);
+        self.transactions.values().filter(of_key).collect()
+    }
+
+    /// The account, as it stands.
+    #[must_use]
+    pub fn account(&self, id: &str) -> &Account {
+        self.accounts.get(&id.parse().expect("an id")).expect("an account")
+    }
+
+    /// What is true of every ledger.
+    ///
+    /// # Panics
+    /// It is not true of this one.
+    pub fn check(&self) {
+        let mut legs = BTreeMap::<_, Vec<&Leg>>::new();
+        for leg in self.legs.values() {
+            legs.entry(&leg.transaction).or_default().push(leg);
+        }
+        for (id, transaction) in &self.transactions {
+            of_one_piece(transaction, &legs.remove(id).unwrap_or_default());
+        }
+        assert!(legs.is_empty(), "legs of no transaction: {legs:?}");
+        let mut histories = BTreeMap::<_, Vec<&Leg>>::new();
+        for leg in self.legs.values() {
+            histories.entry(&leg.account).or_default().push(leg);
+        }
+        let mut sums = BTreeMap::<Currency, i128>::new();
+        for (id, account) in &self.accounts {
+            agrees(account, histories.remove(id).unwrap_or_default());
+            *sums.entry(account.currency).or_default() += minor(account.balance, account.currency);
+        }
+        assert!(histories.is_empty(), "legs of no account: {histories:?}");
+        assert!(sums.values().all(|sum| *sum == 0), "money was made or lost: {sums:?}");
+    }
+}
+
+/// A transaction has the legs that its header tells of, and makes and loses nothing.
+fn of_one_piece(transaction: &Transaction, legs: &[&Leg]) {
+    let id = &transaction.id;
+    let told: Vec<_> = transaction.postings.iter().map(Posting::to_string).collect();
+    let is = |leg: &&Leg| {
+        let amount = Money::new(leg.amount, leg.currency).expect("an amount");
+        Posting { leg_type: leg.leg_type, amount, account: leg.account.clone() }.to_string()
+    };
+    assert_eq!(legs.iter().map(is).collect::<Vec<_>>(), told, "the legs of {id}");
+    assert!(legs.iter().all(|leg| leg.created_at == transaction.created_at), "the times of {id}");
+    let mut sums = BTreeMap::<Currency, i128>::new();
+    for posting in &transaction.postings {
+        *sums.entry(posting.amount.currency()).or_default() += posting.change().minor();
+    }
+    assert!(sums.values().all(|sum| *sum == 0), "{id} makes or loses money: {sums:?}");
+}
+
+/// An account holds what its legs make, each of which leaves what it says, and no two transactions were at one time.
+fn agrees(account: &Account, mut legs: Vec<&Leg>) {
+    legs.sort_by_key(|leg| (leg.created_at, &leg.id));
+    let id = &account.id;
+    let (mut balance, mut last) = (0, None::<&Leg>);
+    for leg in &legs {
+        let is_next = last.is_none_or(|last| {
+            if last.transaction == leg.transaction {
+                last.created_at == leg.created_at
+            } else {
+                last.created_at < leg.created_at
+            }
+        });
+        assert!(is_next, "{id}: {} comes at the time of {last:?}", leg.id);
+        balance += change(leg);
+        assert_eq!(minor(leg.balance_after, leg.currency), balance, "{id}: what {} left", leg.id);
+        last = Some(leg);
+    }
+    assert_eq!(minor(account.balance, account.currency), balance, "the balance of {id}");
+    let pointer = account.last.as_ref().map(|last| (&last.leg, &last.transaction, last.created));
+    assert_eq!(pointer, last.map(|leg| (&leg.id, &leg.transaction, leg.created_at)), "the last leg of {id}");
+    assert!(balance >= 0 || account.allow_negative, "{id} holds {balance}");
+    let transactions = legs.chunk_by(|one, next| one.transaction == next.transaction).count();
+    assert!(account.version > i64::try_from(transactions).expect("few"), "{id}: an update for each transaction");
+}
+
+/// What the leg adds to its account, in minor units.
+#[must_use]
+pub fn change(leg: &Leg) -> i128 {
+    let amount = Money::new(leg.amount, leg.currency).expect("an amount");
+    Posting { leg_type: leg.leg_type, amount, account: leg.account.clone() }.change().minor()
+}
+
+fn minor(amount: Decimal, currency: Currency) -> i128 {
+    Money::new(amount, currency).expect("an amount").minor()
+}
+
+/// The item, whose numbers its type has as text.
+fn typed<T: Item + DeserializeOwned>(mut item: HashMap<String, AttributeValue>) -> T {
+    for name in T::NUMBERS {
+        if let Some(AttributeValue::N(number)) = item.get(*name).cloned() {
+            let number = Decimal::of_number(&number).expect("a number");
+            item.insert((*name).to_owned(), AttributeValue::S(number.to_string()));
+        }
+    }
+    serde_dynamo::from_item(item).expect("an item of its type")
+}

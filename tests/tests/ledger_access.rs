@@ -1,0 +1,499 @@
+//! Who may do what in the ledger: users see and debit their own accounts, operators all; and no refusal tells what there
+//! is.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use local::{Auth, Stack, template::Route};
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use system_tests::{
+    Answer, Client, End,
+    ledger::{ACCOUNTS, Books, MERCHANTS, TRANSACTIONS, id, legs, payment},
+    send, stack,
+};
+
+/// What Bob's account holds: in no answer of Ann's.
+const SECRET: &str = "7654.32";
+const WRITES: &str = "ledger:read ledger:write";
+
+/// Ann's account and Bob's, and transactions of theirs.
+struct Scene {
+    books: Books,
+    ann: Client,
+    anns: String,
+    bobs: String,
+    /// Between Ann's account and Bob's.
+    shared: String,
+    /// Between Bob's account and the bank's.
+    others: String,
+    merchant: String,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let books = Books::open().await;
+        let (anns, bobs) = (books.funded("ann", "100.00").await, books.account("bob").await);
+        let others = id(&books.pay("others", &books.outside, &bobs, "7650.32").await, "transactionId");
+        let shared = id(&books.pay("shared", &anns, &bobs, "4.00").await, "transactionId");
+        assert_eq!(books.balance(&bobs).await, SECRET);
+        let merchant = json!({"name": "Coffee Shop Inc", "category": "Restaurant"});
+        let merchant = id(&books.operator.post(MERCHANTS, &merchant).await, "merchantId");
+        Self { ann: books.user("ann"), books, anns, bobs, shared, others, merchant }
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        cases(&Ids {
+            account: &self.anns,
+            other: &self.bobs,
+            user: "ann",
+            transaction: &self.shared,
+            merchant: &self.merchant,
+        })
+    }
+}
+
+/// What a walk through all routes names.
+struct Ids<'a> {
+    account: &'a str,
+    other: &'a str,
+    user: &'a str,
+    transaction: &'a str,
+    merchant: &'a str,
+}
+
+/// A route as it is asked, and how it ends for a user who asks for their own.
+struct Case {
+    route: &'static str,
+    path: String,
+    body: Option<Value>,
+    own: End,
+}
+
+impl Case {
+    fn of(&self, client: &Client) -> RequestBuilder {
+        let (method, _) = self.route.split_once(' ').expect("a method");
+        let request = client.request(method, &self.path).header("idempotency-key", self.route);
+        match &self.body {
+            Some(body) => request.json(body),
+            None => request,
+        }
+    }
+
+    async fn ask(&self, client: &Client) -> Answer {
+        send(self.of(client)).await
+    }
+}
+
+/// Every route, in an order in which each can be done.
+fn cases(ids: &Ids<'_>) -> Vec<Case> {
+    let Ids { account, other, user, transaction, merchant } = ids;
+    let get = |route, path: String, own| Case { route, path, body: None, own };
+    let send = |route, path: String, body, own| Case { route, path, body: Some(body), own };
+    let terms = json!({"userId": user, "accountType": "checking", "currency": "USD"});
+    let of_account = format!("{ACCOUNTS}/{account}");
+    vec![
+        get("GET /ledger/accounts/{accountId}", of_account.clone(), End::Done),
+        get("GET /ledger/accounts/{accountId}/statement", format!("{of_account}/statement"), End::Done),
+        get("GET /ledger/users/{userId}/accounts", format!("/ledger/users/{user}/accounts"), End::Done),
+        get("GET /ledger/transactions/{transactionId}", format!("{TRANSACTIONS}/{transaction}"), End::Done),
+        get("GET /ledger/transactions", TRANSACTIONS.to_owned(), End::NoScope),
+        get("GET /ledger/merchants/{merchantId}", format!("{MERCHANTS}/{merchant}"), End::Done),
+        send("POST /ledger/merchants", MERCHANTS.to_owned(), json!({"name": "a", "category": "b"}), End::NoScope),
+        send("POST /ledger/accounts", ACCOUNTS.to_owned(), terms, End::Done),
+        send("POST /ledger/transactions", TRANSACTIONS.to_owned(), payment(account, other, "0.01"), End::Done),
+        // Bob has the money, so it is his to give back.
+        send(
+            "POST /ledger/transactions/{transactionId}/reversal",
+            format!("{TRANSACTIONS}/{transaction}/reversal"),
+            json!({}),
+            End::NoReach,
+        ),
+        send("PATCH /ledger/accounts/{accountId}", of_account, json!({"status": "frozen"}), End::Done),
+    ]
+}
+
+/// The reconciliation's routes have tests of their own.
+fn routes(stack: &Stack) -> BTreeMap<String, Route> {
+    let routes = stack.template().lambdas.iter().flat_map(|lambda| lambda.routes.clone());
+    let of_ledger =
+        |route: &Route| route.path.starts_with("/ledger/") && !route.path.starts_with("/ledger/reconciliations");
+    routes.filter(of_ledger).map(|route| (format!("{} {}", route.method, route.path), route)).collect()
+}
+
+/// Shows nothing of what Bob's account holds, of the keys and of the table.
+fn assert_shows_nothing(answer: &Answer, what: &str) {
+    let shown = format!("{} {:?}", answer.body, answer.headers.get("location"));
+    for secret in [SECRET, "7654", "GSI", "METADATA", "FinancialTransactions", "ACCOUNT#", "TXN#", "LEG#", "USER#"] {
+        assert!(!shown.contains(secret), "{what} shows {secret}: {shown}");
+    }
+}
+
+fn without_instance(mut answer: Answer) -> (u16, Value) {
+    answer.body["instance"].take();
+    (answer.status, answer.body)
+}
+
+#[tokio::test]
+async fn a_route_opens_to_its_scopes_only() {
+    let scene = Scene::start().await;
+    let routes = routes(&scene.books.stack);
+    let known: BTreeSet<_> = scene.cases().iter().map(|case| case.route.to_owned()).collect();
+    assert_eq!(known, routes.keys().cloned().collect(), "every route of the template has its case");
+    let before = scene.books.stored().await;
+    let mut refused = 0;
+    for scopes in [
+        "",
+        "ledger:read",
+        "ledger:write",
+        "bank:operate cart:operate wellness:operate bank:read",
+        "ledger ledger:operator xledger:read LEDGER:READ ledger:*",
+    ] {
+        let client = Client::member(&scene.books.stack, scopes, "none", "ann");
+        for case in scene.cases() {
+            let opens = &routes[case.route].scopes;
+            if scopes.split_whitespace().all(|scope| !opens.iter().any(|open| open == scope)) {
+                let answer = case.ask(&client).await;
+                assert_eq!(End::of(&answer), Some(End::NoScope), "{scopes:?}: {}: {}", case.route, answer.body);
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused >= 40, "{refused}");
+    // What a user may not do, whatever the template says.
+    for case in scene.cases() {
+        let opens = &routes[case.route].scopes;
+        let right: &[&str] = match (case.route.starts_with("GET "), case.own) {
+            (_, End::NoScope) => &["ledger:operate"],
+            (true, _) => &["ledger:read", "ledger:operate"],
+            (false, _) => &["ledger:write", "ledger:operate"],
+        };
+        assert_eq!(opens, right, "{}", case.route);
+    }
+    assert!(scene.books.stored().await == before);
+    scene.books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_user_does_what_is_their_own_and_an_operator_all() {
+    let scene = Scene::start().await;
+    for case in scene.cases() {
+        let answer = case.ask(&scene.ann).await;
+        assert_eq!(End::of(&answer), Some(case.own), "{}: {}", case.route, answer.body);
+        assert_shows_nothing(&answer, case.route);
+    }
+    let operator = Client::member(&scene.books.stack, "ledger:operate", "none", "operator");
+    let anns = format!("{ACCOUNTS}/{}", scene.anns);
+    let thawed = operator.patch(&anns, &json!({"status": "active"})).await;
+    assert_eq!((thawed.status, &thawed.body["status"]), (200, &json!("active")), "{}", thawed.body);
+    for case in scene.cases() {
+        let answer = case.ask(&operator).await;
+        assert_eq!(End::of(&answer), Some(End::Done), "{}: {}", case.route, answer.body);
+    }
+    scene.books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_user_reaches_nothing_of_anothers() {
+    let scene = Scene::start().await;
+    let before = scene.books.stored().await;
+    let theirs = Ids {
+        account: &scene.bobs,
+        other: &scene.anns,
+        user: "bob",
+        transaction: &scene.others,
+        merchant: &scene.merchant,
+    };
+    for subject in ["ann", "eve", "", "bo", "bobb", "Bob", " bob", "bob ", "USER#bob", "*", &"x".repeat(129)] {
+        let client = Client::member(&scene.books.stack, WRITES, "bob", subject);
+        for case in cases(&theirs).into_iter().filter(|case| case.route != "GET /ledger/merchants/{merchantId}") {
+            let answer = case.ask(&client).await;
+            let wanted = if case.own == End::NoScope { End::NoScope } else { End::NoReach };
+            assert_eq!(End::of(&answer), Some(wanted), "{subject:?}: {}: {}", case.route, answer.body);
+            assert_shows_nothing(&answer, case.route);
+        }
+    }
+    assert!(scene.books.stored().await == before);
+    scene.books.stack.stop().await;
+}
+
+/// A token without a subject is nobody's.
+#[tokio::test]
+async fn a_token_without_a_subject_reaches_nothing() {
+    let scene = Scene::start().await;
+    let before = scene.books.stored().await;
+    let nobody = Client::operator(&scene.books.stack);
+    let claims = json!({"scope": WRITES, "company_id": "bob"});
+    let token = scene.books.stack.token(claims.as_object().expect("an object").clone()).expect("a token");
+    for case in scene.cases().into_iter().filter(|case| case.route != "GET /ledger/merchants/{merchantId}") {
+        let answer = send(case.of(&nobody).bearer_auth(&token)).await;
+        let refused = matches!(End::of(&answer), Some(End::NoReach | End::NoScope));
+        assert!(refused, "{}: {} {}", case.route, answer.status, answer.body);
+        assert_shows_nothing(&answer, case.route);
+    }
+    assert!(scene.books.stored().await == before);
+    scene.books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn every_route_asks_for_a_token_that_is_in_order() {
+    for auth in [Auth::Open, Auth::Required] {
+        let stack = stack().auth(auth).start().await.expect("a stack");
+        let nobody = Client::operator(&stack);
+        let claims = json!({"sub": "x", "scope": "ledger:operate", "exp": 0});
+        let expired = stack.token(claims.as_object().expect("an object").clone()).expect("a token");
+        let operator = stack.operator_token().expect("a token");
+        let mut headers = vec![Some(String::new()), Some("Bearer x".to_owned()), Some(format!("Bearer {expired}"))];
+        headers.push(Some(format!("Bearer {}", &operator[..operator.len() - 4])));
+        headers.extend((auth == Auth::Required).then_some(None));
+        let ids = Ids { account: "A-1", other: "A-2", user: "ann", transaction: "T-1", merchant: "M-1" };
+        for case in cases(&ids) {
+            for header in &headers {
+                let mut request = case.of(&nobody);
+                if let Some(header) = header {
+                    request = request.header("authorization", header);
+                }
+                let answer = send(request).await;
+                let unauthorized = (401, json!({"message": "Unauthorized"}));
+                assert_eq!((answer.status, answer.body), unauthorized, "{} {header:?}", case.route);
+            }
+            assert_ne!(send(case.of(&nobody).bearer_auth(&operator)).await.status, 401, "{}", case.route);
+        }
+        stack.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn body_query_and_headers_set_no_identity() {
+    let scene = Scene::start().await;
+    let before = scene.books.stored().await;
+    let bobs = format!("{ACCOUNTS}/{}", scene.bobs);
+    let claims = r#"{"sub":"bob","scope":"ledger:operate"}"#;
+    for name in ["sub", "scope", "x-user-id", "user", "x-amzn-request-context", "x-amzn-oidc-data"] {
+        for path in [bobs.clone(), format!("{bobs}/statement"), TRANSACTIONS.to_owned()] {
+            let answer = send(scene.ann.request("GET", &path).header(name, claims)).await;
+            assert_eq!(answer.status, 403, "{name} {path}: {}", answer.body);
+        }
+    }
+    let mut paid = payment(&scene.bobs, &scene.anns, "1.00");
+    for (member, value) in [("userId", "bob"), ("createdBy", "bob"), ("sub", "bob"), ("scope", "ledger:operate")] {
+        paid[member] = value.into();
+        let answer = scene.ann.post_once(TRANSACTIONS, "K-1", &paid).await;
+        assert_eq!(answer.status, 400, "{member}: {}", answer.body);
+    }
+    for query in ["sub=bob", "scope=ledger:operate", "userId=bob", "access_token=x"] {
+        let answer = scene.ann.get(&format!("{bobs}?{query}")).await;
+        assert!([400, 403].contains(&answer.status), "{query}: {}", answer.body);
+        assert_shows_nothing(&answer, query);
+    }
+    assert!(scene.books.stored().await == before);
+    scene.books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_not_there_and_what_is_anothers_look_alike() {
+    let scene = Scene::start().await;
+    let (ann, operator) = (&scene.ann, &scene.books.operator);
+    let reversed = id(&scene.books.pay("r", &scene.bobs, &scene.books.outside, "0.01").await, "transactionId");
+    let reversal = format!("{TRANSACTIONS}/{reversed}/reversal");
+    let reversal = id(&operator.post_once(&reversal, "undo", &json!({})).await, "transactionId");
+    let before = scene.books.stored().await;
+    for theirs in [&scene.bobs, &scene.books.outside] {
+        let of = |account: &str| format!("{ACCOUNTS}/{account}");
+        let (there, not_there) = (of(theirs), of("880h1733"));
+        for status in ["active", "frozen", "closed"] {
+            for version in [1, 99] {
+                let body = json!({"status": status, "version": version});
+                alike(ann.patch(&there, &body).await, ann.patch(&not_there, &body).await);
+            }
+        }
+        alike(ann.get(&there).await, ann.get(&not_there).await);
+        let statement = |of: &str| format!("{of}/statement?limit=1");
+        alike(ann.get(&statement(&there)).await, ann.get(&statement(&not_there)).await);
+        // More than there is, of a currency that it does not take, or right: all the same.
+        for (amount, currency) in [("1.00", "USD"), ("9999999.00", "USD"), ("1", "JPY")] {
+            let body = |debit: &str| {
+                let mut body = payment(debit, &scene.anns, amount);
+                body["currency"] = currency.into();
+                body
+            };
+            let post = async |debit: &str| ann.post_once(TRANSACTIONS, "K-1", &body(debit)).await;
+            alike(post(theirs).await, post("880h1733").await);
+        }
+    }
+    for theirs in [&scene.others, &reversed, &reversal] {
+        let (there, not_there) = (format!("{TRANSACTIONS}/{theirs}"), format!("{TRANSACTIONS}/880h1733"));
+        alike(ann.get(&there).await, ann.get(&not_there).await);
+        let reverse = async |of: &str| ann.post(&format!("{of}/reversal"), &json!({})).await;
+        alike(reverse(&there).await, reverse(&not_there).await);
+    }
+    alike(ann.get("/ledger/users/bob/accounts").await, ann.get("/ledger/users/nobody/accounts").await);
+    assert!(scene.books.stored().await == before);
+    scene.books.stack.stop().await;
+}
+
+fn alike(one: Answer, other: Answer) {
+    assert_shows_nothing(&one, "a refusal");
+    assert_eq!(End::of(&one), Some(End::NoReach), "{}", one.body);
+    assert_eq!(without_instance(one), without_instance(other));
+}
+
+#[tokio::test]
+async fn only_operators_open_accounts_for_others_or_without_a_floor() {
+    let scene = Scene::start().await;
+    let before = scene.books.stored().await;
+    let terms = |user: &str, negative: Value| {
+        let mut terms = json!({"userId": user, "accountType": "checking", "currency": "USD"});
+        if !negative.is_null() {
+            terms["allowNegative"] = negative;
+        }
+        terms
+    };
+    for (user, negative) in [("bob", json!(null)), ("bob", json!(true)), ("ann", json!(true)), ("Ann", json!(false))] {
+        let answer = scene.ann.post(ACCOUNTS, &terms(user, negative)).await;
+        assert_eq!(End::of(&answer), Some(End::NoReach), "{user}: {}", answer.body);
+    }
+    assert!(scene.books.stored().await == before);
+    for negative in [json!(null), json!(false)] {
+        let opened = scene.ann.post(ACCOUNTS, &terms("ann", negative)).await;
+        assert_eq!((opened.status, &opened.body["allowNegative"]), (201, &json!(false)), "{}", opened.body);
+    }
+    let opened = scene.books.operator.post(ACCOUNTS, &terms("bob", json!(true))).await;
+    assert_eq!((opened.status, &opened.body["allowNegative"]), (201, &json!(true)));
+    scene.books.stack.stop().await;
+}
+
+/// Owners freeze and close what is theirs; what is frozen, operators thaw or close.
+#[tokio::test]
+async fn an_owner_freezes_and_closes_and_does_not_thaw() {
+    let scene = Scene::start().await;
+    let anns = format!("{ACCOUNTS}/{}", scene.anns);
+    let change = async |client: &Client, status: &str| client.patch(&anns, &json!({"status": status})).await;
+    let same = change(&scene.ann, "active").await;
+    assert_eq!((same.status, &same.body["version"]), (200, &json!(3)), "it is so already: {}", same.body);
+    let frozen = change(&scene.ann, "frozen").await;
+    assert_eq!((frozen.status, &frozen.body["status"], &frozen.body["version"]), (200, &json!("frozen"), &json!(4)));
+    let refused = change(&scene.ann, "active").await;
+    assert_eq!(End::of(&refused), Some(End::NoReach), "{}", refused.body);
+    let empty = format!("{ACCOUNTS}/{}", scene.books.account("ann").await);
+    for (client, status, end) in [
+        (&scene.ann, "frozen", End::Done),
+        (&scene.ann, "closed", End::NoReach),
+        (&scene.books.operator, "closed", End::Done),
+    ] {
+        let answer = client.patch(&empty, &json!({"status": status})).await;
+        assert_eq!(End::of(&answer), Some(end), "{status}: {}", answer.body);
+    }
+    assert_eq!(change(&scene.books.operator, "active").await.status, 200);
+    let all = scene.ann.post_once(TRANSACTIONS, "all", &payment(&scene.anns, &scene.bobs, "96.00")).await;
+    assert_eq!(all.status, 201, "{}", all.body);
+    let closed = change(&scene.ann, "closed").await;
+    assert_eq!((closed.status, &closed.body["status"]), (200, &json!("closed")), "{}", closed.body);
+    assert_eq!(scene.ann.get(&anns).await.body, closed.body, "and it is still shown");
+    scene.books.stack.stop().await;
+}
+
+/// Whoever has a leg sees the transaction; what an account holds is told to its owner alone, in every answer.
+#[tokio::test]
+async fn balances_are_told_to_their_owners_only() {
+    let scene = Scene::start().await;
+    let body = legs([
+        ("debit", scene.anns.as_str(), "3.00", "USD"),
+        ("credit", scene.bobs.as_str(), "2.00", "USD"),
+        ("credit", scene.anns.as_str(), "1.00", "USD"),
+    ]);
+    let posted = scene.ann.post_once(TRANSACTIONS, "K-1", &body).await;
+    let transaction = format!("{TRANSACTIONS}/{}", id(&posted, "transactionId"));
+    let again = scene.ann.post_once(TRANSACTIONS, "K-1", &body).await;
+    let seen = |answer: &Answer| -> Vec<Value> {
+        let legs = answer.body["legs"].as_array().expect("legs").iter();
+        legs.map(|leg| leg.get("balanceAfter").cloned().unwrap_or_default()).collect()
+    };
+    for answer in [&posted, &again, &scene.ann.get(&transaction).await] {
+        assert_eq!(answer.body, posted.body);
+        assert_eq!(seen(answer), [json!("93.00"), json!(null), json!("94.00")]);
+        assert!(!answer.body.to_string().contains("7656.32"));
+    }
+    let bob = scene.books.user("bob");
+    assert_eq!(seen(&bob.get(&transaction).await), [json!(null), json!("7656.32"), json!(null)]);
+    let operator = scene.books.operator.get(&transaction).await;
+    assert_eq!(seen(&operator), [json!("93.00"), json!("7656.32"), json!("94.00")]);
+    let eve = scene.books.user("eve");
+    assert_eq!(End::of(&eve.get(&transaction).await), Some(End::NoReach));
+    // Nor who posted it, and under which key, to others than them.
+    let told = async |client: &Client| {
+        let body = client.get(&transaction).await.body;
+        ["idempotencyKey", "createdBy"].map(|member| body.get(member).cloned().unwrap_or_default())
+    };
+    assert_eq!(told(&scene.ann).await, [json!("K-1"), json!(null)]);
+    assert_eq!(told(&bob).await, [json!(null), json!(null)]);
+    assert_eq!(told(&scene.books.operator).await, [json!("K-1"), json!("ann")]);
+    // Bob gives it back: Ann's balance is not told to him, nor when he asks again.
+    let reversal = format!("{TRANSACTIONS}/{}/reversal", scene.shared);
+    let back = bob.post_once(&reversal, "back", &json!({})).await;
+    assert_eq!((back.status, seen(&back)), (201, vec![json!("7652.32"), json!(null)]), "{}", back.body);
+    assert_eq!(bob.post_once(&reversal, "back", &json!({})).await.body, back.body);
+    let of_ann = format!("{ACCOUNTS}/{}/statement", scene.anns);
+    let statement = scene.ann.get(&of_ann).await.body;
+    assert_eq!(statement["items"][0]["balanceAfter"], "98.00", "{statement}");
+    assert_eq!(End::of(&bob.get(&of_ann).await), Some(End::NoReach));
+    scene.books.stack.stop().await;
+}
+
+/// The key belongs to its caller: another's same key is another transaction, and nobody's answer is shown to others.
+#[tokio::test]
+async fn a_key_is_its_callers() {
+    let scene = Scene::start().await;
+    let bob = scene.books.user("bob");
+    let paid = bob.post_once(TRANSACTIONS, "K-1", &payment(&scene.bobs, &scene.anns, "1.00")).await;
+    assert_eq!(paid.status, 201, "{}", paid.body);
+    let refused = scene.ann.post_once(TRANSACTIONS, "K-1", &payment(&scene.bobs, &scene.anns, "1.00")).await;
+    assert_eq!(End::of(&refused), Some(End::NoReach), "{}", refused.body);
+    let own = scene.ann.post_once(TRANSACTIONS, "K-1", &payment(&scene.anns, &scene.bobs, "1.00")).await;
+    assert_eq!(own.status, 201, "{}", own.body);
+    assert_ne!(own.body["transactionId"], paid.body["transactionId"]);
+    let terms = |user: &str| json!({"userId": user, "accountType": "checking", "currency": "USD"});
+    let (anns, bobs) = (
+        scene.ann.post_once(ACCOUNTS, "K-1", &terms("ann")).await,
+        bob.post_once(ACCOUNTS, "K-1", &terms("bob")).await,
+    );
+    assert_ne!(id(&anns, "accountId"), id(&bobs, "accountId"));
+    scene.books.stack.stop().await;
+}
+
+/// The owner of what was paid gives it back, whoever else has a leg does not; and what was given back is so for all.
+#[tokio::test]
+async fn who_has_the_money_gives_it_back() {
+    let scene = Scene::start().await;
+    let (bob, reversal) = (scene.books.user("bob"), format!("{TRANSACTIONS}/{}/reversal", scene.shared));
+    let refused = scene.ann.post_once(&reversal, "K-1", &json!({})).await;
+    assert_eq!(End::of(&refused), Some(End::NoReach), "{}", refused.body);
+    assert_eq!(bob.post_once(&reversal, "K-1", &json!({})).await.status, 201);
+    for client in [&scene.ann, &scene.books.operator, &bob] {
+        let again = client.post_once(&reversal, "K-2", &json!({})).await;
+        assert_eq!((again.status, &again.body["type"]), (409, &json!("/problems/already-reversed")), "{}", again.body);
+        assert_shows_nothing(&again, "a refusal");
+    }
+    let eve = scene.books.user("eve").post_once(&reversal, "K-2", &json!({})).await;
+    assert_eq!(End::of(&eve), Some(End::NoReach), "a stranger learns nothing: {}", eve.body);
+    scene.books.stack.stop().await;
+}
+
+/// Refusals for what accounts hold say which account and not how much, to operators too.
+#[tokio::test]
+async fn a_conflict_tells_no_balance() {
+    let scene = Scene::start().await;
+    for (client, debit) in [(&scene.books.operator, &scene.bobs), (&scene.books.user("bob"), &scene.bobs)] {
+        let refused = client.post_once(TRANSACTIONS, "K-1", &payment(debit, &scene.anns, "99999.99")).await;
+        assert_eq!((refused.status, &refused.body["type"]), (409, &json!("/problems/insufficient-funds")));
+        assert_shows_nothing(&refused, "a refusal");
+    }
+    let most = payment(&scene.books.outside, &scene.bobs, &format!("{}.99", "9".repeat(36)));
+    let refused = scene.books.operator.post_once(TRANSACTIONS, "K-2", &most).await;
+    assert_eq!((refused.status, &refused.body["type"]), (409, &json!("/problems/balance-too-large")));
+    assert_shows_nothing(&refused, "a refusal");
+    let full = format!("{ACCOUNTS}/{}", scene.bobs);
+    let refused = scene.books.operator.patch(&full, &json!({"status": "closed"})).await;
+    assert_eq!(refused.status, 409);
+    assert_shows_nothing(&refused, "a refusal");
+    scene.books.stack.stop().await;
+}

@@ -1,0 +1,156 @@
+//! Lists of transactions whose sort keys are the same: each is there once and in order, on pages of any size.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use fastrand::Rng;
+use local::Stack;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use system_tests::{
+    Client,
+    ledger::{Books, TRANSACTIONS},
+    stack,
+};
+
+const LIMITS: [usize; 5] = [1, 2, 3, 7, 100];
+const DAY: &str = "2099-11-30T12:00";
+
+type Item = HashMap<String, AttributeValue>;
+
+fn text(item: &Item, name: &str) -> String {
+    item[name].as_s().expect("a text").clone()
+}
+
+/// A stack with that many shards, and the header of a transaction that it made.
+async fn start(shards: usize) -> (Stack, Item) {
+    let stack = stack().parameter("StatusShards", shards.to_string()).start().await.expect("a stack");
+    let books = Books::of(stack).await;
+    books.funded("ann", "1.00").await;
+    let client = books.stack.client().expect("a client");
+    let table = books.stack.table("FinancialTransactions").expect("a table");
+    let items = client.scan().table_name(table).into_paginator().items().send();
+    let items: Vec<Item> = items.collect::<Result<_, _>>().await.expect("items");
+    let header = items.into_iter().find(|item| text(item, "Type") == "Transaction").expect("a transaction");
+    (books.stack, header)
+}
+
+/// Puts headers like that one, past the functions: `(id, second and millisecond, shard)`.
+async fn put(stack: &Stack, header: &Item, transactions: &[(String, String, usize)]) {
+    let client = stack.client().expect("a client");
+    let table = stack.table("FinancialTransactions").expect("a table");
+    for (id, time, shard) in transactions {
+        let time = format!("{DAY}:{time}Z");
+        let partition = if *shard == 0 { "STATUS#completed".to_owned() } else { format!("STATUS#completed#{shard}") };
+        let mut item = header.clone();
+        let keys = [
+            ("PK", format!("TXN#{id}")),
+            ("ID", id.clone()),
+            ("GSI1PK", partition),
+            ("GSI1SK", format!("CREATED#{time}")),
+            ("GSI2PK", "IDEMPOTENCY#K".to_owned()),
+            ("IdempotencyKey", "K".to_owned()),
+            ("CreatedAt", time),
+        ];
+        item.extend(keys.map(|(name, value)| (name.to_owned(), AttributeValue::S(value))));
+        client.put_item().table_name(table).set_item(Some(item)).send().await.expect("put");
+    }
+}
+
+fn told(items: &[Value]) -> Vec<(String, String)> {
+    let text = |item: &Value, name: &str| item[name].as_str().expect("a text").to_owned();
+    items.iter().map(|item| (text(item, "createdAt"), text(item, "transactionId"))).collect()
+}
+
+/// Every list of the times, on pages of every size.
+async fn lists(stack: &Stack, transactions: &[(String, String, usize)], name: &str) {
+    let client = Client::operator(stack);
+    let times: BTreeSet<&str> = transactions.iter().map(|(_, time, _)| time.as_str()).collect();
+    let ends = times.iter().flat_map(|since| times.iter().map(move |until| (*since, *until)));
+    for (since, until) in ends.filter(|(since, until)| since <= until) {
+        let within = |time: &str| (since..=until).contains(&time);
+        let mut orders = BTreeMap::<_, usize>::new();
+        for limit in LIMITS {
+            let path = format!("{TRANSACTIONS}?since={DAY}:{since}Z&until={DAY}:{until}Z&limit={limit}");
+            let (items, pages) = client.all(&path).await;
+            let listed = told(&items);
+            let when = format!("{name}, {since} to {until}, {limit} a page");
+            assert!(listed.is_sorted_by_key(|(created, _)| created.clone()), "{when}: {listed:#?}");
+            let right = transactions.iter().filter(|(_, time, _)| within(time));
+            let right: BTreeSet<_> = right.map(|(id, time, _)| (format!("{DAY}:{time}Z"), id.clone())).collect();
+            assert_eq!(listed.len(), right.len(), "{when}: each once");
+            assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), right, "{when}");
+            assert!(pages <= right.len() / limit + 1, "{when}: {pages} pages for {}", right.len());
+            *orders.entry(listed).or_default() += 1;
+        }
+        assert_eq!(orders.len(), 1, "{name}: one order, whatever the size of the pages");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_of_one_millisecond_are_listed_once_each() {
+    for used in [&[0][..], &[0, 1, 2, 3, 4], &[4], &[1, 3]] {
+        for shards in [1, 5].into_iter().filter(|shards| used.iter().all(|shard| shard < shards)) {
+            let (stack, header) = start(shards).await;
+            let mut rng = Rng::with_seed(7);
+            let times = ["00.123", "00.124", "00.124", "00.124", "01.000"];
+            let mut transaction = |number: usize| {
+                let id = format!("T-{:016x}-{number}", rng.u64(..));
+                let time = rng.choice(times).expect("a time").to_owned();
+                (id, time, *rng.choice(used).expect("a shard"))
+            };
+            let transactions: Vec<_> = (0..24).map(&mut transaction).collect();
+            put(&stack, &header, &transactions).await;
+            lists(&stack, &transactions, &format!("{used:?} of {shards} shards")).await;
+        }
+    }
+}
+
+/// As many as a page takes, or one more or less, in each of the shards.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_that_end_between_equal_times_lose_nothing() {
+    for per_shard in 1..=4 {
+        let (stack, header) = start(3).await;
+        let of_shard = |shard: usize| {
+            let all = ["00.123", "00.124"].into_iter().flat_map(move |time| (0..per_shard).map(move |it| (time, it)));
+            all.map(move |(time, number)| (format!("T-{shard}-{number}-{time}"), time.to_owned(), shard))
+        };
+        let transactions: Vec<_> = (0..3).flat_map(of_shard).collect();
+        put(&stack, &header, &transactions).await;
+        lists(&stack, &transactions, &format!("{per_shard} a shard")).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_who_used_a_key_are_listed_once_each() {
+    let (stack, header) = start(5).await;
+    let transaction = |number: usize| (format!("T-{number}"), format!("00.{number:03}"), number % 5);
+    let transactions: Vec<_> = (0..30).map(transaction).collect();
+    put(&stack, &header, &transactions).await;
+    let client = Client::operator(&stack);
+    for limit in LIMITS {
+        let (items, _) = client.all(&format!("{TRANSACTIONS}?idempotencyKey=K&limit={limit}")).await;
+        let listed: BTreeSet<_> = told(&items).into_iter().map(|(_, id)| id).collect();
+        assert_eq!((items.len(), listed), (30, transactions.iter().map(|(id, ..)| id.clone()).collect()), "{limit}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_goes_on_over_the_shards_that_were_added_meanwhile() {
+    let (five, header) = start(5).await;
+    let one = stack().parameter("StatusShards", "1").dynamo_endpoint(five.dynamo_url()).start().await.expect("a stack");
+    let transaction = |number: usize, shard| (format!("T-{number:02}"), "00.123".to_owned(), shard);
+    let old: Vec<_> = (0..6).map(|number| transaction(number, 0)).collect();
+    let new: Vec<_> = (6..12).map(|number| transaction(number, 1 + number % 4)).collect();
+    put(&five, &header, &[&old[..], &new[..]].concat()).await;
+    let path = |limit: usize| format!("{TRANSACTIONS}?since={DAY}:00Z&until={DAY}:59Z&limit={limit}");
+    for limit in 1..=5 {
+        let first = Client::operator(&one).get(&path(limit)).await;
+        let cursor = first.body["nextCursor"].as_str().expect("more");
+        let rest = Client::operator(&five).get(&format!("{}&cursor={cursor}", path(100))).await;
+        let items = [first.body["items"].clone(), rest.body["items"].clone()];
+        let listed = items.iter().flat_map(|items| told(items.as_array().expect("items")));
+        let mut listed: Vec<_> = listed.map(|(_, id)| id).collect();
+        listed.sort();
+        assert_eq!(listed, (0..12).map(|number| format!("T-{number:02}")).collect::<Vec<_>>(), "{limit}");
+    }
+}

@@ -1,0 +1,811 @@
+//! Requests that the ledger must refuse, each with the right problem and with nothing written, and odd ones that it must
+//! take.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use system_tests::{
+    Client,
+    ledger::{ACCOUNTS, Books, MERCHANTS, TRANSACTIONS, id, legs, payment},
+    requests::{
+        Case, SECRET, all_are_refused, changes_of, cursor, faults_of, must_refuse_cursor, no_identifiers, sent,
+        shortened, unreadable, wrong_identifiers,
+    },
+    send,
+};
+
+/// Accounts in every state, and what happened to them.
+struct Scene {
+    books: Books,
+    /// Holds 100.00 USD.
+    full: String,
+    empty: String,
+    frozen: String,
+    closed: String,
+    yen: String,
+    /// From outside to `full`.
+    funds: String,
+    /// Was reversed, and by which.
+    reversed: String,
+    reversal: String,
+    /// Its money was spent since.
+    spent: String,
+    /// Between a frozen account and `full`.
+    stuck: String,
+    merchant: String,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let books = Books::open().await;
+        let (full, empty) = (books.account("user-1").await, books.account("user-1").await);
+        let (frozen, closed) = (books.account("user-1").await, books.account("user-1").await);
+        let secret = books.funded(SECRET, "777.77").await;
+        let paid = async |from: &str, to: &str, amount: &str| {
+            id(&books.pay(&format!("{from} {to} {amount}"), from, to, amount).await, "transactionId")
+        };
+        let funds = paid(&books.outside, &full, "100.00").await;
+        let spent = paid(&full, &empty, "5.00").await;
+        paid(&empty, &secret, "5.00").await;
+        paid(&books.outside, &full, "5.00").await;
+        let stuck = paid(&full, &frozen, "1.00").await;
+        paid(&books.outside, &full, "1.00").await;
+        let reversed = paid(&secret, &full, "2.00").await;
+        let reversal = id(&books.operator.post(&reversal_of(&reversed), &json!({})).await, "transactionId");
+        for (account, status) in [(&frozen, "frozen"), (&closed, "closed")] {
+            let answer = books.operator.patch(&format!("{ACCOUNTS}/{account}"), &json!({"status": status})).await;
+            assert_eq!(answer.status, 200, "{}", answer.body);
+        }
+        let yen = json!({"userId": "user-1", "accountType": "checking", "currency": "JPY"});
+        let yen = id(&books.operator.post_once(ACCOUNTS, "taken", &yen).await, "accountId");
+        let mut in_yen = payment(&books.source("JPY").await, &yen, "500");
+        in_yen["currency"] = "JPY".into();
+        assert_eq!(books.operator.post_once(TRANSACTIONS, "yen", &in_yen).await.status, 201);
+        let merchant = json!({"name": SECRET, "category": SECRET});
+        let merchant = id(&books.operator.post_once(MERCHANTS, "taken", &merchant).await, "merchantId");
+        let taken = payment(&books.outside, &full, "0.01");
+        assert_eq!(books.operator.post_once(TRANSACTIONS, "taken", &taken).await.status, 201);
+        Self { books, full, empty, frozen, closed, yen, funds, reversed, reversal, spent, stuck, merchant }
+    }
+
+    fn client(&self) -> &Client {
+        &self.books.operator
+    }
+
+    /// A POST of that text as a transaction, under a key that is free.
+    fn posted(&self, body: impl Into<reqwest::Body>) -> RequestBuilder {
+        sent(self.client(), "POST", TRANSACTIONS, body).header("idempotency-key", "free")
+    }
+
+    fn payment(&self) -> Value {
+        payment(&self.full, &self.empty, "5.50")
+    }
+}
+
+fn reversal_of(transaction: &str) -> String {
+    format!("{TRANSACTIONS}/{transaction}/reversal")
+}
+
+fn account(id: &str) -> String {
+    format!("{ACCOUNTS}/{id}")
+}
+
+fn bodies(scene: &Scene) -> Vec<Case> {
+    let [merchant, account] = [MERCHANTS, ACCOUNTS].map(|path| unreadable(scene.client(), "POST", path, "{\"a\": 1}"));
+    let change = unreadable(scene.client(), "PATCH", &account_of(scene), "{\"status\": \"frozen\"}");
+    [merchant, account, change].into_iter().flatten().collect()
+}
+
+fn account_of(scene: &Scene) -> String {
+    account(&scene.full)
+}
+
+/// Bodies of transactions that can't be read; the key is there.
+fn unreadable_transactions(scene: &Scene) -> Vec<Case> {
+    let good = scene.payment().to_string();
+    let unclosed = good.strip_suffix('}').expect("an object");
+    let spaces = format!("{good}{}", " ".repeat(64 * 1024 + 1 - good.len()));
+    let mut cases: Vec<Case> =
+        ["", "{", "[]", "null", "\"text\"", &format!("{good}}}"), &format!("{unclosed},}}"), &good.replace('"', "'")]
+            .map(|body| {
+                Case::faults(format!("transaction {}", shortened(body)), scene.posted(body.to_owned()), "/body")
+            })
+            .into();
+    cases.push(Case::new("a transaction over 64 KB", scene.posted(spaces), 413, "too-large"));
+    let typed = |kind: &str| {
+        let request = scene.client().request("POST", TRANSACTIONS).header("content-type", kind);
+        request.header("idempotency-key", "free").body(good.clone())
+    };
+    for kind in ["text/plain", "application/x-www-form-urlencoded", ""] {
+        cases.push(Case::new(format!("a transaction of {kind:?}"), typed(kind), 415, "unsupported-media-type"));
+    }
+    cases
+}
+
+/// A reversal needs no body; one that says something is refused.
+fn reversals(scene: &Scene) -> Vec<Case> {
+    let path = reversal_of(&scene.funds);
+    let case = |body: &str, at: &str| {
+        Case::faults(format!("reversal {body}"), sent(scene.client(), "POST", &path, body.to_owned()), at)
+    };
+    let please = scene.client().request("POST", &path).header("content-type", "text/plain").body("please");
+    let large = sent(scene.client(), "POST", &path, " ".repeat(64 * 1024 + 1));
+    vec![
+        case("{", "/body"),
+        case("[]", "/body"),
+        case("null", "/body"),
+        case(r#"{"amount": "1.00"}"#, "/body/amount"),
+        case(r#"{"transactionType": "reversal", "legs": []}"#, "/body/transactionType /body/legs"),
+        Case::new("a reversal in plain words", please, 415, "unsupported-media-type"),
+        Case::new("a reversal over 64 KB", large, 413, "too-large"),
+    ]
+}
+
+/// The good object with the member as that JSON text, or without it.
+fn with(good: &Value, member: &str, json: Option<&str>) -> String {
+    let others = good.as_object().expect("an object").iter().filter(|(name, _)| *name != member);
+    let others = others.map(|(name, value)| format!("{}: {value}", json!(name)));
+    let member = json.map(|json| format!("{}: {json}", json!(member)));
+    format!("{{{}}}", others.chain(member).collect::<Vec<_>>().join(", "))
+}
+
+/// What a member that is a line of words may not be.
+fn no_words(most: usize) -> Vec<String> {
+    let long = json!("x".repeat(most + 1)).to_string();
+    ["\"\"", "\"a\\nb\"", "\"\\u0000\"", "\"a\\u007f\"", "\"a\\u0085\"", "null", "5", "true", "[\"a\"]", "{}", &long]
+        .map(str::to_owned)
+        .into()
+}
+
+const NO_CURRENCIES: [&str; 12] = [
+    "\"usd\"",
+    "\"Usd\"",
+    "\"USDX\"",
+    "\"US\"",
+    "\"XXX\"",
+    "\"XAU\"",
+    "\"ZZZ\"",
+    "\"\"",
+    "\"US#\"",
+    "840",
+    "null",
+    "[\"USD\"]",
+];
+const NO_BOOLEANS: [&str; 7] = ["\"true\"", "1", "0", "null", "[true]", "{}", "\"\""];
+const NO_STATUSES: [&str; 10] = [
+    "\"open\"",
+    "\"Active\"",
+    "\"FROZEN\"",
+    "\"closed \"",
+    "\"\"",
+    "null",
+    "5",
+    "true",
+    "[\"closed\"]",
+    "{\"status\": \"closed\"}",
+];
+const NO_VERSIONS: [&str; 8] = ["\"1\"", "1.5", "1e0", "null", "true", "[1]", "{}", "9223372036854775808"];
+
+fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).into()
+}
+
+/// A member of a body: its name, whether it must be there, and what it may not be.
+type Member = (&'static str, bool, Vec<String>);
+
+/// A route with a body that is good, and the members that it may have.
+struct Form {
+    method: &'static str,
+    path: String,
+    good: Value,
+    members: Vec<Member>,
+}
+
+fn forms(scene: &Scene) -> [Form; 4] {
+    let form = |method, path: &str, good, members| Form { method, path: path.to_owned(), good, members };
+    let (id, currency) = (wrong_identifiers, || texts(NO_CURRENCIES));
+    let merchant = json!({"name": "Tea Shop", "category": "Restaurant"});
+    let terms = json!({"userId": "user-1", "accountType": "checking", "currency": "USD"});
+    [
+        form("POST", MERCHANTS, merchant, vec![("name", true, no_words(128)), ("category", true, no_words(128))]),
+        form(
+            "POST",
+            ACCOUNTS,
+            terms,
+            vec![
+                ("userId", true, id()),
+                ("accountType", true, id()),
+                ("currency", true, currency()),
+                ("allowNegative", false, texts(NO_BOOLEANS)),
+            ],
+        ),
+        form(
+            "PATCH",
+            &account_of(scene),
+            json!({"status": "frozen"}),
+            vec![("status", true, texts(NO_STATUSES)), ("version", false, texts(NO_VERSIONS))],
+        ),
+        form(
+            "POST",
+            TRANSACTIONS,
+            scene.payment(),
+            vec![
+                ("transactionType", true, id()),
+                ("debitAccountId", true, id()),
+                ("creditAccountId", true, id()),
+                ("amount", true, texts(["\"x\"", "null", "{}", "[]", "true"])),
+                ("currency", true, currency()),
+                ("merchantId", false, id()),
+                ("description", false, no_words(256)),
+            ],
+        ),
+    ]
+}
+
+/// Every member of every body: missing, wrong, twice, and one that nobody knows.
+fn members(scene: &Scene) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for Form { method, path, good, members } in forms(scene) {
+        let mut case = |body: String, at: &str| {
+            let name = format!("{method} {path} {}", shortened(&body));
+            let request = sent(scene.client(), method, &path, body).header("idempotency-key", "free");
+            cases.push(Case::faults(name, request, &format!("/body/{at}")));
+        };
+        for (member, needed, wrong) in &members {
+            for json in wrong {
+                case(with(&good, member, Some(json)), member);
+            }
+            if *needed {
+                case(with(&good, member, None), member);
+                let once = good.to_string();
+                let unclosed = once.strip_suffix('}').expect("an object");
+                case(format!("{unclosed}, {}: {}}}", json!(member), good[*member]), member);
+            }
+        }
+        for stranger in ["id", "balance", "PK", "Status", "idempotencyKey", "createdAt", ""] {
+            case(with(&good, stranger, Some("1")), stranger);
+        }
+        case(with(&good, "a/b~c", Some("1")), "a~1b~0c");
+    }
+    cases
+}
+
+/// Faults of several members at once, and of what goes together.
+fn together(scene: &Scene) -> Vec<Case> {
+    let (client, good) = (scene.client(), scene.payment().to_string());
+    let case = |body: &str, at: &str| {
+        Case::faults(format!("POST {TRANSACTIONS} {}", shortened(body)), scene.posted(body.to_owned()), at)
+    };
+    let same = payment(&scene.full, &scene.full, "5.50").to_string();
+    let all = "/body/transactionType /body/debitAccountId /body/creditAccountId /body/amount /body/currency".to_owned();
+    let mut cases = vec![
+        case("{}", &all),
+        case(r#"{"x": 1}"#, &format!("{all} /body/x")),
+        case(&same, "/body/creditAccountId"),
+        case(&good.replace("payment", "reversal"), "/body/transactionType"),
+        case(&good.replace("5.50", "x").replace("USD", "usd"), "/body/amount /body/currency"),
+        case(&good.replace("5.50", "0.001").replace("payment", ""), "/body/amount /body/transactionType"),
+        Case::faults("no key", sent(client, "POST", TRANSACTIONS, good.clone()), "/header/idempotency-key"),
+        Case::faults(
+            "no key and no members",
+            sent(client, "POST", TRANSACTIONS, "{}"),
+            &format!("{all} /header/idempotency-key"),
+        ),
+        Case::faults("no key and no body", client.request("POST", TRANSACTIONS), "/header/idempotency-key /body"),
+        Case::faults("no members of a merchant", sent(client, "POST", MERCHANTS, "{}"), "/body/name /body/category"),
+        Case::faults(
+            "no members of an account",
+            sent(client, "POST", ACCOUNTS, "{}"),
+            "/body/userId /body/accountType /body/currency",
+        ),
+        Case::faults("no members of a change", sent(client, "PATCH", &account_of(scene), "{}"), "/body/status"),
+        Case::faults(
+            "a path, a query and a body",
+            sent(client, "PATCH", &format!("{ACCOUNTS}/a%23b?x=1"), r#"{"status": "x", "version": "y", "z": 1}"#),
+            "/path/accountId /query/x /body/status /body/version /body/z",
+        ),
+    ];
+    for key in ["", "#", "a#b", &"x".repeat(129), "a\tb"] {
+        for (path, body) in [
+            (MERCHANTS, json!({"name": "a", "category": "b"}).to_string()),
+            (ACCOUNTS, json!({"userId": "user-1", "accountType": "a", "currency": "USD"}).to_string()),
+            (TRANSACTIONS, good.clone()),
+            (&reversal_of(&scene.funds), String::new()),
+        ] {
+            let request = sent(client, "POST", path, body).header("idempotency-key", key);
+            cases.push(Case::faults(format!("{path}, key {:?}", shortened(key)), request, "/header/idempotency-key"));
+        }
+    }
+    cases
+}
+
+/// Legs that can't be read.
+fn no_legs(scene: &Scene) -> Vec<Case> {
+    let (a, b) = (scene.full.as_str(), scene.empty.as_str());
+    let leg = |more: &str| {
+        format!(r#"{{"accountId": "{a}", "legType": "debit", "amount": "1.00", "currency": "USD"{more}}}"#)
+    };
+    let other = leg("").replace(a, b).replace("debit", "credit");
+    let lists = ["null", "5", "\"legs\"", "{}", "true", "[]", "[null]", "[[]]"].map(str::to_owned);
+    let firsts = [
+        leg(r#", "x": 1"#),
+        leg(r#", "balanceAfter": "5.00""#),
+        leg(r#", "currency": "USD""#),
+        leg("").replace("debit", "Debit"),
+        leg("").replace("debit", ""),
+        leg("").replace("\"debit\"", "null"),
+        leg("").replace("legType", "type"),
+        leg("").replace("accountId", "account"),
+        leg("").replace(a, ""),
+        leg("").replace(a, "a#b"),
+        leg("").replace("USD", "usd"),
+        leg("").replace("\"1.00\"", "\"x\""),
+        "5".to_owned(),
+        "null".to_owned(),
+        "{}".to_owned(),
+        "[]".to_owned(),
+    ];
+    let lists = firsts.map(|first| format!("[{first}, {other}]")).into_iter().chain(lists);
+    let case = |body: String, at: &str| Case::faults(format!("legs {}", shortened(&body)), scene.posted(body), at);
+    let mut cases: Vec<Case> = lists.map(|list| case(format!(r#"{{"legs": {list}}}"#), "/body/legs")).collect();
+    let good = legs([("debit", a, "1.00", "USD"), ("credit", b, "1.00", "USD")]);
+    for (member, json) in [("debitAccountId", "\"A\""), ("amount", "\"1.00\""), ("currency", "\"USD\"")] {
+        cases.push(case(with(&good, member, Some(json)), &format!("/body/{member}")));
+    }
+    for kind in ["\"a#b\"", "\"reversal\"", "null"] {
+        cases.push(case(with(&good, "transactionType", Some(kind)), "/body/transactionType"));
+    }
+    let twice = good.to_string();
+    cases.push(case(format!("{}, \"legs\": []}}", twice.strip_suffix('}').expect("an object")), "/body/legs"));
+    cases
+}
+
+/// Legs that don't balance, or are too few or too many.
+fn unbalanced(scene: &Scene) -> Vec<Case> {
+    let (a, b) = (scene.full.as_str(), scene.empty.as_str());
+    let (most, cent) = (format!("{}.99", "9".repeat(36)), "0.01");
+    let lists = [
+        vec![("debit", a, "1.00", "USD")],
+        vec![("debit", a, "1.00", "USD"), ("credit", a, "1.00", "USD")],
+        vec![("debit", a, "1.00", "USD"), ("debit", b, "1.00", "USD")],
+        vec![("credit", a, "1.00", "USD"), ("credit", b, "1.00", "USD")],
+        vec![("debit", a, "1.00", "USD"), ("credit", b, "1.01", "USD")],
+        vec![("debit", a, "1.00", "USD"), ("credit", b, "1.00", "EUR")],
+        vec![
+            ("debit", a, "1", "USD"),
+            ("credit", b, "1", "USD"),
+            ("debit", a, "100", "JPY"),
+            ("credit", b, "101", "JPY"),
+        ],
+        vec![("debit", a, most.as_str(), "USD"), ("debit", b, cent, "USD"), ("credit", b, cent, "USD")],
+    ];
+    let case = |body: Value, at: &str| Case::faults(format!("legs {body}"), scene.posted(body.to_string()), at);
+    let mut cases: Vec<Case> = lists.into_iter().map(|list| case(legs(list), "/body/legs")).collect();
+    let amounts = legs([("debit", a, "1.005", "USD"), ("credit", b, "0", "USD")]);
+    cases.push(case(amounts, "/body/legs/0/amount /body/legs/1/amount"));
+    cases.extend([(50, 50), (97, 2), (50, 49), (200, 2)].map(|(count, accounts)| {
+        let accounts: Vec<_> = (0..accounts).map(|number| format!("A-{number}")).collect();
+        case(many_legs(&accounts, count), "/body/legs")
+    }));
+    cases
+}
+
+/// So many legs over the accounts, that balance: one debit, and credits of a cent each.
+fn many_legs(accounts: &[String], count: usize) -> Value {
+    let credits = count - 1;
+    let sum = format!("{}.{:02}", credits / 100, credits % 100);
+    let credit = |number: usize| ("credit", accounts[1 + number % (accounts.len() - 1)].as_str(), "0.01", "USD");
+    let debit = ("debit", accounts[0].as_str(), sum.as_str(), "USD");
+    legs(std::iter::once(debit).chain((0..credits).map(credit)))
+}
+
+/// Every route with these path parameters, good in all else.
+fn routes<'a>(scene: &Scene, text: &'a str) -> Vec<(&'a str, RequestBuilder)> {
+    let client = scene.client();
+    vec![
+        ("accountId", client.request("GET", &account(text))),
+        ("accountId", client.request("GET", &format!("{}/statement", account(text)))),
+        ("accountId", sent(client, "PATCH", &account(text), r#"{"status": "frozen"}"#)),
+        ("merchantId", client.request("GET", &format!("{MERCHANTS}/{text}"))),
+        ("transactionId", client.request("GET", &format!("{TRANSACTIONS}/{text}"))),
+        ("transactionId", client.request("POST", &reversal_of(text))),
+        ("userId", client.request("GET", &format!("/ledger/users/{text}/accounts"))),
+    ]
+}
+
+fn identifiers(scene: &Scene) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for text in no_identifiers() {
+        for (number, (name, request)) in routes(scene, &text).into_iter().enumerate() {
+            let name = (format!("route {number} of {}", shortened(&text)), format!("/path/{name}"));
+            cases.push(Case::faults(name.0, request, &name.1));
+        }
+    }
+    cases
+}
+
+/// Queries of every list, and of routes that know none.
+fn queries(scene: &Scene) -> Vec<Case> {
+    let lists = lists(scene);
+    let everywhere = [
+        "limit=0",
+        "limit=-1",
+        "limit=101",
+        "limit=x",
+        "limit=1.5",
+        "limit=%2B5",
+        "limit=",
+        "limit",
+        "limit=18446744073709551617",
+        "limit=5&limit=6",
+        "cursor=",
+        "cursor=x",
+        "cursor=%23",
+        "cursor=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "cursor=x&cursor=x",
+        "Limit=5",
+        "page=2",
+        "userId=user-1",
+        "from=2026-01-02T00:00:00Z",
+    ];
+    let of_time = [
+        ("status=", "status"),
+        ("status=pending", "status"),
+        ("status=COMPLETED", "status"),
+        ("status=completed%23", "status"),
+        ("status=completed&status=completed", "status"),
+        ("since=", "since"),
+        ("since=2026-01-02", "since"),
+        ("since=2026-02-30T00:00:00Z", "since"),
+        ("since=2026-01-02T00:00:00", "since"),
+        ("since=2026-01-02T00:00:00+02:00", "since"),
+        ("since=x&until=y", "since until"),
+        ("until=2026-01-02T25:00:00Z", "until"),
+        ("until=2026-01-02T00:00:00Z&until=2026-01-02T00:00:00Z", "until"),
+        ("since=2026-01-02T00:00:01Z&until=2026-01-02T00:00:00Z", "until"),
+        ("since=2026-01-02T00:00:00.001Z&until=2026-01-02T00:00:00Z", "until"),
+        ("since=2026-01-02T00:00:00.0000002Z&until=2026-01-02T00:00:00.0000001Z", "until"),
+        ("since=2026-01-02T00:00:00Z&until=2026-01-02T00:59:59%2B01:00", "until"),
+        ("idempotencyKey=", "idempotencyKey"),
+        ("idempotencyKey=%23", "idempotencyKey"),
+        ("idempotencyKey=a&idempotencyKey=b", "idempotencyKey"),
+        ("idempotencyKey=a&status=completed", "idempotencyKey"),
+        ("idempotencyKey=a&since=2026-01-02T00:00:00Z", "idempotencyKey"),
+        ("idempotencyKey=a&until=2026-01-02T00:00:00Z", "idempotencyKey"),
+        ("idempotencyKey=a&status=x", "idempotencyKey status"),
+        ("status=x&since=x&until=x&limit=0&page=2", "status since until limit page"),
+    ];
+    let case = |list: &str, query: &str, names: &str| {
+        let pointers: Vec<_> = names.split(' ').map(|name| format!("/query/{name}")).collect();
+        let request = scene.client().request("GET", &format!("{list}?{query}"));
+        Case::faults(format!("GET {list}?{query}"), request, &pointers.join(" "))
+    };
+    let name = |query: &'static str| query.split('=').next().expect("a name");
+    let mut cases: Vec<Case> =
+        lists.iter().flat_map(|list| everywhere.map(|query| case(list, query, name(query)))).collect();
+    cases.extend(of_time.map(|(query, names)| case(TRANSACTIONS, query, names)));
+    for query in ["status=completed", "since=2026-01-02T00:00:00Z", "until=2026-01-02T00:00:00Z", "idempotencyKey=a"] {
+        cases.extend(lists[1..].iter().map(|list| case(list, query, name(query))));
+    }
+    cases
+}
+
+/// Queries of routes that know none.
+fn strangers(scene: &Scene) -> Vec<Case> {
+    let change = r#"{"status": "frozen"}"#.to_owned();
+    let paths = [
+        ("GET", account_of(scene), String::new()),
+        ("PATCH", account_of(scene), change),
+        ("POST", ACCOUNTS.to_owned(), r#"{"userId": "u", "accountType": "a", "currency": "USD"}"#.to_owned()),
+        ("POST", MERCHANTS.to_owned(), r#"{"name": "a", "category": "b"}"#.to_owned()),
+        ("GET", format!("{MERCHANTS}/{}", scene.merchant), String::new()),
+        ("POST", TRANSACTIONS.to_owned(), scene.payment().to_string()),
+        ("GET", format!("{TRANSACTIONS}/{}", scene.funds), String::new()),
+        ("POST", reversal_of(&scene.funds), String::new()),
+    ];
+    let mut cases = Vec::new();
+    for name in ["limit", "status", "x", "expand"] {
+        for (method, path, body) in &paths {
+            let path = format!("{path}?{name}=5");
+            let request = sent(scene.client(), method, &path, body.clone()).header("idempotency-key", "free");
+            cases.push(Case::faults(format!("{method} {path}"), request, &format!("/query/{name}")));
+        }
+    }
+    cases
+}
+
+/// Every list; the transactions first.
+fn lists(scene: &Scene) -> [String; 3] {
+    let statement = format!("{}/statement", account_of(scene));
+    [TRANSACTIONS.to_owned(), statement, "/ledger/users/user-1/accounts".to_owned()]
+}
+
+/// What the accounts do not allow, what is not there, and keys that are taken.
+fn states(scene: &Scene) -> Vec<Case> {
+    let (client, outside) = (scene.client(), scene.books.outside.as_str());
+    let (full, empty) = (scene.full.as_str(), scene.empty.as_str());
+    let conflict = |name: &str, body: &Value, kind: &str| {
+        Case::new(name, client.request("POST", TRANSACTIONS).header("idempotency-key", "free").json(body), 409, kind)
+    };
+    let (most, yen) = (format!("{}.99", "9".repeat(36)), json!("JPY"));
+    let in_yen = |debit: &str, credit: &str| {
+        let mut body = payment(debit, credit, "5");
+        body["currency"] = yen.clone();
+        body
+    };
+    let mixed =
+        legs([("debit", full, "60.00", "USD"), ("debit", full, "60.00", "USD"), ("credit", empty, "120", "USD")]);
+    let patched = |id: &str, body: Value| client.request("PATCH", &account(id)).json(&body);
+    let reversed = |id: &str| client.request("POST", &reversal_of(id));
+    let keyed = |path: &str, body: &Value| client.request("POST", path).header("idempotency-key", "taken").json(body);
+    let another = json!({"userId": "user-2", "accountType": "checking", "currency": "JPY"});
+    vec![
+        conflict("a cent more than there is", &payment(full, empty, "100.02"), "insufficient-funds"),
+        conflict("of nothing", &payment(empty, full, "0.01"), "insufficient-funds"),
+        conflict("two legs that are too much together", &mixed, "insufficient-funds"),
+        conflict("to a frozen account", &payment(full, &scene.frozen, "1.00"), "account-frozen"),
+        conflict("from a frozen account", &payment(&scene.frozen, full, "1.00"), "account-frozen"),
+        conflict("to a closed account", &payment(full, &scene.closed, "1.00"), "account-closed"),
+        conflict("from a closed account", &payment(&scene.closed, full, "1.00"), "account-closed"),
+        conflict("yen from dollars", &in_yen(full, &scene.yen), "currency-mismatch"),
+        conflict("yen to dollars", &in_yen(&scene.yen, full), "currency-mismatch"),
+        conflict("yen from outside", &in_yen(&scene.books.outside, &scene.yen), "currency-mismatch"),
+        conflict("dollars to yen", &payment(full, &scene.yen, "1.00"), "currency-mismatch"),
+        conflict("more than 38 digits", &payment(outside, full, &most), "balance-too-large"),
+        Case::new("a full account is closed", patched(full, json!({"status": "closed"})), 409, "balance-not-zero"),
+        Case::new("a closed one opens", patched(&scene.closed, json!({"status": "active"})), 409, "account-closed"),
+        Case::new("a closed one freezes", patched(&scene.closed, json!({"status": "frozen"})), 409, "account-closed"),
+        Case::new("a version", patched(full, json!({"status": "frozen", "version": 99})), 412, "another-version"),
+        Case::new("reversed again", reversed(&scene.reversed).header("idempotency-key", "x"), 409, "already-reversed"),
+        Case::new("a reversal", reversed(&scene.reversal), 409, "is-reversal"),
+        Case::new("what was spent", reversed(&scene.spent), 409, "insufficient-funds"),
+        Case::new("what is frozen", reversed(&scene.stuck), 409, "account-frozen"),
+        Case::new("another merchant", keyed(MERCHANTS, &json!({"name": "a", "category": "b"})), 422, REUSED),
+        Case::new("another account", keyed(ACCOUNTS, &another), 422, REUSED),
+        Case::new("another transaction", keyed(TRANSACTIONS, &payment(outside, full, "0.02")), 422, REUSED),
+        Case::new("legs of another type", keyed(TRANSACTIONS, &as_legs(outside, full)), 422, REUSED),
+    ]
+}
+
+const REUSED: &str = "idempotency-key-reused";
+
+/// The same legs as the payment that took the key, which are no payment.
+fn as_legs(debit: &str, credit: &str) -> Value {
+    legs([("debit", debit, "0.01", "USD"), ("credit", credit, "0.01", "USD")])
+}
+
+/// What is not there, for operators, who may know.
+fn missing(scene: &Scene) -> Vec<Case> {
+    let (client, nobody) = (scene.client(), "880h1733");
+    let mut cases = Vec::new();
+    for (number, (name, request)) in routes(scene, nobody).into_iter().enumerate() {
+        if name != "userId" {
+            cases.push(Case::new(format!("route {number} of nothing"), request, 404, "not-found"));
+        }
+    }
+    let mut of_nobody = scene.payment();
+    of_nobody["merchantId"] = nobody.into();
+    // An account's id names no merchant, and no transaction.
+    let mut of_account = scene.payment();
+    of_account["merchantId"] = scene.full.as_str().into();
+    for body in [of_nobody, of_account, payment(nobody, &scene.full, "1.00"), payment(&scene.full, nobody, "1.00")] {
+        let request = client.request("POST", TRANSACTIONS).header("idempotency-key", "free").json(&body);
+        cases.push(Case::new(format!("transaction of nothing {body}"), request, 404, "not-found"));
+    }
+    for (path, what) in [
+        (format!("{TRANSACTIONS}/{}", scene.full), "an account"),
+        (account(&scene.funds), "a transaction"),
+        (format!("{MERCHANTS}/{}", scene.full), "an account"),
+    ] {
+        cases.push(Case::new(format!("{path} is {what}"), client.request("GET", &path), 404, "not-found"));
+    }
+    cases
+}
+
+fn gateway(scene: &Scene) -> Vec<Case> {
+    let client = scene.client();
+    let (account, transaction) = (account_of(scene), format!("{TRANSACTIONS}/{}", scene.funds));
+    let rows = [
+        ("GET", "/ledger", 404),
+        ("GET", ACCOUNTS, 404),
+        ("GET", MERCHANTS, 404),
+        ("GET", "/ledger/accounts/", 404),
+        ("GET", "/ledger/accounts//statement", 404),
+        ("GET", "/ledger/users//accounts", 404),
+        ("GET", "/ledger/users/user-1", 404),
+        ("PUT", account.as_str(), 404),
+        ("DELETE", account.as_str(), 404),
+        ("POST", account.as_str(), 404),
+        ("PUT", transaction.as_str(), 404),
+        ("PATCH", transaction.as_str(), 404),
+        ("DELETE", transaction.as_str(), 404),
+        ("DELETE", TRANSACTIONS, 404),
+        ("DELETE", MERCHANTS, 404),
+        ("POST", "/ledger/transactions//reversal", 404),
+    ];
+    let case = |(method, path, status)| Case::gateway(format!("{method} {path}"), client.request(method, path), status);
+    rows.into_iter().map(case).collect()
+}
+
+#[tokio::test]
+async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
+    let scene = Scene::start().await;
+    let groups = [
+        bodies(&scene),
+        unreadable_transactions(&scene),
+        reversals(&scene),
+        members(&scene),
+        together(&scene),
+        no_legs(&scene),
+        unbalanced(&scene),
+        identifiers(&scene),
+        queries(&scene),
+        strangers(&scene),
+        states(&scene),
+        missing(&scene),
+        gateway(&scene),
+    ];
+    let cases: Vec<Case> = groups.into_iter().flatten().collect();
+    assert!(cases.len() >= 600, "{}", cases.len());
+    all_are_refused(cases, &scene.books.stack.tables(), async || scene.books.stored().await).await;
+    scene.books.stack.stop().await;
+}
+
+/// A payment that was refused leaves its key free, and one that an account did not allow may be allowed later.
+#[tokio::test]
+async fn what_was_refused_is_no_outcome_of_its_key() {
+    let books = Books::open().await;
+    let (from, to) = (books.account("user-1").await, books.account("user-2").await);
+    assert_eq!(books.pay("K-1", &from, &to, "5.50").await.status, 409);
+    assert_eq!(books.pay("K-1", &from, &to, "0").await.status, 400);
+    assert_eq!(books.pay("fund", &books.outside, &from, "5.50").await.status, 201);
+    let paid = books.pay("K-1", &from, &to, "5.50").await;
+    assert_eq!(paid.status, 201, "{}", paid.body);
+    assert_eq!(books.pay("K-1", &from, &to, "5.50").await.body, paid.body, "and stays so");
+    assert_eq!(books.pay("K-1", &from, &to, "5.51").await.status, 422);
+    books.stack.stop().await;
+}
+
+/// Legs and accounts as many as DynamoDB takes in one transaction are posted, and leave room to be reversed.
+#[tokio::test]
+async fn the_largest_transactions_are_posted() {
+    let books = Books::open().await;
+    let mut accounts = vec![books.outside.clone()];
+    for _ in 1..49 {
+        accounts.push(books.account("user-1").await);
+    }
+    for (key, count, of) in [("K-1", 50, 48), ("K-2", 96, 2), ("K-3", 49, 49), ("K-4", 48, 48)] {
+        let posted = books.operator.post_once(TRANSACTIONS, key, &many_legs(&accounts[..of], count)).await;
+        assert_eq!(posted.status, 201, "{count} legs of {of} accounts: {}", posted.body);
+        let location = posted.headers["location"].to_str().expect("text");
+        let read = books.operator.get(location).await;
+        assert_eq!((read.status, &read.body), (200, &posted.body));
+        assert_eq!(read.body["legs"].as_array().map(Vec::len), Some(count));
+        let undone = books.operator.post(&format!("{location}/reversal"), &json!({})).await;
+        assert_eq!(undone.status, 201, "{count} legs of {of} accounts: {}", undone.body);
+    }
+    assert_eq!(books.balance(&accounts[1]).await, "0.00");
+    books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_only_odd_is_taken() {
+    let books = Books::open().await;
+    let client = &books.operator;
+    let (longest, wide) = ("x".repeat(128), "\u{1f4b6}".repeat(128));
+    for (number, name) in ["ä💶", "a b", "/", "%23", longest.as_str(), wide.as_str()].into_iter().enumerate() {
+        let terms = json!({"userId": name, "accountType": name, "currency": "USD"});
+        let opened = client.post_once(ACCOUNTS, &format!("K-{number}"), &terms).await;
+        assert_eq!((opened.status, &opened.body["userId"]), (201, &json!(name)), "{}", opened.body);
+        let location = opened.headers["location"].to_str().expect("ASCII");
+        assert_eq!(client.get(location).await.body, opened.body);
+        let escaped = name.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"));
+        let listed = client.get(&format!("/ledger/users/{escaped}/accounts")).await;
+        assert_eq!(listed.body["items"], json!([opened.body]), "{name}");
+        let mut paid = payment(&books.outside, opened.body["accountId"].as_str().expect("an id"), "1.00");
+        (paid["transactionType"], paid["description"]) = (name.into(), wide.as_str().into());
+        let paid = client.post_once(TRANSACTIONS, &longest, &paid).await;
+        assert_eq!(paid.status, if number == 0 { 201 } else { 422 }, "{}", paid.body);
+    }
+    let most = json!({"name": wide, "category": longest});
+    assert_eq!(client.post(MERCHANTS, &most).await.body["name"], wide.as_str());
+    for kind in ["application/json", "APPLICATION/JSON; charset=utf-8", "application/merge-patch+json"] {
+        let body = most.to_string();
+        let taken = send(client.request("POST", MERCHANTS).header("content-type", kind).body(body)).await;
+        assert_eq!(taken.status, 201, "{kind}: {}", taken.body);
+    }
+    // A reversal has nothing to say, and may say so.
+    for (key, body) in [("none", None), ("empty", Some("{}"))] {
+        let account = books.funded("user-1", "1.00").await;
+        let paid = id(&books.pay(key, &account, &books.outside, "1.00").await, "transactionId");
+        let reversal = match body {
+            Some(body) => sent(client, "POST", &reversal_of(&paid), body),
+            None => client.request("POST", &reversal_of(&paid)),
+        };
+        assert_eq!(send(reversal).await.status, 201, "{key}");
+    }
+    books.stack.stop().await;
+}
+
+/// Lists that go on: every account of a user, two statements, by time and by key.
+async fn with_cursors(books: &Books) -> Vec<String> {
+    let (one, other) = (books.account("user-1").await, books.account("user-1").await);
+    books.account("user-1").await;
+    for number in 0..3 {
+        books.pay(&format!("K-{number}"), &books.outside, &one, "1.00").await;
+        books.pay(&format!("L-{number}"), &books.outside, &other, "1.00").await;
+    }
+    for sub in ["a", "b", "c"] {
+        let caller = Client::member(&books.stack, "ledger:operate", "none", sub);
+        let posted = caller.post_once(TRANSACTIONS, "same", &payment(&books.outside, &one, "1.00")).await;
+        assert_eq!(posted.status, 201, "{}", posted.body);
+    }
+    let statement = |id: &str| format!("{}/statement?", account(id));
+    vec![
+        statement(&one),
+        statement(&other),
+        statement(&books.outside),
+        "/ledger/users/user-1/accounts?".to_owned(),
+        format!("{TRANSACTIONS}?since=2000-01-01T00:00:00Z"),
+        format!("{TRANSACTIONS}?since=2000-01-01T00:00:00.001Z"),
+        format!("{TRANSACTIONS}?since=2000-01-01T00:00:00Z&until=9000-01-01T00:00:00Z"),
+        format!("{TRANSACTIONS}?idempotencyKey=same"),
+        // These have none to give.
+        "/ledger/users/user-2/accounts?".to_owned(),
+        format!("{TRANSACTIONS}?idempotencyKey=K-1"),
+    ]
+}
+
+#[tokio::test]
+async fn a_cursor_that_was_changed_is_refused() {
+    let books = Books::open().await;
+    let lists = with_cursors(&books).await;
+    for list in [&lists[0], &lists[3], &lists[4], &lists[7]] {
+        let cursor = cursor(&books.operator, list).await;
+        let safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        assert!(cursor.len() <= 160 && cursor.chars().all(safe), "{cursor}");
+        for changed in changes_of(&cursor) {
+            must_refuse_cursor(&books.operator, list, &changed).await;
+        }
+        let next = books.operator.get(&format!("{list}&limit=100&cursor={cursor}")).await;
+        let rest = next.body["items"].as_array().map_or(0, Vec::len);
+        assert!(next.status == 200 && rest > 0, "the cursor itself stands: {}", next.body);
+    }
+    books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_cursor_from_elsewhere_is_refused() {
+    let books = Books::open().await;
+    let lists = with_cursors(&books).await;
+    for from in 0..lists.len() - 2 {
+        let cursor = cursor(&books.operator, &lists[from]).await;
+        for to in (0..lists.len()).filter(|to| *to != from) {
+            must_refuse_cursor(&books.operator, &lists[to], &cursor).await;
+        }
+    }
+    // What has the same meaning is the same list.
+    let default = cursor(&books.operator, &format!("{}&status=completed", lists[4])).await;
+    assert_eq!(books.operator.get(&format!("{}&cursor={default}", lists[4])).await.status, 200);
+    // Another caller's reach.
+    let own = books.user("user-1");
+    for list in [&lists[0], &lists[3]] {
+        let (theirs, mine) = (cursor(&books.operator, list).await, cursor(&own, list).await);
+        must_refuse_cursor(&own, list, &theirs).await;
+        must_refuse_cursor(&books.operator, list, &mine).await;
+        assert_eq!(own.get(&format!("{list}&limit=100&cursor={mine}")).await.status, 200);
+    }
+    books.stack.stop().await;
+}
+
+/// All faults come at once, also those of legs that can be read.
+#[tokio::test]
+async fn faults_of_legs_name_the_leg() {
+    let books = Books::open().await;
+    let body = legs([("debit", "A", "0", "USD"), ("credit", "B", "1.00", "USD"), ("credit", "C", "1.5", "JPY")]);
+    let answer = books.operator.post(TRANSACTIONS, &body).await;
+    let wanted = ["/body/legs/0/amount", "/body/legs/2/amount", "/header/idempotency-key"];
+    assert_eq!((answer.status, faults_of(&answer.body)), (400, BTreeSet::from(wanted)));
+    books.stack.stop().await;
+}
