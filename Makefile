@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test invoke plan token docs build lint lint-template deny report test-analytics test-lake test-slow test-long need
+.PHONY: help run demo test invoke plan token docs build lint lint-template deny report test-analytics test-lake test-slow need
 
 LOCAL = cargo run --quiet --bin local --
 PORT ?= 3000
@@ -65,11 +65,8 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
-test-slow: need test-long ## Run the tests that take minutes, and those of the ledger that take twenty: optimised, which is built first
-	cargo test --workspace --release --test ledger_random --test ledger_reconciliation -- --ignored --nocapture
-
-test-long: need ## Run the tests that take minutes
-	cargo test --workspace --test export --test wellness_employees --test wellness_jobs -- --ignored
+test-slow: need ## Run the tests that take minutes
+	cargo test --workspace --test export --test wellness_employees --test wellness_jobs --test ledger_random --test ledger_reconciliation -- --ignored
 
 .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/"; exit 1; }

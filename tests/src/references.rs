@@ -1,21 +1,17 @@
 //! Activities of the wellness programme with their references and registrations, put and read past the functions.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::root;
+use crate::{root, wellness::activity as challenge};
 use aws_sdk_dynamodb::types::AttributeValue;
-use keys::{
-    Second,
-    wellness::{
-        ActivityEndDateSort, ActivityId, ActivityPartition, ActivityType, CompanyId, CompanyPartition, EndDateSort,
-        FacetRef, JobId, Level, ListPartition, PlanTime, ProgramPartition, ProgramSort, RecordSort, RegistrationSort,
-        Status, UseSort,
-    },
+use keys::wellness::{
+    ActivityEndDateSort, ActivityId, ActivityPartition, ActivityType, CompanyPartition, EndDateSort, FacetRef, JobId,
+    Level, PlanTime, RecordSort, RegistrationSort, Status, UseSort,
 };
 use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use table::{BatchWrite, Change, Condition, Dynamo, JsonText, Query, Table};
-use wellness::{Activity, Filters, Job, Record, Reference, Registration};
+use wellness::{Activity, Job, Record, Reference, Registration};
 
 /// The table as it is.
 #[derive(Debug, Clone)]
@@ -40,35 +36,11 @@ pub fn stored(json: &Value) -> JsonText {
     serde_json::from_value(json.to_string().into()).expect("JSON")
 }
 
-fn made() -> Second {
-    read("2020-01-01T00:00:00Z")
-}
-
 /// An event for everybody.
 #[must_use]
 pub fn activity(company: &str, id: &str, status: Status, end: &str) -> Activity {
-    let company: CompanyId = read(company);
-    let end = EndDateSort(read(end));
-    Activity {
-        partition: ActivityPartition(read(id)),
-        sort: ProgramSort::Program,
-        program: ProgramPartition(company.clone()),
-        end,
-        list: Some(ListPartition(company.clone())),
-        list_end: Some(end),
-        company,
-        name: read(format!("Activity {id}")),
-        activity_type: ActivityType::Event,
-        sub_type: read("Fitness"),
-        status,
-        start_date: made().into(),
-        section_id: None,
-        filters: Filters::default(),
-        data: None,
-        template_id: None,
-        version: 1,
-        created_at: made(),
-    }
+    let challenge = challenge(company, id, &format!("Activity {id}"), end);
+    Activity { activity_type: ActivityType::Event, status, ..challenge }
 }
 
 /// The activity's reference, such as to `VenueId-123`.

@@ -207,3 +207,19 @@ pub fn changes_of(cursor: &str) -> BTreeSet<String> {
     changed.remove(cursor);
     changed
 }
+
+/// JSON that is no currency.
+pub const NO_CURRENCIES: [&str; 12] = [
+    "\"usd\"",
+    "\"Usd\"",
+    "\"USDX\"",
+    "\"US\"",
+    "\"XXX\"",
+    "\"XAU\"",
+    "\"ZZZ\"",
+    "\"\"",
+    "\"US#\"",
+    "840",
+    "null",
+    "[\"USD\"]",
+];

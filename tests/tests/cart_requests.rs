@@ -8,8 +8,8 @@ use system_tests::{
     bank::text,
     cart::{MOST_LINES, Shop, checkout_of, items_of, path, stored},
     requests::{
-        Case, SECRET, all_are_refused, changes_of, cursor, must_refuse_cursor, no_identifiers, sent, shortened,
-        unreadable, wrong_identifiers,
+        Case, NO_CURRENCIES, SECRET, all_are_refused, changes_of, cursor, must_refuse_cursor, no_identifiers, sent,
+        shortened, unreadable, wrong_identifiers,
     },
     send,
 };
@@ -79,20 +79,7 @@ fn additions(client: &Client) -> Vec<Case> {
     for price in ["\" 1\"", "\"1 \"", "\"1 000\"", "\"\\u0661\""] {
         cases.push(case(with(&format!(r#""price": {price}, "currency": "USD""#)), "/body/price"));
     }
-    for currency in [
-        "\"usd\"",
-        "\"Usd\"",
-        "\"USDX\"",
-        "\"US\"",
-        "\"XXX\"",
-        "\"XAU\"",
-        "\"ZZZ\"",
-        "\"\"",
-        "\"US#\"",
-        "840",
-        "null",
-        "[\"USD\"]",
-    ] {
+    for currency in NO_CURRENCIES {
         cases.push(case(with(&format!(r#""price": "12.49", "currency": {currency}"#)), "/body/currency"));
         cases.push(case(with(&format!(r#""price": "x", "currency": {currency}"#)), "/body/price /body/currency"));
     }

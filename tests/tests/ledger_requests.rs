@@ -9,8 +9,8 @@ use system_tests::{
     Client,
     ledger::{ACCOUNTS, Books, MERCHANTS, TRANSACTIONS, id, legs, payment},
     requests::{
-        Case, SECRET, all_are_refused, changes_of, cursor, faults_of, must_refuse_cursor, no_identifiers, sent,
-        shortened, unreadable, wrong_identifiers,
+        Case, NO_CURRENCIES, SECRET, all_are_refused, changes_of, cursor, faults_of, must_refuse_cursor,
+        no_identifiers, sent, shortened, unreadable, wrong_identifiers,
     },
     send,
 };
@@ -158,20 +158,6 @@ fn no_words(most: usize) -> Vec<String> {
         .into()
 }
 
-const NO_CURRENCIES: [&str; 12] = [
-    "\"usd\"",
-    "\"Usd\"",
-    "\"USDX\"",
-    "\"US\"",
-    "\"XXX\"",
-    "\"XAU\"",
-    "\"ZZZ\"",
-    "\"\"",
-    "\"US#\"",
-    "840",
-    "null",
-    "[\"USD\"]",
-];
 const NO_BOOLEANS: [&str; 7] = ["\"true\"", "1", "0", "null", "[true]", "{}", "\"\""];
 const NO_STATUSES: [&str; 10] = [
     "\"open\"",

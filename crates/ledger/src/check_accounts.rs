@@ -4,7 +4,7 @@
 use crate::{
     Account, Ledger, Leg, Transaction,
     check_transactions::{Known, SIDE_BY_SIDE},
-    list_user_accounts::Entry,
+    list_user_accounts::Listed,
     reconciliation::{Fault, Kind, Reconciliation, Window},
 };
 use function::Error;
@@ -119,7 +119,7 @@ impl Ledger {
             let (all, partition) = (AccountPartition::all(), AccountsPartition);
             let rest = at.after.as_ref().map_or_else(|| all.clone(), |after| all.after(after));
             let list = Query::new(&partition, &rest).on(&self.by_key);
-            let Page { items, next } = self.table.page::<Entry>(&list, PAGE).await?;
+            let Page { items, next } = self.table.page::<Listed>(&list, PAGE).await?;
             (at.listed, at.after) = (next.is_none(), next);
             let (walks, found) = self.check_balances(items.iter().map(|entry| &entry.partition.0)).await?;
             accounts = walks.len();

@@ -3,17 +3,16 @@
 
 use crate::{
     Ledger, Leg, Posted, Posting, Transaction,
-    posting::unbalanced,
+    posting::{Sides, sum, unbalanced},
     reconciliation::{Fault, Kind, Window},
-    transaction::sum,
 };
 use function::Error;
 use futures::{StreamExt, TryStreamExt, stream};
 use keys::{
     TransactionId,
-    ledger::{CreatedPlace, CreatedSort, LegId, LegType, TransactionStatus},
+    ledger::{CreatedPlace, CreatedSort, LegId, TransactionStatus},
 };
-use money::{Currency, Decimal, Money};
+use money::{Decimal, Money};
 use std::collections::HashMap;
 use table::Key;
 
@@ -44,15 +43,9 @@ pub(crate) fn faults(header: &Transaction, found: &HashMap<Key, Leg>) -> Vec<Fau
 /// Debits and credits of the first currency of which they are not the same.
 fn imbalance(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault> {
     let done: Vec<Posting> = legs.iter().map(|(_, leg)| leg.posting()).collect::<Option<_>>()?;
-    let currency = unbalanced(done.iter()).next()?;
-    let side = |leg_type| total(&done, leg_type, currency).map(Money::amount);
-    let (debits, credits) = (side(LegType::Debit), side(LegType::Credit));
+    let (_, Sides { debits, credits }) = unbalanced(&done).next()?;
+    let (debits, credits) = (debits.map(Money::amount), credits.map(Money::amount));
     Some(Fault::of_transaction(header, Kind::UnbalancedTransaction, None, debits, credits))
-}
-
-fn total(postings: &[Posting], leg_type: LegType, currency: Currency) -> Option<Money> {
-    let side = postings.iter().filter(|posting| posting.leg_type == leg_type).map(|posting| posting.amount);
-    side.filter(|amount| amount.currency() == currency).try_fold(Money::zero(currency), Money::checked_add)
 }
 
 /// The first leg that does another thing than the header says; or the header's own sum.

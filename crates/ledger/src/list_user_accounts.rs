@@ -48,12 +48,12 @@ impl Input for OfUser {
 /// An account in an index: which it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub(crate) struct Entry {
+pub(crate) struct Listed {
     #[serde(rename = "PK")]
     pub(crate) partition: AccountPartition,
 }
 
-impl Item for Entry {
+impl Item for Listed {
     const TYPE: &'static str = "Account";
 }
 
@@ -67,7 +67,7 @@ pub async fn list_user_accounts(ledger: Ledger, request: Request<OfUser>) -> Res
     let listing = request.listing(AccountPartition::all(), "")?;
     let partition = UserPartition(user.clone());
     let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
-    let page = ledger.table.page::<Entry>(&query, listing.limit).await?;
+    let page = ledger.table.page::<Listed>(&query, listing.limit).await?;
     let ids: Vec<AccountId> = page.items.into_iter().map(|entry| entry.partition.0).collect();
     let keys: Vec<_> = ids.iter().map(Account::key_of).collect();
     let mut accounts = ledger.table.get_all::<Account>(&keys, true).await?;

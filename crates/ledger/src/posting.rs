@@ -32,17 +32,39 @@ impl Posting {
     }
 }
 
-/// Currencies of which the debits and credits are not the same, or are too many digits to be told.
-pub(crate) fn unbalanced<'a>(postings: impl Iterator<Item = &'a Posting>) -> impl Iterator<Item = Currency> {
-    let mut sides = BTreeMap::new();
-    for posting in postings {
-        let nothing = Some(Money::zero(posting.amount.currency()));
-        let (debits, credits) = sides.entry(posting.amount.currency()).or_insert((nothing, nothing));
-        let side = if posting.leg_type == LegType::Debit { debits } else { credits };
-        *side = side.and_then(|sum| sum.checked_add(posting.amount));
+/// What is taken and what is added of a currency; none where it has too many digits to be told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sides {
+    pub(crate) debits: Option<Money>,
+    pub(crate) credits: Option<Money>,
+}
+
+impl Sides {
+    fn agree(self) -> bool {
+        self.debits.is_some() && self.debits == self.credits
     }
-    let agrees = |(debits, credits): (Option<Money>, Option<Money>)| debits.is_some() && debits == credits;
-    sides.into_iter().filter(move |(_, sums)| !agrees(*sums)).map(|(currency, _)| currency)
+}
+
+fn sides(postings: &[Posting]) -> BTreeMap<Currency, Sides> {
+    let mut sides = BTreeMap::new();
+    for Posting { leg_type, amount, .. } in postings {
+        let nothing = Some(Money::zero(amount.currency()));
+        let of_it = sides.entry(amount.currency()).or_insert(Sides { debits: nothing, credits: nothing });
+        let side = if *leg_type == LegType::Debit { &mut of_it.debits } else { &mut of_it.credits };
+        *side = side.and_then(|sum| sum.checked_add(*amount));
+    }
+    sides
+}
+
+/// Currencies of which the debits and credits are not the same.
+pub(crate) fn unbalanced(postings: &[Posting]) -> impl Iterator<Item = (Currency, Sides)> {
+    sides(postings).into_iter().filter(|(_, sides)| !sides.agree())
+}
+
+/// The sum of the debits, where all is of one currency.
+pub(crate) fn sum(postings: &[Posting]) -> Option<Money> {
+    let mut sides = sides(postings).into_values();
+    sides.next().filter(|_| sides.next().is_none())?.debits
 }
 
 /// A stored posting that this did not write.

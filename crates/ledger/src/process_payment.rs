@@ -128,7 +128,7 @@ fn must_balance(fields: &mut Fields, postings: &[Posting]) {
     if accounts.len() < 2 {
         fields.fault::<()>("/body/legs", "must be of two accounts at least");
     }
-    for currency in unbalanced(postings.iter()) {
+    for (currency, _) in unbalanced(postings) {
         fields.fault::<()>(
             "/body/legs",
             format!("have debits and credits in {currency} that are not the same, or more than 38 digits"),

@@ -1,4 +1,4 @@
-use crate::{DOMAIN, Leg, Posting, Reversal, leg::LegBody};
+use crate::{DOMAIN, Leg, Posting, Reversal, leg::LegBody, posting::sum};
 use function::{Caller, Fingerprint, Words};
 use keys::{
     IdempotencyKey, Milli, Shard, TransactionId,
@@ -130,13 +130,6 @@ impl Draft {
             request,
         }
     }
-}
-
-/// The sum of the debits, where all is of one currency.
-pub(crate) fn sum(postings: &[Posting]) -> Option<Money> {
-    let mut debits = postings.iter().filter(|posting| posting.change().minor() < 0).map(|posting| posting.amount);
-    let first = debits.next()?;
-    debits.try_fold(first, Money::checked_add)
 }
 
 /// A transaction and its legs.
