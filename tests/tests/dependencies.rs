@@ -1,11 +1,15 @@
 //! What a Lambda links: one TLS, one HTTP stack, and nothing of the local stack.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
-use std::process::Command;
+use std::{collections::BTreeSet, process::Command};
 use system_tests::root;
 
 fn tree(package: &str) -> Vec<String> {
-    let arguments = ["tree", "--offline", "--locked", "--edges", "normal", "--prefix", "none", "--package", package];
+    listed(&["--edges", "normal", "--package", package])
+}
+
+fn listed(which: &[&str]) -> Vec<String> {
+    let arguments = [&["tree", "--offline", "--locked", "--prefix", "none"], which].concat();
     let output = Command::new(env!("CARGO")).args(arguments).current_dir(root()).output().expect("cargo");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("text");
@@ -44,4 +48,14 @@ fn has_one_stack(tree: &[String]) {
 fn the_keys_know_no_sdk() {
     let tree = tree("keys");
     assert!(!tree.iter().any(|line| line.starts_with("aws-") || line.starts_with("tokio v")), "{tree:#?}");
+}
+
+#[test]
+fn the_local_stack_and_the_tests_share_what_they_are_built_of() {
+    let with_features = |edges| -> BTreeSet<String> {
+        listed(&["--workspace", "--edges", edges, "--format", "{p} {f}"]).into_iter().collect()
+    };
+    let (built, tested) = (with_features("normal,build"), with_features("normal,build,dev"));
+    let twice: Vec<_> = built.difference(&tested).collect();
+    assert!(twice.is_empty(), "built again for the tests, with other features: {twice:#?}");
 }
