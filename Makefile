@@ -18,8 +18,10 @@ run: need ## Serve everything on this machine: API on PORT (3000), DynamoDB on D
 demo: need ## Walk through every access pattern: request, key condition, answer, consumed units
 	@$(LOCAL) demo $(ARGS)
 
-test: need ## Run every test
-	cargo test --workspace
+test: need ## Run every test, and look whether the functions may do more than they did in it
+	@rm -rf target/permissions
+	PERMISSIONS_USED=$(CURDIR)/target/permissions cargo test --workspace
+	PERMISSIONS_USED=$(CURDIR)/target/permissions cargo test --quiet --workspace --test permissions -- --ignored
 
 invoke: need ## Run one function with an event: FUNCTION=list-due-payments EVENT=events/bank/list-due-payments.json
 	@$(LOCAL) invoke $(FUNCTION) $(EVENT) $(ARGS)

@@ -435,13 +435,14 @@ impl<'a> Process<'a> {
     }
 }
 
-/// A function of the stack's template that finds DynamoDB there. The SDK's pauses are short, and its allowance of retries has no
+/// A function of the stack's template, with its permissions, that finds DynamoDB there. The SDK's pauses are short, and its allowance of retries has no
 /// end: what the dead used up is not missing.
 #[must_use]
 pub fn service(stack: &Stack, endpoint: &str, name: &str, function: &Function) -> Service {
     let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name);
-    let settings = lambda.expect("a function of the template").environment.clone().into_iter().collect();
-    let client = stack.client().expect("a client");
+    let lambda = lambda.expect("a function of the template");
+    let settings = lambda.environment.clone().into_iter().collect();
+    let client = stack.client_of(lambda);
     let allowance = RetryPartition::custom("process").token_bucket(TokenBucket::unlimited()).build();
     let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(10));
     let client = client.config().to_builder().endpoint_url(endpoint).retry_config(retries).retry_partition(allowance);

@@ -286,9 +286,9 @@ async fn replaced_3000_times_killed_20_times_while_others_edit() {
 async fn a_run_that_is_short_of_time_stops_and_the_next_goes_on() {
     let ground = Ground::start().await;
     for kind in KINDS {
-        let task = Task::start(&ground.rows, &ground.client, kind, &format!("{kind:?}"), 200).await;
-        let calls = ground.run(&task, Duration::from_millis(200)).await.expect("an end");
-        assert!(calls > 2, "{kind:?}: {calls} calls were enough");
+        let task = Task::start(&ground.rows, &ground.client, kind, &format!("{kind:?}"), 400).await;
+        let calls = ground.run(&task, Duration::from_millis(100)).await.expect("an end");
+        assert!(calls > 1, "{kind:?}: {calls} calls were enough");
         task.assert_done(&ground, &format!("{kind:?} in {calls} calls")).await;
     }
     ground.stack.stop().await;

@@ -136,6 +136,14 @@ impl Function {
     pub fn bind(&self, settings: &Settings, clients: impl Into<Clients>) -> Result<Service, SettingsError> {
         Ok((self.start)(settings, clients.into())?.service)
     }
+
+    /// The call that opens the connection before the first event: one that the function may make anyway.
+    ///
+    /// # Errors
+    /// All that is wrong with the settings.
+    pub fn warm_up(&self, settings: &Settings, clients: Clients) -> Result<BoxFuture<'static, ()>, SettingsError> {
+        Ok((self.start)(settings, clients)?.warm_up)
+    }
 }
 
 impl Service {

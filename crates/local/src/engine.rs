@@ -50,14 +50,14 @@ impl Engine {
     }
 }
 
-/// The one client that all functions share.
-pub(crate) fn client(url: &str) -> Result<Client, StartError> {
-    let config = aws_sdk_dynamodb::config::Builder::from(&config()?)
+/// A client of the engine, or of the endpoint that is in its place.
+pub(crate) fn client(config: &SdkConfig, url: &str) -> Client {
+    let config = aws_sdk_dynamodb::config::Builder::from(config)
         .endpoint_url(url)
-        // What retries one stack has left is no concern of another in the same process.
-        .retry_partition(RetryPartition::custom("stack").token_bucket(TokenBucket::default()).build())
+        // What retries one function has left is no concern of another in the same process.
+        .retry_partition(RetryPartition::custom("function").token_bucket(TokenBucket::default()).build())
         .build();
-    Ok(Client::from_conf(config))
+    Client::from_conf(config)
 }
 
 /// What every client of this machine's services is made of.

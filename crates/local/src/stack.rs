@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use aws_config::SdkConfig;
 use function::{Clients, Function};
 use serde_json::{Value, json};
 use table::Dynamo;
@@ -18,12 +19,16 @@ use crate::{
     gateway::{self, Gateway, Routes},
     lake::{self, Lake},
     lambda::{self, Bind, Lambda},
+    role::{Notes, Role},
     server::{Port, Server},
-    template::{Authorizer, Mapping, Template, TemplateError},
+    template::{self, Authorizer, Mapping, Template, TemplateError},
 };
 
 // Long enough for any test or try-out; `--expires-in` and an `exp` claim say otherwise.
 const TOKEN_LIFE: Duration = Duration::from_hours(1);
+
+/// The environment variable with a folder in which every function's permissions are noted that it used.
+const PERMISSIONS_USED: &str = "PERMISSIONS_USED";
 
 /// Why a stack did not start.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +51,9 @@ pub enum StartError {
     /// The lake's folder can't be had.
     #[error("the lake: {0}")]
     Lake(io::Error),
+    /// The folder of the permissions that are used can't be had.
+    #[error("{PERMISSIONS_USED}: {0}")]
+    Notes(io::Error),
     /// A table can't be made.
     #[error("table {0}: {1}")]
     Table(String, String),
@@ -75,6 +83,7 @@ pub struct Builder {
     firehose_endpoint: Option<String>,
     s3_endpoint: Option<String>,
     functions: Vec<(String, Bind)>,
+    notes: Option<PathBuf>,
 }
 
 enum Source {
@@ -102,6 +111,7 @@ impl Builder {
             firehose_endpoint: None,
             s3_endpoint: None,
             functions: functions.collect(),
+            notes: std::env::var_os(PERMISSIONS_USED).map(PathBuf::from),
         }
     }
 
@@ -210,7 +220,8 @@ impl Builder {
         let lake = Arc::new(Lake::new(self.lake.as_deref(), &template).map_err(StartError::Lake)?);
         let engine = Engine::start(dynamodb, self.data.as_deref(), &template.tables)?;
         let services_url = format!("http://{}", services.address);
-        let lambdas = self.lambdas(&template, &self.clients(&engine.url, &services_url)?)?;
+        let access = Access::new(&self, &engine.url, &services_url)?;
+        let lambdas = self.lambdas(&template, &access)?;
         let ground = self.ground(&engine, &lake)?;
         let gateway = Arc::new(self.gateway(&template, lambdas, &ground)?);
         let stack = Stack {
@@ -222,19 +233,12 @@ impl Builder {
             engine,
             lake,
             tokens: gateway.tokens.clone(),
+            access,
             template,
         };
         // Nothing else sets it.
         let _ = gateway.health.set(stack.health());
         Ok(stack)
-    }
-
-    fn clients(&self, dynamodb: &str, services: &str) -> Result<Clients, StartError> {
-        let endpoint = |given: &Option<String>, own: &str| given.clone().unwrap_or_else(|| own.to_owned());
-        let dynamo = Dynamo::new(&engine::client(&endpoint(&self.dynamo_endpoint, dynamodb))?);
-        let clients = Clients::new(dynamo, engine::config()?);
-        let clients = clients.at("firehose", endpoint(&self.firehose_endpoint, services));
-        Ok(clients.at("s3", endpoint(&self.s3_endpoint, services)))
     }
 
     fn ground(&self, engine: &Engine, lake: &Arc<Lake>) -> Result<Ground, StartError> {
@@ -270,17 +274,51 @@ impl Builder {
         })
     }
 
-    fn lambdas(&self, template: &Template, clients: &Clients) -> Result<Lambdas, StartError> {
+    fn lambdas(&self, template: &Template, access: &Access) -> Result<Lambdas, StartError> {
         let mut lambdas = BTreeMap::new();
         for spec in &template.lambdas {
             let Some((_, bind)) = self.functions.iter().find(|(name, _)| *name == spec.name) else { continue };
             let template = spec.environment.clone().into_iter();
             let settings = template.chain(self.settings.iter().cloned()).collect();
-            let bound = bind(&settings, clients.clone());
+            let bound = bind(&settings, access.clients(spec));
             let handler = bound.map_err(|error| StartError::Settings(spec.name.clone(), error))?;
             lambdas.insert(spec.name.clone(), Arc::new(Lambda::new(spec.clone(), handler)));
         }
         Ok(lambdas)
+    }
+}
+
+/// Where the services are, and how a function comes to its clients.
+struct Access {
+    config: SdkConfig,
+    dynamodb: String,
+    firehose: String,
+    s3: String,
+    notes: Option<Arc<Notes>>,
+}
+
+impl Access {
+    fn new(builder: &Builder, dynamodb: &str, services: &str) -> Result<Self, StartError> {
+        let endpoint = |given: &Option<String>, own: &str| given.clone().unwrap_or_else(|| own.to_owned());
+        let notes = builder.notes.clone().map(|folder| Notes::open(folder).map(Arc::new));
+        Ok(Self {
+            config: engine::config()?,
+            dynamodb: endpoint(&builder.dynamo_endpoint, dynamodb),
+            firehose: endpoint(&builder.firehose_endpoint, services),
+            s3: endpoint(&builder.s3_endpoint, services),
+            notes: notes.transpose().map_err(StartError::Notes)?,
+        })
+    }
+
+    /// What a function's clients are made of, which may do what its policy says.
+    fn config(&self, lambda: &template::Lambda) -> SdkConfig {
+        Role::new(lambda, self.notes.clone()).assume(&self.config)
+    }
+
+    fn clients(&self, lambda: &template::Lambda) -> Clients {
+        let config = self.config(lambda);
+        let dynamo = Dynamo::new(&engine::client(&config, &self.dynamodb));
+        Clients::new(dynamo, config).at("firehose", &self.firehose).at("s3", &self.s3)
     }
 }
 
@@ -328,6 +366,7 @@ pub struct Stack {
     engine: Engine,
     lake: Arc<Lake>,
     tokens: Tokens,
+    access: Access,
     template: Template,
 }
 
@@ -413,7 +452,19 @@ impl Stack {
     /// # Errors
     /// When it can't be made.
     pub fn client(&self) -> Result<aws_sdk_dynamodb::Client, StartError> {
-        engine::client(self.dynamo_url())
+        Ok(engine::client(&engine::config()?, self.dynamo_url()))
+    }
+
+    /// What the function has in this stack: clients that may do what its policy says.
+    #[must_use]
+    pub fn clients_of(&self, lambda: &template::Lambda) -> Clients {
+        self.access.clients(lambda)
+    }
+
+    /// The same for DynamoDB alone, to be changed: to another endpoint, or in how it repeats.
+    #[must_use]
+    pub fn client_of(&self, lambda: &template::Lambda) -> aws_sdk_dynamodb::Client {
+        engine::client(&self.access.config(lambda), self.dynamo_url())
     }
 
     /// Stops it: no connection stays open, and the data's file is closed.

@@ -1,0 +1,206 @@
+//! A function's role: a call that its policy does not allow is refused as IAM refuses it, and what it does allow is noted.
+use std::{
+    collections::BTreeSet,
+    fs::{self, OpenOptions},
+    io::{self, Write as _},
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use aws_config::SdkConfig;
+use aws_sdk_dynamodb::config::{
+    HttpClient, RuntimeComponents, SharedHttpClient,
+    http::{HttpRequest, HttpResponse},
+};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use serde_json::{Value, json};
+
+use crate::template::{ACCOUNT, Lambda, REGION, Statement};
+
+#[cfg(test)]
+mod tests;
+
+/// What a function may do.
+#[derive(Debug)]
+pub(crate) struct Role {
+    function: String,
+    statements: Vec<Statement>,
+    notes: Option<Arc<Notes>>,
+}
+
+/// A permission that a call needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Need {
+    action: String,
+    resource: String,
+    /// The partition key, where the call names it.
+    key: Option<String>,
+}
+
+impl Role {
+    pub(crate) fn new(lambda: &Lambda, notes: Option<Arc<Notes>>) -> Self {
+        Self { function: lambda.name.clone(), statements: lambda.statements.clone(), notes }
+    }
+
+    /// The configuration, with which every call goes by this role.
+    pub(crate) fn assume(self, config: &SdkConfig) -> SdkConfig {
+        let Some(inner) = config.http_client() else { return config.clone() };
+        config.to_builder().http_client(Assumed { inner, role: Arc::new(self) }).build()
+    }
+
+    fn check(&self, request: &HttpRequest) -> Result<(), HttpResponse> {
+        let needs = needs(request);
+        match needs.iter().find(|need| !self.allows(need)) {
+            None => Ok(()),
+            Some(need) => Err(self.refusal(need)),
+        }
+    }
+
+    fn allows(&self, need: &Need) -> bool {
+        let allowing = self.statements.iter().find_map(|statement| statement.allowing(need));
+        if let (Some((resource, key)), Some(notes)) = (allowing, &self.notes) {
+            notes.add(&[&self.function, &need.action, resource, key]);
+        }
+        allowing.is_some()
+    }
+
+    fn refusal(&self, Need { action, resource, .. }: &Need) -> HttpResponse {
+        let who = format!("arn:aws:sts::{ACCOUNT}:assumed-role/{0}/{0}", self.function);
+        let message = format!("User: {who} is not authorized to perform: {action} on resource: {resource}");
+        tracing::error!(message);
+        let (status, body) = if action.starts_with("s3:") {
+            (403, format!("<Error><Code>AccessDenied</Code><Message>{message}</Message></Error>"))
+        } else {
+            (400, json!({"__type": "AccessDeniedException", "message": message}).to_string())
+        };
+        let status = http::StatusCode::from_u16(status).unwrap_or(http::StatusCode::FORBIDDEN);
+        HttpResponse::new(status.into(), body.into())
+    }
+}
+
+impl Statement {
+    /// The resource and the pattern of partition keys (`*` for any) by which it allows that.
+    fn allowing(&self, need: &Need) -> Option<(&str, &str)> {
+        let resource = self.resources.iter().find(|resource| is_like(&need.resource, resource))?;
+        let key = match (&self.leading_keys[..], &need.key) {
+            ([], _) => "*",
+            (patterns, Some(key)) => patterns.iter().find(|pattern| is_like(key, pattern))?,
+            (_, None) => return None,
+        };
+        self.actions.contains(&need.action).then_some((resource, key))
+    }
+}
+
+/// A `*` is known at the end only.
+fn is_like(text: &str, pattern: &str) -> bool {
+    pattern.strip_suffix('*').map_or(text == pattern, |prefix| text.starts_with(prefix))
+}
+
+/// What the call needs; all of it must be allowed.
+fn needs(request: &HttpRequest) -> Vec<Need> {
+    let body: Value = request.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
+    match request.headers().get("x-amz-target").and_then(|target| target.split_once('.')) {
+        Some((service, action)) if service.starts_with("DynamoDB") => of_dynamodb(action, &body),
+        Some((service, action)) if service.starts_with("Firehose") => {
+            let name = body["DeliveryStreamName"].as_str().unwrap_or_default();
+            let resource = format!("arn:aws:firehose:{REGION}:{ACCOUNT}:deliverystream/{name}");
+            vec![Need { action: format!("firehose:{action}"), resource, key: None }]
+        }
+        Some((service, action)) => {
+            vec![Need { action: format!("{service}:{action}"), resource: String::new(), key: None }]
+        }
+        None => vec![of_s3(request)],
+    }
+}
+
+/// A transaction needs what its parts would need alone, and no permission of its own; a batch needs its own.
+fn of_dynamodb(action: &str, body: &Value) -> Vec<Need> {
+    let one = |action: &str, table: &str, call: &Value| {
+        let index = call["IndexName"].as_str().map(|index| format!("/index/{index}")).unwrap_or_default();
+        let resource = format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table}{index}");
+        let key = ["Key", "Item"].iter().find_map(|part| call[part]["PK"]["S"].as_str());
+        Need { action: format!("dynamodb:{action}"), resource, key: key.map(str::to_owned) }
+    };
+    let table = |call: &Value| call["TableName"].as_str().unwrap_or_default().to_owned();
+    if let Some(parts) = body["TransactItems"].as_array() {
+        let parts = parts.iter().filter_map(Value::as_object).flatten();
+        return parts.map(|(kind, call)| one(&format!("{}Item", kind), &table(call), call)).collect();
+    }
+    if let Some(tables) = body["RequestItems"].as_object() {
+        let calls = tables.iter().flat_map(|(table, calls)| parts_of(calls).into_iter().map(move |call| (table, call)));
+        return calls.map(|(table, call)| one(action, table, &call)).collect();
+    }
+    vec![one(action, &table(body), body)]
+}
+
+/// The reads or writes of a batch on one table, each as it were alone.
+fn parts_of(batch: &Value) -> Vec<Value> {
+    match &batch["Keys"] {
+        Value::Array(keys) => keys.iter().map(|key| json!({"Key": key})).collect(),
+        _ => batch
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object)
+            .flatten()
+            .map(|(_, part)| part.clone())
+            .collect(),
+    }
+}
+
+/// An object that is written or read; buckets stand in the path, as everywhere on one machine.
+fn of_s3(request: &HttpRequest) -> Need {
+    let path = request.uri().parse::<http::Uri>().map(|uri| uri.path().trim_start_matches('/').to_owned());
+    let action = if request.method() == "PUT" { "s3:PutObject" } else { "s3:GetObject" };
+    Need { action: action.to_owned(), resource: format!("arn:aws:s3:::{}", path.unwrap_or_default()), key: None }
+}
+
+/// A client whose calls go by a role.
+#[derive(Debug)]
+struct Assumed<T> {
+    inner: T,
+    role: Arc<Role>,
+}
+
+impl HttpClient for Assumed<SharedHttpClient> {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        let inner = self.inner.http_connector(settings, components);
+        SharedHttpConnector::new(Assumed { inner, role: Arc::clone(&self.role) })
+    }
+}
+
+impl HttpConnector for Assumed<SharedHttpConnector> {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        match self.role.check(&request) {
+            Ok(()) => self.inner.call(request),
+            Err(refusal) => HttpConnectorFuture::ready(Ok(refusal)),
+        }
+    }
+}
+
+/// Permissions that were used, a line each in a file of this process: function, action, resource and keys, with tabs between.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    file: PathBuf,
+    known: Mutex<BTreeSet<String>>,
+}
+
+impl Notes {
+    /// In that folder.
+    pub(crate) fn open(folder: PathBuf) -> io::Result<Self> {
+        fs::create_dir_all(&folder)?;
+        Ok(Self { file: folder.join(std::process::id().to_string()), known: Mutex::default() })
+    }
+
+    fn add(&self, parts: &[&str]) {
+        let line = parts.join("\t") + "\n";
+        if self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(line.clone()) {
+            let file = OpenOptions::new().create(true).append(true).open(&self.file);
+            if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
+                tracing::error!(%error, file = %self.file.display(), "a used permission can't be noted");
+            }
+        }
+    }
+}

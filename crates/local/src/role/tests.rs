@@ -1,0 +1,94 @@
+use super::*;
+
+fn request(target: &str, body: &Value) -> HttpRequest {
+    let mut request = HttpRequest::new(body.to_string().into());
+    request.headers_mut().insert("x-amz-target", target.to_owned());
+    request
+}
+
+fn needed(target: &str, body: &Value) -> Vec<(String, String, Option<String>)> {
+    let needs = needs(&request(target, body)).into_iter();
+    let short = |resource: &str| resource.rsplit(':').next().unwrap_or_default().to_owned();
+    needs.map(|need| (need.action, short(&need.resource), need.key)).collect()
+}
+
+fn need(action: &str, resource: &str, key: Option<&str>) -> (String, String, Option<String>) {
+    (action.to_owned(), resource.to_owned(), key.map(str::to_owned))
+}
+
+#[test]
+fn a_query_needs_the_index_that_it_reads() {
+    let needed = needed("DynamoDB_20120810.Query", &json!({"TableName": "t", "IndexName": "GSI1"}));
+    assert_eq!(needed, [need("dynamodb:Query", "table/t/index/GSI1", None)]);
+}
+
+#[test]
+fn a_transaction_needs_what_its_parts_need() {
+    let key = json!({"PK": {"S": "a"}, "SK": {"S": "b"}});
+    let body = json!({"TransactItems": [
+        {"Put": {"TableName": "t", "Item": key}},
+        {"Update": {"TableName": "u", "Key": key}},
+        {"Delete": {"TableName": "t", "Key": key}},
+        {"ConditionCheck": {"TableName": "t", "Key": key}},
+    ]});
+    let wanted = [("Put", "t"), ("Update", "u"), ("Delete", "t"), ("ConditionCheck", "t")]
+        .map(|(kind, table)| need(&format!("dynamodb:{kind}Item"), &format!("table/{table}"), Some("a")));
+    assert_eq!(needed("DynamoDB_20120810.TransactWriteItems", &body), wanted);
+}
+
+#[test]
+fn a_batch_needs_its_own_permission_for_each_key() {
+    let key = |partition: &str| json!({"PK": {"S": partition}, "SK": {"S": "s"}});
+    let reads = json!({"RequestItems": {"t": {"Keys": [key("a"), key("b")], "ConsistentRead": true}}});
+    let wanted = ["a", "b"].map(|partition| need("dynamodb:BatchGetItem", "table/t", Some(partition)));
+    assert_eq!(needed("DynamoDB_20120810.BatchGetItem", &reads), wanted);
+    let writes =
+        json!({"RequestItems": {"t": [{"PutRequest": {"Item": key("a")}}, {"DeleteRequest": {"Key": key("b")}}]}});
+    let wanted = ["a", "b"].map(|partition| need("dynamodb:BatchWriteItem", "table/t", Some(partition)));
+    assert_eq!(needed("DynamoDB_20120810.BatchWriteItem", &writes), wanted);
+}
+
+#[test]
+fn other_services_need_the_stream_or_the_object() {
+    let needed = needed("Firehose_20150804.PutRecordBatch", &json!({"DeliveryStreamName": "changes"}));
+    assert_eq!(needed, [need("firehose:PutRecordBatch", "deliverystream/changes", None)]);
+    let mut put = HttpRequest::empty();
+    put.set_method("PUT").expect("a method");
+    put.set_uri("http://127.0.0.1:1/bucket/failed/1.json?x-id=PutObject").expect("a URI");
+    let resource = "arn:aws:s3:::bucket/failed/1.json".to_owned();
+    assert_eq!(needs(&put), [Need { action: "s3:PutObject".to_owned(), resource, key: None }]);
+}
+
+fn role(leading_keys: &[&str]) -> Role {
+    let statement = Statement {
+        actions: vec!["dynamodb:PutItem".to_owned()],
+        resources: vec![format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/t")],
+        leading_keys: leading_keys.iter().map(|key| (*key).to_owned()).collect(),
+    };
+    Role { function: "f".to_owned(), statements: vec![statement], notes: None }
+}
+
+fn put(table: &str, key: &str) -> HttpRequest {
+    request("DynamoDB_20120810.PutItem", &json!({"TableName": table, "Item": {"PK": {"S": key}}}))
+}
+
+#[test]
+fn what_a_statement_allows_is_allowed_and_nothing_else() {
+    let is_allowed = |role: &Role, request| role.check(&request).is_ok();
+    assert!(is_allowed(&role(&[]), put("t", "a")));
+    assert!(!is_allowed(&role(&[]), put("t2", "a")));
+    let delete = request("DynamoDB_20120810.DeleteItem", &json!({"TableName": "t", "Key": {"PK": {"S": "a"}}}));
+    assert!(!is_allowed(&role(&[]), delete));
+    assert!(is_allowed(&role(&["TXN#*"]), put("t", "TXN#1")));
+    assert!(!is_allowed(&role(&["TXN#*"]), put("t", "ACCOUNT#1")));
+}
+
+#[test]
+fn a_refusal_is_worded_as_iam_words_it() {
+    let refusal = role(&[]).check(&put("u", "a")).expect_err("it may not");
+    let body: Value = serde_json::from_slice(refusal.body().bytes().expect("bytes")).expect("JSON");
+    assert_eq!((refusal.status().as_u16(), &body["__type"]), (400, &json!("AccessDeniedException")));
+    let resource = format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/u");
+    let end = format!("is not authorized to perform: dynamodb:PutItem on resource: {resource}");
+    assert!(body["message"].as_str().is_some_and(|message| message.ends_with(&end)), "{body}");
+}

@@ -1,0 +1,101 @@
+//! A function may do what it does, and nothing else: what its policy lacks is refused on one machine too, and what no test
+//! needed is too much.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use local::{Stack, template::Template};
+use serde_json::json;
+use std::{collections::BTreeSet, fs, path::Path};
+use system_tests::{Client, root, stack};
+
+/// A function, an action, a resource, and a pattern of partition keys.
+type Permission = [String; 4];
+
+/// The template's, with the parameter.
+async fn allowed(projection: &str) -> BTreeSet<Permission> {
+    let stack = stack().parameter("IndexProjection", projection).start().await.expect("a stack");
+    let template: &Template = stack.template();
+    let mut allowed = BTreeSet::new();
+    for lambda in &template.lambdas {
+        for statement in &lambda.statements {
+            let any = vec!["*".to_owned()];
+            let keys = if statement.leading_keys.is_empty() { &any } else { &statement.leading_keys };
+            for action in &statement.actions {
+                for resource in &statement.resources {
+                    let permission =
+                        |key: &String| [lambda.name.clone(), action.clone(), resource.clone(), key.clone()];
+                    allowed.extend(keys.iter().map(permission));
+                }
+            }
+        }
+    }
+    stack.stop().await;
+    allowed
+}
+
+fn used(folder: &Path) -> BTreeSet<Permission> {
+    let files =
+        fs::read_dir(folder).expect("a folder of used permissions: make test").map(|file| file.expect("a file"));
+    let texts = files.map(|file| fs::read_to_string(file.path()).expect("a text")).collect::<Vec<_>>();
+    let read = |line: &str| line.split('\t').map(str::to_owned).collect::<Vec<_>>().try_into().expect("four parts");
+    texts.iter().flat_map(|text| text.lines().map(read)).collect()
+}
+
+/// Which no test of requests needs: a process makes it before the first one.
+async fn warm_up_all() {
+    let stack = stack().start().await.expect("a stack");
+    let domains =
+        [bank::functions(), cart::functions(), wellness::functions(), ledger::functions(), export::functions()];
+    for (name, function) in domains.into_iter().flatten() {
+        let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
+        let settings = lambda.environment.clone().into_iter().collect();
+        function.warm_up(&settings, stack.clients_of(lambda)).expect("right settings").await;
+    }
+    stack.stop().await;
+}
+
+/// Reads what all tests left in the folder that `PERMISSIONS_USED` names.
+#[tokio::test]
+#[ignore = "comes behind all others: make test"]
+async fn every_permission_is_needed() {
+    warm_up_all().await;
+    let folder = std::env::var_os("PERMISSIONS_USED").expect("PERMISSIONS_USED");
+    let used = used(Path::new(&folder));
+    for projection in ["KEYS_ONLY", "ALL"] {
+        let allowed = allowed(projection).await;
+        let superfluous: Vec<_> = allowed.difference(&used).collect();
+        assert!(superfluous.is_empty(), "IndexProjection {projection}: no test needed {superfluous:#?}");
+    }
+}
+
+#[tokio::test]
+async fn permissions_are_for_single_actions_on_single_resources() {
+    for [function, action, resource, _] in allowed("KEYS_ONLY_AND_ALL").await {
+        assert!(!action.contains(['*', '?']), "{function} may do {action}");
+        // Objects can't be named before they are there; their folder can.
+        let name = if action == "s3:PutObject" { resource.strip_suffix("/*") } else { Some(&resource[..]) };
+        assert!(
+            name.is_some_and(|name| name.contains(['/', '.']) && !name.contains(['*', '?'])),
+            "{function}: {resource}"
+        );
+    }
+}
+
+/// The template in which a function may do something else than it does.
+fn with_another_action(function: &str, action: &str, other: &str) -> String {
+    let template = fs::read_to_string(root().join("template.yaml")).expect("the template");
+    let block = template.find(&format!("\n  {function}:\n")).expect("the function");
+    let (before, after) = template.split_at(block);
+    format!("{before}{}", after.replacen(&format!("dynamodb:{action}"), &format!("dynamodb:{other}"), 1))
+}
+
+#[tokio::test]
+async fn what_a_policy_lacks_is_refused_and_changes_nothing() {
+    let template = with_another_action("SchedulePayment", "PutItem", "Scan");
+    let stack = Stack::of_text(template).start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let payment = json!({"scheduledTime": "2099-12-01T09:30:00Z", "data": {"amount": 12.50}});
+    let answer = client.post("/bank/accounts/A-1/payments", &payment).await;
+    assert_eq!(answer.status, 500, "{}", answer.body);
+    assert_eq!(client.get("/bank/accounts/A-1/payments").await.body["items"], json!([]));
+    stack.stop().await;
+}
