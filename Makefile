@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test invoke plan token docs build lint lint-template deny report test-analytics test-lake test-slow need
+.PHONY: help run demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow need
 
 LOCAL = cargo run --quiet --bin local --
 PORT ?= 3000
@@ -41,17 +41,30 @@ build: need ## Build every function's release binary into target/lambda/<functio
 		name=$$(basename $$source .rs); mkdir -p target/lambda/$$name; cp target/release/$$name target/lambda/$$name/bootstrap; \
 	done
 
+# The checksum makes a changed setting a new version (docs/decisions/releases.md).
+deploy: .venv/sam/bin/sam ## Deploy what `make build` made, with the settings of samconfig.toml; the first time ARGS=--guided asks for them
+	@for folder in target/lambda/*/; do cksum < samconfig.toml > $${folder}settings; done
+	.venv/sam/bin/sam deploy $(ARGS)
+
 lint: need ## Check the format and the lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
 
-lint-template: .venv/bin/cfn-lint ## Check template.yaml with cfn-lint
-	.venv/bin/cfn-lint template.yaml
+lint-template: export AWS_DEFAULT_REGION = us-east-1
+lint-template: export SAM_CLI_TELEMETRY = 0
+lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yaml with sam, cfn-lint and checkov, and what SAM makes of it
+	.venv/sam/bin/sam validate --lint
+	.venv/sam/bin/python tests/template/test_template.py
+	.venv/sam/bin/cfn-lint template.yaml target/template.json
+	.venv/checkov/bin/checkov --file template.yaml
 
-.venv/bin/cfn-lint:
-	@command -v python3 >/dev/null || { echo "python3 is missing: it runs cfn-lint"; exit 1; }
-	python3 -m venv .venv
-	.venv/bin/pip install --quiet cfn-lint
+# Apart from the other tools and from each other: each wants its own boto3.
+.venv/sam/bin/sam: PACKAGE = aws-sam-cli
+.venv/checkov/bin/checkov: PACKAGE = checkov
+.venv/sam/bin/sam .venv/checkov/bin/checkov:
+	@command -v python3 >/dev/null || { echo "python3 is missing: it runs $(PACKAGE)"; exit 1; }
+	python3 -m venv $(@D)/..
+	$(@D)/pip install --quiet $(PACKAGE)
 
 deny: need ## Check licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny

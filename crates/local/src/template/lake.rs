@@ -3,9 +3,10 @@ use super::node::{Entry, Node, Result, fault};
 use crate::lake::Prefix;
 
 const BUCKET: &str = "AWS::S3::Bucket";
-const BUCKET_MEANINGLESS: [&str; 6] = [
+const BUCKET_MEANINGLESS: [&str; 7] = [
     "BucketEncryption",
     "LifecycleConfiguration",
+    "MetricsConfigurations",
     "OwnershipControls",
     "PublicAccessBlockConfiguration",
     "Tags",
@@ -23,8 +24,8 @@ const DESTINATION_MEANINGLESS: [&str; 6] = [
     "RoleARN",
 ];
 
-/// What the local stack has no use for: alarms, permissions, tables over files, queries, log streams.
-const MEANINGLESS: [(&str, &[&str]); 8] = [
+/// What the local stack has no use for: alarms and dashboards, permissions, tables over files, queries, log streams.
+const MEANINGLESS: [(&str, &[&str]); 10] = [
     (
         "AWS::CloudWatch::Alarm",
         &[
@@ -35,7 +36,9 @@ const MEANINGLESS: [(&str, &[&str]); 8] = [
             "DatapointsToAlarm",
             "Dimensions",
             "EvaluationPeriods",
+            "ExtendedStatistic",
             "MetricName",
+            "Metrics",
             "Namespace",
             "OKActions",
             "Period",
@@ -45,6 +48,8 @@ const MEANINGLESS: [(&str, &[&str]); 8] = [
             "TreatMissingData",
         ],
     ),
+    ("AWS::CloudWatch::Dashboard", &["DashboardBody", "DashboardName"]),
+    ("AWS::Logs::MetricFilter", &["FilterPattern", "LogGroupName", "MetricTransformations"]),
     ("AWS::S3::BucketPolicy", &["Bucket", "PolicyDocument"]),
     ("AWS::IAM::Role", &["AssumeRolePolicyDocument", "ManagedPolicyArns", "Path", "Policies", "RoleName", "Tags"]),
     ("AWS::Glue::Database", &["CatalogId", "DatabaseInput"]),

@@ -7,7 +7,19 @@ use super::resolve::Scope;
 
 const WHAT: &str = "AWS::Serverless::Function";
 const READ: [&str; 6] = ["CodeUri", "Environment", "Events", "MemorySize", "Policies", "Timeout"];
-const MEANINGLESS: [&str; 6] = ["Architectures", "EventInvokeConfig", "Handler", "LoggingConfig", "Runtime", "Tracing"];
+// Nothing is released here: what the workspace builds is what runs, without versions, aliases and reserves.
+const MEANINGLESS: [&str; 10] = [
+    "Architectures",
+    "AutoPublishAlias",
+    "AutoPublishAliasAllProperties",
+    "DeploymentPreference",
+    "EventInvokeConfig",
+    "Handler",
+    "LoggingConfig",
+    "ReservedConcurrentExecutions",
+    "Runtime",
+    "Tracing",
+];
 
 /// One function of the template.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,7 +115,7 @@ impl Lambda {
         match kind.text()? {
             "HttpApi" => self.routes.push(route(properties)?),
             "Schedule" => {
-                properties.only("a schedule", &["Schedule"], &["Description"])?;
+                properties.only("a schedule", &["Schedule"], &["Description", "Name"])?;
                 let expression = properties.need("a schedule", "Schedule")?.text()?.to_owned();
                 self.schedules.push(Schedule { name: key.clone(), expression });
             }

@@ -132,6 +132,7 @@ impl<'a> Scope<'a> {
             ("AWS::DynamoDB::Table", "Arn") => Ok(arn("dynamodb", "table/")),
             ("AWS::DynamoDB::Table", "StreamArn") => self.stream_of(name, line).map(|()| stream_arn(&physical)),
             ("AWS::KinesisFirehose::DeliveryStream", "Arn") => Ok(arn("firehose", "deliverystream/")),
+            ("AWS::CloudWatch::Alarm", "Arn") => Ok(arn("cloudwatch", "alarm:")),
             ("AWS::S3::Bucket", "Arn") => Ok(format!("arn:aws:s3:::{physical}")),
             ("AWS::IAM::Role", "Arn") => Ok(format!("arn:aws:iam::{ACCOUNT}:role/{physical}")),
             ("AWS::Serverless::Function", "Arn") => Ok(arn("lambda", "function:")),
