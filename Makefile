@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow need
+.PHONY: help run demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-openapi test-smoke smoke need
 
 LOCAL = cargo run --quiet --bin local --
 PORT ?= 3000
@@ -83,8 +83,20 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow
 test-slow: need ## Run the tests that take minutes
 	cargo test --workspace --test export --test wellness_employees --test wellness_jobs --test ledger_random --test ledger_reconciliation -- --ignored
 
-.venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml:
-	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/"; exit 1; }
+test-openapi: need .venv/bin/.schemathesis ## Ask a local stack what docs/openapi.yaml allows and what it does not, with schemathesis: ARGS='--seed 2'
+	@cargo build --quiet --bin local
+	.venv/bin/python tests/openapi/test_answers.py target/debug/local $(ARGS)
+
+test-smoke: need ## Run the smoke test against a local stack, without a token and with one
+	@cargo build --quiet --bin local
+	python3 tests/smoke/test_local.py target/debug/local
+
+smoke: ## Check the HTTP contract of a stack that runs: URL=https://… TOKEN=…, with the operate scopes of all domains
+	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the smoke test"; exit 1; }
+	@TOKEN='$(TOKEN)' python3 tests/smoke/smoke.py '$(URL)'
+
+.venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.schemathesis:
+	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/ and the checks in tests/"; exit 1; }
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
 	@touch $@

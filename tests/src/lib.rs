@@ -9,10 +9,12 @@ pub mod clock;
 pub mod faults;
 pub mod ledger;
 pub mod ledger_model;
+pub mod openapi;
 pub mod references;
 pub mod requests;
 pub mod tables;
 pub mod wellness;
+pub mod yaml;
 
 use local::{Builder, Stack};
 use serde_json::{Map, Value, json};

@@ -1,0 +1,54 @@
+"""A local stack on free ports, for tests from outside."""
+
+import contextlib
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def free_ports(count):
+    with contextlib.ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [str(probe.getsockname()[1]) for probe in probes]
+
+
+def serves(url):
+    try:
+        with urllib.request.urlopen(f"{url}/_local/health", timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def local_stack(binary, *options):
+    """Runs the binary `local`, gives the API's URL when all of it serves, and stops it in the end."""
+    port, dynamodb_port = free_ports(2)
+    url = f"http://127.0.0.1:{port}"
+    with tempfile.TemporaryDirectory() as folder:
+        ports = ["--port", port, "--dynamodb-port", dynamodb_port, "--lake", folder]
+        running = subprocess.Popen([binary, "run", *ports, *options], cwd=ROOT, stdout=subprocess.DEVNULL)
+        try:
+            end = time.monotonic() + 60
+            while not serves(url):
+                if running.poll() is not None or time.monotonic() > end:
+                    sys.exit("the local stack does not serve")
+                time.sleep(0.05)
+            yield url
+        finally:
+            running.terminate()
+            running.wait(20)
+
+
+def token(binary, *options):
+    """A token of the local stack."""
+    made = subprocess.run([binary, "token", *options], check=True, stdout=subprocess.PIPE, text=True)
+    return made.stdout.strip()

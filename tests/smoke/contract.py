@@ -1,0 +1,121 @@
+"""Requests to a stack, and a line for everything that must hold of an answer."""
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+import uuid
+
+# Streams and indexes of a busy stack may take a while.
+PATIENCE = 60
+
+
+class Answer:
+    """What came back."""
+
+    def __init__(self, status, headers, body):
+        self.status, self.headers = status, headers
+        self.body = json.loads(body) if body else None
+
+    def __getitem__(self, name):
+        return self.body[name]
+
+
+class Contract:
+    """A stack, a caller, what held and what did not, and what is to be cleaned up."""
+
+    def __init__(self, url, token):
+        self.url, self.token = url.rstrip("/"), token
+        self.held, self.failed = 0, 0
+        self.run = f"smoke-{uuid.uuid4().hex[:12]}"
+        self.undone, self.stays = [], []
+
+    def send(self, method, path, body=None, key=None, token=None, kind="application/json"):
+        """One request. `token` is another caller's; an empty one sends no Authorization header."""
+        token = self.token if token is None else token
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        if key:
+            headers["idempotency-key"] = f"{self.run}-{key}"
+        if body is not None:
+            headers["content-type"] = kind
+            body = json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data=body, headers=headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=40) as answer:
+                return Answer(answer.status, answer.headers, answer.read())
+        except urllib.error.HTTPError as refusal:
+            return Answer(refusal.code, refusal.headers, refusal.read())
+
+    def check(self, what, holds, found=None):
+        """One line."""
+        self.held, self.failed = self.held + bool(holds), self.failed + (not holds)
+        print(f"ok      {what}" if holds else f"FAILED  {what}: {found}", flush=True)
+
+    def expect(self, status, what, method, path, **request):
+        """The answer, after a line about its status."""
+        answer = self.send(method, path, **request)
+        self.check(f"{what}: {status}", answer.status == status, f"{answer.status} {answer.body}")
+        return answer
+
+    def refused(self, status, name, what, method, path, faults=(), **request):
+        """A problem of that type, which names these faults."""
+        answer = self.send(method, path, **request)
+        kind, body = answer.headers.get_content_type(), answer.body or {}
+        right = (answer.status, kind, body.get("type")) == (status, "application/problem+json", f"/problems/{name}")
+        right = right and {fault["pointer"] for fault in body.get("errors", [])} == set(faults)
+        self.check(f"{what}: {status} {name}", right, f"{answer.status} {body}")
+
+    def created(self, what, path, body, key, other, status=201, location=None):
+        """Posts under a key, once more, and something else under it; gives the first answer. It must be found below
+        `location`, or else below the path that it was posted to."""
+        first = self.expect(status, what, "POST", path, body=body, key=key)
+        found = first.headers.get("location", "")
+        below = f"{location or urllib.parse.urlsplit(path).path}/"
+        self.check(f"{what}: its Location", found.startswith(below), found)
+        again = self.send("POST", path, body=body, key=key)
+        same = (again.status, again.body) == (first.status, first.body)
+        self.check(f"{what}: sent again, the same answer", same, again.body)
+        self.refused(422, "idempotency-key-reused", f"{what}: another under its key", "POST", path, body=other, key=key)
+        return first
+
+    def until(self, what, path, is_so):
+        """Asks until it is so."""
+        end, answer = time.monotonic() + PATIENCE, self.send("GET", path)
+        while not (answer.status == 200 and is_so(answer)) and time.monotonic() < end:
+            time.sleep(0.2)
+            answer = self.send("GET", path)
+        self.check(what, answer.status == 200 and is_so(answer), f"{answer.status} {answer.body}")
+        return answer
+
+    def paged(self, what, path, name, wanted):
+        """Two items or more, one on a page, and all of them, sooner or later."""
+        mark = "&" if "?" in path else "?"
+
+        def ids():
+            found, page = [], self.send("GET", f"{path}{mark}limit=1")
+            while page.status == 200:
+                found += [item[name] for item in page["items"]]
+                if "nextCursor" not in page.body or len(found) > len(wanted):
+                    break
+                page = self.send("GET", f"{path}{mark}limit=1&cursor={page['nextCursor']}")
+            return found
+
+        end, found = time.monotonic() + PATIENCE, ids()
+        while set(found) != set(wanted) and time.monotonic() < end:
+            time.sleep(0.2)
+            found = ids()
+        self.check(f"{what}, page by page", sorted(found) == sorted(wanted), found)
+        wrong = f"{path}{mark}cursor=c21va2U"
+        self.refused(400, "invalid-request", f"{what}, a cursor made up", "GET", wrong, faults=["/query/cursor"])
+
+    def undo(self, what, method, path, statuses=(200,), **request):
+        """Something for the end, the last first."""
+        self.undone.append((what, method, path, statuses, request))
+
+    def clean(self):
+        """Undoes what was done."""
+        while self.undone:
+            what, method, path, statuses, request = self.undone.pop()
+            answer = self.send(method, path, **request)
+            self.check(f"clean-up: {what}", answer.status in statuses, f"{answer.status} {answer.body}")

@@ -1,0 +1,30 @@
+"""The smoke test against a local stack: without a token, and with one where it must be there.
+
+Usage: test_local.py <the binary `local`>
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from local_stack import local_stack, token  # noqa: E402
+
+
+def smoke(url, token):
+    walk = [sys.executable, ROOT / "tests/smoke/smoke.py", url]
+    return subprocess.run(walk, env={**os.environ, "TOKEN": token}, check=False).returncode == 0
+
+
+def main(binary):
+    scopes = [part for domain in ("bank", "cart", "wellness", "ledger") for part in ("--scope", f"{domain}:operate")]
+    with local_stack(binary) as url:
+        held = smoke(url, "")
+    with local_stack(binary, "--auth", "required") as url:
+        held = smoke(url, token(binary, *scopes)) and held
+    sys.exit(0 if held else 1)
+
+
+main(*sys.argv[1:])

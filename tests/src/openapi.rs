@@ -1,0 +1,134 @@
+//! docs/openapi.yaml, and what of a request or an answer it does not allow.
+#![expect(clippy::expect_used, clippy::missing_panics_doc, clippy::panic, reason = "a test may stop here")]
+
+use crate::{root, yaml};
+use serde_json::Value;
+use std::{collections::BTreeSet, fs};
+
+/// The document.
+#[derive(Debug)]
+pub struct Document(pub Value);
+
+/// One operation of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Operation<'a> {
+    document: &'a Document,
+    /// The method in capitals.
+    pub method: &'a str,
+    /// The path with its parameters.
+    pub path: &'a str,
+    item: &'a Value,
+    /// What it says.
+    pub value: &'a Value,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub struct Answered<'a> {
+    /// The status.
+    pub status: u64,
+    /// The headers, by their names in small letters.
+    pub headers: &'a Value,
+    /// The body as text.
+    pub body: &'a str,
+}
+
+impl Document {
+    /// The one of the repository.
+    #[must_use]
+    pub fn read() -> Self {
+        Self(yaml::read(&fs::read_to_string(root().join("docs/openapi.yaml")).expect("the document")))
+    }
+
+    /// Every operation.
+    #[must_use]
+    pub fn operations(&self) -> Vec<Operation<'_>> {
+        let mut operations = Vec::new();
+        for (path, item) in self.0["paths"].as_object().expect("paths") {
+            for (method, value) in
+                item.as_object().expect("operations").iter().filter(|(name, _)| *name != "parameters")
+            {
+                let method = match method.as_str() {
+                    "get" => "GET",
+                    "post" => "POST",
+                    "put" => "PUT",
+                    "patch" => "PATCH",
+                    "delete" => "DELETE",
+                    other => other,
+                };
+                operations.push(Operation { document: self, method, path, item, value });
+            }
+        }
+        operations
+    }
+
+    /// What a reference leads to, or the value itself.
+    #[must_use]
+    pub fn follow<'a>(&'a self, value: &'a Value) -> &'a Value {
+        let Some(reference) = value["$ref"].as_str() else { return value };
+        let pointer = reference.strip_prefix('#').expect("a reference into the document");
+        self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere"))
+    }
+
+    /// What the schema does not allow of the value.
+    fn faults(&self, schema: &Value, value: &Value) -> Vec<String> {
+        let mut schema = schema.clone();
+        schema["components"] = self.0["components"].clone();
+        let validator = jsonschema::draft202012::new(&schema).expect("a schema");
+        validator.iter_errors(value).map(|error| format!("{} {error}", error.instance_path())).collect()
+    }
+}
+
+impl<'a> Operation<'a> {
+    /// Its parameters of that kind: `path`, `query` or `header`.
+    #[must_use]
+    pub fn parameters(self, kind: &str) -> BTreeSet<&'a str> {
+        let lists = [&self.item["parameters"], &self.value["parameters"]];
+        let all = lists.into_iter().filter_map(Value::as_array).flatten();
+        let all = all.map(|parameter| self.document.follow(parameter));
+        all.filter(|parameter| parameter["in"] == kind).filter_map(|parameter| parameter["name"].as_str()).collect()
+    }
+
+    /// The scopes, any of which lets in.
+    #[must_use]
+    pub fn scopes(self) -> BTreeSet<&'a str> {
+        let alternatives = self.value["security"].as_array().expect("security");
+        alternatives.iter().map(|one| one["token"][0].as_str().expect("a scope")).collect()
+    }
+
+    /// What the document does not allow of the request's body.
+    #[must_use]
+    pub fn faults_of_request(self, body: Option<&str>) -> Vec<String> {
+        let schema = &self.value["requestBody"]["content"]["application/json"]["schema"];
+        match (body, schema.is_null()) {
+            (None, true) => Vec::new(),
+            (Some(body), false) => self.document.faults(schema, &serde_json::from_str(body).expect("JSON")),
+            (body, _) => vec![format!("there is a body: {}", body.is_some())],
+        }
+    }
+
+    /// What the document does not allow of the answer.
+    #[must_use]
+    pub fn faults_of_answer(self, answered: &Answered<'_>) -> Vec<String> {
+        let described = &self.value["responses"][answered.status.to_string()];
+        if described.is_null() {
+            return vec![format!("the status {}", answered.status)];
+        }
+        let described = self.document.follow(described);
+        let headers = described["headers"].as_object().into_iter().flatten();
+        let needed = headers.filter(|(_, header)| self.document.follow(header)["required"] == true);
+        let missing = needed.filter(|(name, _)| answered.headers[name.to_lowercase()].is_null());
+        let mut faults: Vec<String> = missing.map(|(name, _)| format!("the header {name} is missing")).collect();
+        let kind = answered.headers["content-type"].as_str().unwrap_or_default();
+        match (described["content"].is_null(), answered.body.is_empty()) {
+            (true, true) => {}
+            (false, false) if described["content"][kind].is_null() => faults.push(format!("the media type {kind}")),
+            (false, false) => {
+                let body = serde_json::from_str(answered.body).expect("JSON");
+                faults.extend(self.document.faults(&described["content"][kind]["schema"], &body));
+            }
+            (_, is_empty) => faults.push(format!("no body: {is_empty}")),
+        }
+        faults
+    }
+}

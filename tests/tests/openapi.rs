@@ -1,0 +1,173 @@
+//! docs/openapi.yaml says what the template, the code and the other docs say, and what the functions answer.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use local::template::Template;
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+use system_tests::{
+    Client,
+    openapi::{Answered, Document, Operation},
+    root, stack,
+};
+
+/// A route: its method and path, its function, its scopes, and the parameters of its path.
+type Route = (String, String, BTreeSet<String>, BTreeSet<String>);
+
+/// The function of an operation: of a function's two routes the second one's name goes on.
+fn function(operation: Operation<'_>) -> &str {
+    let name = operation.value["operationId"].as_str().expect("a name");
+    name.split_once("-of-company").map_or(name, |(function, _)| function)
+}
+
+fn owned(texts: BTreeSet<&str>) -> BTreeSet<String> {
+    texts.into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn every_route_of_the_template_is_described_and_no_other() {
+    let document = Document::read();
+    let described = document.operations().into_iter().map(|operation| {
+        let key = format!("{} {}", operation.method, operation.path);
+        (key, function(operation).to_owned(), owned(operation.scopes()), owned(operation.parameters("path")))
+    });
+    let text = fs::read_to_string(root().join("template.yaml")).expect("the template");
+    let template = Template::read(&text, Path::new("template.yaml"), "openapi", &BTreeMap::new()).expect("a template");
+    let mut routes = BTreeSet::<Route>::new();
+    for lambda in template.lambdas {
+        for route in lambda.routes {
+            let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+            let parameters = names.map(str::to_owned).collect();
+            let key = format!("{} {}", route.method, route.path);
+            routes.insert((key, lambda.name.clone(), route.scopes.into_iter().collect(), parameters));
+        }
+    }
+    assert_eq!(described.collect::<BTreeSet<_>>(), routes);
+}
+
+#[test]
+fn every_operation_has_its_functions_pattern() {
+    let known = |(id, name): (&'static str, &'static str)| (id, name.split([' ', ',']).next().unwrap_or(name));
+    let patterns = bank::patterns().into_iter().map(|pattern| (pattern.id, pattern.function));
+    let patterns = patterns.chain(cart::patterns().into_iter().map(|pattern| (pattern.id, pattern.function)));
+    let patterns = patterns.chain(wellness::patterns().into_iter().map(|pattern| (pattern.id, pattern.function)));
+    let patterns = patterns.chain(ledger::patterns().into_iter().map(|pattern| (pattern.id, pattern.function)));
+    let patterns: BTreeSet<_> = patterns.map(known).collect();
+    for operation in Document::read().operations() {
+        let described = (operation.value["x-pattern"].as_str().unwrap_or_default(), function(operation));
+        assert!(patterns.contains(&described), "{described:?}");
+    }
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_component_is_used() {
+    let document = Document::read();
+    let (mut used, mut names) = (BTreeSet::new(), BTreeSet::new());
+    walk(&document.0, &mut |value| {
+        if let Some(reference) = value["$ref"].as_str() {
+            used.insert(reference.to_owned());
+        }
+    });
+    for (kind, components) in document.0["components"].as_object().expect("components") {
+        let of_kind = components.as_object().into_iter().flatten().filter(|_| kind != "securitySchemes");
+        names.extend(of_kind.map(|(name, _)| format!("#/components/{kind}/{name}")));
+    }
+    assert_eq!(names, used);
+}
+
+#[test]
+fn every_problem_of_the_code_is_described_and_no_other() {
+    let mut described = BTreeSet::new();
+    walk(&Document::read().0, &mut |value| described.extend(value.as_str().and_then(problem).map(str::to_owned)));
+    let page = fs::read_to_string(root().join("docs/http.md")).expect("the page");
+    let listed: BTreeSet<String> = page.split('`').filter_map(problem).map(str::to_owned).collect();
+    assert_eq!(described, listed, "docs/http.md");
+    let mut in_code = BTreeSet::new();
+    for file in sources(&root().join("crates")) {
+        let text = fs::read_to_string(file).expect("a source");
+        // What is stored does not allow it: the name of the rule comes first.
+        let rules = text.split("Error::Conflict(").chain(text.split("refused(")).skip(1);
+        // The others have a status before their name.
+        let others = text.split('(').filter_map(|part| {
+            let (status, rest) = part.trim_start().split_once(',')?;
+            matches!(status.parse::<u16>(), Ok(400..600)).then_some(rest)
+        });
+        in_code.extend(rules.chain(others).filter_map(literal).map(str::to_owned));
+    }
+    assert_eq!(described, in_code);
+}
+
+/// The name of a problem's type.
+fn problem(text: &str) -> Option<&str> {
+    text.strip_prefix("/problems/")
+}
+
+/// The name that the code begins with, as a literal.
+fn literal(code: &str) -> Option<&str> {
+    let name = code.trim_start().strip_prefix('"')?.split('"').next()?;
+    (name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')).then_some(name)
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let of_entry = |path: PathBuf| match path.is_dir() {
+        true if path.ends_with("tests") => Vec::new(),
+        true => sources(&path),
+        false => vec![path],
+    };
+    entries.flat_map(of_entry).filter(|path| path.extension().is_some_and(|kind| kind == "rs")).collect()
+}
+
+fn walk(value: &Value, visit: &mut impl FnMut(&Value)) {
+    visit(value);
+    match value {
+        Value::Object(members) => members.values().for_each(|member| walk(member, visit)),
+        Value::Array(items) => items.iter().for_each(|item| walk(item, visit)),
+        _ => {}
+    }
+}
+
+/// The events that are requests, by their files' names.
+fn requests() -> BTreeMap<String, Value> {
+    let folders = ["bank", "cart", "wellness", "ledger"].map(|folder| root().join("events").join(folder));
+    let files = folders.into_iter().flat_map(|folder| fs::read_dir(folder).expect("the events"));
+    let events = files.map(|file| {
+        let file = file.expect("a file");
+        let event = fs::read_to_string(file.path()).expect("an event");
+        (file.file_name().to_string_lossy().into_owned(), serde_json::from_str(&event).expect("JSON"))
+    });
+    events.filter(|(_, event): &(_, Value)| event["routeKey"].is_string()).collect()
+}
+
+#[tokio::test]
+async fn every_event_is_answered_as_its_operation_says() {
+    let document = Document::read();
+    let operations = document.operations().into_iter();
+    let operations: BTreeMap<String, Operation<'_>> =
+        operations.map(|operation| (format!("{} {}", operation.method, operation.path), operation)).collect();
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let (mut failures, mut seen) = (Vec::new(), BTreeSet::new());
+    for (file, event) in requests() {
+        let operation = operations[event["routeKey"].as_str().expect("a route")];
+        let answer = client.invoke(function(operation), &event).await.body;
+        let status = answer["statusCode"].as_u64().expect("a status");
+        let answered =
+            Answered { status, headers: &answer["headers"], body: answer["body"].as_str().unwrap_or_default() };
+        let mut faults = operation.faults_of_answer(&answered);
+        if status < 300 {
+            faults.extend(operation.faults_of_request(event["body"].as_str()));
+            let query = event["queryStringParameters"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+            let known = operation.parameters("query");
+            faults.extend(query.filter(|name| !known.contains(name)).map(|name| format!("the parameter {name}")));
+        }
+        seen.insert(status);
+        failures.extend(faults.into_iter().map(|fault| format!("{file}: {status}: {fault}")));
+    }
+    stack.stop().await;
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!([200, 201, 202, 400, 403, 404, 409].iter().all(|status| seen.contains(status)), "{seen:?}");
+}
