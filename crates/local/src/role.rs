@@ -3,7 +3,7 @@ use std::{
     collections::BTreeSet,
     fs::{self, OpenOptions},
     io::{self, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -50,12 +50,11 @@ impl Role {
         config.to_builder().http_client(Assumed { inner, role: Arc::new(self) }).build()
     }
 
-    fn check(&self, request: &HttpRequest) -> Result<(), HttpResponse> {
+    /// The answer to a call that is not allowed.
+    fn refuse(&self, request: &HttpRequest) -> Option<HttpResponse> {
         let needs = needs(request);
-        match needs.iter().find(|need| !self.allows(need)) {
-            None => Ok(()),
-            Some(need) => Err(self.refusal(need)),
-        }
+        let missing = needs.iter().find(|need| !self.allows(need))?;
+        Some(self.refusal(missing))
     }
 
     fn allows(&self, need: &Need) -> bool {
@@ -126,7 +125,7 @@ fn of_dynamodb(action: &str, body: &Value) -> Vec<Need> {
     let table = |call: &Value| call["TableName"].as_str().unwrap_or_default().to_owned();
     if let Some(parts) = body["TransactItems"].as_array() {
         let parts = parts.iter().filter_map(Value::as_object).flatten();
-        return parts.map(|(kind, call)| one(&format!("{}Item", kind), &table(call), call)).collect();
+        return parts.map(|(kind, call)| one(&format!("{kind}Item"), &table(call), call)).collect();
     }
     if let Some(tables) = body["RequestItems"].as_object() {
         let calls = tables.iter().flat_map(|(table, calls)| parts_of(calls).into_iter().map(move |call| (table, call)));
@@ -173,9 +172,9 @@ impl HttpClient for Assumed<SharedHttpClient> {
 
 impl HttpConnector for Assumed<SharedHttpConnector> {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        match self.role.check(&request) {
-            Ok(()) => self.inner.call(request),
-            Err(refusal) => HttpConnectorFuture::ready(Ok(refusal)),
+        match self.role.refuse(&request) {
+            None => self.inner.call(request),
+            Some(refusal) => HttpConnectorFuture::ready(Ok(refusal)),
         }
     }
 }
@@ -189,8 +188,8 @@ pub(crate) struct Notes {
 
 impl Notes {
     /// In that folder.
-    pub(crate) fn open(folder: PathBuf) -> io::Result<Self> {
-        fs::create_dir_all(&folder)?;
+    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
         Ok(Self { file: folder.join(std::process::id().to_string()), known: Mutex::default() })
     }
 

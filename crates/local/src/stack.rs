@@ -300,7 +300,7 @@ struct Access {
 impl Access {
     fn new(builder: &Builder, dynamodb: &str, services: &str) -> Result<Self, StartError> {
         let endpoint = |given: &Option<String>, own: &str| given.clone().unwrap_or_else(|| own.to_owned());
-        let notes = builder.notes.clone().map(|folder| Notes::open(folder).map(Arc::new));
+        let notes = builder.notes.as_deref().map(|folder| Notes::open(folder).map(Arc::new));
         Ok(Self {
             config: engine::config()?,
             dynamodb: endpoint(&builder.dynamo_endpoint, dynamodb),

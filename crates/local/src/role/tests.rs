@@ -74,7 +74,7 @@ fn put(table: &str, key: &str) -> HttpRequest {
 
 #[test]
 fn what_a_statement_allows_is_allowed_and_nothing_else() {
-    let is_allowed = |role: &Role, request| role.check(&request).is_ok();
+    let is_allowed = |role: &Role, request| role.refuse(&request).is_none();
     assert!(is_allowed(&role(&[]), put("t", "a")));
     assert!(!is_allowed(&role(&[]), put("t2", "a")));
     let delete = request("DynamoDB_20120810.DeleteItem", &json!({"TableName": "t", "Key": {"PK": {"S": "a"}}}));
@@ -85,7 +85,7 @@ fn what_a_statement_allows_is_allowed_and_nothing_else() {
 
 #[test]
 fn a_refusal_is_worded_as_iam_words_it() {
-    let refusal = role(&[]).check(&put("u", "a")).expect_err("it may not");
+    let refusal = role(&[]).refuse(&put("u", "a")).expect("it may not");
     let body: Value = serde_json::from_slice(refusal.body().bytes().expect("bytes")).expect("JSON");
     assert_eq!((refusal.status().as_u16(), &body["__type"]), (400, &json!("AccessDeniedException")));
     let resource = format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/u");
