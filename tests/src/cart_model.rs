@@ -480,8 +480,11 @@ impl Account {
     ) -> Done {
         let line = match self.look(item, now) {
             Err(missing) if to == Some(Status::Active) => {
-                let joined = self.lines.iter().find(|line| line.id() == item).and_then(|line| line.joined_to);
-                return self.look(joined.ok_or(missing)?, now).map(|line| self.lines[line].clone());
+                // The same request again, as long as that line is still in the cart.
+                let same = self.lines.iter().find(|line| line.id() == item && line.is_live(now));
+                let Some(joined) = same.and_then(|line| line.joined_to) else { return Err(missing) };
+                let there = &self.lines[self.look(joined, now)?];
+                return if there.sort.status == Status::Active { Ok(there.clone()) } else { Err(missing) };
             }
             found => found?,
         };
