@@ -481,7 +481,10 @@ impl Account {
         let line = match self.look(item, now) {
             Err(missing) if to == Some(Status::Active) => {
                 // The same request again, as long as that line is still in the cart.
-                let same = self.lines.iter().find(|line| line.id() == item && line.is_live(now));
+                let is_same = |line: &&Line| {
+                    line.id() == item && line.is_live(now) && wanted.is_none_or(|quantity| quantity == line.quantity)
+                };
+                let same = self.lines.iter().find(is_same);
                 let Some(joined) = same.and_then(|line| line.joined_to) else { return Err(missing) };
                 let there = &self.lines[self.look(joined, now)?];
                 return if there.sort.status == Status::Active { Ok(there.clone()) } else { Err(missing) };

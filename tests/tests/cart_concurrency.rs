@@ -137,6 +137,18 @@ async fn of_ten_checkouts_one_buys_all_of_it() {
     }
 }
 
+/// Asks for it twice: the second begins first, and reads what is in the cart when the first is done.
+async fn overtaken(twins: &Twins, account: &AccountId, operation: &Operation) -> (Asked, Asked) {
+    twins.proxy.rule(|call| if call.action == "Query" && call.nth == 1 { Fault::Held } else { Fault::None });
+    let first = async {
+        twins.proxy.held(1).await;
+        let first = operation.clone().ask(&twins.healthy, account, now()).await;
+        twins.proxy.release();
+        first
+    };
+    join(first, operation.clone().ask(&twins.faulty, account, now())).await
+}
+
 /// A request that looked for its record too early, and for what it needs too late: the same request did it in between.
 #[tokio::test]
 async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did() {
@@ -149,18 +161,23 @@ async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did()
         let twins = Twins::start(stack).await;
         let account = account("A");
         at_once(&twins, before).await;
-        twins.proxy.rule(|call| if call.action == "Query" && call.nth == 1 { Fault::Held } else { Fault::None });
-        let first = async {
-            twins.proxy.held(1).await;
-            let first = operation.clone().ask(&twins.healthy, &account, now()).await;
-            twins.proxy.release();
-            first
-        };
-        let (second, first) = join(operation.clone().ask(&twins.faulty, &account, now()), first).await;
+        let (first, second) = overtaken(&twins, &account, &operation).await;
         assert_eq!(second.reply, first.reply, "{operation:?}");
         assert_eq!(kinds(&[first]), expected([(status, 1)]), "{operation:?}");
         stored(&twins.healthy).await;
     }
+}
+
+/// What it finds in the cart is the very line that it wants to bring there.
+#[tokio::test]
+async fn a_line_that_is_brought_into_the_cart_twice_is_not_too_much_for_itself() {
+    let (twins, account) = (Twins::start(stack).await, account("A"));
+    at_once(&twins, [Operation::add(1, 6_000)]).await;
+    let item = stored(&twins.healthy).await.lines[0].id();
+    at_once(&twins, [Operation::bring(item, Status::Saved)]).await;
+    let (first, second) = overtaken(&twins, &account, &Operation::bring(item, Status::Active)).await;
+    assert_eq!(second.reply, first.reply);
+    assert_eq!(kinds(&[first]), expected([("200", 1)]));
 }
 
 /// The same race in six carts at once, so that it is run in many ways.

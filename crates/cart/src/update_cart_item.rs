@@ -2,6 +2,7 @@
 
 use crate::{
     Cart, DOMAIN, Line, LineBody, Listed, Quantity,
+    additions::Seen,
     cost::{self, Pattern},
     line::Move,
     pointer::Pointer,
@@ -11,7 +12,7 @@ use keys::{
     AccountId, Milli, OrderId,
     cart::{ItemId, Status},
 };
-use table::{Units, cost::Cost};
+use table::{Change, Units, cost::Cost};
 
 /// The Lambda.
 #[must_use]
@@ -165,23 +166,38 @@ impl Cart {
 
     /// Makes the line ACTIVE: it joins the one of its product that is there, or is an addition to the cart.
     async fn activate(&self, old: &Line, request: &Request<Update>) -> Result<Line, Error> {
-        let (account, now) = (&old.account, request.milli);
+        let seen = self.look(&old.account, self.additions(&old.account).await?, Some(old.id()), request.milli).await?;
+        let planned = self.activation(old, &seen, request);
+        // The line and the cart were not read at once: what is against it may be this very line, by then a part of the cart.
+        if matches!(planned, Err(Error::Conflict(..))) {
+            self.must_be_as_read(old).await?;
+        }
+        let (new, changes) = planned?;
+        self.dynamo.transact(changes).await?;
+        Ok(new)
+    }
+
+    /// What makes it so, and the line that is in the cart then.
+    fn activation(&self, old: &Line, seen: &Seen, request: &Request<Update>) -> Result<(Line, Vec<Change>), Error> {
+        let now = request.milli;
         let quantity = request.input.quantity.unwrap_or(old.quantity);
-        let seen = self.look(account, self.additions(account).await?, Some(old.id()), now).await?;
         if let Some(there) = seen.line_of(&old.sku) {
             let sum = Line { price: there.price.or(old.price), ..there.grown(quantity, now, self.days)? };
             let joined = Line { quantity, ..old.moved(&Move::Joined(there.id()), now, self.days)? };
             let mut changes = self.transition(old, &joined)?;
             changes.extend(self.change_in_cart(there, &sum, seen.additions())?);
-            self.dynamo.transact(changes).await?;
-            return Ok(sum);
+            return Ok((sum, changes));
         }
         seen.must_have_room_for(1)?;
         let new = Line { quantity, ..old.moved(&Move::Active, now, self.days)? };
         let mut changes = self.transition(old, &new)?;
-        changes.push(self.addition(&seen, &new, request.id, now)?);
-        self.dynamo.transact(changes).await?;
-        Ok(new)
+        changes.push(self.addition(seen, &new, request.id, now)?);
+        Ok((new, changes))
+    }
+
+    async fn must_be_as_read(&self, line: &Line) -> Result<(), Error> {
+        let is = self.table.get::<Line>(&line.key()).await?;
+        if is.is_some_and(|is| is.version == line.version) { Ok(()) } else { Err(Error::stale()) }
     }
 
     /// The line in the cart that the wanted one became a part of, for the same request to make it ACTIVE that comes again.
