@@ -20,6 +20,14 @@ pub struct Case {
 }
 
 impl Case {
+    /// A list whose query has faults in the parameters of these names, with blanks between.
+    #[must_use]
+    pub fn query(client: &Client, list: &str, query: &str, names: &str) -> Self {
+        let pointers: Vec<_> = names.split(' ').map(|name| format!("/query/{name}")).collect();
+        let request = client.request("GET", &format!("{list}?{query}"));
+        Self::faults(format!("GET {list}?{query}"), request, &pointers.join(" "))
+    }
+
     /// A problem of that status and type.
     pub fn new(name: impl Into<String>, request: RequestBuilder, status: u16, right: &str) -> Self {
         Self { name: name.into(), request, status, right: Some(right.to_owned()) }

@@ -287,11 +287,7 @@ fn queries(client: &Client, line: &Value) -> Vec<Case> {
         ("date=x&limit=0&status=x&page=2", "date limit status page"),
         ("date=x&from=2026-01-02T00:00:00Z", "date"),
     ];
-    let case = |list: &str, query: &str, names: &str| {
-        let pointers: Vec<_> = names.split(' ').map(|name| format!("/query/{name}")).collect();
-        let request = client.request("GET", &format!("{list}?{query}"));
-        Case::faults(format!("GET {list}?{query}"), request, &pointers.join(" "))
-    };
+    let case = |list: &str, query: &str, names: &str| Case::query(client, list, query, names);
     let name = |query: &'static str| query.split('=').next().expect("a name");
     let mut cases: Vec<Case> =
         [ITEMS, OF_SKU].iter().flat_map(|list| everywhere.map(|query| case(list, query, name(query)))).collect();

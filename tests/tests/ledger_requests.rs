@@ -462,11 +462,7 @@ fn queries(scene: &Scene) -> Vec<Case> {
         ("idempotencyKey=a&status=x", "idempotencyKey status"),
         ("status=x&since=x&until=x&limit=0&page=2", "status since until limit page"),
     ];
-    let case = |list: &str, query: &str, names: &str| {
-        let pointers: Vec<_> = names.split(' ').map(|name| format!("/query/{name}")).collect();
-        let request = scene.client().request("GET", &format!("{list}?{query}"));
-        Case::faults(format!("GET {list}?{query}"), request, &pointers.join(" "))
-    };
+    let case = |list: &str, query: &str, names: &str| Case::query(scene.client(), list, query, names);
     let name = |query: &'static str| query.split('=').next().expect("a name");
     let mut cases: Vec<Case> =
         lists.iter().flat_map(|list| everywhere.map(|query| case(list, query, name(query)))).collect();
