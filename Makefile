@@ -1,7 +1,9 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-openapi test-smoke smoke need
+.PHONY: help run demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-smoke smoke need
 
+# What `sam local invoke` puts into its containers.
+EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 LOCAL = cargo run --quiet --bin local --
 PORT ?= 3000
 DYNAMODB_PORT ?= 8000
@@ -83,6 +85,11 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow
 test-slow: need ## Run the tests that take minutes
 	cargo test --workspace --test export --test wellness_employees --test wellness_jobs --test ledger_random --test ledger_reconciliation -- --ignored
 
+test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
+test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run every function as a binary under AWS's emulator and cargo lambda: BINARIES=$PWD/target/lambda for those of `make build`
+	cargo build --workspace --bins
+	EMULATOR=$$(echo $(EMULATOR)) cargo test --workspace --test binaries -- --ignored
+
 test-openapi: need .venv/bin/.schemathesis ## Ask a local stack what docs/openapi.yaml allows and what it does not, with schemathesis: ARGS='--seed 2'
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/openapi/test_answers.py target/debug/local $(ARGS)
@@ -100,6 +107,12 @@ smoke: ## Check the HTTP contract of a stack that runs: URL=https://â€¦ TOKEN=â€
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
 	@touch $@
+
+# Without what it depends on: a cross compiler, which is not needed to emulate.
+.venv/bin/cargo-lambda:
+	@command -v python3 >/dev/null || { echo "python3 is missing: it installs cargo-lambda"; exit 1; }
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet --no-deps cargo-lambda
 
 .venv/bin/ministack:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs ministack"; exit 1; }

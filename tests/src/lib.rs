@@ -6,6 +6,8 @@ pub mod bank;
 pub mod cart;
 pub mod cart_model;
 pub mod clock;
+pub mod emulator;
+pub mod events;
 pub mod faults;
 pub mod ledger;
 pub mod ledger_model;

@@ -1,158 +1,18 @@
 //! Every event of `events/` does what its name says.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
-use system_tests::{Client, root, stack};
-
-/// An event: its function, the reason in the file's name, and the status; none for an event that is no request.
-type Event = (&'static str, &'static str, Option<u16>);
-
-const BANK: [Event; 19] = [
-    ("schedule-payment", "", Some(201)),
-    ("schedule-payment", "day-is-over", Some(400)),
-    ("list-account-payments", "", Some(200)),
-    ("list-account-payments", "another-account", Some(403)),
-    ("list-due-payments", "", Some(200)),
-    ("list-due-payments", "no-such-day", Some(400)),
-    ("update-payment-status", "", Some(404)),
-    ("update-payment-status", "no-transaction-id", Some(400)),
-    ("archive-processed-payments", "", None),
-    ("archive-processed-payments", "by-hand", None),
-    ("archive-processed-payments", "no-such-day", None),
-    ("list-account-transactions", "", Some(200)),
-    ("list-account-transactions", "bad-cursor", Some(400)),
-    ("list-transactions-by-date", "", Some(200)),
-    ("list-transactions-by-date", "no-operator", Some(403)),
-    ("find-transaction", "", Some(404)),
-    ("find-transaction", "no-operator", Some(403)),
-    ("get-payment", "", Some(404)),
-    ("get-payment", "no-payment-id", Some(400)),
-];
-
-/// The same of the cart: what is added is listed, and then bought.
-const CART: [Event; 14] = [
-    ("add-cart-item", "", Some(201)),
-    ("add-cart-item", "no-currency", Some(400)),
-    ("update-cart-item", "", Some(404)),
-    ("update-cart-item", "no-such-status", Some(400)),
-    ("remove-cart-item", "", Some(404)),
-    ("remove-cart-item", "another-account", Some(403)),
-    ("list-cart-items", "", Some(200)),
-    ("list-cart-items", "bad-cursor", Some(400)),
-    ("list-sku-items", "", Some(200)),
-    ("list-sku-items", "no-operator", Some(403)),
-    ("get-cart-item", "", Some(404)),
-    ("get-cart-item", "no-item-id", Some(400)),
-    ("checkout-cart", "", Some(200)),
-    ("checkout-cart", "empty-cart", Some(409)),
-];
-
-/// Batches of the cart's stream: all but the last are taken, whatever becomes of their records.
-const STREAM: [Event; 9] = [
-    ("export-cart-changes", "", None),
-    ("export-cart-changes", "ttl", None),
-    ("export-cart-changes", "no-change", None),
-    ("export-cart-changes", "empty", None),
-    ("export-cart-changes", "unknown-fields", None),
-    ("export-cart-changes", "keys-only", None),
-    ("export-cart-changes", "another-table", None),
-    ("export-cart-changes", "unreadable", None),
-    ("export-cart-changes", "no-batch", None),
-];
-
-/// The programme: what is made is listed; activity 123 is nobody's, and so is venue 789.
-const WELLNESS: [Event; 41] = [
-    ("put-section", "", Some(201)),
-    ("put-section", "ends-before-start", Some(400)),
-    ("put-reference", "", Some(201)),
-    ("put-reference", "no-such-facet", Some(400)),
-    ("create-template", "", Some(201)),
-    ("create-template", "no-operator", Some(403)),
-    ("list-templates", "", Some(200)),
-    ("list-templates", "bad-cursor", Some(400)),
-    ("create-activity", "", Some(201)),
-    ("create-activity", "no-end-date", Some(400)),
-    ("list-activities", "", Some(200)),
-    ("list-activities", "another-company", Some(403)),
-    ("list-activity-options", "", Some(200)),
-    ("list-activity-options", "no-such-type", Some(400)),
-    ("get-activity", "", Some(404)),
-    ("get-activity", "no-such-level", Some(400)),
-    ("move-activity", "", Some(404)),
-    ("move-activity", "no-section-id", Some(400)),
-    ("update-activity", "", Some(404)),
-    ("update-activity", "no-version", Some(400)),
-    ("list-references", "", Some(200)),
-    ("list-references", "no-such-facet", Some(400)),
-    ("update-reference", "", Some(404)),
-    ("update-reference", "another-company", Some(403)),
-    ("replace-reference", "", Some(202)),
-    ("replace-reference", "by-itself", Some(400)),
-    ("get-job", "", Some(200)),
-    ("get-job", "no-job-id", Some(400)),
-    ("continue-job", "", None),
-    ("continue-job", "unreadable-keys", None),
-    ("continue-job", "no-batch", None),
-    ("put-employee", "", Some(201)),
-    ("put-employee", "another-company", Some(403)),
-    ("put-employee", "no-department", Some(400)),
-    ("register-new-employee", "", None),
-    ("register-new-employee", "no-user", None),
-    ("register-new-employee", "no-batch", None),
-    ("list-registrations", "", Some(200)),
-    ("list-registrations", "another-user", Some(403)),
-    ("record-progress", "", Some(404)),
-    ("record-progress", "too-precise", Some(400)),
-];
-
-/// The ledger: what is opened is paid into, looked at, paid back and closed.
-const LEDGER: [Event; 35] = [
-    ("create-merchant", "", Some(201)),
-    ("create-merchant", "no-operator", Some(403)),
-    ("get-merchant", "", Some(200)),
-    ("get-merchant", "no-such-merchant", Some(404)),
-    ("create-account", "", Some(201)),
-    ("create-account", "external", Some(201)),
-    ("create-account", "no-currency", Some(400)),
-    ("process-payment", "", Some(201)),
-    ("process-payment", "no-key", Some(400)),
-    ("process-payment", "anothers-account", Some(403)),
-    ("process-payment", "insufficient-funds", Some(409)),
-    ("get-account", "", Some(200)),
-    ("get-account", "anothers-account", Some(403)),
-    ("list-user-accounts", "", Some(200)),
-    ("list-user-accounts", "another-user", Some(403)),
-    ("get-transaction", "", Some(200)),
-    ("get-transaction", "no-such-transaction", Some(404)),
-    ("list-transactions", "", Some(200)),
-    ("list-transactions", "no-operator", Some(403)),
-    ("get-statement", "", Some(200)),
-    ("get-statement", "bad-cursor", Some(400)),
-    ("reverse-transaction", "", Some(201)),
-    ("reverse-transaction", "already-reversed", Some(409)),
-    ("update-account", "", Some(200)),
-    ("update-account", "no-such-status", Some(400)),
-    ("start-reconciliation", "", Some(202)),
-    ("start-reconciliation", "ends-before-start", Some(400)),
-    ("reconcile", "", None),
-    ("reconcile", "unreadable-keys", None),
-    ("reconcile", "no-batch", None),
-    ("get-reconciliation", "", Some(200)),
-    ("get-reconciliation", "no-such-reconciliation", Some(404)),
-    ("start-daily-reconciliation", "", None),
-    ("start-daily-reconciliation", "by-hand", None),
-    ("start-daily-reconciliation", "no-such-day", None),
-];
+use system_tests::{
+    Client,
+    events::{ALL, Event, event, file},
+    root, stack,
+};
 
 /// Events that say nothing that the function understands.
 const NONSENSE: [&str; 2] = ["no-such-day", "no-batch"];
 
 /// Batches with a record that must come again.
 const REPORTED: [&str; 1] = ["no-user"];
-
-const ALL: [(&str, &[Event]); 5] =
-    [("bank", &BANK), ("cart", &CART), ("cart", &STREAM), ("wellness", &WELLNESS), ("ledger", &LEDGER)];
 
 /// Lists that show what an event before them made.
 const LISTS: [(&str, &str, &str); 9] = [
@@ -166,15 +26,6 @@ const LISTS: [(&str, &str, &str); 9] = [
     ("list-transactions", "transactionType", "deposit"),
     ("get-statement", "balanceAfter", "1500.00"),
 ];
-
-fn file(function: &str, why: &str) -> String {
-    if why.is_empty() { format!("{function}.json") } else { format!("{function}.{why}.json") }
-}
-
-fn event(folder: &str, function: &str, why: &str) -> Value {
-    let path = root().join("events").join(folder).join(file(function, why));
-    serde_json::from_str(&fs::read_to_string(path).expect("an event")).expect("JSON")
-}
 
 #[tokio::test]
 async fn every_event_does_what_its_name_says() {

@@ -68,6 +68,6 @@ async fn a_missing_setting_ends_it_with_a_line_that_names_it() {
         .expect("an end");
     assert!(!output.status.success());
     let line: Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
-    let faults = line["fields"]["faults"].to_string();
-    assert!(faults.contains("WRITE_SHARDS is missing") && line["level"] == "ERROR", "{line}");
+    let why = line["fields"]["why"].to_string();
+    assert!(why.contains("WRITE_SHARDS is missing") && line["level"] == "ERROR", "{line}");
 }

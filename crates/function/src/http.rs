@@ -139,7 +139,11 @@ where
 
 /// Serves events from the Lambda runtime.
 pub(crate) async fn serve(handler: HttpHandler) -> Result<(), lambda_runtime::Error> {
-    lambda_http::run(service_fn(|request| async { Ok::<_, Infallible>(handler(request).await.0) })).await
+    let serve = move |request| {
+        let call = handler(request);
+        async { Ok::<_, Infallible>(call.await.0) }
+    };
+    lambda_http::run_concurrent(service_fn(serve)).await
 }
 
 /// One event, as the runtime would hand it over.

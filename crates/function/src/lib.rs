@@ -26,7 +26,7 @@ pub use error::{Error, Fault, optimistically};
 pub use fingerprint::Fingerprint;
 pub use http::{Request, http};
 pub use input::{Fields, Input};
-pub use lambda_runtime::{Context, Diagnostic, Error as StartError};
+pub use lambda_runtime::{Context, Diagnostic};
 pub use observe::count;
 pub use once::Once;
 pub use scheduled::{Scheduled, scheduled};
@@ -39,11 +39,12 @@ use lambda_http::{Body, Response};
 use serde::Serialize;
 use serde_json::Value;
 use std::{
+    process::ExitCode,
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use table::Usage;
-use tokio::time::Instant;
+use tokio::{runtime::Builder, time::Instant};
 
 /// What a domain's functions share: its tables and settings, made once a process.
 pub trait App: Clone + Send + Sync + 'static {
@@ -160,33 +161,48 @@ impl Service {
 }
 
 /// The whole of a Lambda's `main`: settings from the environment, logs, the client and its warm
-/// connection, then one event after another.
-///
-/// # Errors
-/// The settings are faulty, or the Lambda runtime went away.
-pub fn run(function: &Function) -> Result<(), StartError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        observe::start();
-        let settings = std::env::vars().collect();
-        let started = (function.start)(&settings, client::clients().await?).inspect_err(|error| {
-            tracing::error!(faults = %error, "the settings are faulty");
-        })?;
-        // Init has its own time limit and full CPU; a cold DynamoDB must not eat the first event's time.
-        if tokio::time::timeout(Duration::from_secs(2), started.warm_up).await.is_err() {
-            tracing::warn!("the connection is still cold");
+/// connection, then one event after another; or as many at once as `AWS_LAMBDA_MAX_CONCURRENCY` says, which AWS sets on a
+/// Managed Instance. It ends for faulty settings and when the Lambda runtime goes away, and logs why in one line.
+#[must_use]
+pub fn run(function: &Function) -> ExitCode {
+    observe::start();
+    let ended = runtime().map_err(Into::into).and_then(|runtime| runtime.block_on(serve(function)));
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(why = %error, "the function can't run");
+            ExitCode::FAILURE
         }
-        match started.service.0 {
-            Handler::Http(handler) => http::serve(handler).await,
-            Handler::Event(handler) => scheduled::serve(handler).await,
-        }
-    })
+    }
+}
+
+async fn serve(function: &Function) -> Result<(), lambda_runtime::Error> {
+    let settings = std::env::vars().collect();
+    let started = (function.start)(&settings, client::clients().await?)?;
+    // Init has its own time limit and full CPU; a cold DynamoDB must not eat the first event's time.
+    if tokio::time::timeout(Duration::from_secs(2), started.warm_up).await.is_err() {
+        tracing::warn!("the connection is still cold");
+    }
+    match started.service.0 {
+        Handler::Http(handler) => http::serve(handler).await,
+        Handler::Event(handler) => scheduled::serve(handler).await,
+    }
+}
+
+/// One thread for an environment that gets one event at a time; a Managed Instance hands out several at once, and has the
+/// processors for them.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    let several = std::env::var("AWS_LAMBDA_MAX_CONCURRENCY").is_ok_and(|limit| limit != "1");
+    let mut builder = if several { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+    builder.enable_all().build()
 }
 
 /// When an invocation must have answered, a little before Lambda would end it.
 fn deadline(context: &Context) -> Instant {
     const MARGIN: Duration = Duration::from_millis(300);
+    // `cargo lambda watch` says 1970; no invocation begins after its end.
+    const UNKNOWN: Duration = Duration::from_secs(30);
     let at = UNIX_EPOCH + Duration::from_millis(context.deadline);
-    let left = at.duration_since(SystemTime::now()).unwrap_or_default();
+    let left = at.duration_since(SystemTime::now()).unwrap_or(UNKNOWN);
     Instant::now() + left.saturating_sub(MARGIN.min(left / 4))
 }

@@ -17,6 +17,11 @@ static WARM: AtomicBool = AtomicBool::new(false);
 /// Starts the logs and the metrics of a Lambda. On one machine neither runs: the stack has its own.
 pub(crate) fn start() {
     lambda_runtime::tracing::init_default_subscriber();
+    // The runtime answers for a panic and logs that there was one; why, only the hook knows.
+    std::panic::set_hook(Box::new(|info| {
+        let at = info.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(why = info.payload_as_str().unwrap_or_default(), at, "panicked");
+    }));
     let name = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
     let builder = metrics_cloudwatch_embedded::Builder::new().cloudwatch_namespace("Functions");
     match builder.with_dimension("Function", name).init() {
@@ -79,7 +84,7 @@ fn measure(error: Option<&Error>, cold_start: bool, began: Instant, usage: &Usag
             metrics::histogram!("ReadUnits", &labels).record(call.read.as_f64());
         }
     }
-    if let Err(error) = collector.flush(std::io::stdout()) {
+    if let Err(error) = collector.flush(std::io::stdout().lock()) {
         tracing::warn!(%error, "metrics are lost");
     }
 }

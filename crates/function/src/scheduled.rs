@@ -51,8 +51,9 @@ where
 
 /// Serves events from the Lambda runtime, which logs the `Debug` of what it gets as an error: words only.
 pub(crate) async fn serve(handler: EventHandler) -> Result<(), lambda_runtime::Error> {
-    lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async {
-        handler(event.payload, event.context).await.0.map_err(Diagnostic::from)
-    }))
-    .await
+    let serve = move |event: LambdaEvent<Value>| {
+        let call = handler(event.payload, event.context);
+        async { call.await.0.map_err(Diagnostic::from) }
+    };
+    lambda_runtime::run_concurrent(service_fn(serve)).await
 }

@@ -1,11 +1,11 @@
 //! A function as the Lambda service keeps it: its limits, its identity and how to call it.
 use std::{
-    pin::Pin,
     sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use function::{Clients, Context, Diagnostic, Function, Invocation, Service, Settings};
+use futures::future::BoxFuture;
 use lambda_runtime::Config;
 use serde_json::Value;
 use table::Usage;
@@ -14,10 +14,8 @@ use uuid::Uuid;
 
 use crate::template::{self, ACCOUNT, REGION};
 
-/// The future of an invocation.
-pub(crate) type Running = Pin<Box<dyn Future<Output = Invocation> + Send>>;
 /// What an event is handed to.
-pub(crate) type Handler = Arc<dyn Fn(Value, Context) -> Running + Send + Sync>;
+pub type Handler = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Invocation> + Send + Sync>;
 /// Checks the settings and makes the handler.
 pub(crate) type Bind = Box<dyn Fn(&Settings, Clients) -> Result<Handler, String> + Send + Sync>;
 

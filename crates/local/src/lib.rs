@@ -20,5 +20,6 @@ pub mod template;
 mod usage;
 
 pub use auth::{Auth, Claims, TokenError, Tokens};
+pub use lambda::Handler;
 pub use stack::{Builder, Stack, StartError};
 pub use usage::CONSUMED;

@@ -18,7 +18,7 @@ use crate::{
     follower::{Follower, Ground, Lane},
     gateway::{self, Gateway, Routes},
     lake::{self, Lake},
-    lambda::{self, Bind, Lambda},
+    lambda::{self, Bind, Handler, Lambda},
     role::{Notes, Role},
     server::{Port, Server},
     template::{self, Authorizer, Mapping, Template, TemplateError},
@@ -201,8 +201,19 @@ impl Builder {
         self
     }
 
+    /// What runs instead of the crates' own functions: their binaries under an emulator of Lambda, say. Settings and
+    /// clients are then that one's affair.
+    #[must_use]
+    pub fn handlers(mut self, handlers: impl IntoIterator<Item = (&'static str, Handler)>) -> Self {
+        let bound = handlers.into_iter().map(|(name, handler)| -> (String, Bind) {
+            (name.to_owned(), Box::new(move |_, _| Ok(Arc::clone(&handler))))
+        });
+        self.functions = bound.collect();
+        self
+    }
+
     #[cfg(test)]
-    pub(crate) fn handlers(mut self, functions: Vec<(String, Bind)>) -> Self {
+    pub(crate) fn bound(mut self, functions: Vec<(String, Bind)>) -> Self {
         self.functions = functions;
         self
     }

@@ -1,5 +1,5 @@
 //! The Lambda `find-transaction`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&bank::find_transaction::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-payment`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&bank::get_payment::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `list-account-payments`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&bank::list_account_payments::function())
 }

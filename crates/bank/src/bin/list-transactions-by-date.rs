@@ -1,5 +1,5 @@
 //! The Lambda `list-transactions-by-date`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&bank::list_transactions_by_date::function())
 }

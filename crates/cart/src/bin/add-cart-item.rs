@@ -1,5 +1,5 @@
 //! The Lambda `add-cart-item`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&cart::add_cart_item::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `checkout-cart`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&cart::checkout_cart::function())
 }

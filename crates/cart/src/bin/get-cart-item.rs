@@ -1,5 +1,5 @@
 //! The Lambda `get-cart-item`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&cart::get_cart_item::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `list-cart-items`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&cart::list_cart_items::function())
 }

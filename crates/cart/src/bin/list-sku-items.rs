@@ -1,5 +1,5 @@
 //! The Lambda `list-sku-items`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&cart::list_sku_items::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `remove-cart-item`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&cart::remove_cart_item::function())
 }

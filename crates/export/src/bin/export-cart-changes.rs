@@ -1,5 +1,5 @@
 //! The Lambda `export-cart-changes`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&export::export_cart_changes::function())
 }

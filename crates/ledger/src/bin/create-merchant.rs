@@ -1,5 +1,5 @@
 //! The Lambda `create-merchant`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&ledger::create_merchant::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-account`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&ledger::get_account::function())
 }

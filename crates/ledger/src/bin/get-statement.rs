@@ -1,5 +1,5 @@
 //! The Lambda `get-statement`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&ledger::get_statement::function())
 }

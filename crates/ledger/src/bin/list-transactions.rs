@@ -1,5 +1,5 @@
 //! The Lambda `list-transactions`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&ledger::list_transactions::function())
 }

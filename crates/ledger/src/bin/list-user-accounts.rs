@@ -1,5 +1,5 @@
 //! The Lambda `list-user-accounts`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&ledger::list_user_accounts::function())
 }

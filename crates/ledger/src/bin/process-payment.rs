@@ -1,5 +1,5 @@
 //! The Lambda `process-payment`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&ledger::process_payment::function())
 }

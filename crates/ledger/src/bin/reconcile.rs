@@ -1,5 +1,5 @@
 //! The Lambda `reconcile`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&ledger::reconcile::function())
 }

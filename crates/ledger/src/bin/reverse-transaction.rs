@@ -1,5 +1,5 @@
 //! The Lambda `reverse-transaction`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&ledger::reverse_transaction::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `start-reconciliation`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&ledger::start_reconciliation::function())
 }

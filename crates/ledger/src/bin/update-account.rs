@@ -1,5 +1,5 @@
 //! The Lambda `update-account`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&ledger::update_account::function())
 }

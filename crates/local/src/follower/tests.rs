@@ -99,7 +99,7 @@ impl Scene {
     }
 
     async fn with(builder: Builder, functions: Vec<(String, Bind)>, seen: Arc<Mutex<Vec<Value>>>) -> Self {
-        let stack = builder.handlers(functions).start().await.unwrap();
+        let stack = builder.bound(functions).start().await.unwrap();
         Self { stack, seen, http: reqwest::Client::builder().no_proxy().build().unwrap(), _data: None }
     }
 

@@ -110,7 +110,7 @@ struct Api {
 
 impl Api {
     async fn start(auth: Auth) -> Self {
-        let stack = Stack::of_text(TEMPLATE).handlers(handlers()).auth(auth).start().await.unwrap();
+        let stack = Stack::of_text(TEMPLATE).bound(handlers()).auth(auth).start().await.unwrap();
         Self { stack, http: reqwest::Client::builder().no_proxy().build().unwrap() }
     }
 
@@ -270,15 +270,15 @@ async fn a_stopped_stack_gives_its_ports_back_in_time() {
     let port = api.stack.url().rsplit_once(':').unwrap().1.parse().unwrap();
     tokio::time::timeout(Duration::from_secs(30), api.stack.stop()).await.unwrap();
     hanging.abort();
-    let again = Stack::of_text(TEMPLATE).handlers(handlers()).port(port).start().await.unwrap();
-    let taken = Stack::of_text(TEMPLATE).handlers(handlers()).port(port).start().await.unwrap_err();
+    let again = Stack::of_text(TEMPLATE).bound(handlers()).port(port).start().await.unwrap();
+    let taken = Stack::of_text(TEMPLATE).bound(handlers()).port(port).start().await.unwrap_err();
     assert_eq!(taken.to_string(), format!("port {port} is already in use: choose another with --port or PORT"));
     again.stop().await;
 }
 
 #[tokio::test]
 async fn the_template_and_the_crates_have_the_same_functions() {
-    let start = |handlers| Stack::of_text(TEMPLATE).handlers(handlers).start();
+    let start = |handlers| Stack::of_text(TEMPLATE).bound(handlers).start();
     let mut without = handlers();
     let (_, echo) = without.remove(0);
     let error = start(without).await.unwrap_err();

@@ -176,7 +176,7 @@ async fn functions_find_the_services_here_or_where_they_are_told() {
             assert!(clients.config("s3").region().is_some() && clients.config("s3").credentials_provider().is_some());
             Err("enough".to_owned())
         });
-        builder(Stack::of_text(template.clone()).handlers(vec![("export".to_owned(), bind)])).start()
+        builder(Stack::of_text(template.clone()).bound(vec![("export".to_owned(), bind)])).start()
     };
     start(|builder| builder).await.unwrap_err();
     start(|builder| builder.firehose_endpoint("http://f").s3_endpoint("http://s")).await.unwrap_err();

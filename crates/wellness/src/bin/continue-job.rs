@@ -1,5 +1,5 @@
 //! The Lambda `continue-job`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&wellness::continue_job::function())
 }

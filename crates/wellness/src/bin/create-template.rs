@@ -1,5 +1,5 @@
 //! The Lambda `create-template`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&wellness::create_template::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `get-activity`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&wellness::get_activity::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `list-activity-options`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&wellness::list_activity_options::function())
 }

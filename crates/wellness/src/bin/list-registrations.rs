@@ -1,5 +1,5 @@
 //! The Lambda `list-registrations`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&wellness::list_registrations::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `put-section`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&wellness::put_section::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `record-progress`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&wellness::record_progress::function())
 }

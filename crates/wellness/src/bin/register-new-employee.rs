@@ -1,5 +1,5 @@
 //! The Lambda `register-new-employee`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&wellness::register_new_employee::function())
 }

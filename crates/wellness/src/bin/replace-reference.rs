@@ -1,5 +1,5 @@
 //! The Lambda `replace-reference`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&wellness::replace_reference::function())
 }

@@ -1,5 +1,5 @@
 //! The Lambda `update-activity`.
 
-fn main() -> Result<(), function::StartError> {
+fn main() -> std::process::ExitCode {
     function::run(&wellness::update_activity::function())
 }

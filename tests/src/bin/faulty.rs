@@ -1,0 +1,43 @@
+//! A Lambda that does what no function may.
+
+use function::{App, Clients, Error, Fields, Input, Scheduled, SettingsReader, scheduled};
+use std::process::ExitCode;
+
+#[derive(Clone)]
+struct Faulty;
+
+impl App for Faulty {
+    fn start(_: &mut SettingsReader<'_>, _: &Clients) -> Option<Self> {
+        Some(Self)
+    }
+}
+
+/// What is to go wrong: nothing, or `panic`, `memory`, `exit`.
+struct Wish(Option<String>);
+
+impl Input for Wish {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        Some(Self(fields.body_if_any("wish")))
+    }
+}
+
+#[expect(clippy::panic, reason = "that is what it is for")]
+async fn fulfil(_: Faulty, scheduled: Scheduled<Wish>) -> Result<&'static str, Error> {
+    match scheduled.input.0.as_deref() {
+        Some("panic") => panic!("as was wished"),
+        Some("memory") => {
+            let mut hoard = Vec::new();
+            loop {
+                hoard.push(vec![1_u8; 16 << 20]);
+            }
+        }
+        Some("exit") => std::process::exit(3),
+        _ => Ok("nothing went wrong"),
+    }
+}
+
+fn main() -> ExitCode {
+    function::run(&scheduled(fulfil, |_| async {}))
+}

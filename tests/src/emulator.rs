@@ -1,0 +1,241 @@
+//! Real binaries under AWS's Runtime Interface Emulator: environments as Lambda keeps them, with one event at a time.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
+
+use function::{Context, Diagnostic, Invocation};
+use futures::future::BoxFuture;
+use local::{Handler, Stack};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, Permissions},
+    net::TcpListener,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+use table::Usage;
+use tokio::{
+    net::TcpStream,
+    process::{Child, Command},
+};
+use uuid::Uuid;
+
+/// A function that died never answers.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What a function finds where it runs.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The environment variables.
+    pub settings: BTreeMap<String, String>,
+    /// The memory that it may take, in MB.
+    pub memory: i32,
+}
+
+impl Place {
+    /// The function's place in a stack, with the stack's DynamoDB, Firehose and S3.
+    ///
+    /// # Panics
+    /// Where the stack has no such function.
+    #[must_use]
+    pub fn of(stack: &Stack, function: &str) -> Self {
+        let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == function).expect("a function");
+        let own = [
+            ("AWS_LAMBDA_FUNCTION_NAME", function),
+            ("AWS_LAMBDA_FUNCTION_VERSION", "1"),
+            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", &lambda.memory.to_string()),
+            ("AWS_LAMBDA_FUNCTION_TIMEOUT", &lambda.timeout.as_secs().to_string()),
+            ("AWS_LAMBDA_LOG_FORMAT", "JSON"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ACCESS_KEY_ID", "local"),
+            ("AWS_SECRET_ACCESS_KEY", "local"),
+            ("AWS_ENDPOINT_URL_DYNAMODB", stack.dynamo_url()),
+            ("AWS_ENDPOINT_URL_FIREHOSE", stack.services_url()),
+            ("AWS_ENDPOINT_URL_S3", stack.services_url()),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self { settings: lambda.environment.clone().into_iter().chain(own).collect(), memory: lambda.memory }
+    }
+
+    /// With this setting.
+    #[must_use]
+    pub fn with(mut self, setting: &str, value: &str) -> Self {
+        self.settings.insert(setting.to_owned(), value.to_owned());
+        self
+    }
+}
+
+/// The binary of the function: of the dev build, or of the folder `BINARIES` as `make build` fills it.
+#[must_use]
+pub fn binary(function: &str) -> PathBuf {
+    let folder = std::env::var_os("BINARIES").map(PathBuf::from);
+    let built = folder.map(|folder| folder.join(function).join("bootstrap")).filter(|path| path.exists());
+    built.unwrap_or_else(|| std::env::current_exe().expect("a test").with_file_name("..").join(function))
+}
+
+/// A port that is free now.
+#[must_use]
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
+}
+
+/// Waits until somebody listens there, or the process has ended.
+pub async fn listening(port: u16, process: &mut Child) -> bool {
+    while process.try_wait().expect("a process").is_none() {
+        if TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    false
+}
+
+/// One environment of a function: its process, which the emulator starts with the first event, and again when it died.
+#[derive(Debug)]
+pub struct Environment {
+    emulator: Child,
+    url: String,
+    folder: PathBuf,
+    http: reqwest::Client,
+}
+
+impl Environment {
+    /// An environment that waits for its first event.
+    ///
+    /// # Panics
+    /// Where the emulator, whose path is in `EMULATOR`, does not start.
+    pub async fn start(binary: &Path, place: &Place) -> Self {
+        let folder = std::env::temp_dir().join(format!("lambda-{}", Uuid::now_v7()));
+        fs::create_dir(&folder).expect("a folder");
+        let bootstrap = folder.join("bootstrap");
+        // Lambda's limit is of what is used; this one is of what is asked for, and so the stricter one.
+        let script =
+            format!("#!/bin/sh\nulimit -v {}\nulimit -c 0\nexec '{}'\n", place.memory * 1024, binary.display());
+        fs::write(&bootstrap, script).expect("a script");
+        fs::set_permissions(&bootstrap, Permissions::from_mode(0o700)).expect("an executable");
+        // Somebody else may take a port that was free.
+        for _ in 0..10 {
+            let port = free_port();
+            let mut emulator = emulator(port, &bootstrap, place, &folder);
+            if listening(port, &mut emulator).await {
+                let url = format!("http://127.0.0.1:{port}/2015-03-31/functions/function/invocations");
+                let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
+                return Self { emulator, url, folder, http };
+            }
+        }
+        panic!("the emulator does not start: {}", fs::read_to_string(folder.join("emulator")).unwrap_or_default());
+    }
+
+    /// Gives the function an event: its answer, or its error as Lambda reports it.
+    ///
+    /// # Panics
+    /// Where the emulator does not answer.
+    pub async fn invoke(&self, event: impl Into<reqwest::Body>) -> Result<Value, Diagnostic> {
+        let answer = self.http.post(&self.url).body(event).send().await.expect("an answer");
+        let text = answer.text().await.expect("text");
+        if text.is_empty() {
+            // What the emulator says when the function ended before it asked for its first event.
+            return Err(Diagnostic { error_type: "Runtime.ExitError".to_owned(), error_message: text });
+        }
+        let error = serde_json::from_str(&text);
+        error.map_or_else(|_| Ok(serde_json::from_str(&text).expect("JSON")), Err)
+    }
+
+    /// What the function has written so far: each line is JSON, or `{"not JSON": line}`.
+    ///
+    /// # Panics
+    /// Where the log can't be read.
+    #[must_use]
+    pub fn log(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.folder.join("log")).expect("a log");
+        let platform = |line: &&str| ["START ", "END ", "REPORT "].iter().any(|start| line.starts_with(start));
+        let lines = text.lines().filter(|line| !line.is_empty() && !platform(line));
+        lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| json!({"not JSON": line}))).collect()
+    }
+
+    /// Ends it. The function ends by itself then, because nobody has events for it any more.
+    ///
+    /// # Panics
+    /// Where the emulator can't be ended.
+    pub async fn stop(mut self) {
+        self.emulator.kill().await.expect("an emulator");
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn emulator(port: u16, bootstrap: &Path, place: &Place, folder: &Path) -> Child {
+    let path = std::env::var_os("EMULATOR").expect("EMULATOR, which `make test-lambda` sets");
+    let file = |name| File::create(folder.join(name)).expect("a file");
+    Command::new(path)
+        .args(["--log-level", "error", "--runtime-interface-emulator-address", &format!("127.0.0.1:{port}")])
+        .args(["--runtime-api-address", &format!("127.0.0.1:{}", free_port())])
+        .arg(bootstrap)
+        .env_clear()
+        .envs(&place.settings)
+        .stdout(file("log"))
+        .stderr(file("emulator"))
+        .kill_on_drop(true)
+        .spawn()
+        .expect("the emulator")
+}
+
+/// All functions as real binaries: as many environments of each as it has callers at once.
+#[derive(Debug, Default)]
+pub struct Lambdas {
+    places: OnceLock<BTreeMap<String, Place>>,
+    idle: Mutex<BTreeMap<&'static str, Vec<Environment>>>,
+}
+
+impl Lambdas {
+    /// A stack whose functions these are, for its routes, streams and schedules.
+    ///
+    /// # Panics
+    /// Where the stack does not start.
+    pub async fn stack() -> (Stack, Arc<Self>) {
+        let lambdas = Arc::new(Self::default());
+        let functions = bank::functions().into_iter().chain(cart::functions()).chain(wellness::functions());
+        let functions = functions.chain(ledger::functions()).chain(export::functions());
+        let handlers = functions.map(|(name, _)| (name, Self::handler(&lambdas, name)));
+        let stack = crate::stack().handlers(handlers).start().await.expect("a stack");
+        let names = stack.template().lambdas.iter().map(|lambda| lambda.name.clone());
+        let places = names.map(|name| (name.clone(), Place::of(&stack, &name)));
+        lambdas.places.set(places.collect()).expect("it is set once");
+        (stack, lambdas)
+    }
+
+    fn handler(lambdas: &Arc<Self>, name: &'static str) -> Handler {
+        let lambdas = Arc::clone(lambdas);
+        Arc::new(move |event, _: Context| -> BoxFuture<'static, Invocation> {
+            let lambdas = Arc::clone(&lambdas);
+            Box::pin(async move {
+                let free = lambdas.idle().entry(name).or_default().pop();
+                let environment = match free {
+                    Some(environment) => environment,
+                    None => Environment::start(&binary(name), &lambdas.places.get().expect("a stack")[name]).await,
+                };
+                let answer = environment.invoke(event.to_string()).await;
+                lambdas.idle().entry(name).or_default().push(environment);
+                Invocation { answer, usage: Usage::default() }
+            })
+        })
+    }
+
+    fn idle(&self) -> MutexGuard<'_, BTreeMap<&'static str, Vec<Environment>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the environments of the function have written, each by itself.
+    #[must_use]
+    pub fn logs(&self, function: &str) -> Vec<Vec<Value>> {
+        self.idle().get(function).into_iter().flatten().map(Environment::log).collect()
+    }
+
+    /// Ends them all.
+    pub async fn stop(&self) {
+        let all = std::mem::take(&mut *self.idle());
+        for environment in all.into_values().flatten() {
+            environment.stop().await;
+        }
+    }
+}
