@@ -54,9 +54,10 @@ lint: need ## Check the format and the lints
 
 lint-template: export AWS_DEFAULT_REGION = us-east-1
 lint-template: export SAM_CLI_TELEMETRY = 0
-lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yaml with sam, cfn-lint and checkov, and what SAM makes of it
+lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yaml with sam, cfn-lint and checkov, what SAM makes of it, and that events/ have its shapes
 	.venv/sam/bin/sam validate --lint
 	.venv/sam/bin/python tests/template/test_template.py
+	.venv/sam/bin/python tests/template/test_events.py
 	.venv/sam/bin/cfn-lint template.yaml target/template.json
 	.venv/checkov/bin/checkov --file template.yaml
 

@@ -1,5 +1,5 @@
 //! Every function as the binary that is deployed, under AWS's Runtime Interface Emulator and that of `cargo lambda watch`.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
 
 use futures::future::join_all;
 use regex_lite::Regex;
@@ -144,10 +144,10 @@ async fn after_a_bad_event_the_next_one_is_answered() {
         // Lambda takes an event of 6 MB at most.
         for bad in ["", "nonsense", "{\"no\": \"event\"}", "[]", &"[".repeat(6_000_000), "\u{0}"] {
             let answer = environment.invoke(bad.to_owned()).await;
-            assert!(answer.is_err(), "{function} {:.20}: {answer:?}", bad);
+            assert!(answer.is_err(), "{function} {bad:.20}: {answer:?}");
             errors += 1;
             let answer = environment.invoke(good.clone()).await;
-            assert!(answer.is_ok(), "{function} after {:.20}: {answer:?}", bad);
+            assert!(answer.is_ok(), "{function} after {bad:.20}: {answer:?}");
         }
         let lines = environment.log();
         let said = lines.iter().filter(|line| line["level"] == "ERROR" || line["fields"]["message"] == "refused");
