@@ -8,7 +8,9 @@ LOCAL = cargo run --quiet --bin local --
 PORT ?= 3000
 DYNAMODB_PORT ?= 8000
 LAKE ?= lake
+FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
 REPORT ?= report.html
+SLOW ?= export wellness_employees wellness_jobs ledger_random ledger_reconciliation
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,11 +39,9 @@ plan: need ## Print how many shards an index needs: ARGS='--payments 1000000 --m
 docs: need ## Write docs/access-patterns.md anew from the code and the template
 	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test docs --test named_queries
 
-build: need ## Build every function's release binary into target/lambda/<function>/bootstrap, for sam
-	cargo build --release --package bank --package cart --package wellness --package ledger --package export --bins
-	@for source in crates/*/src/bin/*.rs; do \
-		name=$$(basename $$source .rs); mkdir -p target/lambda/$$name; cp target/release/$$name target/lambda/$$name/bootstrap; \
-	done
+build: need ## Build every function's release binary, or FUNCTIONS, into target/lambda/<function>/bootstrap, for sam
+	cargo build --release --package bank --package cart --package wellness --package ledger --package export $(FUNCTIONS:%=--bin %)
+	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp target/release/$$name target/lambda/$$name/bootstrap || exit 1; done
 
 # The checksum makes a changed setting a new version (docs/decisions/releases.md).
 deploy: .venv/sam/bin/sam ## Deploy what `make build` made, with the settings of samconfig.toml; the first time ARGS=--guided asks for them
@@ -83,8 +83,8 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
-test-slow: need ## Run the tests that take minutes
-	cargo test --workspace --test export --test wellness_employees --test wellness_jobs --test ledger_random --test ledger_reconciliation -- --ignored
+test-slow: need ## Run the tests that take minutes, 25 of them together, or those of SLOW
+	cargo test --workspace $(SLOW:%=--test %) -- --ignored
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
 test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run every function as a binary under AWS's emulator and cargo lambda: BINARIES=$PWD/target/lambda for those of `make build`
