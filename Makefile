@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-smoke smoke need
+.PHONY: help run demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-smoke test-dynamodb-local smoke need need-java
 
 # What `sam local invoke` puts into its containers.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -11,6 +11,7 @@ LAKE ?= lake
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
 REPORT ?= report.html
 SLOW ?= export wellness_employees wellness_jobs ledger_random ledger_reconciliation
+SUITES ?= bank_* cart_* wellness_* ledger_* table_*
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +100,17 @@ test-smoke: need ## Run the smoke test against a local stack, without a token an
 	@cargo build --quiet --bin local
 	python3 tests/smoke/test_local.py target/debug/local
 
+test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the domains' tests against AWS's DynamoDB Local; what differs stands in docs/dynamodb-local.md: SUITES='cart_* *_requests'
+	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the checks in tests/"; exit 1; }
+	@python3 tests/dynamodb_local/test_suites.py .dynamodb-local $(foreach suite,$(SUITES),'$(suite)')
+
+# The differences are listed for this version.
+.dynamodb-local/DynamoDBLocal.jar: PACKAGE = amplify-dynamodb-simulator@2.9.30
+.dynamodb-local/DynamoDBLocal.jar:
+	@command -v npm >/dev/null || { echo "npm is missing: it fetches DynamoDB Local, in the package $(PACKAGE)"; exit 1; }
+	mkdir -p $(@D)
+	cd $(@D) && tar -xzf "$$(npm pack --silent $(PACKAGE))" --strip-components=2 package/emulator && rm -f ./*.tgz
+
 smoke: ## Check the HTTP contract of a stack that runs: URL=https://… TOKEN=…, with the operate scopes of all domains
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the smoke test"; exit 1; }
 	@TOKEN='$(TOKEN)' python3 tests/smoke/smoke.py '$(URL)'
@@ -123,3 +135,6 @@ smoke: ## Check the HTTP contract of a stack that runs: URL=https://… TOKEN=�
 need:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust with rustup"; exit 1; }
 	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler, which SQLite and the TLS library are built with"; exit 1; }
+
+need-java:
+	@command -v java >/dev/null || { echo "java is missing: DynamoDB Local runs on it"; exit 1; }

@@ -66,10 +66,14 @@ impl Place {
     }
 }
 
-/// The binary of the function: of the dev build, or of the folder `BINARIES` as `make build` fills it.
+/// The binary of the function: of the folder `BINARIES`, as far as `make build` filled it, else of the dev build.
+///
+/// # Panics
+/// Where `BINARIES` is no folder.
 #[must_use]
 pub fn binary(function: &str) -> PathBuf {
     let folder = std::env::var_os("BINARIES").map(PathBuf::from);
+    assert!(folder.as_ref().is_none_or(|folder| folder.is_dir()), "{folder:?} is no folder");
     let built = folder.map(|folder| folder.join(function).join("bootstrap")).filter(|path| path.exists());
     built.unwrap_or_else(|| std::env::current_exe().expect("a test").with_file_name("..").join(function))
 }

@@ -418,6 +418,6 @@ async fn the_largest_transaction_is_done_and_undone_in_one_piece() {
     let (first, last) = join(desk.reverse(&transaction, None), desk.reverse(&transaction, None)).await;
     assert_eq!((first.status, &first.body), (201, &last.body));
     let stored = desk.stored().await;
-    assert_eq!(stored.account(&from).balance.to_string(), "48");
+    assert_eq!(desk.books.balance(&from).await, "48.00");
     assert!(to.iter().all(|account| stored.account(account).version == 3 && stored.legs_of(account).len() == 2));
 }

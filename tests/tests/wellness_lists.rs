@@ -134,7 +134,7 @@ async fn the_seeds_second_example() {
         "endDate": "2020-12-31T00:00:00Z",
         "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
     });
-    assert_eq!(list(&client, &options).await[0], expected);
+    assert!(list(&client, &options).await.contains(&expected));
     for (query, found) in [
         ("", ["123", "456"].as_slice()),
         ("&role=EmployeeOnPlan&department=Sales", &["123", "456"]),
@@ -148,7 +148,10 @@ async fn the_seeds_second_example() {
         ("&type=event", &[]),
         ("&subType=Education", &[]),
     ] {
-        assert_eq!(ids(&client, &format!("{options}{query}")).await, found, "{query}");
+        // They end at one time, and an index has no order for such entries.
+        let mut ids = ids(&client, &format!("{options}{query}")).await;
+        ids.sort();
+        assert_eq!(ids, found, "{query}");
     }
 }
 

@@ -16,6 +16,7 @@ use aws_smithy_http_client::{
 
 use crate::{
     StartError,
+    remote::Remote,
     server::{Port, Server},
     store::Store,
     template::{REGION, Table},
@@ -29,25 +30,37 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Opens the data, makes the tables that are missing and serves.
-    pub(crate) fn start(port: Port, data: Option<&Path>, tables: &[Table]) -> Result<Self, StartError> {
+    /// Opens the data, makes the tables that are missing and serves; or serves the other `DynamoDB` that has them.
+    pub(crate) async fn start(
+        port: Port,
+        data: Option<&Path>,
+        remote: Option<&str>,
+        tables: &[Table],
+    ) -> Result<Self, StartError> {
         let store = Store::open(data, tables)?;
-        let database = store.database();
         let url = format!("http://{}", port.address);
-        let server = Server::start(|stopped| async move {
-            let stopped = async {
-                let _ = stopped.await;
-            };
-            if let Err(error) = dynoxide::server::serve_with_shutdown(port.listener, database, stopped).await {
-                tracing::error!(error, "the DynamoDB endpoint stopped");
-            }
-        });
+        let server = match remote {
+            None => serve(port, &store),
+            Some(remote) => Remote::start(remote, tables, &store).await?.serve(port),
+        };
         Ok(Self { url, store, server })
     }
 
     pub(crate) async fn stop(self) {
         self.server.stop().await;
     }
+}
+
+fn serve(port: Port, store: &Store) -> Server {
+    let database = store.database();
+    Server::start(|stopped| async move {
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        if let Err(error) = dynoxide::server::serve_with_shutdown(port.listener, database, stopped).await {
+            tracing::error!(error, "the DynamoDB endpoint stopped");
+        }
+    })
 }
 
 /// A client of the engine, or of the endpoint that is in its place.

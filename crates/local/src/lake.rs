@@ -125,14 +125,7 @@ fn object_name(stream: &DeliveryStream, prefix: &str, now: Timestamp) -> String 
 /// Serves Firehose and S3 on the port until it is stopped.
 pub(crate) fn serve(port: Port, lake: Arc<Lake>) -> Server {
     let router = Router::new().fallback(handle).with_state(lake);
-    Server::start(|stopped| async move {
-        let served = axum::serve(port.listener, router).with_graceful_shutdown(async {
-            let _ = stopped.await;
-        });
-        if let Err(error) = served.await {
-            tracing::error!(%error, "the Firehose and S3 endpoint stopped");
-        }
-    })
+    Server::serve(port, router, "Firehose and S3")
 }
 
 async fn handle(State(lake): State<Arc<Lake>>, request: Request) -> Response {

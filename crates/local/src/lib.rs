@@ -10,6 +10,7 @@ mod follower;
 mod gateway;
 mod lake;
 mod lambda;
+mod remote;
 mod role;
 mod sample;
 mod schedule;

@@ -1,6 +1,7 @@
 //! A listener on loopback whose server stops when asked, or when it is dropped.
 use std::{io, net::Ipv4Addr, net::SocketAddr, time::Duration};
 
+use axum::Router;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};
 
 // A request that is still running holds the end of its server no longer than this.
@@ -35,6 +36,18 @@ impl Server {
     {
         let (stop, stopped) = oneshot::channel();
         Self { stop, task: tokio::spawn(serve(stopped)) }
+    }
+
+    /// Serves the routes on the port; `what` is what a log line calls the endpoint.
+    pub(crate) fn serve(port: Port, router: Router, what: &'static str) -> Self {
+        Self::start(move |stopped| async move {
+            let served = axum::serve(port.listener, router).with_graceful_shutdown(async {
+                let _ = stopped.await;
+            });
+            if let Err(error) = served.await {
+                tracing::error!(%error, what, "an endpoint stopped");
+            }
+        })
     }
 
     /// Stops it: idle connections at once, running requests within a second.

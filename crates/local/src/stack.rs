@@ -29,6 +29,8 @@ const TOKEN_LIFE: Duration = Duration::from_hours(1);
 
 /// The environment variable with a folder in which every function's permissions are noted that it used.
 const PERMISSIONS_USED: &str = "PERMISSIONS_USED";
+/// The environment variable with the URL of the `DynamoDB` that takes the embedded engine's place.
+const DYNAMODB_LOCAL: &str = "DYNAMODB_LOCAL";
 
 /// Why a stack did not start.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +86,7 @@ pub struct Builder {
     s3_endpoint: Option<String>,
     functions: Vec<(String, Bind)>,
     notes: Option<PathBuf>,
+    remote: Option<String>,
 }
 
 enum Source {
@@ -112,6 +115,7 @@ impl Builder {
             s3_endpoint: None,
             functions: functions.collect(),
             notes: std::env::var_os(PERMISSIONS_USED).map(PathBuf::from),
+            remote: std::env::var(DYNAMODB_LOCAL).ok(),
         }
     }
 
@@ -164,11 +168,18 @@ impl Builder {
         self
     }
 
-    /// Where the functions find `DynamoDB` in place of the engine: a proxy that injects faults, or another engine.
-    /// The embedded engine keeps its own endpoint.
+    /// Where the functions find `DynamoDB` in place of the engine: a proxy that injects faults, or another stack's
+    /// engine. The stack's own keeps its endpoint.
     #[must_use]
     pub fn dynamo_endpoint(mut self, url: impl Into<String>) -> Self {
         self.dynamo_endpoint = Some(url.into());
+        self
+    }
+
+    /// Another `DynamoDB` in the place of the embedded engine: the tables are made and read there.
+    #[must_use]
+    pub fn dynamodb(mut self, url: impl Into<String>) -> Self {
+        self.remote = Some(url.into());
         self
     }
 
@@ -229,7 +240,7 @@ impl Builder {
         let port = bind(self.port, "port", "PORT").await?;
         let services = bind(0, "port", "PORT").await?;
         let lake = Arc::new(Lake::new(self.lake.as_deref(), &template).map_err(StartError::Lake)?);
-        let engine = Engine::start(dynamodb, self.data.as_deref(), &template.tables)?;
+        let engine = Engine::start(dynamodb, self.data.as_deref(), self.remote.as_deref(), &template.tables).await?;
         let services_url = format!("http://{}", services.address);
         let access = Access::new(&self, &engine.url, &services_url)?;
         let lambdas = self.lambdas(&template, &access)?;

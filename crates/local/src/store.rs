@@ -28,6 +28,9 @@ const FIRST_NUMBER: u128 = 100_000_000_000_000_000_000;
 // The engine looks for the highest number of a table at every write, through all records without this.
 const INDEX: &str = "CREATE INDEX IF NOT EXISTS _local_stream_records_by_number
     ON _stream_records (table_name, CAST(sequence_number AS INTEGER))";
+const APPEND: &str = "INSERT INTO _stream_records
+    (table_name, event_name, keys_json, new_image, old_image, sequence_number, shard_id, created_at, event_id)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The number of a record in its stream; 0 is before the first.
@@ -105,6 +108,26 @@ impl Store {
         records.iter().map(|record| event(record, arn)).collect()
     }
 
+    /// Adds a record of another engine's stream.
+    pub(crate) fn append(&self, table: &str, record: &Value) -> Result<(), String> {
+        let change = &record["dynamodb"];
+        let number: u128 = text(&change["SequenceNumber"]).parse().map_err(|_| "a record has no number")?;
+        let image = |name: &str| change.get(name).map(Value::to_string);
+        let row = (
+            table,
+            text(&record["eventName"]),
+            image("Keys"),
+            image("NewImage"),
+            image("OldImage"),
+            (number % FIRST_NUMBER).to_string(),
+            shard_id(table),
+            change["ApproximateCreationDateTime"].as_f64(),
+            text(&record["eventID"]),
+        );
+        let sql = self.sql.lock().unwrap_or_else(PoisonError::into_inner);
+        sql.execute(APPEND, row).map(drop).map_err(|error| error.to_string())
+    }
+
     fn records(&self, table: &str, after: Position, limit: usize) -> Result<Vec<Record>, String> {
         let shard_iterator = encode_shard_iterator(table, &shard_id(table), after.0);
         let request = GetRecordsRequest { shard_iterator, limit: Some(limit) };
@@ -122,6 +145,10 @@ fn event(record: &Record, arn: Option<&str>) -> Result<Value, String> {
         event["dynamodb"]["ApproximateCreationDateTime"] = json!(time);
     }
     Ok(event)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }
 
 fn indexed(path: &str) -> rusqlite::Result<Connection> {

@@ -1,0 +1,92 @@
+//! Another `DynamoDB` in the place of the embedded one, such as `DynamoDB` Local: what comes to the stack's endpoint is
+//! handed on to it.
+mod stream;
+mod wire;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::{Bytes, to_bytes},
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, StatusCode, header};
+use serde_json::Value;
+
+use crate::{
+    StartError,
+    server::{Port, Server},
+    store::Store,
+    template::Table,
+};
+use stream::Stream;
+use wire::{JSON, TARGET, Wire};
+
+const WRITES: [&str; 5] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
+
+/// The other `DynamoDB`, as one stack calls it.
+pub(crate) struct Remote {
+    wire: Wire,
+    streams: Vec<Stream>,
+}
+
+impl Remote {
+    /// Makes the tables there. The store gets what their streams say.
+    pub(crate) async fn start(url: &str, tables: &[Table], store: &Store) -> Result<Self, StartError> {
+        let wire = Wire::new(url).map_err(StartError::Client)?;
+        let mut streams = Vec::new();
+        for table in tables {
+            let made = make(&wire, table, store).await;
+            streams.extend(made.map_err(|error| StartError::Table(table.name.clone(), error))?);
+        }
+        Ok(Self { wire, streams })
+    }
+
+    /// Serves it on the port until it is stopped.
+    pub(crate) fn serve(self, port: Port) -> Server {
+        let router = Router::new().fallback(handle).with_state(Arc::new(self));
+        Server::serve(port, router, "DynamoDB")
+    }
+
+    async fn answer(&self, target: &str, body: Bytes) -> Result<(StatusCode, Bytes), String> {
+        let answer = self.wire.send(target, body.clone()).await?;
+        let action = target.rsplit('.').next().unwrap_or_default();
+        if WRITES.contains(&action) {
+            // Before its caller hears of a write, so that who then asks what is pending finds it.
+            let request = String::from_utf8_lossy(&body);
+            for stream in self.streams.iter().filter(|stream| stream.is_named_in(&request)) {
+                stream.read(&self.wire).await?;
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// Makes the table; its stream, if it has one.
+async fn make(wire: &Wire, table: &Table, store: &Store) -> Result<Option<Stream>, String> {
+    let made: Value = wire.ask("DynamoDB_20120810.CreateTable", &table.definition).await?;
+    match made["TableDescription"]["LatestStreamArn"].as_str() {
+        Some(arn) => Stream::open(wire, arn, &table.name, store.clone()).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn handle(State(remote): State<Arc<Remote>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, usize::MAX).await else { return StatusCode::BAD_REQUEST.into_response() };
+    match remote.answer(target(&parts.headers), body).await {
+        Ok((status, body)) => (status, [(header::CONTENT_TYPE, JSON)], body).into_response(),
+        Err(error) => {
+            tracing::error!(error, "the other DynamoDB does not answer");
+            StatusCode::BAD_GATEWAY.into_response()
+        }
+    }
+}
+
+fn target(headers: &HeaderMap) -> &str {
+    headers.get(TARGET).and_then(|target| target.to_str().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;
