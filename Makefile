@@ -9,6 +9,7 @@ PORT ?= 3000
 DYNAMODB_PORT ?= 8000
 LAKE ?= lake
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
+PROFILE ?= release
 REPORT ?= report.html
 SLOW ?= export wellness_employees wellness_jobs ledger_random ledger_reconciliation
 SUITES ?= bank_* cart_* wellness_* ledger_* table_*
@@ -41,8 +42,8 @@ docs: need ## Write docs/access-patterns.md anew from the code and the template
 	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test docs --test named_queries
 
 build: need ## Build every function's release binary, or FUNCTIONS, into target/lambda/<function>/bootstrap, for sam
-	cargo build --release --package bank --package cart --package wellness --package ledger --package export $(FUNCTIONS:%=--bin %)
-	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp target/release/$$name target/lambda/$$name/bootstrap || exit 1; done
+	cargo build --profile $(PROFILE) --package bank --package cart --package wellness --package ledger --package export $(FUNCTIONS:%=--bin %)
+	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp target/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 
 # The checksum makes a changed setting a new version (docs/decisions/releases.md).
 deploy: .venv/sam/bin/sam ## Deploy what `make build` made, with the settings of samconfig.toml; the first time ARGS=--guided asks for them

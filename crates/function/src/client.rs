@@ -1,9 +1,6 @@
-use aws_config::{BehaviorVersion, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
-use aws_smithy_http_client::{
-    Builder,
-    tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode},
-};
-use std::{collections::BTreeMap, time::Duration};
+use crate::environment;
+use aws_config::SdkConfig;
+use std::collections::BTreeMap;
 use table::Dynamo;
 
 /// What a process makes its clients of: DynamoDB's, which every function has, and the configuration that those of other
@@ -20,6 +17,12 @@ impl Clients {
     #[must_use]
     pub fn new(dynamo: Dynamo, config: SdkConfig) -> Self {
         Self { dynamo, config, endpoints: BTreeMap::new() }
+    }
+
+    /// Those of a Lambda, once a process.
+    pub(crate) async fn of_environment() -> Result<Self, lambda_runtime::Error> {
+        let config = environment::config().await?;
+        Ok(Self::new(Dynamo::new(&aws_sdk_dynamodb::Client::new(&config)), config))
     }
 
     /// The service is at that URL in place of AWS: on one machine.
@@ -50,33 +53,4 @@ impl From<Dynamo> for Clients {
     fn from(dynamo: Dynamo) -> Self {
         Self::new(dynamo, SdkConfig::builder().build())
     }
-}
-
-/// The five roots that AWS endpoints chain to (Amazon Trust Services). The system's 140 take 3 to 20 ms to load.
-const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon.pem");
-
-/// The clients, once a process. Region, credentials and endpoint come from the environment, as everywhere in AWS.
-pub(crate) async fn clients() -> Result<Clients, lambda_runtime::Error> {
-    let tls = TlsContext::builder().with_trust_store(trust_store()?).build()?;
-    let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();
-    // A call that takes longer than two seconds has met a bad connection: the next attempt is faster.
-    // The invocation's deadline bounds all attempts together.
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(1))
-        .operation_attempt_timeout(Duration::from_secs(2))
-        .build();
-    let config = aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http)
-        .retry_config(RetryConfig::standard().with_max_attempts(5).with_max_backoff(Duration::from_secs(1)))
-        .timeout_config(timeouts)
-        .load()
-        .await;
-    Ok(Clients::new(Dynamo::new(&aws_sdk_dynamodb::Client::new(&config)), config))
-}
-
-/// Amazon's roots, or those of the file that somebody behind a proxy of their own names.
-fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
-    let named = ["AWS_CA_BUNDLE", "SSL_CERT_FILE"].into_iter().find_map(std::env::var_os);
-    let roots = named.map_or_else(|| Ok(AMAZON_ROOTS.to_vec()), std::fs::read)?;
-    Ok(TrustStore::empty().with_native_roots(false).with_pem_certificate(roots))
 }

@@ -7,6 +7,7 @@
 mod answer;
 mod caller;
 mod client;
+mod environment;
 mod error;
 mod fingerprint;
 mod http;
@@ -178,7 +179,7 @@ pub fn run(function: &Function) -> ExitCode {
 
 async fn serve(function: &Function) -> Result<(), lambda_runtime::Error> {
     let settings = std::env::vars().collect();
-    let started = (function.start)(&settings, client::clients().await?)?;
+    let started = (function.start)(&settings, Clients::of_environment().await?)?;
     // Init has its own time limit and full CPU; a cold DynamoDB must not eat the first event's time.
     if tokio::time::timeout(Duration::from_secs(2), started.warm_up).await.is_err() {
         tracing::warn!("the connection is still cold");

@@ -9,14 +9,17 @@ use std::{
     time::Instant,
 };
 use table::{Usage, measured};
-use tracing::{Instrument, info_span};
+use tracing::{Instrument, Level, info_span};
 
 static METRICS: OnceLock<&'static Collector> = OnceLock::new();
 static WARM: AtomicBool = AtomicBool::new(false);
 
 /// Starts the logs and the metrics of a Lambda. On one machine neither runs: the stack has its own.
 pub(crate) fn start() {
-    lambda_runtime::tracing::init_default_subscriber();
+    // Not the runtime's own subscriber: its filter by module is a machine for regular expressions, half a megabyte.
+    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
+    let subscriber = tracing_subscriber::fmt().json().with_target(false).without_time();
+    subscriber.with_max_level(level.unwrap_or(Level::INFO)).init();
     // The runtime answers for a panic and logs that there was one; why, only the hook knows.
     std::panic::set_hook(Box::new(|info| {
         let at = info.location().map(ToString::to_string).unwrap_or_default();

@@ -65,7 +65,7 @@ async fn a_faulty_setting_ends_it_with_a_line_that_names_it() {
     let output = output.await.expect("an end");
     assert!(!output.status.success());
     let line: Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
-    let faults = line["fields"]["faults"].to_string();
-    assert!(faults.contains("DELIVERY_STREAM is missing") && faults.contains("ACCOUNT_TOKEN_KEY"), "{line}");
+    let why = line["fields"]["why"].to_string();
+    assert!(why.contains("DELIVERY_STREAM is missing") && why.contains("ACCOUNT_TOKEN_KEY"), "{line}");
     assert!(!line.to_string().contains("too short a key"), "a key is not shown");
 }

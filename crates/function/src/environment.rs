@@ -1,0 +1,82 @@
+//! The configuration of AWS's clients, from what Lambda puts into the environment.
+use aws_config::{
+    BehaviorVersion, SdkConfig,
+    ecs::EcsCredentialsProvider,
+    environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider},
+    meta::{credentials::CredentialsProviderChain, region::ProvideRegion},
+    provider_config::ProviderConfig,
+    retry::RetryConfig,
+    timeout::TimeoutConfig,
+};
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_async::{
+    rt::sleep::{SharedAsyncSleep, TokioSleep},
+    time::SystemTimeSource,
+};
+use aws_smithy_http_client::{
+    Builder,
+    tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode},
+};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
+use std::{env, time::Duration};
+
+/// The five roots that AWS endpoints chain to (Amazon Trust Services). The system's 140 take 3 to 20 ms to load.
+const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon.pem");
+
+/// Region, credentials and endpoints come from the environment, under the names that they have everywhere in AWS.
+///
+/// Not from `aws_config::defaults`: profiles, sign-on, STS and instance metadata are nothing that Lambda has, and a seventh of the binary.
+pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
+    let tls = TlsContext::builder().with_trust_store(trust_store()?).build()?;
+    let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();
+    // A call that takes longer than two seconds has met a bad connection: the next attempt is faster.
+    // The invocation's deadline bounds all attempts together.
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(1))
+        .operation_attempt_timeout(Duration::from_secs(2))
+        .build();
+    Ok(SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(EnvironmentVariableRegionProvider::new().region().await)
+        .credentials_provider(SharedCredentialsProvider::new(credentials(&http)))
+        .service_config(Endpoints)
+        .use_fips(is_on("AWS_USE_FIPS_ENDPOINT"))
+        .use_dual_stack(is_on("AWS_USE_DUALSTACK_ENDPOINT"))
+        .retry_config(RetryConfig::standard().with_max_attempts(5).with_max_backoff(Duration::from_secs(1)))
+        .timeout_config(timeouts)
+        .sleep_impl(SharedAsyncSleep::new(TokioSleep::new()))
+        .time_source(SystemTimeSource::new())
+        .http_client(http)
+        .build())
+}
+
+/// What Lambda hands out: in variables, and where an environment outlives them at a URL of its own.
+fn credentials(http: &SharedHttpClient) -> CredentialsProviderChain {
+    let provider = ProviderConfig::default().with_http_client(http.clone());
+    CredentialsProviderChain::first_try("Environment", EnvironmentVariableCredentialsProvider::new())
+        .or_else("Container", EcsCredentialsProvider::builder().configure(&provider).build())
+}
+
+fn is_on(variable: &str) -> bool {
+    env::var(variable).is_ok_and(|value| value.eq_ignore_ascii_case("true"))
+}
+
+/// `AWS_ENDPOINT_URL_DYNAMODB` before `AWS_ENDPOINT_URL`.
+#[derive(Debug)]
+struct Endpoints;
+
+impl LoadServiceConfig for Endpoints {
+    fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
+        let service = key.service_id().to_uppercase().replace(' ', "_");
+        let own = env::var(format!("{}_{service}", key.env()));
+        own.or_else(|_| env::var(key.env())).ok()
+    }
+}
+
+/// Amazon's roots, or those of the file that somebody behind a proxy of their own names.
+fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
+    let named = ["AWS_CA_BUNDLE", "SSL_CERT_FILE"].into_iter().find_map(env::var_os);
+    let roots = named.map_or_else(|| Ok(AMAZON_ROOTS.to_vec()), std::fs::read)?;
+    Ok(TrustStore::empty().with_native_roots(false).with_pem_certificate(roots))
+}
