@@ -1,12 +1,17 @@
 //! Every function as the binary that is deployed, under AWS's Runtime Interface Emulator and that of `cargo lambda watch`.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
 
+use axum::Router;
 use futures::future::join_all;
 use regex_lite::Regex;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 use system_tests::{
@@ -18,6 +23,7 @@ use system_tests::{
     wellness::until,
 };
 use tokio::{
+    net::TcpListener,
     process::{Child, Command},
     time::timeout,
 };
@@ -193,6 +199,32 @@ async fn a_missing_setting_is_named_and_does_not_hang() {
         }
         environment.stop().await;
     }
+    stack.stop().await;
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda"]
+async fn credentials_may_come_from_an_address_where_an_environment_outlives_them() {
+    let stack = stack().start().await.expect("a stack");
+    let credentials = json!({
+        "AccessKeyId": "key", "SecretAccessKey": "secret", "Token": "token", "Expiration": "2099-12-01T09:30:00Z",
+    });
+    let asked = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&asked);
+    let route = axum::routing::get(async move || {
+        seen.store(true, Ordering::Relaxed);
+        ([("content-type", "application/json")], credentials.to_string())
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/credentials", listener.local_addr().expect("an address"));
+    let server = tokio::spawn(async { axum::serve(listener, Router::new().route("/credentials", route)).await });
+    let mut place = Place::of(&stack, "schedule-payment").with("AWS_CONTAINER_CREDENTIALS_FULL_URI", &url);
+    place.settings.retain(|setting, _| !["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].contains(&setting.as_str()));
+    let environment = Environment::start(&binary("schedule-payment"), &place).await;
+    let answer = environment.invoke(text(PAYMENT)).await.expect("an answer");
+    assert_eq!((&answer["statusCode"], asked.load(Ordering::Relaxed)), (&json!(201), true), "{answer}");
+    environment.stop().await;
+    server.abort();
     stack.stop().await;
 }
 

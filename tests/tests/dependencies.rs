@@ -35,6 +35,7 @@ fn has_one_stack(tree: &[String]) {
         "openssl v",
         "openssl-sys",
         "native-tls",
+        "regex-automata",
         "aws-sdk-sso",
         "chrono-tz",
         "dynoxide",
