@@ -1,0 +1,98 @@
+"""What docs/performance.md says of cold starts: words, tables and a chart of the measured numbers."""
+
+import chart
+
+NAMES = {
+    "ours": "schedule-payment",
+    "hello": "hello-world",
+    "untrimmed": "untrimmed",
+    "node": "Node.js",
+    "python": "Python",
+}
+MEASURES = {
+    "next": "start to first `next`",
+    "answer": "start to first answer",
+    "second": "second event",
+    "cpu": "CPU time",
+    "memory": "peak memory",
+}
+
+TEXT = """\
+## Cold start
+
+From the start of the process to its first answer, with the Runtime API and a DynamoDB behind real TLS on loopback,
+which answers at once: what is left is the function's own start. All schedule the same payment with an
+`Idempotency-Key`; before anything is timed, their answers (a 201 and a 400) and their requests to DynamoDB are
+compared and must be equal.
+
+- **schedule-payment**: the binary that is deployed.
+- **hello-world**: `lambda_runtime` and nothing else, which is the least that a Lambda in Rust can be.
+- **untrimmed**: schedule-payment with the default features and the default client of the SDK, the system's roots,
+  aws-lc's jitter entropy, and no call before the first event. Same profile.
+- **Node.js** {node}: AWS SDK v3, bundled and minified by esbuild, keep-alive, warm connection before the first event.
+  Its runtime loop is the shortest there can be: AWS's own needs a C++ compiler to install, and does more.
+- **Python** {python}: boto3 under AWS's own runtime client (`awslambdaric`), compiled to bytecode, warm connection
+  too.
+
+The code is in [bench/peers](../bench/peers). A round starts everybody once, each round in another order; {warm_up}
+rounds to warm up are not counted. Numbers are medians, with the quartiles in brackets; ratios are taken round by
+round.
+
+{full}
+{share}
+![Start to first answer](cold-start.svg)
+"""
+
+SHARE = """\
+### At the CPU share of {megabytes} MB
+
+A cgroup holds the process at {megabytes}/1769 of a processor, in periods of 20 ms, from its first instruction on;
+DynamoDB and the Runtime API stay outside. That is harder than Lambda, which gives the init phase a whole processor.
+
+{tables}"""
+
+NO_SHARE = """\
+The CPU share of {megabytes} MB was not measured: {no_share}. The column of CPU time is the substitute: at a share *s*
+a start takes about the CPU time ÷ *s*.
+"""
+
+
+def section(result):
+    full = f"### At full CPU\n\n{tables(result['full'], 'cpu')}"
+    share = SHARE.format(tables=tables(result["share"]), **result) if "share" in result else NO_SHARE.format(**result)
+    return TEXT.format(**{**result, "full": full, "share": share})
+
+
+def tables(part, *more):
+    columns = ["next", "answer", "second", *more, "memory"]
+    rows = [["", *(MEASURES[column] for column in columns)], ["---", *("---:" for _ in columns)]]
+    for name, measured in part["contestants"].items():
+        rows.append([NAMES[name], *(quantity(column, measured[column]) for column in columns)])
+    number = part["contestants"]["ours"]["next"]["n"]
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    lines += ["", f"{number} rounds. Against the targets:", ""]
+    lines += ["| schedule-payment's | ratio | target | |", "| --- | ---: | ---: | --- |"]
+    for ratio in part["ratios"]:
+        what = f"{MEASURES[ratio['what']]} ÷ {NAMES[ratio['against']]}'s"
+        target = f"≤ {ratio['target']:.2f}"
+        lines.append(f"| {what} | {brackets(ratio, 2)} | {target} | {'holds' if ratio['holds'] else '**missed**'} |")
+    return "\n".join(lines) + "\n"
+
+
+def quantity(column, spread):
+    return brackets(spread, 1) + (" MB" if column == "memory" else " ms")
+
+
+def brackets(spread, digits):
+    return f"{spread['median']:,.{digits}f} ({spread['q1']:,.{digits}f}–{spread['q3']:,.{digits}f})"
+
+
+def picture(result):
+    shares = {"full": "full CPU", "share": f"CPU share of {result['megabytes']} MB"}
+    panels = []
+    for part, share in shares.items():
+        if part in result:
+            answers = {name: measured["answer"] for name, measured in result[part]["contestants"].items()}
+            rows = [(NAMES[name], of["median"], of["q1"], of["q3"]) for name, of in answers.items()]
+            panels.append(chart.bars(f"Start to first answer, {share}", rows, "ms"))
+    return chart.page(panels)

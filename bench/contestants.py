@@ -1,0 +1,82 @@
+"""Who starts against whom: schedule-payment, the same in JavaScript and Python, untrimmed, and a bare hello-world."""
+
+import os
+import pathlib
+import shutil
+import ssl
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass, field
+
+ROOT = pathlib.Path(__file__).parent.parent
+PEERS = ROOT / "bench/peers"
+BUILT = ROOT / "target/peers"
+OURS = ROOT / "target/lambda/schedule-payment/bootstrap"
+AMAZON_ROOTS = ROOT / "crates/function/roots/amazon.pem"
+
+
+@dataclass
+class Contestant:
+    name: str
+    command: list
+    # The variable that names the certificates to trust beside the contestant's own, which the script's must be among.
+    roots_variable: str = "SSL_CERT_FILE"
+    roots: bytes = b""
+    environment: dict = field(default_factory=dict)
+    schedules: bool = True
+
+
+def contestants(ours=OURS):
+    """All five, ours first. Each trusts as many roots as in Lambda: ours Amazon's, Node its own, the others those of
+    a system."""
+    if not pathlib.Path(ours).is_file():
+        sys.exit(f"{ours} is missing: make build FUNCTIONS=schedule-payment")
+    build()
+    cargo = BUILT / "cargo/release"
+    system = pathlib.Path(ssl.get_default_verify_paths().cafile or BUILT / "python/botocore/cacert.pem").read_bytes()
+    packages = {"PYTHONPATH": f"{BUILT}/python:{PEERS}/python", "PYTHONPYCACHEPREFIX": f"{BUILT}/pycache"}
+    return [
+        Contestant("ours", [ours], roots=AMAZON_ROOTS.read_bytes()),
+        Contestant("hello", [cargo / "hello"], schedules=False),
+        Contestant("untrimmed", [cargo / "untrimmed"], roots=system),
+        Contestant("node", ["node", BUILT / "node/main.cjs"], "NODE_EXTRA_CA_CERTS",
+                   environment={"AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED": "true"}),
+        Contestant("python", [sys.executable, "-m", "awslambdaric", "schedule_payment.handler"],
+                   "AWS_CA_BUNDLE", system, packages),
+    ]
+
+
+def build():
+    """Builds what is not there yet; `rm -r target/peers` makes it all anew."""
+    for tool, what in [("node", "runs the peer in JavaScript"), ("npm", "installs its packages"), ("cargo", "builds")]:
+        if not shutil.which(tool):
+            sys.exit(f"{tool} is missing: it {what}")
+    if not (BUILT / "node/main.cjs").exists():
+        npm = ["npm", "--prefix", PEERS / "node"]
+        subprocess.run([*npm, "install", "--silent", "--no-package-lock", "--no-audit", "--no-fund"], check=True)
+        subprocess.run([*npm, "run", "--silent", "build"], check=True)
+    if not (BUILT / "python").exists():
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", BUILT / "python"]
+        subprocess.run([*install, "--requirement", PEERS / "python/requirements.txt"], check=True)
+    for name in ("hello", "untrimmed"):
+        # One after the other, so that neither gets the other's features.
+        if not (BUILT / "cargo/release" / name).exists():
+            cargo(name)
+
+
+def cargo(name):
+    """With our release profile, and the jitter entropy that .cargo/config.toml leaves out."""
+    profile = tomllib.loads((ROOT / "Cargo.toml").read_text())["profile"]["release"]
+    settings = [f"--config=profile.release.{key}={toml(value)}" for key, value in profile.items() if key != "package"]
+    environment = {**os.environ, "CARGO_TARGET_DIR": str(BUILT / "cargo"), "AWS_LC_SYS_NO_JITTER_ENTROPY": "0"}
+    command = ["cargo", "build", "--release", "--quiet", "--package", name, *settings]
+    subprocess.run(command, cwd=PEERS, env=environment, check=True)
+
+
+def toml(value):
+    return f'"{value}"' if isinstance(value, str) else str(value).lower()
+
+
+if __name__ == "__main__":
+    build()

@@ -1,0 +1,111 @@
+"""What a function meets in Lambda: the Runtime API, and a DynamoDB behind real TLS that answers at once."""
+
+import http.server
+import itertools
+import json
+import pathlib
+import ssl
+import subprocess
+import threading
+import time
+
+
+class Quiet(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    # Headers and body go out in one packet: two would wait 40 ms for each other.
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def log_message(self, *_):
+        pass
+
+    def body(self):
+        return self.rfile.read(int(self.headers.get("content-length", 0)))
+
+    def answer(self, body, headers=()):
+        self.send_response(200)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+
+class DynamoDB:
+    """Knows no item and takes every one. Keeps what it was asked: the operation and the request."""
+
+    def __init__(self, folder):
+        self.calls = calls = []
+
+        class Handler(Quiet):
+            def do_POST(self):
+                calls.append((self.headers["x-amz-target"].split(".")[-1], json.loads(self.body())))
+                self.answer(b"{}", [("content-type", "application/x-amz-json-1.0")])
+
+        key, self.certificate = certificate(folder)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, key)
+        self.port = serve(Handler, lambda socket: context.wrap_socket(socket, server_side=True))
+
+
+def certificate(folder):
+    """A certificate for localhost that signs itself."""
+    key, pem = f"{folder}/key.pem", f"{folder}/cert.pem"
+    subprocess.run([
+        "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+        "-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE",
+        "-keyout", key, "-out", pem,
+    ], check=True, capture_output=True)
+    return key, pathlib.Path(pem)
+
+
+class Runtime:
+    """The Runtime API. Hands out a run's events, and notes when each was asked for and answered."""
+
+    def __init__(self):
+        self.ids = itertools.count()
+        self.begin([])
+        runtime = self
+
+        class Handler(Quiet):
+            def do_GET(self):
+                now = time.perf_counter()
+                event = runtime.next(now)
+                # Lambda freezes a function that has nothing to do; here it waits for an answer until it is killed.
+                if event is not None:
+                    self.answer(event, runtime.headers())
+
+            def do_POST(self):
+                runtime.answered.append((time.perf_counter(), json.loads(self.body())))
+                self.answer(b"{}")
+
+        self.port = serve(Handler)
+
+    def begin(self, events):
+        self.events, self.asked, self.answered, self.done = list(events), [], [], threading.Event()
+
+    def next(self, now):
+        self.asked.append(now)
+        if self.events:
+            return self.events.pop(0)
+        self.done.set()
+        return None
+
+    def headers(self):
+        return [
+            ("content-type", "application/json"),
+            # AWS's client for Python dies without.
+            ("lambda-runtime-trace-id", "Root=1-6b0e1a58-3c1f0a2b4d5e6f7a8b9c0d1e;Sampled=0"),
+            ("lambda-runtime-aws-request-id", f"8476a536-e9f4-11e8-9739-{next(self.ids):012}"),
+            ("lambda-runtime-deadline-ms", str(int(time.time() * 1000) + 30_000)),
+            ("lambda-runtime-invoked-function-arn", "arn:aws:lambda:us-east-1:123456789012:function:f"),
+        ]
+
+
+def serve(handler, wrap=lambda socket: socket):
+    """Serves on a free port of loopback, which it gives."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.socket = wrap(server.socket)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_port

@@ -1,0 +1,20 @@
+//! schedule-payment without the trimming: the SDK's own features and client, the system's roots, and no call before the
+//! first event. Jitter entropy is a matter of the build.
+
+use aws_config::BehaviorVersion;
+use lambda_runtime::{Diagnostic, Error, LambdaEvent, run, service_fn, tracing};
+use serde_json::Value;
+use table::Dynamo;
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    tracing::init_default_subscriber();
+    let config = aws_config::load_defaults(BehaviorVersion::latest()).await;
+    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::new(&config));
+    let service = bank::schedule_payment::function().bind(&std::env::vars().collect(), dynamo)?;
+    let serve = |event: LambdaEvent<Value>| {
+        let service = service.clone();
+        async move { Ok::<_, Diagnostic>(service.call(event.payload, event.context).await.answer?) }
+    };
+    run(service_fn(serve)).await
+}
