@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-smoke test-dynamodb-local smoke need need-java
+.PHONY: help run bench bench-counts demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-smoke test-dynamodb-local smoke need need-java
 
 # What `sam local invoke` puts into its containers.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -74,6 +74,16 @@ lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yam
 deny: need ## Check licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
+
+bench: need ## Measure what docs/performance.md tells, and write it anew: PARTS='cold_start partitions'
+	@command -v python3 >/dev/null || { echo "python3 is missing: it runs bench/"; exit 1; }
+	@cargo build --quiet --bin local
+	@$(MAKE) build FUNCTIONS=schedule-payment
+	python3 bench/run.py $(PARTS)
+
+bench-counts: need ## Check the counts of docs/performance.md, not its times
+	@cargo build --quiet --bin local
+	@python3 bench/run.py --check partitions
 
 report: .venv/bin/.duckdb ## Answer the BI team's questions over the cart changes in LAKE (lake), as tables and as a page in REPORT (report.html)
 	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT)

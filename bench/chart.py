@@ -1,5 +1,6 @@
 """Charts as SVG, for docs/performance.md: bars that begin at zero, with their values written beside them."""
 
+import itertools
 from html import escape
 
 LINE, LEFT, WIDTH, RIGHT = 26, 120, 480, 130
@@ -40,3 +41,27 @@ def page(panels):
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}">\n'
         f'<rect width="{width}" height="{height}" fill="#fff"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
+
+
+def heat(title, rows, most):
+    """A row for each partition, a cell for each stretch of time: how full it is, and red where something was refused."""
+    size = 14
+    parts = [text(0, 18, title, "font-weight: bold")]
+    for number, cells in enumerate(rows):
+        top = 30 + number * size
+        parts.append(text(LEFT - 8, top + 11, f"partition {number + 1}", "font-size: 11px; text-anchor: end"))
+        colours = ["#b3261e" if refused else shade(taken / most) for taken, refused in cells]
+        left, cell = LEFT, WIDTH / len(cells)
+        for colour, run in itertools.groupby(colours):
+            wide = cell * len(list(run))
+            parts.append(f'<rect x="{left:.1f}" y="{top}" width="{wide:.1f}" height="{size - 2}" fill="{colour}"/>')
+            left += wide
+        parts.append(text(LEFT + WIDTH + 8, top + 11, f"{max(taken for taken, _ in cells):,} /s", "font-size: 11px"))
+    return "\n".join(parts), 30 + len(rows) * size + 16
+
+
+def shade(part):
+    """From white, where nothing is written, to dark blue, where a partition is full, in steps of a twentieth."""
+    empty, full = (238, 242, 247), (29, 78, 137)
+    mixed = (round(low + (high - low) * round(min(part, 1) * 20) / 20) for low, high in zip(empty, full, strict=True))
+    return "#" + "".join(f"{value:02x}" for value in mixed)

@@ -39,9 +39,9 @@ rounds to warm up are not counted. Numbers are medians, with the quartiles in br
 round.
 
 {full}
-{share}
-![Start to first answer](cold-start.svg)
-"""
+{share}"""
+
+PICTURE = "Start to first answer"
 
 SHARE = """\
 ### At the CPU share of {megabytes} MB

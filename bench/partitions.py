@@ -1,0 +1,202 @@
+"""Replays the seed's million payments in 30 minutes on a model of DynamoDB's partitions: which index throttles?
+
+The keys and the units of each write are those of the functions: payments are scheduled and moved on a local stack, and
+their index entries read from its table. Every write draws one of these keys, as the functions draw a shard. The model: a partition takes 1,000 write units a second, and up to 300 seconds
+of what it did not use. An item collection whose sort key rises stays on one partition; a partition that was throttled
+for a minute, and holds several collections, is split between them. An index begins with four partitions.
+"""
+
+import collections
+import concurrent.futures
+import hashlib
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import urllib.request
+
+import chart
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LOCAL = ROOT / "target/debug/local"
+PICTURE = "Units a second by partition, red where writes are refused"
+sys.path.insert(0, str(ROOT / "tests"))
+from local_stack import local_stack  # noqa: E402
+
+PAYMENTS, SECONDS = 1_000_000, 30 * 60
+UNITS_A_SECOND, BURST_SECONDS, FIRST_PARTITIONS, SPLIT_AFTER = 1_000, 300, 4, 60
+# By then what can be split is split.
+SETTLED = 10 * 60
+AFTER_DAYS = {"scheduledTime": "2099-12-01T09:30:00Z", "data": {"memo": "x" * 7_000}}
+
+
+def call(url, method="GET", body=None, headers=()):
+    headers = {"content-type": "application/json", **dict(headers)}
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=60) as answer:
+        return answer.headers, json.load(answer)
+
+
+def index_units(headers):
+    return sum(row["write"] for row in json.loads(headers["x-local-consumed"]) if row["index"])
+
+
+def writes(url, account):
+    """The units that a payment's entry takes in the index, when it is put and when it moves."""
+    made, payment = call(f"{url}/bank/accounts/{account}/payments", "POST", AFTER_DAYS)
+    moved, _ = call(f"{url}/bank/accounts/{account}/payments/{payment['paymentId']}", "PATCH", {"status": "PENDING"})
+    return index_units(made), index_units(moved)
+
+
+def index_keys(url, accounts):
+    """The partition key of each account's entry."""
+    _, health = call(f"{url}/_local/health")
+    table = next(name for name in health["tables"] if name.endswith("PaymentScheduler"))
+    signed = {
+        "x-amz-target": "DynamoDB_20120810.Query",
+        "x-amz-date": "20200101T000000Z",
+        "authorization": "AWS4-HMAC-SHA256 Credential=local/20200101/us-east-1/dynamodb/aws4_request,"
+        " SignedHeaders=host, Signature=none",
+    }
+    for account in accounts:
+        query = {
+            "TableName": table,
+            "KeyConditionExpression": "PK = :account",
+            "ExpressionAttributeValues": {":account": {"S": account}},
+        }
+        _, answer = call(health["dynamodb"], "POST", query, signed)
+        yield answer["Items"][0]["GSI1PK"]["S"]
+
+
+def sample(binary, projection, shards, number):
+    """What so many payments write into the index: the partition keys, and the units of a put and of a move."""
+    settings = {"WriteShards": shards, "ReadShards": shards, "IndexProjection": projection}
+    parameters = [part for name, value in settings.items() for part in ("--parameter", f"{name}={value}")]
+    accounts = [f"Account{number}" for number in range(number)]
+    with local_stack(binary, *parameters) as url, concurrent.futures.ThreadPoolExecutor(4) as clients:
+        [units] = set(clients.map(lambda account: writes(url, account), accounts))
+        keys = sorted(set(index_keys(url, accounts)))
+    if len(keys) != shards:
+        sys.exit(f"{number} payments were not enough to see all {shards} shards")
+    return keys, *units
+
+
+def planned(binary, projection, moves):
+    """What `make plan` says, with shards 70 % full."""
+    command = [binary, "plan", "--moves", str(moves), "--utilisation", "70"]
+    rows = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return int(re.search(rf"^{projection} .* (\d+)$", rows, re.M)[1])
+
+
+class Partitions:
+    """Where the collections are, and what each partition has taken and refused, second by second."""
+
+    def __init__(self, keys):
+        first = [int(hashlib.md5(key.encode()).hexdigest(), 16) % FIRST_PARTITIONS for key in keys]
+        self.place = dict(zip(keys, first, strict=True))
+        self.saved, self.hot = collections.Counter(), collections.Counter()
+        self.count, self.taken, self.refused = FIRST_PARTITIONS, [], []
+
+    def second(self, units):
+        taken, refused = collections.Counter(), collections.Counter()
+        for partition, wanted in self.wanted(units).items():
+            taken[partition] = min(wanted, UNITS_A_SECOND + self.saved[partition])
+            refused[partition] = wanted - taken[partition]
+        for partition in range(self.count):
+            saved = self.saved[partition] + UNITS_A_SECOND - taken[partition]
+            self.saved[partition] = min(saved, UNITS_A_SECOND * BURST_SECONDS)
+            self.hot[partition] = self.hot[partition] + 1 if refused[partition] else 0
+        self.taken.append(taken)
+        self.refused.append(refused)
+        for partition in [partition for partition, hot in self.hot.items() if hot >= SPLIT_AFTER]:
+            self.split(partition)
+
+    def wanted(self, units):
+        wanted = collections.Counter()
+        for key, number in units.items():
+            wanted[self.place[key]] += number
+        return wanted
+
+    def split(self, partition):
+        keys = sorted(key for key, place in self.place.items() if place == partition)
+        self.hot[partition] = 0
+        if len(keys) > 1:
+            for key in keys[len(keys) // 2 :]:
+                self.place[key] = self.count
+            self.count += 1
+
+
+def replay(keys, put, move, moves):
+    """The seed's rate, with so many moves for each payment at the same rate."""
+    chance = random.Random(1)
+    partitions = Partitions(keys)
+    for second in range(SECONDS):
+        units = collections.Counter()
+        for _ in range(PAYMENTS * (second + 1) // SECONDS - PAYMENTS * second // SECONDS):
+            units[chance.choice(keys)] += put
+            for _ in range(moves):
+                units[chance.choice(keys)] += move
+        partitions.second(units)
+    return partitions
+
+
+def told(partitions):
+    """The answer in numbers, and each partition's units a second by half minutes."""
+    total = [sum(sum(second.values()) for second in part[SETTLED:]) for part in (partitions.taken, partitions.refused)]
+    rows = []
+    for partition in range(partitions.count):
+        halves = range(0, SECONDS, 30)
+        taken = [sum(second[partition] for second in partitions.taken[at : at + 30]) / 30 for at in halves]
+        refused = [sum(second[partition] for second in partitions.refused[at : at + 30]) / 30 for at in halves]
+        rows.append({"taken": [round(units) for units in taken], "refused": [round(units) for units in refused]})
+    first = sum(sum(second.values()) for second in partitions.refused[:SETTLED])
+    return {"refused_at_first": first, "refused_settled": total[1], "wanted_settled": sum(total), "partitions": rows}
+
+
+def measure(binary=LOCAL, number=200):
+    """The part "partitions" of the results."""
+    cases = []
+    for projection, moves, shards in [
+        ("ALL", 0, 1),
+        ("ALL", 0, 5),
+        ("ALL", 1, 5),
+        ("ALL", 1, planned(binary, "ALL", 1)),
+        ("KEYS_ONLY", 1, planned(binary, "KEYS_ONLY", 1)),
+    ]:
+        case = told(replay(*sample(binary, projection, shards, number), moves))
+        cases.append({"projection": projection, "moves": moves, "shards": shards, **case})
+    return {"payments": PAYMENTS, "minutes": SECONDS // 60, "settled": SETTLED // 60, "cases": cases}
+
+
+def faults():
+    """Where shards that are too few do not throttle for good, or enough of them do."""
+    for case in measure()["cases"]:
+        units = case["wanted_settled"] / (SECONDS - SETTLED)
+        enough = units < UNITS_A_SECOND * case["shards"]
+        if enough != (case["refused_settled"] == 0):
+            yield f"{name(case)}: {case['refused_settled']} units refused of {case['wanted_settled']}"
+
+
+def name(case):
+    moves = f", {case['moves']} move each" if case["moves"] else ""
+    return f"{case['projection']}, {case['shards']} shard{'s' if case['shards'] > 1 else ''}{moves}"
+
+
+def section(result):
+    rows = ["| index | units a second | refused in the first ten minutes | after |", "| --- | ---: | ---: | ---: |"]
+    for case in result["cases"]:
+        wanted = case["wanted_settled"] / (SECONDS - SETTLED)
+        share = case["refused_settled"] / case["wanted_settled"]
+        rows.append(f"| {name(case)} | {wanted:,.0f} | {case['refused_at_first']:,} units | {share:.1%} |")
+    return "\n\n".join(["## Scale of writes", __doc__.strip(), "\n".join(rows)]) + "\n"
+
+
+def picture(result):
+    panels = []
+    for case in result["cases"]:
+        rows = [[(taken, refused) for taken, refused in zip(row["taken"], row["refused"], strict=True)]
+                for row in case["partitions"]]
+        panels.append(chart.heat(f"Units a second by partition: {name(case)}", rows, UNITS_A_SECOND))
+    return chart.page(panels)

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Measures one part after the other, keeps the numbers in bench/results, and writes docs/performance.md of all of them.
+
+    .venv/bin/python bench/run.py [cold_start] [partitions] [--check]
+
+With --check it writes nothing, and fails where a count is not what it must be; times are never checked.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import sys
+
+import cold_start
+import partitions
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
+PARTS = {"cold_start": cold_start, "partitions": partitions}
+
+HEAD = """\
+# Performance
+
+Written by `make bench`, which measures all of it in one run on one machine: {processor}, {cores} processors, {memory} GB, Linux
+{kernel}. Machines differ, and this one is shared: what counts are ratios against what ran beside it, and counts.
+
+"""
+
+
+def machine():
+    cpu = pathlib.Path("/proc/cpuinfo").read_text()
+    processor = next((line.split(": ")[1] for line in cpu.splitlines() if line.startswith("model name")), platform.machine())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    cores = len(os.sched_getaffinity(0))
+    return {"processor": processor, "cores": cores, "memory": round(memory), "kernel": platform.release().split("-")[0]}
+
+
+def picture(name):
+    return DOCS / f"{name.replace('_', '-')}.svg"
+
+
+def keep(name, result):
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    picture(name).write_text(PARTS[name].picture(result))
+
+
+def write_page():
+    sections = [HEAD.format(**machine())]
+    for name, part in PARTS.items():
+        file = RESULTS / f"{name}.json"
+        if file.exists():
+            drawing = picture(name).name
+            sections.append(f"{part.section(json.loads(file.read_text()))}\n![{part.PICTURE}]({drawing})\n\n")
+    (DOCS / "performance.md").write_text("".join(sections).rstrip() + "\n")
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    arguments.add_argument("--check", action="store_true")
+    options = arguments.parse_args()
+    names = options.parts or list(PARTS)
+    if options.check:
+        faults = [fault for name in names for fault in PARTS[name].faults()]
+        print("\n".join(faults) or "every count is as it must be")
+        return 1 if faults else 0
+    for name in names:
+        keep(name, PARTS[name].measure())
+    write_page()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
