@@ -201,9 +201,14 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 /// When an invocation must have answered, a little before Lambda would end it.
 fn deadline(context: &Context) -> Instant {
     const MARGIN: Duration = Duration::from_millis(300);
-    // `cargo lambda watch` says 1970; no invocation begins after its end.
+    // `cargo lambda watch` says ten minutes after 1970 began, whenever it is asked.
+    const FIRST_DAY: Duration = Duration::from_hours(24);
     const UNKNOWN: Duration = Duration::from_secs(30);
-    let at = UNIX_EPOCH + Duration::from_millis(context.deadline);
-    let left = at.duration_since(SystemTime::now()).unwrap_or(UNKNOWN);
+    let since = Duration::from_millis(context.deadline);
+    let left = match (UNIX_EPOCH + since).duration_since(SystemTime::now()) {
+        Ok(left) => left,
+        Err(_) if since < FIRST_DAY => UNKNOWN,
+        Err(_) => Duration::ZERO,
+    };
     Instant::now() + left.saturating_sub(MARGIN.min(left / 4))
 }
