@@ -75,11 +75,10 @@ deny: need ## Check licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
 
-bench: need ## Measure what docs/performance.md tells, and write it anew: PARTS='cold_start partitions'
-	@command -v python3 >/dev/null || { echo "python3 is missing: it runs bench/"; exit 1; }
+bench: need .venv/bin/.boto3 ## Measure what docs/performance.md tells, and write it anew: PARTS='cold_start partitions'
 	@cargo build --quiet --bin local
 	@$(MAKE) build FUNCTIONS=schedule-payment
-	python3 bench/run.py $(PARTS)
+	.venv/bin/python bench/run.py $(PARTS)
 
 bench-counts: need ## Check the counts of docs/performance.md, not its times
 	@cargo build --quiet --bin local
