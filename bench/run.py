@@ -43,7 +43,7 @@ def picture(name):
 
 def keep(name, result):
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    (RESULTS / f"{name}.json").write_text(json.dumps(result) + "\n")
     picture(name).write_text(PARTS[name].picture(result))
 
 
