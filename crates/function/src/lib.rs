@@ -212,3 +212,20 @@ fn deadline(context: &Context) -> Instant {
     };
     Instant::now() + left.saturating_sub(MARGIN.min(left / 4))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(milliseconds: u64) -> Duration {
+        let mut context = Context::default();
+        context.deadline = milliseconds;
+        deadline(&context).saturating_duration_since(Instant::now())
+    }
+
+    #[tokio::test]
+    async fn a_deadline_that_has_passed_leaves_no_time_and_one_of_1970_says_nothing() {
+        assert!(left(600_000) > Duration::from_secs(20));
+        assert_eq!(left(1_500_000_000_000), Duration::ZERO);
+    }
+}
