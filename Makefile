@@ -82,7 +82,7 @@ bench: need .venv/bin/.boto3 ## Measure what docs/performance.md tells, and writ
 
 bench-counts: need ## Check the counts of docs/performance.md, not its times
 	@cargo build --quiet --bin local
-	@python3 bench/run.py --check partitions
+	@python3 bench/run.py --check
 
 report: .venv/bin/.duckdb ## Answer the BI team's questions over the cart changes in LAKE (lake), as tables and as a page in REPORT (report.html)
 	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT)
@@ -94,7 +94,7 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
-test-slow: need ## Run the tests that take minutes, 25 of them together, or those of SLOW
+test-slow: need ## Run the tests that take minutes, or SLOW of them
 	cargo test --workspace $(SLOW:%=--test %) -- --ignored
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda

@@ -158,8 +158,3 @@ def measure(rounds=30, ours=OURS):
 def versions():
     node = subprocess.run(["node", "--version"], check=True, capture_output=True, text=True).stdout
     return {"node": node.strip().removeprefix("v"), "python": platform.python_version()}
-
-
-def faults():
-    """Times are not checked, and there are no counts here."""
-    return []

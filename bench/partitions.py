@@ -1,9 +1,10 @@
 """Replays the seed's million payments in 30 minutes on a model of DynamoDB's partitions: which index throttles?
 
 The keys and the units of each write are those of the functions: payments are scheduled and moved on a local stack, and
-their index entries read from its table. Every write draws one of these keys, as the functions draw a shard. The model: a partition takes 1,000 write units a second, and up to 300 seconds
-of what it did not use. An item collection whose sort key rises stays on one partition; a partition that was throttled
-for a minute, and holds several collections, is split between them. An index begins with four partitions.
+their index entries read from its table. Every write draws one of these keys, as the functions draw a shard. The model: a
+partition takes 1,000 write units a second, and up to 300 seconds of what it did not use. An item collection whose sort
+key rises stays on one partition; a partition that was throttled for a minute, and holds several collections, is split
+between them. An index begins with four partitions.
 """
 
 import collections
@@ -29,7 +30,7 @@ PAYMENTS, SECONDS = 1_000_000, 30 * 60
 UNITS_A_SECOND, BURST_SECONDS, FIRST_PARTITIONS, SPLIT_AFTER = 1_000, 300, 4, 60
 # By then what can be split is split.
 SETTLED = 10 * 60
-AFTER_DAYS = {"scheduledTime": "2099-12-01T09:30:00Z", "data": {"memo": "x" * 7_000}}
+PAYMENT = {"scheduledTime": "2099-12-01T09:30:00Z", "data": {"memo": "x" * 7_000}}
 
 
 def call(url, method="GET", body=None, headers=()):
@@ -45,7 +46,7 @@ def index_units(headers):
 
 def writes(url, account):
     """The units that a payment's entry takes in the index, when it is put and when it moves."""
-    made, payment = call(f"{url}/bank/accounts/{account}/payments", "POST", AFTER_DAYS)
+    made, payment = call(f"{url}/bank/accounts/{account}/payments", "POST", PAYMENT)
     moved, _ = call(f"{url}/bank/accounts/{account}/payments/{payment['paymentId']}", "PATCH", {"status": "PENDING"})
     return index_units(made), index_units(moved)
 

@@ -19,6 +19,8 @@ import partitions
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
 PARTS = {"cold_start": cold_start, "partitions": partitions}
+# Those that have counts to check; the others have only times.
+COUNTED = {"partitions"}
 
 HEAD = """\
 # Performance
@@ -64,7 +66,7 @@ def main():
     options = arguments.parse_args()
     names = options.parts or list(PARTS)
     if options.check:
-        faults = [fault for name in names for fault in PARTS[name].faults()]
+        faults = [fault for name in names if name in COUNTED for fault in PARTS[name].faults()]
         print("\n".join(faults) or "every count is as it must be")
         return 1 if faults else 0
     for name in names:

@@ -18,6 +18,7 @@ use table::Usage;
 use tokio::{
     net::TcpStream,
     process::{Child, Command},
+    time::timeout,
 };
 use uuid::Uuid;
 
@@ -84,15 +85,17 @@ pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
 }
 
-/// Waits until somebody listens there, or the process has ended.
+/// Waits until somebody listens there; not where the process ends before.
 pub async fn listening(port: u16, process: &mut Child) -> bool {
-    while process.try_wait().expect("a process").is_none() {
-        if TcpStream::connect(("127.0.0.1", port)).await.is_ok() {
-            return true;
+    let listens = async {
+        while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        tokio::time::sleep(Duration::from_millis(2)).await;
+    };
+    tokio::select! {
+        listens = timeout(PATIENCE, listens) => listens.is_ok(),
+        _ = process.wait() => false,
     }
-    false
 }
 
 /// One environment of a function: its process, which the emulator starts with the first event, and again when it died.

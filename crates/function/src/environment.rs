@@ -26,7 +26,8 @@ const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon.pem");
 
 /// Region, credentials and endpoints come from the environment, under the names that they have everywhere in AWS.
 ///
-/// Not from `aws_config::defaults`: profiles, sign-on, STS and instance metadata are nothing that Lambda has, and a seventh of the binary.
+/// Not from `aws_config::defaults`: profiles, sign-on, STS and instance metadata are nothing that Lambda has, and make the
+/// binary larger (docs/decisions/profile.md).
 pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
     let tls = TlsContext::builder().with_trust_store(trust_store()?).build()?;
     let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();

@@ -16,7 +16,7 @@ static WARM: AtomicBool = AtomicBool::new(false);
 
 /// Starts the logs and the metrics of a Lambda. On one machine neither runs: the stack has its own.
 pub(crate) fn start() {
-    // Not the runtime's own subscriber: its filter by module is a machine for regular expressions, half a megabyte.
+    // Not the runtime's own subscriber: its filter by module brings a machine for regular expressions.
     let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
     let subscriber = tracing_subscriber::fmt().json().with_target(false).without_time();
     subscriber.with_max_level(level.unwrap_or(Level::INFO)).init();
