@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,9 @@ import boto3
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from local_stack import free_ports  # noqa: E402
+
 STACK = "local"
 # What the stand-in deploys: everything behind the delivery stream's door.
 TYPES = ("AWS::S3::", "AWS::KinesisFirehose::", "AWS::IAM::Role", "AWS::Glue::", "AWS::Athena::", "AWS::Logs::")
@@ -34,12 +36,6 @@ def wait_for(what, condition, seconds=60):
                 return found
         time.sleep(0.05)
     sys.exit(f"waited {seconds} seconds for {what}")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager
@@ -206,16 +202,16 @@ def check_reports(answers, carts):
 
 def main(local):
     with tempfile.TemporaryDirectory() as folder:
-        ports = [free_port() for _ in range(3)]
+        ports = free_ports(3)
         cloud_url, api_url = (f"http://127.0.0.1:{port}" for port in ports[:2])
         ministack = pathlib.Path(sys.executable).with_name("ministack")
-        environment = {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": str(ports[0]), "IOT_MTLS_ENABLED": "0", "LOG_LEVEL": "WARNING"}
+        environment = {"BIND_HOST": "127.0.0.1", "GATEWAY_PORT": ports[0], "IOT_MTLS_ENABLED": "0", "LOG_LEVEL": "WARNING"}
         with process([str(ministack)], environment, folder):
             wait_for("ministack", lambda: urllib.request.urlopen(cloud_url + "/_ministack/health", timeout=5))
             cloud = Cloud(cloud_url)
             names = cloud.deploy()
             elsewhere = ["--firehose-endpoint", cloud_url, "--s3-endpoint", cloud_url, "--lake", str(pathlib.Path(folder, "unused"))]
-            command = [local, "run", "--port", str(ports[1]), "--dynamodb-port", str(ports[2]), *elsewhere]
+            command = [local, "run", "--port", ports[1], "--dynamodb-port", ports[2], *elsewhere]
             with process(command, {}, folder) as log:
                 wait_for("the stack", lambda: "Ctrl-C" in log.read_text(), 120)
                 api = Api(api_url)

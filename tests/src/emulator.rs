@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
     fs::{self, File, Permissions},
-    net::TcpListener,
+    net::{TcpListener, UdpSocket},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -79,17 +79,44 @@ pub fn binary(function: &str) -> PathBuf {
     built.unwrap_or_else(|| std::env::current_exe().expect("a test").with_file_name("..").join(function))
 }
 
-/// A port that is free now.
-#[must_use]
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port()
+/// A TCP port of 127.0.0.1 for a process that wants to be told its port.
+///
+/// Nobody gets it who asks the system for a free one, because it is below those that the system gives away; nor another test
+/// as long as this one lives, in this process or another, because it holds UDP's port of the same number.
+#[derive(Debug)]
+pub struct Port {
+    number: u16,
+    _held: UdpSocket,
 }
 
-/// Waits until somebody listens there; not where the process ends before.
-pub async fn listening(port: u16, process: &mut Child) -> bool {
+impl Port {
+    /// A port on which nobody listens.
+    ///
+    /// # Panics
+    /// Where there is none.
+    #[must_use]
+    pub fn free() -> Self {
+        let free = (10_000..30_000).find_map(|number| {
+            let held = UdpSocket::bind(("127.0.0.1", number)).ok()?;
+            TcpListener::bind(("127.0.0.1", number)).ok().map(|_| Self { number, _held: held })
+        });
+        free.expect("a port")
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+}
+
+/// Waits until somebody listens on each of these ports; not where the process ends before.
+pub async fn listening(ports: &[&Port], process: &mut Child) -> bool {
     let listens = async {
-        while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
+        for port in ports {
+            while TcpStream::connect(("127.0.0.1", port.number)).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
         }
     };
     tokio::select! {
@@ -105,6 +132,7 @@ pub struct Environment {
     url: String,
     folder: PathBuf,
     http: reqwest::Client,
+    _ports: [Port; 2],
 }
 
 impl Environment {
@@ -123,15 +151,16 @@ impl Environment {
         fs::set_permissions(&bootstrap, Permissions::from_mode(0o700)).expect("an executable");
         // Somebody else may take a port that was free.
         for _ in 0..10 {
-            let port = free_port();
-            let mut emulator = emulator(port, &bootstrap, place, &folder);
-            if listening(port, &mut emulator).await {
-                let url = format!("http://127.0.0.1:{port}/2015-03-31/functions/function/invocations");
+            // It listens to events a moment before it does to the function, and ends where it can't.
+            let (port, api) = (Port::free(), Port::free());
+            let mut emulator = emulator(&port, &api, &bootstrap, place, &folder);
+            if listening(&[&port, &api], &mut emulator).await {
+                let url = format!("http://127.0.0.1:{}/2015-03-31/functions/function/invocations", port.number);
                 let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
-                return Self { emulator, url, folder, http };
+                return Self { emulator, url, folder, http, _ports: [port, api] };
             }
         }
-        panic!("the emulator does not start: {}", fs::read_to_string(folder.join("emulator")).unwrap_or_default());
+        panic!("the emulator does not start: {}", emulators_log(&folder));
     }
 
     /// Gives the function an event: its answer, or its error as Lambda reports it.
@@ -139,7 +168,8 @@ impl Environment {
     /// # Panics
     /// Where the emulator does not answer.
     pub async fn invoke(&self, event: impl Into<reqwest::Body>) -> Result<Value, Diagnostic> {
-        let answer = self.http.post(&self.url).body(event).send().await.expect("an answer");
+        let sent = self.http.post(&self.url).body(event).send().await;
+        let answer = sent.unwrap_or_else(|error| panic!("{error:?}: {}", emulators_log(&self.folder)));
         let text = answer.text().await.expect("text");
         if text.is_empty() {
             // What the emulator says when the function ended before it asked for its first event.
@@ -171,12 +201,16 @@ impl Environment {
     }
 }
 
-fn emulator(port: u16, bootstrap: &Path, place: &Place, folder: &Path) -> Child {
+fn emulators_log(folder: &Path) -> String {
+    fs::read_to_string(folder.join("emulator")).unwrap_or_default()
+}
+
+fn emulator(port: &Port, api: &Port, bootstrap: &Path, place: &Place, folder: &Path) -> Child {
     let path = std::env::var_os("EMULATOR").expect("EMULATOR, which `make test-lambda` sets");
     let file = |name| File::create(folder.join(name)).expect("a file");
     Command::new(path)
-        .args(["--log-level", "error", "--runtime-interface-emulator-address", &format!("127.0.0.1:{port}")])
-        .args(["--runtime-api-address", &format!("127.0.0.1:{}", free_port())])
+        .args(["--log-level", "error", "--runtime-interface-emulator-address", &format!("127.0.0.1:{}", port.number)])
+        .args(["--runtime-api-address", &format!("127.0.0.1:{}", api.number)])
         .arg(bootstrap)
         .env_clear()
         .envs(&place.settings)

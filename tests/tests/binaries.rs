@@ -16,7 +16,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client,
-    emulator::{Environment, Lambdas, PATIENCE, Place, binary, free_port, listening},
+    emulator::{Environment, Lambdas, PATIENCE, Place, Port, binary, listening},
     events::{ALL, event, file},
     faults::{Fault, Proxy},
     root, stack,
@@ -229,18 +229,18 @@ async fn credentials_may_come_from_an_address_where_an_environment_outlives_them
 }
 
 /// `cargo lambda watch` with these arguments and this environment, and its port.
-async fn cargo_lambda(arguments: &[&str], settings: &BTreeMap<String, String>) -> (Child, u16) {
+async fn cargo_lambda(arguments: &[&str], settings: &BTreeMap<String, String>) -> (Child, Port) {
     let path = std::env::var_os("CARGO_LAMBDA").expect("CARGO_LAMBDA, which `make test-lambda` sets");
     let cargos = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME"];
     let cargos = cargos.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     for _ in 0..10 {
-        let port = free_port();
+        let port = Port::free();
         let mut command = Command::new(&path);
         command.env_clear().envs(settings).envs(cargos.clone()).current_dir(root()).kill_on_drop(true);
         command.args(["lambda", "watch", "--ignore-changes", "--quiet", "--invoke-address", "127.0.0.1"]);
-        command.args(["--invoke-port", &port.to_string()]).args(arguments).stdout(Stdio::null());
+        command.args(["--invoke-port", &port.number().to_string()]).args(arguments).stdout(Stdio::null());
         let mut child = command.spawn().expect("cargo lambda");
-        if listening(port, &mut child).await {
+        if listening(&[&port], &mut child).await {
             return (child, port);
         }
     }
@@ -248,8 +248,8 @@ async fn cargo_lambda(arguments: &[&str], settings: &BTreeMap<String, String>) -
 }
 
 /// Asks for eight payments at once.
-async fn eight_payments(port: u16) {
-    let url = format!("http://127.0.0.1:{port}/2015-03-31/functions/schedule-payment/invocations");
+async fn eight_payments(port: &Port) {
+    let url = format!("http://127.0.0.1:{}/2015-03-31/functions/schedule-payment/invocations", port.number());
     let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
     let mut event: Value = serde_json::from_str(&text(PAYMENT)).expect("JSON");
     let calls = (0..8).map(|number| {
@@ -280,13 +280,13 @@ async fn one_process_serves_as_many_events_at_once_as_a_managed_instance_gives_i
     let (mut watch, port) = cargo_lambda(&["--only-lambda-apis"], &BTreeMap::new()).await;
     let place = Place::of(&stack, "schedule-payment")
         .with("AWS_ENDPOINT_URL_DYNAMODB", proxy.url())
-        .with("AWS_LAMBDA_RUNTIME_API", &format!("http://127.0.0.1:{port}/.rt/schedule-payment"))
+        .with("AWS_LAMBDA_RUNTIME_API", &format!("http://127.0.0.1:{}/.rt/schedule-payment", port.number()))
         .with("AWS_LAMBDA_MAX_CONCURRENCY", "8");
     let mut process = Command::new(binary("schedule-payment"));
     process.env_clear().envs(place.settings).stdout(Stdio::piped()).kill_on_drop(true);
     let process = process.spawn().expect("a function");
     proxy.rule(|call| if call.action == "PutItem" { Fault::Held } else { Fault::None });
-    tokio::join!(eight_payments(port), timeout(PATIENCE, release_eight(&proxy))).1.expect("eight at once");
+    tokio::join!(eight_payments(&port), timeout(PATIENCE, release_eight(&proxy))).1.expect("eight at once");
     let log = fake_runtime::log_lines(process).await;
     assert_eq!(log.iter().filter(|line| line["fields"]["message"] == "answered").count(), 8, "{log:?}");
     assert!(log.iter().all(|line| line.get("not JSON").is_none()), "{log:?}");
@@ -300,7 +300,7 @@ async fn processes_of_one_event_each_serve_eight_where_lambda_is_classic() {
     let stack = stack().start().await.expect("a stack");
     let place = Place::of(&stack, "schedule-payment");
     let (mut watch, port) = cargo_lambda(&["--concurrency", "8"], &place.settings).await;
-    eight_payments(port).await;
+    eight_payments(&port).await;
     // They end by themselves, because nobody has events for them any more.
     watch.kill().await.expect("cargo lambda");
     stack.stop().await;
