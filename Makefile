@@ -10,6 +10,8 @@ DYNAMODB_PORT ?= 8000
 LAKE ?= lake
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
 PROFILE ?= release
+# All of them at once, so that they share what they are built of.
+LAMBDAS = --package bank --package cart --package wellness --package ledger --package export
 REPORT ?= report.html
 SLOW ?= export wellness_employees wellness_jobs ledger_random ledger_reconciliation
 SUITES ?= bank_* cart_* wellness_* ledger_* table_*
@@ -42,7 +44,7 @@ docs: need ## Write docs/access-patterns.md anew from the code and the template
 	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test docs --test named_queries
 
 build: need ## Build every function's release binary, or FUNCTIONS, into target/lambda/<function>/bootstrap, for sam
-	cargo build --profile $(PROFILE) --package bank --package cart --package wellness --package ledger --package export $(FUNCTIONS:%=--bin %)
+	cargo build --profile $(PROFILE) $(LAMBDAS) $(FUNCTIONS:%=--bin %)
 	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp target/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 
 # The checksum makes a changed setting a new version (docs/decisions/releases.md).
@@ -75,13 +77,16 @@ deny: need ## Check licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
 
-bench: need .venv/bin/.boto3 ## Measure what docs/performance.md tells, and write it anew: PARTS='cold_start partitions'
+bench: need .venv/bin/.boto3 ## Measure what docs/performance.md tells, and write it anew: PARTS='cold_start warm own_code partitions ledger'
 	@cargo build --quiet --bin local
-	@$(MAKE) build FUNCTIONS=schedule-payment
+	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments'
+	@cargo build --quiet --release --package measure
+	@cargo build --quiet --release $(LAMBDAS) --package own-code --bin own-code
 	.venv/bin/python bench/run.py $(PARTS)
 
 bench-counts: need ## Check the counts of docs/performance.md, not its times
 	@cargo build --quiet --bin local
+	@cargo build --quiet --release $(LAMBDAS) --package own-code --bin own-code
 	@python3 bench/run.py --check
 
 report: .venv/bin/.duckdb ## Answer the BI team's questions over the cart changes in LAKE (lake), as tables and as a page in REPORT (report.html)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures one part after the other, keeps the numbers in bench/results, and writes docs/performance.md of all of them.
 
-    .venv/bin/python bench/run.py [cold_start] [partitions] [--check]
+    .venv/bin/python bench/run.py [part …] [--check]
 
 With --check it writes nothing, and fails where a count is not what it must be; times are never checked.
 """
@@ -14,13 +14,18 @@ import platform
 import sys
 
 import cold_start
+import ledger
+import own_code
 import partitions
+import warm
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
-PARTS = {"cold_start": cold_start, "partitions": partitions}
+PARTS = {
+    "cold_start": cold_start, "warm": warm, "own_code": own_code, "partitions": partitions, "ledger": ledger,
+}
 # Those that have counts to check; the others have only times.
-COUNTED = {"partitions"}
+COUNTED = {"own_code", "partitions"}
 
 HEAD = """\
 # Performance

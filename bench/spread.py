@@ -6,3 +6,22 @@ import statistics
 def spread(values):
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
     return {"q1": round(low, 3), "median": round(middle, 3), "q3": round(high, 3), "n": len(values)}
+
+
+def ratios(ours, others):
+    """Round by round."""
+    return spread([one / other for one, other in zip(ours, others, strict=True)])
+
+
+def told(of, digits=2, unit=""):
+    return f"{of['median']:,.{digits}f} ({of['q1']:,.{digits}f}–{of['q3']:,.{digits}f}){unit}"
+
+
+def verdict(of, target):
+    return "holds" if of["median"] <= target else "**missed**"
+
+
+def table(head, rows):
+    """Markdown; all columns but the first are numbers."""
+    lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

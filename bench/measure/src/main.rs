@@ -3,6 +3,8 @@
 #![expect(clippy::expect_used, reason = "a measurement may stop here")]
 
 mod calls;
+mod delay;
+mod ledger;
 mod warm;
 
 use std::process::ExitCode;
@@ -11,8 +13,9 @@ use std::process::ExitCode;
 async fn main() -> ExitCode {
     let measured = match std::env::args().nth(1).as_deref() {
         Some("warm") => warm::measure().await,
+        Some("ledger") => ledger::measure().await,
         _ => {
-            eprintln!("measure warm");
+            eprintln!("measure warm | ledger");
             return ExitCode::FAILURE;
         }
     };

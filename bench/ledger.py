@@ -1,0 +1,69 @@
+"""Transfers of the ledger beside the bare calls that they make, and many writers on one account."""
+
+import chart
+from measured import measured
+from spread import ratios, spread, table, told, verdict
+
+TARGET = 1.2
+PICTURE = "Transfers a second into one account and into several, by writers"
+NAMES = {"ours": "process-payment", "with_reads": "bare reads and transaction", "transaction": "bare transaction"}
+
+TEXT = """\
+## Ledger
+
+{customers} customers at once, each with two accounts of their own, pay one transfer after the other: by `process-payment`,
+by the bare `TransactWriteItems` of the same items, and by the bare reads that must come before it, strongly consistent and
+side by side, and then the transaction. Milliseconds a transfer, round by round.
+
+{places}
+The transaction alone is not a transfer: the balance that a leg leaves stands in the leg and in the account, so the
+accounts must be read first; the time away is that of two calls one after the other, where the transaction is one.
+
+### One hot account
+
+Writers that each pay from an account of their own into the same one, and into one of {receiving} that receive for one
+owner, {transfers} transfers in all, DynamoDB {away_ms} ms away. Who is told to come again (429, 503) does. A conflict is a
+transaction that was written for nothing because another changed the account first.
+
+{hot}"""
+
+
+def measure():
+    result = measured("ledger")
+    for name, times in result["places"].items():
+        result["places"][name] = {
+            **{what: spread(values) for what, values in times.items()},
+            "to_transaction": ratios(times["ours"], times["transaction"]),
+            "to_reads": ratios(times["ours"], times["with_reads"]),
+        }
+    return result
+
+
+def rate(result, run):
+    return result["transfers"] / run["ms"] * 1_000
+
+
+def section(result):
+    names = {"here": "in this machine's memory", "away": f"{result['away_ms']} ms away"}
+    head = ["DynamoDB", *NAMES.values(), "ours ÷ transaction", "ours ÷ reads and transaction", f"≤ {TARGET}"]
+    places = [
+        [names[place], *(told(of[what], 2, " ms") for what in NAMES), told(of["to_transaction"]), told(of["to_reads"]),
+         f"{verdict(of['to_transaction'], TARGET)}, {verdict(of['to_reads'], TARGET)}"]
+        for place, of in ((place, result["places"][place]) for place in names)
+    ]
+    head_hot = ["writers", "one account, transfers a second", "conflicts a transfer", "told to come again",
+                f"{result['receiving']} accounts, transfers a second", "conflicts a transfer", "told to come again"]
+    hot = []
+    for one, many in zip(result["one"], result["many"], strict=True):
+        numbers = [[f"{rate(result, run):.0f}", f"{run['conflicts'] / result['transfers']:.2f}", str(run["told_to_come_again"])]
+                   for run in (one, many)]
+        hot.append([str(one["writers"]), *numbers[0], *numbers[1]])
+    return TEXT.format(**{**result, "places": table(head, places), "hot": table(head_hot, hot)})
+
+
+def picture(result):
+    panels = []
+    for runs, title in (("one", "into one account"), ("many", f"into {result['receiving']} accounts of one owner")):
+        rates = [(f"{run['writers']} writers", *[rate(result, run)] * 3) for run in result[runs]]
+        panels.append(chart.bars(f"Transfers a second {title}", rates, "/s"))
+    return chart.page(panels)

@@ -1,0 +1,145 @@
+//! Transfers of the ledger beside the bare calls that they make, and many writers on one account.
+
+mod bare;
+
+use crate::{calls::timed, delay::Delayed};
+use bare::Bare;
+use function::Service;
+use futures::future::join_all;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::time::Duration;
+use system_tests::{
+    faults::{service, within},
+    ledger::{Books, payment},
+    ledger_model::posting,
+};
+use uuid::Uuid;
+
+/// As many customers at once, each with accounts of their own.
+const CUSTOMERS: usize = 4;
+/// What each pays in a round.
+const PAYMENTS: usize = 5;
+const WARM_UP: usize = 2;
+const ROUNDS: usize = 30;
+/// What a call to DynamoDB takes from a Lambda, at the least.
+const AWAY: Duration = Duration::from_millis(4);
+const DEADLINE: Duration = Duration::from_secs(10);
+const WRITERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// Paid by all writers together.
+const TRANSFERS: usize = 128;
+/// The accounts of a merchant that one alone is too few for.
+const RECEIVING: usize = 20;
+
+/// A transfer here and with DynamoDB some milliseconds away, and a hot account there.
+pub(crate) async fn measure() -> Value {
+    let books = Books::open().await;
+    let away = Delayed::start(books.stack.dynamo_url(), AWAY).await;
+    let places = json!({
+        "here": side_by_side(&books, books.stack.dynamo_url()).await,
+        "away": side_by_side(&books, away.url()).await,
+    });
+    let ledger = Paying { service: process_payment(&books, away.url()) };
+    let (mut one, mut many) = (Vec::new(), Vec::new());
+    for writers in WRITERS {
+        one.push(hot(&books, &ledger, writers, 1).await);
+        many.push(hot(&books, &ledger, writers, RECEIVING).await);
+    }
+    books.stack.stop().await;
+    json!({
+        "away_ms": AWAY.as_millis(), "customers": CUSTOMERS, "places": places,
+        "receiving": RECEIVING, "transfers": TRANSFERS, "one": one, "many": many,
+    })
+}
+
+fn process_payment(books: &Books, dynamo: &str) -> Service {
+    service(&books.stack, dynamo, "process-payment", &ledger::process_payment::function())
+}
+
+/// Our transfers.
+struct Paying {
+    service: Service,
+}
+
+impl Paying {
+    /// The status, and how often others got in between.
+    async fn pay(&self, key: &str, from: &str, to: &str) -> (u64, u64) {
+        let event = posting(key, &payment(from, to, "0.01"), Timestamp::now());
+        let invocation = self.service.call(event, within(DEADLINE)).await;
+        let answer = invocation.answer.expect("an answer");
+        (answer["statusCode"].as_u64().expect("a status"), invocation.usage.conflicts)
+    }
+
+    /// As many payments of the customer as a round has.
+    async fn customer(&self, [from, to]: &[String; 2]) {
+        for _ in 0..PAYMENTS {
+            let (status, conflicts) = self.pay(&Uuid::now_v7().to_string(), from, to).await;
+            assert_eq!((status, conflicts), (201, 0));
+        }
+    }
+}
+
+/// What a transfer takes, in milliseconds, round by round: the bare transaction, the bare reads before it with it, and ours.
+async fn side_by_side(books: &Books, dynamo: &str) -> Value {
+    let ours = Paying { service: process_payment(books, dynamo) };
+    let mut customers = Vec::new();
+    for _ in 0..CUSTOMERS {
+        customers.push([books.funded("ann", "1000.00").await, books.account("bob").await]);
+    }
+    let mut bares = Vec::new();
+    for _ in 0..CUSTOMERS {
+        let accounts = [books.funded("ann", "1000.00").await, books.account("bob").await];
+        assert_eq!(ours.pay(&Uuid::now_v7().to_string(), &accounts[0], &accounts[1]).await.0, 201);
+        bares.push(Bare::of(books, dynamo, &accounts).await);
+    }
+    let (mut transaction, mut with_reads, mut all) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..WARM_UP + ROUNDS {
+        let (_, bare) = timed(join_all(bares.iter_mut().map(|bare| bare.transact(PAYMENTS)))).await;
+        let (_, reads) = timed(join_all(bares.iter_mut().map(|bare| bare.read_and_transact(PAYMENTS)))).await;
+        let (_, whole) = timed(join_all(customers.iter().map(|customer| ours.customer(customer)))).await;
+        if round >= WARM_UP {
+            transaction.push(each(bare));
+            with_reads.push(each(reads));
+            all.push(each(whole));
+        }
+    }
+    json!({"transaction": transaction, "with_reads": with_reads, "ours": all})
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a small number")]
+fn each(round: f64) -> f64 {
+    round / (CUSTOMERS * PAYMENTS) as f64
+}
+
+/// So many writers, each of whom pays one payment after another into one of so many accounts, and comes again as long as they are told to.
+async fn hot(books: &Books, ledger: &Paying, writers: usize, accounts: usize) -> Value {
+    let mut receiving = Vec::new();
+    for _ in 0..accounts {
+        receiving.push(books.account("merchant").await);
+    }
+    let receiving = &receiving;
+    let writer = async |from: String| {
+        let (mut conflicts, mut told_to_come_again) = (0, 0);
+        for _ in 0..TRANSFERS / writers {
+            let (key, id) = (Uuid::now_v7().to_string(), Uuid::now_v7().as_u128());
+            let to = &receiving[usize::try_from(id % accounts as u128).expect("a place")];
+            loop {
+                let (status, between) = ledger.pay(&key, &from, to).await;
+                conflicts += between;
+                match status {
+                    201 => break,
+                    409 | 429 | 503 => told_to_come_again += 1,
+                    other => panic!("{other}"),
+                }
+            }
+        }
+        (conflicts, told_to_come_again)
+    };
+    let mut payers = Vec::new();
+    for _ in 0..writers {
+        payers.push(books.funded("payer", "1000.00").await);
+    }
+    let (told, millis) = timed(join_all(payers.into_iter().map(writer))).await;
+    let (conflicts, again) = told.into_iter().fold((0, 0), |sums: (u64, u64), one| (sums.0 + one.0, sums.1 + one.1));
+    json!({"writers": writers, "ms": millis, "conflicts": conflicts, "told_to_come_again": again})
+}

@@ -1,0 +1,67 @@
+//! Runs a function so many times, or makes so many times the calls that it makes: `own-code function schedule-payment 100`
+//! and `own-code calls schedule-payment 100`. What callgrind counts more of the one than of the other is our own code.
+//!
+//! DynamoDB's answers are those of `answers.json`, without a connection.
+#![expect(clippy::expect_used, reason = "a measurement may stop here")]
+
+mod canned;
+
+use aws_sdk_dynamodb::Client;
+use canned::{Canned, Recorder};
+use function::{Context, Function, Service};
+use serde_json::Value;
+use std::{env, fs, path::PathBuf};
+use table::Dynamo;
+
+/// The functions, and the folders of their events.
+fn functions() -> [(&'static str, &'static str, Function); 3] {
+    [
+        ("schedule-payment", "bank", bank::schedule_payment::function()),
+        ("list-account-payments", "bank", bank::list_account_payments::function()),
+        ("process-payment", "ledger", ledger::process_payment::function()),
+    ]
+}
+
+const SETTINGS: [(&str, &str); 8] = [
+    ("PAYMENTS_TABLE", "local-PaymentScheduler"),
+    ("TRANSACTIONS_TABLE", "local-TransactionHistory"),
+    ("WRITE_SHARDS", "5"),
+    ("READ_SHARDS", "5"),
+    ("DUE_INDEX", "GSI1"),
+    ("LEDGER_TABLE", "local-FinancialTransactions"),
+    ("RECONCILIATIONS_TABLE", "local-Reconciliations"),
+    ("STATUS_SHARDS", "1"),
+];
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [what, name, times] = arguments.as_slice() else { panic!("own-code function|calls <function> <times>") };
+    let times: usize = times.parse().expect("a number");
+    let (_, folder, function) = functions().into_iter().find(|(own, ..)| own == name).expect("a function");
+    let canned = Canned::of(name);
+    let settings = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect();
+    let bind = |client: &Client| function.bind(&settings, Dynamo::new(client)).expect("settings");
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let event = fs::read_to_string(root.join(format!("events/{folder}/{name}.json"))).expect("an event");
+    let (client, recorder) = (canned.client(), Recorder::default());
+    let recorded = recorder.listen_to(&client);
+    invoke(&bind(&recorded), &event).await;
+    let (service, inputs) = (bind(&client), recorder.inputs());
+    for _ in 0..times {
+        match what.as_str() {
+            "function" => invoke(&service, &event).await,
+            _ => canned::repeat(&client, &inputs).await,
+        }
+    }
+}
+
+/// From the text of an event to the text of its answer.
+async fn invoke(service: &Service, event: &str) {
+    let event: Value = serde_json::from_str(event).expect("JSON");
+    let mut context = Context::default();
+    context.deadline = u64::MAX / 2;
+    let answer = service.call(event, context).await.answer.expect("an answer");
+    assert!(matches!(answer["statusCode"].as_u64(), Some(200 | 201)), "{answer}");
+    assert!(!serde_json::to_string(&answer).expect("JSON").is_empty());
+}

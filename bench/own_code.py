@@ -1,0 +1,76 @@
+"""Instructions of our own code in an invocation, counted by callgrind: from the text of the event to that of the answer, less
+the SDK's part of the same calls."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import chart
+from spread import table
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BINARY = ROOT / "target/release/own-code"
+PICTURE = "Instructions of an invocation"
+FEW, MANY = 20, 120
+# Thousands of instructions that our own code may take: what was counted and a tenth.
+BUDGET = {"schedule-payment": 1_000, "list-account-payments": 1_000, "process-payment": 1_000}
+
+TEXT = """\
+## Our own code
+
+Instructions of an invocation as callgrind counts them ({times} invocations less {few}, so that the start is not among
+them), from the text of the event to the text of the answer, on answers of DynamoDB that were recorded; and of the SDK making
+the same calls with the same inputs. The difference is ours: reading and checking the request, the rules, the keys, items to
+and from attributes, the answer. Without the log. `make bench-counts` fails where one is over its budget.
+
+{table}"""
+
+
+def count(what, function, times):
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", BINARY, what, function, str(times)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    found = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode or not found:
+        sys.exit(f"{function} can't be counted: {done.stderr}")
+    return int(found[1])
+
+
+def each(what, function):
+    return round((count(what, function, MANY) - count(what, function, FEW)) / (MANY - FEW))
+
+
+def measure():
+    if not shutil.which("valgrind"):
+        sys.exit("valgrind is missing: it counts instructions")
+    functions = {name: {what: each(what, name) for what in ("function", "calls")} for name in BUDGET}
+    return {"functions": functions, "times": MANY, "few": FEW}
+
+
+def own(of):
+    return of["function"] - of["calls"]
+
+
+def faults():
+    for name, of in measure()["functions"].items():
+        if not 0 < own(of) <= BUDGET[name] * 1_000:
+            yield f"{name}: {own(of):,} instructions are our own, the budget is {BUDGET[name]:,}000"
+
+
+def section(result):
+    head = ["", "invocation", "the SDK's calls", "our own", "share", "budget"]
+    rows = [
+        [f"`{name}`", f"{of['function']:,}", f"{of['calls']:,}", f"{own(of):,}", f"{own(of) / of['function']:.0%}",
+         f"{BUDGET[name]:,},000"]
+        for name, of in result["functions"].items()
+    ]
+    return TEXT.format(**{**result, "table": table(head, rows)})
+
+
+def picture(result):
+    panels = []
+    for name, of in result["functions"].items():
+        rows = [("our own", own(of)), ("SDK", of["calls"])]
+        panels.append(chart.bars(name, [(what, *[number / 1_000] * 3) for what, number in rows], "thousand"))
+    return chart.page(panels)

@@ -1,0 +1,67 @@
+"""What an invocation of a warm function takes through the runtime, beside the bare call that it makes."""
+
+import chart
+from measured import measured
+from spread import ratios, spread, table, told, verdict
+
+TARGET = 1.15
+PICTURE = "A warm invocation, beside the bare call and a function that does nothing"
+NAMES = {"ours": "the function", "bare": "the bare call", "hello": "hello-world"}
+
+TEXT = """\
+## Warm
+
+An invocation of the deployed binary, from the moment when the Runtime API has the event until it has the answer, beside
+the bare call of the SDK that does the same, from another process to the same engine, and beside a function that does
+nothing (`hello-world`): what an answer costs through the runtime at all. One after the other, round by round. The page of
+`list-account-payments` has {page} payments.
+
+### DynamoDB in this machine's memory
+
+{here}
+Here a call takes less time than the runtime, whose two requests an event no function escapes; so the last column takes
+them off.
+
+### DynamoDB {away_ms} ms away
+
+As a Lambda has it at the least.
+
+{away}"""
+
+
+def measure():
+    result = measured("warm")
+    for functions in result["places"].values():
+        for name, times in functions.items():
+            functions[name] = {
+                **{what: spread(values) for what, values in times.items()},
+                "ratio": ratios(times["ours"], times["bare"]),
+                "less_runtime": ratios(
+                    [ours - hello for ours, hello in zip(times["ours"], times["hello"], strict=True)], times["bare"]
+                ),
+            }
+    return result
+
+
+def section(result):
+    places = {place: tables(functions) for place, functions in result["places"].items()}
+    return TEXT.format(**{**result, **places})
+
+
+def tables(functions):
+    head = ["", *NAMES.values(), "function ÷ bare call", f"≤ {TARGET}", "less hello-world"]
+    rows = [
+        [f"`{name}`", *(told(of[what], 2, " ms") for what in NAMES), told(of["ratio"]), verdict(of["ratio"], TARGET),
+         told(of["less_runtime"])]
+        for name, of in functions.items()
+    ]
+    return table(head, rows)
+
+
+def picture(result):
+    panels = []
+    for place, title in (("here", "in this machine's memory"), ("away", f"{result['away_ms']} ms away")):
+        for name, of in result["places"][place].items():
+            rows = [(NAMES[what], of[what]["median"], of[what]["q1"], of[what]["q3"]) for what in NAMES]
+            panels.append(chart.bars(f"{name}, DynamoDB {title}", rows, "ms"))
+    return chart.page(panels)
