@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run bench bench-counts demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-smoke test-dynamodb-local smoke need need-java
+.PHONY: help run bench bench-counts own-code demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-smoke test-dynamodb-local smoke need need-java
 
 # What `sam local invoke` puts into its containers.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -9,6 +9,9 @@ PORT ?= 3000
 DYNAMODB_PORT ?= 8000
 LAKE ?= lake
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
+# Its zip has more than 4 MB without link-time optimisation: docs/decisions/profile.md.
+LARGE = export-cart-changes
+SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
 # All of them at once, so that they share what they are built of.
 LAMBDAS = --package bank --package cart --package wellness --package ledger --package export
@@ -43,8 +46,11 @@ plan: need ## Print how many shards an index needs: ARGS='--payments 1000000 --m
 docs: need ## Write docs/access-patterns.md anew from the code and the template
 	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test docs --test named_queries
 
+# Dependencies keep their bitcode beside their code: those that LARGE links again with all of it are not built twice.
+build own-code: export RUSTFLAGS += -C embed-bitcode=yes
 build: need ## Build every function's release binary, or FUNCTIONS, into target/lambda/<function>/bootstrap, for sam
-	cargo build --profile $(PROFILE) $(LAMBDAS) $(FUNCTIONS:%=--bin %)
+	$(if $(SMALL),cargo build --profile $(PROFILE) $(LAMBDAS) $(SMALL:%=--bin %))
+	$(if $(filter $(LARGE),$(FUNCTIONS)),cargo rustc --profile $(PROFILE) --package export --bin $(LARGE) -- -C lto=fat)
 	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp target/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 
 # The checksum makes a changed setting a new version (docs/decisions/releases.md).
@@ -77,17 +83,18 @@ deny: need ## Check licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
 
-bench: need .venv/bin/.boto3 ## Measure what docs/performance.md tells, and write it anew: PARTS='cold_start warm own_code partitions ledger'
+bench: need .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Measure what docs/performance.md tells, and write it anew: PARTS='cold_start cost'
 	@cargo build --quiet --bin local
-	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments'
+	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-cart-changes'
 	@cargo build --quiet --release --package measure
-	@cargo build --quiet --release $(LAMBDAS) --package own-code --bin own-code
 	.venv/bin/python bench/run.py $(PARTS)
 
-bench-counts: need ## Check the counts of docs/performance.md, not its times
+bench-counts: need own-code ## Check the counts of docs/performance.md, not its times
 	@cargo build --quiet --bin local
-	@cargo build --quiet --release $(LAMBDAS) --package own-code --bin own-code
 	@python3 bench/run.py --check
+
+own-code:
+	@cargo build --quiet --release $(LAMBDAS) --package own-code --bin own-code
 
 report: .venv/bin/.duckdb ## Answer the BI team's questions over the cart changes in LAKE (lake), as tables and as a page in REPORT (report.html)
 	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT)

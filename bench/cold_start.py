@@ -27,9 +27,10 @@ REFUSED = (ROOT / "events/bank/schedule-payment.day-is-over.json").read_bytes()
 WARM_UP = 2
 MEGABYTES = 128
 
-# What is measured, of whom, against whom, and the most that the ratio may be.
+# What is measured of ours, against whom, and the most that the ratio may be, if there is a target.
 TARGETS = [
     ("next", "hello", 1.5),
+    ("next", "connected", None),
     ("answer", "node", 1 / 10),
     ("answer", "python", 1 / 10),
     ("answer", "untrimmed", 1 / 3),
@@ -128,9 +129,11 @@ def told(rows):
     ratios = []
     for what, other, most in TARGETS:
         ratio = spread([mine / theirs for mine, theirs in zip(columns["ours"][what], columns[other][what])])
-        holds = ratio["median"] <= most
-        ratios.append({"what": what, "against": other, **ratio, "target": round(most, 3), "holds": holds})
+        target = {"target": round(most, 3), "holds": ratio["median"] <= most} if most else {}
+        ratios.append({"what": what, "against": other, **ratio, **target})
+    connected, hello = columns["connected"]["next"], columns["hello"]["next"]
     return {
+        "limit": spread([least / bare for least, bare in zip(connected, hello)]),
         "contestants": {name: {what: spread(values) for what, values in of.items()} for name, of in columns.items()},
         "ratios": ratios,
     }

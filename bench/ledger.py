@@ -2,7 +2,7 @@
 
 import chart
 from measured import measured
-from spread import ratios, spread, table, told, verdict
+from spread import brackets, ratios, spread, table, verdict
 
 TARGET = 1.2
 PICTURE = "Transfers a second into one account and into several, by writers"
@@ -47,7 +47,7 @@ def section(result):
     names = {"here": "in this machine's memory", "away": f"{result['away_ms']} ms away"}
     head = ["DynamoDB", *NAMES.values(), "ours ÷ transaction", "ours ÷ reads and transaction", f"≤ {TARGET}"]
     places = [
-        [names[place], *(told(of[what], 2, " ms") for what in NAMES), told(of["to_transaction"]), told(of["to_reads"]),
+        [names[place], *(f"{brackets(of[what], 2)} ms" for what in NAMES), brackets(of["to_transaction"], 2), brackets(of["to_reads"], 2),
          f"{verdict(of['to_transaction'], TARGET)}, {verdict(of['to_reads'], TARGET)}"]
         for place, of in ((place, result["places"][place]) for place in names)
     ]

@@ -13,7 +13,7 @@ from spread import table
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BINARY = ROOT / "target/release/own-code"
 PICTURE = "Instructions of an invocation"
-FEW, MANY = 20, 120
+FEW, MANY = 10, 60
 # Thousands of instructions that our own code may take: what was counted and a tenth.
 BUDGET = {"schedule-payment": 1_000, "list-account-payments": 1_000, "process-payment": 1_000}
 

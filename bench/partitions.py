@@ -10,18 +10,14 @@ between them. An index begins with four partitions.
 import collections
 import concurrent.futures
 import hashlib
-import json
-import pathlib
 import random
 import re
 import subprocess
 import sys
-import urllib.request
 
 import chart
+from stack import LOCAL, ROOT, call, consumed, dynamo
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-LOCAL = ROOT / "target/debug/local"
 PICTURE = "Units a second by partition, red where writes are refused"
 sys.path.insert(0, str(ROOT / "tests"))
 from local_stack import local_stack  # noqa: E402
@@ -33,15 +29,8 @@ SETTLED = 10 * 60
 PAYMENT = {"scheduledTime": "2099-12-01T09:30:00Z", "data": {"memo": "x" * 7_000}}
 
 
-def call(url, method="GET", body=None, headers=()):
-    headers = {"content-type": "application/json", **dict(headers)}
-    data = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=60) as answer:
-        return answer.headers, json.load(answer)
-
-
 def index_units(headers):
-    return sum(row["write"] for row in json.loads(headers["x-local-consumed"]) if row["index"])
+    return sum(row["write"] for row in consumed(headers) if row["index"])
 
 
 def writes(url, account):
@@ -55,20 +44,13 @@ def index_keys(url, accounts):
     """The partition key of each account's entry."""
     _, health = call(f"{url}/_local/health")
     table = next(name for name in health["tables"] if name.endswith("PaymentScheduler"))
-    signed = {
-        "x-amz-target": "DynamoDB_20120810.Query",
-        "x-amz-date": "20200101T000000Z",
-        "authorization": "AWS4-HMAC-SHA256 Credential=local/20200101/us-east-1/dynamodb/aws4_request,"
-        " SignedHeaders=host, Signature=none",
-    }
     for account in accounts:
         query = {
             "TableName": table,
             "KeyConditionExpression": "PK = :account",
             "ExpressionAttributeValues": {":account": {"S": account}},
         }
-        _, answer = call(health["dynamodb"], "POST", query, signed)
-        yield answer["Items"][0]["GSI1PK"]["S"]
+        yield dynamo(health["dynamodb"], "Query", query)["Items"][0]["GSI1PK"]["S"]
 
 
 def sample(binary, projection, shards, number):

@@ -14,7 +14,9 @@ import platform
 import sys
 
 import cold_start
+import cost
 import ledger
+import local
 import own_code
 import partitions
 import warm
@@ -22,10 +24,11 @@ import warm
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
 PARTS = {
-    "cold_start": cold_start, "warm": warm, "own_code": own_code, "partitions": partitions, "ledger": ledger,
+    "cold_start": cold_start, "warm": warm, "own_code": own_code, "cost": cost, "partitions": partitions,
+    "ledger": ledger, "local": local,
 }
 # Those that have counts to check; the others have only times.
-COUNTED = {"own_code", "partitions"}
+COUNTED = {"own_code", "cost", "partitions"}
 
 HEAD = """\
 # Performance
@@ -51,7 +54,8 @@ def picture(name):
 def keep(name, result):
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(result) + "\n")
-    picture(name).write_text(PARTS[name].picture(result))
+    if hasattr(PARTS[name], "picture"):
+        picture(name).write_text(PARTS[name].picture(result))
 
 
 def write_page():
@@ -59,8 +63,9 @@ def write_page():
     for name, part in PARTS.items():
         file = RESULTS / f"{name}.json"
         if file.exists():
-            drawing = picture(name).name
-            sections.append(f"{part.section(json.loads(file.read_text()))}\n![{part.PICTURE}]({drawing})\n\n")
+            sections.append(part.section(json.loads(file.read_text())) + "\n")
+            if hasattr(part, "picture"):
+                sections.append(f"![{part.PICTURE}]({picture(name).name})\n\n")
     (DOCS / "performance.md").write_text("".join(sections).rstrip() + "\n")
 
 

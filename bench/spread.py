@@ -3,6 +3,11 @@
 import statistics
 
 
+def brackets(spread, digits):
+    """The median, and the quartiles in brackets."""
+    return f"{spread['median']:,.{digits}f} ({spread['q1']:,.{digits}f}–{spread['q3']:,.{digits}f})"
+
+
 def spread(values):
     low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
     return {"q1": round(low, 3), "median": round(middle, 3), "q3": round(high, 3), "n": len(values)}
@@ -11,10 +16,6 @@ def spread(values):
 def ratios(ours, others):
     """Round by round."""
     return spread([one / other for one, other in zip(ours, others, strict=True)])
-
-
-def told(of, digits=2, unit=""):
-    return f"{of['median']:,.{digits}f} ({of['q1']:,.{digits}f}–{of['q3']:,.{digits}f}){unit}"
 
 
 def verdict(of, target):

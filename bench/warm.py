@@ -1,8 +1,9 @@
 """What an invocation of a warm function takes through the runtime, beside the bare call that it makes."""
 
 import chart
+import contestants
 from measured import measured
-from spread import ratios, spread, table, told, verdict
+from spread import brackets, ratios, spread, table, verdict
 
 TARGET = 1.15
 PICTURE = "A warm invocation, beside the bare call and a function that does nothing"
@@ -30,6 +31,7 @@ As a Lambda has it at the least.
 
 
 def measure():
+    contestants.build()
     result = measured("warm")
     for functions in result["places"].values():
         for name, times in functions.items():
@@ -51,8 +53,8 @@ def section(result):
 def tables(functions):
     head = ["", *NAMES.values(), "function ÷ bare call", f"≤ {TARGET}", "less hello-world"]
     rows = [
-        [f"`{name}`", *(told(of[what], 2, " ms") for what in NAMES), told(of["ratio"]), verdict(of["ratio"], TARGET),
-         told(of["less_runtime"])]
+        [f"`{name}`", *(f"{brackets(of[what], 2)} ms" for what in NAMES), brackets(of["ratio"], 2), verdict(of["ratio"], TARGET),
+         brackets(of["less_runtime"], 2)]
         for name, of in functions.items()
     ]
     return table(head, rows)

@@ -3,50 +3,16 @@
 Usage: test_suites.py <the folder of DynamoDBLocal.jar> <suites, such as cart_cost or *_requests>
 """
 
-import contextlib
 import os
 import pathlib
 import re
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
+
+from server import dynamodb_local
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIFFERENCES = ROOT / "docs/dynamodb-local.md"
-sys.path.insert(0, str(ROOT / "tests"))
-from local_stack import free_ports  # noqa: E402
-
-
-def answers(url):
-    try:
-        urllib.request.urlopen(url, timeout=5).close()
-    except urllib.error.HTTPError:
-        return True  # It refuses what is not signed.
-    except OSError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def dynamodb_local(folder):
-    """Runs DynamoDB Local in memory, gives its URL when it answers, and stops it in the end."""
-    [port] = free_ports(1)
-    url = f"http://127.0.0.1:{port}"
-    options = ["-inMemory", "-disableTelemetry", "-port", port]
-    command = ["java", "-Djava.library.path=DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", *options]
-    running = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        end = time.monotonic() + 60
-        while not answers(url):
-            if running.poll() is not None or time.monotonic() > end:
-                sys.exit("DynamoDB Local does not answer")
-            time.sleep(0.05)
-        yield url
-    finally:
-        running.kill()
-        running.wait(20)
 
 
 def suites(patterns):

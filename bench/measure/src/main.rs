@@ -1,6 +1,6 @@
 //! Measures one part and prints it as JSON: `measure warm`. The times are of single calls, in the order in which they were
 //! made; `bench/` makes medians and ratios of them.
-#![expect(clippy::expect_used, reason = "a measurement may stop here")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a measurement may stop here")]
 
 mod calls;
 mod delay;

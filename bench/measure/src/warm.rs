@@ -86,10 +86,8 @@ impl Against {
         let mut settings: Vec<_> =
             lambda.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         settings.push(("AWS_ENDPOINT_URL_DYNAMODB", dynamo));
-        let binaries = [
-            (format!("target/lambda/{function}/bootstrap"), &ours),
-            ("target/peers/cargo/release/hello".to_owned(), &hello),
-        ];
+        let binaries =
+            [(format!("target/lambda/{function}/bootstrap"), &ours), ("target/peers/hello".to_owned(), &hello)];
         let start = |(path, runtime): (String, &Runtime)| {
             let path = root().join(path);
             let mut command = fake_runtime::command(&path.to_string_lossy(), function, &runtime.address, &settings);

@@ -2,7 +2,7 @@
 //! and `own-code calls schedule-payment 100`. What callgrind counts more of the one than of the other is our own code.
 //!
 //! DynamoDB's answers are those of `answers.json`, without a connection.
-#![expect(clippy::expect_used, reason = "a measurement may stop here")]
+#![expect(clippy::expect_used, clippy::panic, reason = "a measurement may stop here")]
 
 mod canned;
 
@@ -45,8 +45,8 @@ async fn main() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let event = fs::read_to_string(root.join(format!("events/{folder}/{name}.json"))).expect("an event");
     let (client, recorder) = (canned.client(), Recorder::default());
-    let recorded = recorder.listen_to(&client);
-    invoke(&bind(&recorded), &event).await;
+    let heard = recorder.listen_to(&client);
+    invoke(&bind(&heard), &event).await;
     let (service, inputs) = (bind(&client), recorder.inputs());
     for _ in 0..times {
         match what.as_str() {

@@ -17,7 +17,7 @@ use aws_smithy_http_client::{
     Builder,
     tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode},
 };
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_runtime_api::client::http::{HttpClient, SharedHttpClient, http_client_fn};
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 use std::{env, time::Duration};
 
@@ -30,7 +30,9 @@ const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon.pem");
 /// binary larger (docs/decisions/profile.md).
 pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
     let tls = TlsContext::builder().with_trust_store(trust_store()?).build()?;
-    let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();
+    let https = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();
+    // Left alone, it reads the roots once more for each client that is made, and throws them away.
+    let http = http_client_fn(move |settings, components| https.http_connector(settings, components));
     // A call that takes longer than two seconds has met a bad connection: the next attempt is faster.
     // The invocation's deadline bounds all attempts together.
     let timeouts = TimeoutConfig::builder()

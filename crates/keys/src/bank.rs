@@ -130,8 +130,12 @@ impl FromStr for PaymentSort {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let id = text.rsplit_once('#').and_then(|(_, id)| id.parse().ok()).map(Self);
-        id.filter(|key| key.to_string() == text).ok_or(Invalid::key("PaymentSort"))
+        let parse = || {
+            let (time, id) = text.rsplit_once('#')?;
+            let id: PaymentId = id.parse().ok()?;
+            (id.time.to_string() == time).then_some(Self(id))
+        };
+        parse().ok_or(Invalid::key("PaymentSort"))
     }
 }
 

@@ -1,0 +1,174 @@
+"""Counts what every access pattern consumes on a local stack, beside the least that its key design can cost.
+
+The least is computed from the bytes of the items that a request changed or answered, by DynamoDB's rules alone, not by
+the formulas that the crates declare. A write is ⌈size ÷ 1 KB⌉, and for each index entry that it changes the same
+again, twice where the entry moves; it doubles, without its indexes, where several of the pattern's own items must change
+together. A read is ½ ⌈Σ sizes ÷ 4 KB⌉ for a range of a partition, and as much for each item that an index does not
+have. What is more has its reason beside it, in units; `make bench-counts` fails where measured and least differ by
+anything else. What streams run (C7, W11, W18 and L8's reconcile) is not here; tests hold it against its declaration.
+"""
+
+import json
+import re
+import sys
+import time
+
+import capacity
+from cost_reasons import REASONS, SEED
+from cost_walk import walk
+from stack import LOCAL, ROOT, call, consumed, dynamo, loaded
+
+sys.path.insert(0, str(ROOT / "tests"))
+from local_stack import local_stack  # noqa: E402
+
+TEXT = r'"(?:[^"\\]|\\.)*"'
+CONDITION = re.compile(rf"(\w+) = ({TEXT})(?: AND (\w+) BETWEEN ({TEXT}) AND ({TEXT}))?")
+# Indexes that are written in five shards: a list asks each of them, and what it consumed is told in one row.
+SHARDED, SHARDS = ("PaymentScheduler", "TransactionHistory"), "01234"
+UNITS = "RWI"
+
+
+class Meter:
+    """Notes of each call what it consumed, and the least."""
+
+    def __init__(self, url):
+        self.url, self.rows = url, []
+        _, health = call(f"{url}/_local/health")
+        self.dynamodb = health["dynamodb"]
+        told = (dynamo(self.dynamodb, "DescribeTable", {"TableName": name})["Table"] for name in health["tables"])
+        self.tables = {table.name: table for table in map(capacity.Table, told)}
+        self.wait(lambda: loaded(url))
+
+    def get(self, path):
+        return call(self.url + path)[1]
+
+    def wait(self, is_so):
+        end = time.monotonic() + 60
+        while not is_so():
+            if time.monotonic() > end:
+                sys.exit("the local stack does not get ready")
+            time.sleep(0.02)
+
+    def step(self, pattern, name, method, path, body=None, *, key=None, **least):
+        self.wait(lambda: all(mapping["pending"] == 0 for mapping in self.get("/_local/streams")["mappings"]))
+        before = self.items() if name else {}
+        headers, answer = call(self.url + path, method, body, {"idempotency-key": key} if key else {})
+        if name:
+            rows = consumed(headers)
+            row = {"pattern": pattern, "name": name, "measured": units(rows)}
+            least = {"reads": method == "GET", **least}
+            self.rows.append(row | {"least": self.least(rows, before, **least)})
+        return answer
+
+    def items(self):
+        """Every item of every table, by its table and keys."""
+        found = {}
+        for name in self.tables:
+            request = {"TableName": name}
+            while request:
+                page = dynamo(self.dynamodb, "Scan", request)
+                found |= {(name, item["PK"]["S"], item["SK"]["S"]): item for item in page["Items"]}
+                start = page.get("LastEvaluatedKey")
+                request = {**request, "ExclusiveStartKey": start} if start else None
+        return found
+
+    def least(self, rows, before, *, reads, types="", under="", item=None, fetched=True):
+        written, indexed = self.least_written(before, types.split(), under) if types else (0, 0)
+        read = self.least_read(rows, before, fetched) if reads else 0
+        if item:
+            kind, name = item
+            [got] = [of for of in before.values() if of["Type"]["S"] == kind and name in of["PK"]["S"] + of["SK"]["S"]]
+            read += capacity.eventual_read([got])
+        return [read, written, indexed]
+
+    def least_written(self, before, types, under):
+        """Of the items of those types that changed, whose sort key begins so."""
+        after, base, indexed = self.items(), [], 0
+        for key in before.keys() | after.keys():
+            old, new = before.get(key), after.get(key)
+            if old != new and (new or old)["Type"]["S"] in types and key[2].startswith(under):
+                base.append(capacity.base_written(old, new))
+                indexed += sum(index.written(old, new) for index in self.tables[key[0]].indexes)
+        return sum(base) * (2 if len(base) > 1 else 1), indexed
+
+    def least_read(self, rows, items, fetched):
+        """Of the ranges that were asked for, and of the items behind their entries if any were fetched."""
+        read, fetched = 0, fetched and any(row["action"] in ("GetItem", "BatchGetItem") for row in rows)
+        ranges = {(row["table"], row["index"] or "", row["condition"]) for row in rows if row["condition"]}
+        for table, index, condition in sorted(ranges):
+            for entries in self.ranges(items, table, index, condition):
+                read += capacity.eventual_read([entry for entry, _ in entries])
+                if index and fetched:
+                    read += sum(capacity.eventual_read([item]) for _, item in entries)
+        return read
+
+    def ranges(self, items, table, index, condition):
+        """The entries that the key condition holds for, each with its item; of a sharded index those of every shard."""
+        partition, *texts = CONDITION.match(condition).groups()
+        value, low, high = (text and json.loads(text) for text in (texts[0], *texts[2:]))
+        entry = next((of.entry for of in self.tables[table].indexes if of.name == index), lambda item: item)
+        there = [(entry(item), item) for key, item in items.items() if key[0] == table]
+        within = [(kept, item) for kept, item in there if kept and (not low or low <= kept[texts[1]]["S"] <= high)]
+        sharded = table.endswith(SHARDED) and partition == "GSI1PK"
+        for value in SHARDS if sharded else [value]:
+            yield [(kept, item) for kept, item in within if kept[partition]["S"] == value]
+
+
+def units(rows):
+    """Read; written in tables; written in indexes."""
+    return [
+        sum(row["read"] for row in rows),
+        sum(row["write"] for row in rows if not row["index"]),
+        sum(row["write"] for row in rows if row["index"]),
+    ]
+
+
+def measure(binary=LOCAL):
+    """The part "cost" of the results."""
+    # Nobody waits for fuller batches here.
+    with local_stack(binary, "--parameter", "ExportWindowSeconds=0") as url:
+        meter = Meter(url)
+        walk(meter.step)
+    return {"patterns": meter.rows}
+
+
+def reasoned(row):
+    """The least, and what has a reason."""
+    more = dict.fromkeys(UNITS, 0)
+    for text in REASONS.get(row["name"], {}):
+        number, unit = text.split()
+        more[unit] += float(number)
+    return [least + more[unit] for unit, least in zip(UNITS, row["least"], strict=True)]
+
+
+def faults():
+    """Where a pattern costs other than the least and what has a reason."""
+    patterns = measure()["patterns"]
+    for name in REASONS.keys() - {row["name"] for row in patterns}:
+        yield f"{name} has reasons, and was not measured"
+    for row in patterns:
+        if row["measured"] != reasoned(row):
+            least = f"the least is {told(row['least'])}, with its reasons {told(reasoned(row))}"
+            yield f"{row['pattern']} {row['name']}: {told(row['measured'])}; {least}"
+
+
+def told(units):
+    names = ["R", "W", "W of indexes"]
+    return ", ".join(f"{number:g} {name}" for number, name in zip(units, names, strict=True) if number) or "nothing"
+
+
+def section(result):
+    rows = ["| | | least | measured | more, and why |", "| --- | --- | --- | --- | --- |"]
+    for row in result["patterns"]:
+        why = "; ".join(f"{units}: {reason}" for units, reason in REASONS.get(row["name"], {}).items())
+        same = row["measured"] == row["least"]
+        cells = [row["pattern"], row["name"], told(row["least"]), "the same" if same else told(row["measured"]), why]
+        rows.append(f"| {' | '.join(cells)} |")
+    seed = ["| the seed's ledger | the seed | measured | |", "| --- | ---: | ---: | --- |"]
+    by_name = {row["name"]: row["measured"] for row in result["patterns"]}
+    for operation, (low, high), name, which, why in SEED:
+        number = sum(by_name[name][UNITS.index(unit)] for unit in which)
+        seed.append(f"| {operation} | {low:g}{f' to {high:g}' if high > low else ''} | {number:g} | {why} |")
+    same = sum(row["measured"] == row["least"] for row in result["patterns"])
+    count = f"{same} of {len(result['patterns'])} cost the least that they can."
+    return "\n\n".join(["## Cost", __doc__.strip(), *("\n".join(table) for table in (rows, seed)), count]) + "\n"

@@ -1,0 +1,120 @@
+"""Every access pattern of the API once, and the archive. What streams run, tests/tests/*_cost.rs holds."""
+
+import datetime
+
+PAYMENT = {"scheduledTime": "2099-12-01T09:30:00Z", "data": {"memo": "x" * 7_000}}
+BANK, CART = "/bank/accounts/Erin/payments", "/cart/accounts/Erin/items"
+COMPANY, YEAR = "/wellness/companies/123", datetime.datetime.now(datetime.UTC).year
+
+
+def walk(step):
+    """`step` makes one call and gives its answer; without a name nothing is counted. The types are those of the items
+    that the pattern must write, `under` how their sort keys begin; the item is the one that it must get. It reads
+    ranges where it only answers, or must find what it writes, and fetches what an index lacks."""
+    bank(step)
+    cart(step)
+    wellness(step)
+    ledger(step)
+
+
+def bank(step):
+    payment = step("B1", "schedule-payment", "POST", BANK, PAYMENT, types="Payment")
+    path = f"{BANK}/{payment['paymentId']}"
+    step("B1", "schedule-payment, with an Idempotency-Key", "POST", BANK, PAYMENT, types="Payment", key="cost-1")
+    step("B2", "list-account-payments", "GET", f"{BANK}?from=2099-12-01T00:00:00Z&to=2099-12-02T00:00:00Z")
+    step("B3", "list-due-payments", "GET", "/bank/payments/due?date=2099-12-01")
+    step("B9", "get-payment", "GET", path, item=("Payment", payment["paymentId"]))
+    step("B4", "update-payment-status", "PATCH", path, {"status": "PENDING"}, types="Payment")
+    paid = {"status": "PROCESSED", "transactionId": "cost-1"}
+    step("B4", "update-payment-status to PROCESSED", "PATCH", path, paid, types="Payment")
+    archive = "/_local/functions/archive-processed-payments/invocations"
+    # The other one is the sample's, of less than 1 KB.
+    step("B5", "archive-processed-payments, two", "POST", archive, {"date": "2099-12-01"},
+         types="Payment Transaction", reads=True)
+    step("B6", "list-account-transactions", "GET", "/bank/accounts/Erin/transactions")
+    step("B7", "list-transactions-by-date", "GET", "/bank/transactions?date=2099-12-01")
+    step("B8", "find-transaction", "GET", "/bank/transactions/cost-1")
+
+
+def cart(step):
+    shoes = {"sku": "shoes-42", "quantity": 1, "price": "89.90", "currency": "USD"}
+    socks = {"sku": "socks-42", "quantity": 2, "price": "4.50", "currency": "USD"}
+    line = step("C1", "add-cart-item", "POST", CART, shoes, types="CartLine")["itemId"]
+    other = step("C1", None, "POST", CART, socks, types="CartLine")["itemId"]
+    more = {"sku": "shoes-42", "quantity": 1}
+    step("C1", "add-cart-item to a line", "POST", CART, more, types="CartLine")
+    step("C2", "update-cart-item, its quantity", "PATCH", f"{CART}/{line}", {"quantity": 3}, types="CartLine")
+    step("C2", "update-cart-item, its status", "PATCH", f"{CART}/{line}", {"status": "SAVED"}, types="CartLine")
+    step("C2", None, "PATCH", f"{CART}/{line}", {"status": "ACTIVE"}, types="CartLine")
+    step("C5", "list-cart-items", "GET", CART)
+    step("C8", "get-cart-item", "GET", f"{CART}/{line}", item=("CartLine", line))
+    step("C3", "remove-cart-item", "DELETE", f"{CART}/{other}", types="CartLine", under="ACTIVE#")
+    step("C4", "checkout-cart, one line", "POST", "/cart/accounts/Erin/checkout", types="CartLine", key="cost-order")
+    step("C6", "list-sku-items", "GET", "/cart/skus/shoes-42/items?status=PURCHASED")
+
+
+def wellness(step):
+    section = {"name": "Summer", "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59"}
+    step("W14", "put-section", "PUT", f"{COMPANY}/sections/summer", section, types="Section")
+    tracker = {"name": "Step counter", "data": {"unit": "steps"}}
+    step("W15", "put-reference", "PUT", f"{COMPANY}/references/trackers/steps", tracker, types="ReferenceRecord")
+    template = {"name": "Stairs", "type": "challenge", "subType": "Fitness"}
+    step("W13", "create-template", "POST", f"{COMPANY}/templates", template, types="Template")
+    step("W13", "list-templates", "GET", "/wellness/templates")
+    walk = {
+        "name": "Stairs in summer", "type": "challenge", "subType": "Fitness", "sectionId": "summer",
+        "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59", "filters": {"roles": ["EmployeeOnPlan"]},
+        "goal": {"type": "steps", "parameters": {"target": 1000}},
+        "groups": {"type": "team", "rules": {"most": 10}, "items": [{"name": "Red"}, {"name": "Blue"}]},
+        "references": [{"facet": "trackers", "id": "steps", "data": {"unit": "steps"}}],
+    }
+    parts = "Activity Detail Goal Reward Groups Group Reference"
+    activity = step("W1", "create-activity, six items", "POST", f"{COMPANY}/activities", walk, types=parts)
+    path = f"{COMPANY}/activities/{activity['activityId']}"
+    step("W2", "list-activities", "GET", f"{COMPANY}/activities?year={YEAR}")
+    step("W3", "list-activity-options", "GET", f"{COMPANY}/activity-options?role=EmployeeOnPlan")
+    employee = {"role": "EmployeeOnPlan", "department": "Sales", "name": "Erin"}
+    step("W10", "put-employee", "PUT", f"{COMPANY}/employees/erin", employee, types="Employee")
+    step("W4", "list-registrations", "GET", "/wellness/users/erin/registrations")
+    registration = f"/wellness/users/erin/registrations/{activity['activityId']}"
+    step("W12", "record-progress", "PATCH", registration, {"progress": 40.4, "earnedPoints": 40}, types="Registration")
+    step("W5", "get-activity", "GET", path)
+    step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": f"moving-{YEAR}"}, types="Activity")
+    step("W7", "list-references", "GET", f"{COMPANY}/references/trackers/steps/activities")
+    data = {"data": {"unit": "kilometres"}}
+    step("W9", "update-reference, the request", "PATCH", f"{COMPANY}/references/trackers/steps", data,
+         types="ReferenceRecord")
+    other = {"replacementId": "miles", "data": {"unit": "miles"}}
+    step("W8", "replace-reference, the request", "POST", f"{COMPANY}/references/trackers/steps/replacement", other,
+         types="Job")
+    step("W17", "get-job", "GET", f"{COMPANY}/jobs/TrackerId-steps", item=("Job", "TrackerId-steps"))
+    longer = {"version": activity["version"], "endDate": f"{YEAR + 1}-02-28T23:59:59"}
+    step("W16", "update-activity, the request", "PATCH", path, longer, types="Activity Reference")
+
+
+def ledger(step):
+    merchant = {"name": "Bakery Ltd", "category": "Restaurant"}
+    bakery = step("L1", "create-merchant", "POST", "/ledger/merchants", merchant, types="Merchant")["merchantId"]
+    step("L1", "get-merchant", "GET", f"/ledger/merchants/{bakery}", item=("Merchant", bakery))
+    terms = {"userId": "erin", "accountType": "checking", "currency": "USD", "allowNegative": True}
+    erin = step("L2", "create-account", "POST", "/ledger/accounts", terms, types="Account")["accountId"]
+    shop = step("L2", None, "POST", "/ledger/accounts", {**terms, "userId": "shop"}, types="Account")["accountId"]
+    step("L2", "get-account", "GET", f"/ledger/accounts/{erin}", item=("Account", erin))
+    step("L2", "list-user-accounts", "GET", "/ledger/users/erin/accounts")
+    bread = {"transactionType": "payment", "debitAccountId": erin, "creditAccountId": shop, "amount": "5.50",
+             "currency": "USD", "merchantId": bakery}
+    posted, all_of_it = "Transaction TransactionLeg", "Transaction TransactionLeg Account"
+    payment = step("L3", "process-payment", "POST", "/ledger/transactions", bread, types=all_of_it, key="bread-0")
+    path = f"/ledger/transactions/{payment['transactionId']}"
+    for number in range(1, 100):
+        step("L3", None, "POST", "/ledger/transactions", bread, types=all_of_it, key=f"bread-{number}")
+    step("L4", "get-transaction", "GET", path)
+    step("L5", "list-transactions of a status, 100", "GET", "/ledger/transactions?limit=100")
+    step("L5", "list-transactions of a key", "GET", "/ledger/transactions?idempotencyKey=bread-0")
+    step("L7", "get-statement, 100 legs", "GET", f"/ledger/accounts/{erin}/statement", fetched=False)
+    step("L6", "reverse-transaction", "POST", f"{path}/reversal", types=all_of_it)
+    step("L9", "update-account", "PATCH", f"/ledger/accounts/{shop}", {"status": "frozen"}, types="Account")
+    window = {"from": "2099-01-01T00:00:00Z", "to": "2099-01-02T00:00:00Z"}
+    books = step("L8", "start-reconciliation", "POST", "/ledger/reconciliations", window, types="Reconciliation")
+    step("L8", "get-reconciliation", "GET", f"/ledger/reconciliations/{books['reconciliationId']}",
+         item=("Reconciliation", books["reconciliationId"]))

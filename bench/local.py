@@ -1,0 +1,124 @@
+"""How long does `make run` take from a built binary until all of it serves, and how much memory?
+
+`make run` starts the binary of the development profile, in memory: the API with all its functions, six tables with
+their indexes and streams, and the stand-ins for Firehose and S3. It is healthy when `GET /_local/health` says 200;
+then it loads the sample data through the functions, which is ready to be read at the second time. Beside it DynamoDB
+Local alone, AWS's own, in memory: to its first answer, without a table. A round starts each once, in another order.
+"""
+
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import chart
+from spread import brackets, spread
+from stack import LOCAL, ROOT, call, loaded
+
+sys.path += [str(ROOT / "tests"), str(ROOT / "tests/dynamodb_local")]
+from local_stack import free_ports, serves  # noqa: E402
+from server import answers, start  # noqa: E402
+
+PICTURE = "Start to healthy"
+RIVAL = ROOT / ".dynamodb-local"
+ROUNDS, WARM_UP = 15, 2
+NAMES = {"ours": "make run", "rival": "DynamoDB Local"}
+
+
+def waited(is_so, process, begin):
+    """Milliseconds until it is so."""
+    while not is_so():
+        if process.poll() is not None or time.perf_counter() > begin + 60:
+            sys.exit(f"{process.args[0]} does not serve")
+        time.sleep(0.002)
+    return 1000 * (time.perf_counter() - begin)
+
+
+def memory(process):
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"VmHWM:\s*(\d+)", status)[1]) / 1024
+
+
+def ours(binary):
+    port, dynamodb_port = free_ports(2)
+    with tempfile.TemporaryDirectory() as lake:
+        command = [binary, "run", "--port", port, "--dynamodb-port", dynamodb_port, "--lake", lake]
+        begin = time.perf_counter()
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+        url = f"http://127.0.0.1:{port}"
+        try:
+            ready = waited(lambda: serves(url), process, begin)
+            sample = waited(lambda: loaded(url), process, begin)
+            return {"ready": ready, "sample": sample, "memory": memory(process)}
+        finally:
+            stop(process)
+
+
+def rival():
+    [port] = free_ports(1)
+    begin = time.perf_counter()
+    process = start(RIVAL, port)
+    try:
+        ready = waited(lambda: answers(f"http://127.0.0.1:{port}"), process, begin)
+        return {"ready": ready, "memory": memory(process)}
+    finally:
+        stop(process)
+
+
+def stop(process):
+    process.terminate()
+    process.wait(20)
+
+
+def missing():
+    """Why DynamoDB Local is left out, if it is."""
+    if not shutil.which("java"):
+        return "java is missing: DynamoDB Local runs on it"
+    if not (RIVAL / "DynamoDBLocal.jar").exists():
+        return "DynamoDB Local is missing: make .dynamodb-local/DynamoDBLocal.jar"
+    return None
+
+
+def measure(binary=LOCAL, rounds=ROUNDS):
+    """The part "local" of the results."""
+    reason = missing()
+    runs = {"ours": lambda: ours(binary)} | ({} if reason else {"rival": rival})
+    rows = {name: [] for name in runs}
+    for turn in range(rounds + WARM_UP):
+        for name in random.sample(list(runs), len(runs)):
+            row = runs[name]()
+            if turn >= WARM_UP:
+                rows[name].append(row)
+    columns = {name: {what: [row[what] for row in of] for what in of[0]} for name, of in rows.items()}
+    ratios = {}
+    if not reason:
+        for what in ("ready", "memory"):
+            pairs = zip(columns["ours"][what], columns["rival"][what], strict=True)
+            ratios[what] = spread([mine / theirs for mine, theirs in pairs])
+    told = {name: {what: spread(values) for what, values in of.items()} for name, of in columns.items()}
+    return {"warm_up": WARM_UP, "runs": told, "ratios": ratios, "missing": reason}
+
+
+def section(result):
+    rows = ["| | start to healthy | sample data loaded | peak memory |", "| --- | ---: | ---: | ---: |"]
+    for name, of in result["runs"].items():
+        sample = f"{brackets(of['sample'], 0)} ms" if "sample" in of else ""
+        rows.append(f"| {NAMES[name]} | {brackets(of['ready'], 0)} ms | {sample} | {brackets(of['memory'], 0)} MB |")
+    if result["missing"]:
+        beside = f"DynamoDB Local was not measured: {result['missing']}."
+    else:
+        ready, memory = (brackets(result["ratios"][what], 2) for what in ("ready", "memory"))
+        beside = f"Against DynamoDB Local: {ready} of its time, and {memory} of its memory."
+    rounds = f"{result['runs']['ours']['ready']['n']} rounds after {result['warm_up']} to warm up."
+    return "\n\n".join(["## One machine", __doc__.strip(), "\n".join(rows), f"{rounds} {beside}"]) + "\n"
+
+
+def picture(result):
+    runs = {NAMES[name]: of["ready"] for name, of in result["runs"].items()}
+    rows = [(name, of["median"], of["q1"], of["q3"]) for name, of in runs.items()]
+    return chart.page([chart.bars("Start to healthy", rows, "ms")])

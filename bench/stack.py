@@ -1,0 +1,40 @@
+"""What the parts ask of a local stack: its API, and its tables as they are."""
+
+import json
+import pathlib
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LOCAL = ROOT / "target/debug/local"
+# The last thing of the sample data.
+SAMPLE = "/ledger/transactions?idempotencyKey=abc123def456"
+
+SIGNED = {
+    "x-amz-date": "20200101T000000Z",
+    "authorization": "AWS4-HMAC-SHA256 Credential=local/20200101/us-east-1/dynamodb/aws4_request,"
+    " SignedHeaders=host, Signature=none",
+}
+
+
+def call(url, method="GET", body=None, headers=()):
+    headers = {"content-type": "application/json", **dict(headers)}
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=60) as answer:
+        return answer.headers, json.loads(answer.read() or "null")
+
+
+def loaded(url):
+    """Whether the sample data is there."""
+    _, found = call(url + SAMPLE)
+    return bool(found["items"])
+
+
+def dynamo(url, operation, request):
+    """A call of DynamoDB."""
+    _, answer = call(url, "POST", request, {**SIGNED, "x-amz-target": f"DynamoDB_20120810.{operation}"})
+    return answer
+
+
+def consumed(headers):
+    """What a call of the API consumed, a row for each table or index of each call of DynamoDB."""
+    return json.loads(headers["x-local-consumed"] or "[]")
