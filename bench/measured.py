@@ -5,8 +5,11 @@ import pathlib
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+MEASURE = ROOT / "target/release/measure"
+# Quick enough where only counts matter.
+UNOPTIMISED = ROOT / "target/debug/measure"
 
 
-def measured(part):
-    command = [ROOT / "target/release/measure", part]
+def measured(*arguments, binary=MEASURE):
+    command = [binary, *map(str, arguments)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)

@@ -15,20 +15,23 @@ import sys
 
 import cold_start
 import cost
+import export
 import ledger
 import local
 import own_code
 import partitions
+import reads
 import warm
+import writes
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
 PARTS = {
     "cold_start": cold_start, "warm": warm, "own_code": own_code, "cost": cost, "partitions": partitions,
-    "ledger": ledger, "local": local,
+    "writes": writes, "reads": reads, "ledger": ledger, "export": export, "local": local,
 }
 # Those that have counts to check; the others have only times.
-COUNTED = {"own_code", "cost", "partitions"}
+COUNTED = {"own_code", "cost", "partitions", "reads", "export"}
 
 HEAD = """\
 # Performance

@@ -1,4 +1,4 @@
-"""How repeated measurements are told: the median, and the quartiles around it."""
+"""How repeated measurements are told: the median, and the quartiles around it, in brackets where it is words."""
 
 import statistics
 

@@ -16,3 +16,8 @@ pub(crate) async fn timed<T>(call: impl Future<Output = T>) -> (T, f64) {
 pub(crate) fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1_000_000.0).round() / 1_000.0
 }
+
+/// As JSON has it.
+pub(crate) fn count(number: usize) -> u64 {
+    u64::try_from(number).expect("a number")
+}

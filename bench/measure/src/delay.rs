@@ -1,4 +1,5 @@
-//! DynamoDB as far away as it is from a Lambda: a way to the engine on which every answer takes some milliseconds more.
+//! Ways to the engine: one on which every answer takes some milliseconds more, as far away as DynamoDB is from a Lambda, and one
+//! that keeps answers.
 
 use axum::{
     Router,
@@ -6,8 +7,15 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
-use std::time::Duration;
+use serde_json::Value;
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 use tokio::{net::TcpListener, task::JoinHandle};
+
+type Answer = (StatusCode, HeaderMap, Bytes);
 
 /// Ends with its owner.
 pub(crate) struct Delayed {
@@ -20,12 +28,22 @@ struct Way {
     engine: String,
     http: reqwest::Client,
     delay: Duration,
+    kept: Option<Arc<Mutex<HashMap<String, Answer>>>>,
 }
 
 impl Delayed {
     /// Calls to its URL are answered by the engine, so much later.
     pub(crate) async fn start(engine: &str, delay: Duration) -> Self {
-        let way = Way { engine: engine.to_owned(), http: reqwest::Client::new(), delay };
+        Self::serve(Way { engine: engine.to_owned(), http: reqwest::Client::new(), delay, kept: None }).await
+    }
+
+    /// What was once asked is answered as it was then, without the engine's work. For who only reads.
+    pub(crate) async fn keeping(engine: &str) -> Self {
+        let kept = Some(Arc::default());
+        Self::serve(Way { engine: engine.to_owned(), http: reqwest::Client::new(), delay: Duration::ZERO, kept }).await
+    }
+
+    async fn serve(way: Way) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let router = Router::new().fallback(pass).with_state(way);
@@ -44,9 +62,36 @@ impl Drop for Delayed {
     }
 }
 
-async fn pass(State(way): State<Way>, headers: HeaderMap, body: Bytes) -> (StatusCode, HeaderMap, Bytes) {
-    tokio::time::sleep(way.delay).await;
-    let answer = way.http.post(&way.engine).headers(headers).body(body).send().await.expect("an answer");
-    let (status, headers) = (answer.status(), answer.headers().clone());
-    (status, headers, answer.bytes().await.expect("a body"))
+async fn pass(State(way): State<Way>, headers: HeaderMap, body: Bytes) -> Answer {
+    if !way.delay.is_zero() {
+        tokio::time::sleep(way.delay).await;
+    }
+    let Some(kept) = &way.kept else { return way.ask(headers, body).await };
+    let asked = question(&headers, &body);
+    let before = held(kept).get(&asked).cloned();
+    if let Some(answer) = before {
+        return answer;
+    }
+    let answer = way.ask(headers, body).await;
+    held(kept).insert(asked, answer.clone());
+    answer
+}
+
+impl Way {
+    async fn ask(&self, headers: HeaderMap, body: Bytes) -> Answer {
+        let answer = self.http.post(&self.engine).headers(headers).body(body).send().await.expect("an answer");
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        (status, headers, answer.bytes().await.expect("a body"))
+    }
+}
+
+/// The action and its input; the SDK writes members in any order.
+fn question(headers: &HeaderMap, body: &Bytes) -> String {
+    let mut input: Value = serde_json::from_slice(body).expect("JSON");
+    input.sort_all_objects();
+    format!("{:?} {input}", headers.get("x-amz-target"))
+}
+
+fn held(kept: &Mutex<HashMap<String, Answer>>) -> MutexGuard<'_, HashMap<String, Answer>> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,24 +1,42 @@
-//! Measures one part and prints it as JSON: `measure warm`. The times are of single calls, in the order in which they were
-//! made; `bench/` makes medians and ratios of them.
+//! Measures one part and prints it as JSON: `measure warm`. The times are of single calls, in the order in which they
+//! were made; `bench/` makes medians and ratios of them.
 #![expect(clippy::expect_used, clippy::panic, reason = "a measurement may stop here")]
 
 mod calls;
+mod days;
 mod delay;
+mod fan_out;
 mod ledger;
+mod memory;
+mod packing;
+mod pages;
+mod slow;
 mod warm;
+mod writes;
 
 use std::process::ExitCode;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let measured = match std::env::args().nth(1).as_deref() {
-        Some("warm") => warm::measure().await,
-        Some("ledger") => ledger::measure().await,
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let measured = match arguments[..] {
+        ["warm"] => warm::measure().await,
+        ["ledger"] => ledger::measure().await,
+        ["pages", most, rounds] => pages::measure(number(most), number(rounds)).await,
+        ["fan-out"] => fan_out::measure().await,
+        ["writes"] => writes::measure().await,
+        ["packing"] => packing::measure(),
+        ["memory", binary] => memory::measure(binary).await,
         _ => {
-            eprintln!("measure warm | ledger");
+            eprintln!("measure warm | ledger | pages PAYMENTS ROUNDS | fan-out | writes | packing | memory BINARY");
             return ExitCode::FAILURE;
         }
     };
     println!("{measured}");
     ExitCode::SUCCESS
+}
+
+fn number(text: &str) -> usize {
+    text.parse().expect("a number")
 }

@@ -1,0 +1,82 @@
+//! Days full of payments, put past the functions and past DynamoDB's API: a million over HTTP would take minutes.
+
+use bank::Payment;
+use dynoxide::{Database, ImportOptions, types::AttributeValue};
+use jiff::{SignedDuration, Timestamp};
+use keys::bank::{DueSort, PaymentId, PaymentSort};
+use local::{Builder, Stack};
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+};
+use system_tests::bank::{payment, second_of};
+
+/// Items that are imported together.
+const TOGETHER: usize = 10_000;
+const SECONDS: usize = 24 * 60 * 60;
+
+/// A folder with the data of a stack. Dropping it removes it.
+pub(crate) struct Days(PathBuf);
+
+impl Days {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("measure-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        Self(folder)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("data")
+    }
+
+    /// The stack with these data.
+    pub(crate) async fn stack(&self, builder: Builder) -> Stack {
+        builder.data(self.file()).start().await.expect("a stack")
+    }
+
+    /// So many payments of 2,000 accounts over the day, on each shard in turn.
+    pub(crate) fn fill(&self, stack: &Stack, day: &str, count: usize, shards: usize) {
+        let table = stack.table("PaymentScheduler").expect("a table");
+        let database = open(&self.file());
+        let numbers: Vec<usize> = (0..count).collect();
+        for some in numbers.chunks(TOGETHER) {
+            let items = some.iter().map(|number| item(&one(day, *number, count, shards))).collect();
+            database.import_items(table, items, ImportOptions::default()).expect("imported");
+        }
+    }
+}
+
+impl Drop for Days {
+    fn drop(&mut self) {
+        // What is left in the folder of temporary files does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn open(file: &Path) -> Database {
+    let database = Database::new(file.to_str().expect("UTF-8")).expect("the data");
+    database.enable_bulk_loading().expect("a quick way");
+    database
+}
+
+fn one(day: &str, number: usize, count: usize, shards: usize) -> Payment {
+    let second = i64::try_from(number * SECONDS / count).expect("a second");
+    let like = payment(&format!("A-{}", number % 2_000), second_of(day, second), number % shards);
+    // Of those in one second the next is made a millisecond later: that they lie on the shards in turn is their order as well.
+    let made = Timestamp::UNIX_EPOCH + SignedDuration::from_millis(i64::try_from(number).expect("a number"));
+    let id = PaymentId::new(like.id().time(), made);
+    Payment { sort: PaymentSort(id), due: DueSort { payment: id, ..like.due }, ..like }
+}
+
+/// Every attribute of a payment is a string.
+pub(crate) fn attributes(payment: &Payment) -> impl Iterator<Item = (String, String)> + use<> {
+    let Ok(serde_json::Value::Object(attributes)) = serde_json::to_value(payment) else { unreachable!("an object") };
+    let kind = (String::from("Type"), String::from("Payment"));
+    let text = |value: serde_json::Value| value.as_str().expect("a string").to_owned();
+    attributes.into_iter().map(move |(name, value)| (name, text(value))).chain([kind])
+}
+
+fn item(payment: &Payment) -> HashMap<String, AttributeValue> {
+    attributes(payment).map(|(name, text)| (name, AttributeValue::S(text))).collect()
+}

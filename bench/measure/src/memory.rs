@@ -1,0 +1,75 @@
+//! What the exporter's binary takes of memory for batches that grow, up to the largest event that Lambda gives.
+
+use crate::calls::count;
+use fake_runtime::{Runtime, command, log_lines};
+use serde_json::{Value, json};
+use std::fs;
+use system_tests::{emulator::Place, root, stack};
+
+const FUNCTION: &str = "export-cart-changes";
+const EVENT: &str = "events/cart/export-cart-changes.json";
+const CHANGES: [usize; 5] = [1, 100, 1_000, 2_000, 10_000];
+/// An invocation's payload (Lambda quotas: 6 MB); it ends a batch before the 10,000 records that a mapping may ask for.
+const MOST_BYTES: usize = 6_000_000;
+/// How often the largest is given to one process.
+const AGAIN: usize = 20;
+
+/// Of that binary.
+pub(crate) async fn measure(binary: &str) -> Value {
+    let mut batches = Vec::new();
+    for changes in CHANGES {
+        batches.push(batch(binary, changes, 1).await);
+    }
+    let again = batch(binary, CHANGES[CHANGES.len() - 1], AGAIN).await;
+    json!({"batches": batches, "again": again})
+}
+
+/// A process that gets the batch so many times.
+async fn batch(binary: &str, changes: usize, times: usize) -> Value {
+    let stack = stack().start().await.expect("a stack");
+    let place = Place::of(&stack, FUNCTION);
+    let mut runtime = Runtime::start().await;
+    let environment: Vec<_> = place.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let child = command(binary, FUNCTION, &runtime.address, &environment).spawn().expect("the binary");
+    let (event, changes) = event(changes);
+    for _ in 0..times {
+        let answer = runtime.invoke(event.clone()).await;
+        assert_eq!(answer, ("response", json!({"batchItemFailures": []})));
+    }
+    let peak = peak(child.id().expect("it runs"));
+    let log = log_lines(child).await;
+    let exported = log.iter().find(|line| line["fields"]["message"] == "exported").expect("a line of its own");
+    let told = |name: &str| exported["fields"][name].clone();
+    stack.stop().await;
+    json!({
+        "changes": changes, "event": event.len(), "times": times, "peak": peak, "memory": place.memory,
+        "calls": told("calls"), "bytes": told("bytes"), "billed": told("billed"),
+    })
+}
+
+/// So many changes of a cart, or as many as an event holds, and how many these are.
+fn event(changes: usize) -> (String, u64) {
+    let text = fs::read_to_string(root().join(EVENT)).expect("an event");
+    let event: Value = serde_json::from_str(&text).expect("JSON");
+    let mut change = event["Records"][1].clone();
+    let mut records = Vec::new();
+    let mut bytes = 0;
+    for number in 0..changes {
+        change["eventID"] = format!("{number:032x}").into();
+        change["dynamodb"]["SequenceNumber"] = format!("{:028}", number + 1).into();
+        let record = change.to_string();
+        bytes += record.len() + 1;
+        if bytes + 100 > MOST_BYTES {
+            break;
+        }
+        records.push(record);
+    }
+    (format!(r#"{{"Records":[{}]}}"#, records.join(",")), count(records.len()))
+}
+
+/// The most that the process had in memory, in KB.
+fn peak(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).expect("its status");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}

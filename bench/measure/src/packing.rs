@@ -1,0 +1,31 @@
+//! How the exporter packs changes of one size for Firehose, and what it would send and pay a change a record.
+
+use crate::calls::count;
+use export::pack::{Record, Row, calls, records};
+use serde_json::{Value, json};
+
+/// The largest is what an item of DynamoDB nearly can be.
+const BYTES: [usize; 7] = [300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000];
+/// Changes that the stream hands over at once: so many, or so many bytes of them.
+const MOST_CHANGES: usize = 1_000;
+const MOST_BYTES: usize = 6_000_000;
+
+pub(crate) fn measure() -> Value {
+    BYTES.into_iter().map(of_size).collect()
+}
+
+fn of_size(bytes: usize) -> Value {
+    let changes = MOST_CHANGES.min(MOST_BYTES / bytes);
+    let rows = || (0..changes).map(|place| Row { place, json: "x".repeat(bytes) });
+    let (packed, too_large) = records(rows());
+    let (alone, none): (Vec<_>, Vec<_>) = rows().map(|row| records([row])).unzip();
+    assert!(too_large.is_empty() && none.iter().all(Vec::is_empty), "every row fits");
+    let alone: Vec<Record> = alone.into_iter().flatten().collect();
+    json!({"bytes": bytes, "changes": changes, "packed": sent(packed), "alone": sent(alone)})
+}
+
+fn sent(records: Vec<Record>) -> Value {
+    let sum = |of: fn(&Record) -> usize| count(records.iter().map(of).sum());
+    let (bytes, billed, records_sent) = (sum(Record::bytes), sum(Record::billed), count(records.len()));
+    json!({"records": records_sent, "calls": count(calls(records).len()), "bytes": bytes, "billed": billed})
+}

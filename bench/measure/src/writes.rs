@@ -1,0 +1,86 @@
+//! Payments of 8 KB scheduled through the gateway, beside bare puts of the same item by as many clients.
+
+use crate::days::attributes;
+use aws_sdk_dynamodb::types::AttributeValue;
+use bank::Payment;
+use futures::future::join_all;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use system_tests::{
+    Client,
+    bank::{payment, second_of},
+    stack,
+};
+
+/// With its keys the payment has eight write units, as the seed's.
+const MEMO: usize = 7_200;
+const CLIENTS: [usize; 3] = [8, 16, 32];
+const TURNS: usize = 8;
+const TURN: Duration = Duration::from_secs(3);
+const WARM_UP: Duration = Duration::from_secs(1);
+
+pub(crate) async fn measure() -> Value {
+    let mut cases = Vec::new();
+    for clients in CLIENTS {
+        cases.push(case(clients).await);
+    }
+    let cores = std::thread::available_parallelism().expect("some").get();
+    json!({"cores": cores, "bytes": table::size(&of_8_kb(0)).expect("an item"), "turn": TURN.as_secs(), "cases": cases})
+}
+
+/// Turns of either kind, so many clients at a time, on one table that grows.
+async fn case(clients: usize) -> Value {
+    let stack = stack().start().await.expect("a stack");
+    let (client, dynamo) = (Client::operator(&stack), stack.client().expect("a client"));
+    let table = stack.table("PaymentScheduler").expect("a table");
+    let (mut path, mut bare) = (Vec::new(), Vec::new());
+    for turn in 0..=TURNS {
+        let time = if turn == 0 { WARM_UP } else { TURN };
+        let scheduled = rate(clients, time, |number| schedule(&client, number)).await;
+        let put = rate(clients, time, |number| put(&dynamo, table, number)).await;
+        if turn > 0 {
+            path.push(scheduled);
+            bare.push(put);
+        }
+    }
+    stack.stop().await;
+    json!({"clients": clients, "scheduled": path, "put": bare})
+}
+
+/// How many calls a second the clients make, each its next when the last is answered.
+async fn rate<F: Future<Output = ()>>(clients: usize, time: Duration, call: impl Fn(usize) -> F) -> f64 {
+    let start = Instant::now();
+    let calls = (0..clients).map(|number| {
+        let call = &call;
+        async move {
+            let mut made = 0_u32;
+            while start.elapsed() < time {
+                call(number).await;
+                made += 1;
+            }
+            made
+        }
+    });
+    let made: u32 = join_all(calls).await.into_iter().sum();
+    f64::from(made) / start.elapsed().as_secs_f64()
+}
+
+fn data() -> Value {
+    json!({"memo": "x".repeat(MEMO)})
+}
+
+async fn schedule(client: &Client, number: usize) {
+    let new = json!({"scheduledTime": "2099-12-01T09:30:00Z", "data": data()});
+    let answer = client.post(&format!("/bank/accounts/Account{number}/payments"), &new).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+}
+
+async fn put(dynamo: &aws_sdk_dynamodb::Client, table: &str, number: usize) {
+    let item = attributes(&of_8_kb(number)).map(|(name, text)| (name, AttributeValue::S(text))).collect();
+    dynamo.put_item().table_name(table).set_item(Some(item)).send().await.expect("written");
+}
+
+fn of_8_kb(number: usize) -> Payment {
+    let data = serde_json::from_value(data().to_string().into()).expect("data");
+    Payment { data, ..payment(&format!("Account{number}"), second_of("2099-12-01", 34_200), number % 5) }
+}

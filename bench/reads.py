@@ -1,0 +1,152 @@
+"""How a page of what comes due on a day, and the whole day, are read, however much the day holds."""
+
+import chart
+from measured import MEASURE, UNOPTIMISED, measured
+from spread import brackets, spread
+
+PICTURE = "Time of a page by the payments of its day, and how much faster shards are read side by side"
+MOST, ROUNDS = 1_000_000, 100
+SHARDS, DELAY, TARGET = 5, 5, 4
+
+TEXT = """\
+## Scale of reads
+
+### A page
+
+Pages of `GET /bank/payments/due` on days with more and more payments, which lie on {shards} shards in turn, KEYS_ONLY,
+through the local gateway: {rounds} times each, one day after the other. (On shards by chance a page needs a query of half
+a unit more here and there, of any day.) Units are those of the table and of the index; ratios are taken round by round
+against the day with the fewest.
+
+{pages}
+
+### A whole day
+
+{payments:,} payments, {page} a page, and each call of DynamoDB takes so much longer than on this machine. Both readers
+fetch the same: entries of the index by a query of a shard, then their items in one batch.
+
+- **By shard**: each shard to its end, all of them side by side against one after another. It is the reader that the
+  functions are made of, over one shard; nothing waits for the order of the day.
+- **By page**: the pages that `list-due-payments` answers one after the other, in the order of the day over all shards.
+  The rival is the same function, but only one of its calls is under way at a time.
+
+The engine answers each call once, in a round that is not counted; from then on its answers are given again, so that what
+is measured is the way and the reader, not an engine that does one call after another. Waits are calls that have to wait
+for one another: if a call took nothing but its way, their ratio would be that of the times. {reps} rounds, ratios round by
+round.
+
+{whole}
+
+Target: a whole day by fan-out at least {target} times as fast at {target_shards} shards, with {delay} ms a call:
+{holds}.
+
+{limit}"""
+
+LIMIT = """\
+By page, {most:.1f} times is the most that there can be: of a day's {calls} calls {waits} wait for one another. A page
+asks each shard for little, so that it reads at most half again as much as it returns, asks again for what is missing,
+and then fetches the items.
+"""
+
+
+def measure(binary=MEASURE, most=MOST, rounds=ROUNDS):
+    """The part "reads" of the results."""
+    pages, fan_out = measured("pages", most, rounds, binary=binary), measured("fan-out", binary=binary)
+    cases = [{"shards": case["shards"], "delay": case["delay"], **compared(case)} for case in fan_out["cases"]]
+    pages["days"] = [day(each, pages["days"][0]) for each in pages["days"]]
+    return {"pages": pages, "fan_out": {**fan_out, "cases": cases}}
+
+
+def day(day, fewest):
+    pages = {}
+    for name, page in day["pages"].items():
+        ratios = zip(page["millis"], fewest["pages"][name]["millis"], strict=True)
+        ratio = spread([mine / least for mine, least in ratios])
+        pages[name] = {"units": page["units"], "millis": spread(page["millis"]), "ratio": ratio}
+    return {"payments": day["payments"], "pages": pages}
+
+
+def compared(case):
+    """Each way to read, side by side and not."""
+    ways = {}
+    # With one shard both are the same.
+    for by in ("shard", "page"):
+        together, alone = [reader for reader in case["readers"] if reader["by"] == by]
+        ratios = zip(alone["millis"], together["millis"], strict=True)
+        ways[by] = {
+            "together": {**together, "millis": spread(together["millis"])},
+            "alone": {**alone, "millis": spread(alone["millis"])},
+            "ratio": spread([slow / quick for slow, quick in ratios]),
+            "waits": round(alone["waits"] / together["waits"], 2),
+        }
+    return ways
+
+
+def faults():
+    """Where a page of a day with more payments costs something else."""
+    days = measured("pages", 10_000, 1, binary=UNOPTIMISED)["days"]
+    for name, page in days[0]["pages"].items():
+        for day in days[1:]:
+            units = day["pages"][name]["units"]
+            if units != page["units"]:
+                yield f"{name} of {day['payments']:,} payments: {units}, and {page['units']} of {days[0]['payments']:,}"
+
+
+def section(result):
+    pages, whole = result["pages"], result["fan_out"]
+    [target] = [case for case in whole["cases"] if (case["shards"], case["delay"]) == (SHARDS, DELAY)]
+    ratios = {by: target[by]["ratio"]["median"] for by in ("shard", "page")}
+    verdicts = {by: "holds" if ratio >= TARGET else "**missed**" for by, ratio in ratios.items()}
+    holds = ", ".join(f"by {by} it {verdict} ({ratios[by]:.1f} times)" for by, verdict in verdicts.items())
+    return TEXT.format(
+        shards=pages["shards"], rounds=pages["rounds"], pages=pages_table(pages["days"]),
+        payments=whole["payments"], page=whole["page"], reps=whole["rounds"], whole=whole_table(whole["cases"]),
+        target=TARGET, target_shards=SHARDS, delay=DELAY, holds=holds, limit=limit(target["page"]),
+    )
+
+
+def limit(page):
+    return LIMIT.format(calls=page["together"]["calls"], waits=page["together"]["waits"], most=page["waits"])
+
+
+def pages_table(days):
+    columns = ["page", "payments of the day", "units of the table", "of the index", "time", "ratio"]
+    rows = [f"| {' | '.join(columns)} |", f"| --- |{' ---: |' * 5}"]
+    for name in days[0]["pages"]:
+        for day in days:
+            page = day["pages"][name]
+            table, index = (units for _, units in sorted(page["units"].items()))
+            time, ratio = brackets(page["millis"], 1), brackets(page["ratio"], 2)
+            rows.append(f"| {name} | {day['payments']:,} | {table:g} | {index:g} | {time} ms | {ratio} |")
+    return "\n".join(rows)
+
+
+def whole_table(cases):
+    columns = ["", "shards", "ms a call", "calls", "waits side by side", "and not", "side by side", "one after another",
+               "ratio", "of waits"]
+    rows = [f"| {' | '.join(columns)} |", f"| --- |{' ---: |' * 9}"]
+    for by in ("shard", "page"):
+        for case in cases:
+            way = case[by]
+            together, alone = way["together"], way["alone"]
+            times = " | ".join(f"{brackets(side['millis'], 0)} ms" for side in (together, alone))
+            counts = f"{together['calls']} | {together['waits']} | {alone['waits']}"
+            ratio = f"{brackets(way['ratio'], 1)} | {way['waits']:.1f}"
+            rows.append(f"| by {by} | {case['shards']} | {case['delay']} | {counts} | {times} | {ratio} |")
+    return "\n".join(rows)
+
+
+def picture(result):
+    days = [(f"{day['payments']:,}", day["pages"]["first 100"]["millis"]) for day in result["pages"]["days"]]
+    panels = [chart.bars("A page of 100, by the payments of its day", [row(*day) for day in days], "ms", ours=())]
+    cases = [case for case in result["fan_out"]["cases"] if case["delay"] == DELAY]
+    for by, words in {"shard": "each shard to its end", "page": "page after page"}.items():
+        rows = [row(f"shards: {case['shards']}", case[by]["ratio"]) for case in cases]
+        ours = [number for number, case in enumerate(cases) if case["shards"] == SHARDS]
+        title = f"A day, {words}: side by side against one after another, {DELAY} ms a call"
+        panels.append(chart.bars(title, rows, "times", ours))
+    return chart.page(panels)
+
+
+def row(name, of):
+    return name, of["median"], of["q1"], of["q3"]
