@@ -13,6 +13,8 @@ FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
 LARGE = export-cart-changes
 SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
+# Where cargo builds; with another, CARGO_TARGET_DIR must say so too.
+TARGET ?= target
 # All of them at once, so that they share what they are built of.
 LAMBDAS = --package bank --package cart --package wellness --package ledger --package export
 REPORT ?= report.html
@@ -51,7 +53,7 @@ build own-code: export RUSTFLAGS += -C embed-bitcode=yes
 build: need ## Build every function's release binary, or FUNCTIONS, into target/lambda/<function>/bootstrap, for sam
 	$(if $(SMALL),cargo build --profile $(PROFILE) $(LAMBDAS) $(SMALL:%=--bin %))
 	$(if $(filter $(LARGE),$(FUNCTIONS)),cargo rustc --profile $(PROFILE) --package export --bin $(LARGE) -- -C lto=fat)
-	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp target/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
+	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp $(TARGET)/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 
 # The checksum makes a changed setting a new version (docs/decisions/releases.md).
 deploy: .venv/sam/bin/sam ## Deploy what `make build` made, with the settings of samconfig.toml; the first time ARGS=--guided asks for them

@@ -11,15 +11,16 @@ OURS, OTHERS, TEXT = "#d9622b", "#7d97b5", "#444"
 def bars(title, rows, unit, ours=(0,)):
     """Rows are name, value, and low and high, drawn as a line over the bar's end; `ours` are those that stand out."""
     longest = max(high for *_, high in rows)
+    left = max(LEFT, 7 * max(len(name) for name, *_ in rows) + 10)
     parts = [text(0, 18, title, "font-weight: bold")]
     for number, (name, value, low, high) in enumerate(rows):
         top = 34 + number * LINE
-        end, start, stop = (LEFT + WIDTH * part / longest for part in (value, low, high))
+        end, start, stop = (left + (LEFT + WIDTH - left) * part / longest for part in (value, low, high))
         middle = top + LINE / 2 - 4
         colour = OURS if number in ours else OTHERS
         parts += [
-            text(LEFT - 8, middle + 5, name, "text-anchor: end"),
-            f'<rect x="{LEFT}" y="{top}" width="{end - LEFT:.1f}" height="{LINE - 8}" fill="{colour}"/>',
+            text(left - 8, middle + 5, name, "text-anchor: end"),
+            f'<rect x="{left}" y="{top}" width="{end - left:.1f}" height="{LINE - 8}" fill="{colour}"/>',
             f'<path d="M{start:.1f} {middle}H{stop:.1f}" stroke="{TEXT}" stroke-width="2"/>',
             text(stop + 8, middle + 5, f"{value:,.1f} {unit}"),
         ]

@@ -21,17 +21,18 @@ import local
 import own_code
 import partitions
 import reads
+import size
 import warm
 import writes
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
 PARTS = {
-    "cold_start": cold_start, "warm": warm, "own_code": own_code, "cost": cost, "partitions": partitions,
+    "cold_start": cold_start, "warm": warm, "own_code": own_code, "size": size, "cost": cost, "partitions": partitions,
     "writes": writes, "reads": reads, "ledger": ledger, "export": export, "local": local,
 }
 # Those that have counts to check; the others have only times.
-COUNTED = {"own_code", "cost", "partitions", "reads", "export"}
+COUNTED = {"own_code", "size", "cost", "partitions", "reads", "export"}
 
 HEAD = """\
 # Performance

@@ -1,0 +1,83 @@
+"""How large every function is when it is deployed, and how long all of them take to build from nothing."""
+
+import io
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+import zipfile
+
+import chart
+from spread import table
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LAMBDAS = ROOT / "target/lambda"
+COLD = ROOT / "target/cold"
+# Bytes of a zip.
+MOST = 4_000_000
+PICTURE = "Zips by function, in MB"
+# The largest are drawn.
+DRAWN = 12
+
+TEXT = """\
+## Size
+
+`make build` from nothing took {minutes:.1f} minutes on {cores} processors, for {count} functions. Their zips, as they are deployed,
+have {smallest:.2f} to {largest:.2f} MB; the limit is {most:.0f} MB, which `make bench-counts` checks of those that are built.
+`export-cart-changes`, which has two clients more, is linked with link-time optimisation
+([why](decisions/profile.md)).
+
+{table}"""
+
+
+def sizes():
+    """Bytes of the zip of each function that is built, by its name."""
+    return {binary.parent.name: zipped(binary) for binary in sorted(LAMBDAS.glob("*/bootstrap"))}
+
+
+def zipped(binary):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(binary, "bootstrap")
+    return out.tell()
+
+
+def measure():
+    shutil.rmtree(COLD, ignore_errors=True)
+    begin = time.monotonic()
+    command = ["make", "build", f"TARGET={COLD}"]
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "CARGO_TARGET_DIR": str(COLD)}, check=True, capture_output=True)
+    seconds = time.monotonic() - begin
+    shutil.rmtree(COLD)
+    return {"seconds": round(seconds), "cores": len(os.sched_getaffinity(0)), "zips": sizes()}
+
+
+def faults():
+    for name, size in sizes().items():
+        if size > MOST:
+            yield f"{name}: a zip of {size / 1e6:.2f} MB, {MOST / 1e6:.0f} MB is the limit"
+
+
+def domain(name):
+    [source] = ROOT.glob(f"crates/*/src/bin/{name}.rs")
+    return source.parents[2].name
+
+
+def section(result):
+    by_domain = {}
+    for name, size in result["zips"].items():
+        by_domain.setdefault(domain(name), []).append(size / 1e6)
+    rows = [[of, str(len(those)), f"{min(those):.2f}", f"{max(those):.2f}"] for of, those in sorted(by_domain.items())]
+    megabytes = [size / 1e6 for size in result["zips"].values()]
+    return TEXT.format(
+        minutes=result["seconds"] / 60, cores=result["cores"], count=len(megabytes), smallest=min(megabytes),
+        largest=max(megabytes), most=MOST / 1e6,
+        table=table(["domain", "functions", "smallest zip, MB", "largest"], rows),
+    )
+
+
+def picture(result):
+    largest = sorted(result["zips"].items(), key=lambda named: -named[1])[:DRAWN]
+    rows = [(name, *[size / 1e6] * 3) for name, size in largest]
+    return chart.page([chart.bars(f"The {DRAWN} largest zips", rows, "MB", ours=())])
