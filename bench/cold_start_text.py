@@ -45,10 +45,9 @@ round.
 {full}
 {share}"""
 
-LIMIT = """\
-The limit: a hello-world that opens its connection needs {limit} × the time of one that does not.
-No function on this SDK that has its connection before the first event can start in less, and one that opens it later
-has that time in its first answer.
+LIMIT = """
+The limit: a hello-world that opens its connection, the least that we know of a function on this SDK that has one before
+the first event, needs {limit} × the time of one that does not. Who opens it later has that time in its first answer.
 """
 
 PICTURE = "Start to first answer"
@@ -57,7 +56,8 @@ SHARE = """\
 ### At the CPU share of {megabytes} MB
 
 A cgroup holds the process at {megabytes}/1769 of a processor, in periods of 20 ms, from its first instruction on;
-DynamoDB and the Runtime API stay outside. That is harder than Lambda, which gives the init phase a whole processor.
+DynamoDB and the Runtime API stay outside. That is harder than Lambda, which gives the init phase a whole processor. A
+start of two or three periods is told to the period: the quartiles of the ratios of `next` say how blurred they are.
 
 {tables}"""
 
@@ -68,7 +68,8 @@ a start takes about the CPU time ÷ *s*.
 
 
 def section(result):
-    full = f"### At full CPU\n\n{tables(result['full'], 'cpu')}"
+    limit = LIMIT.format(limit=brackets(result["full"]["limit"], 2))
+    full = f"### At full CPU\n\n{tables(result['full'], 'cpu')}{limit}"
     share = SHARE.format(tables=tables(result["share"]), **result) if "share" in result else NO_SHARE.format(**result)
     return TEXT.format(**{**result, "full": full, "share": share})
 
@@ -88,7 +89,7 @@ def tables(part, *more):
         if "target" in ratio:
             target, verdict = f"≤ {ratio['target']:.2f}", "holds" if ratio["holds"] else "**missed**"
         lines.append(f"| {what} | {brackets(ratio, 2)} | {target} | {verdict} |")
-    return "\n".join(lines) + "\n\n" + LIMIT.format(limit=brackets(part["limit"], 2))
+    return "\n".join(lines) + "\n"
 
 
 def quantity(column, spread):

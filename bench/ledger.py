@@ -12,8 +12,8 @@ TEXT = """\
 ## Ledger
 
 {customers} customers at once, each with two accounts of their own, pay one transfer after the other: by `process-payment`,
-by the bare `TransactWriteItems` of the same items, and by the bare reads that must come before it, strongly consistent and
-side by side, and then the transaction. Milliseconds a transfer, round by round.
+called in the process and without the runtime, by the bare `TransactWriteItems` of the same items, and by the bare reads that must come before it, strongly consistent and
+side by side, and then the transaction. The time of a round of all of them, divided by its transfers, round by round.
 
 {places}
 The transaction alone is not a transfer: the balance that a leg leaves stands in the leg and in the account, so the
@@ -22,7 +22,7 @@ accounts must be read first; the time away is that of two calls one after the ot
 ### One hot account
 
 Writers that each pay from an account of their own into the same one, and into one of {receiving} that receive for one
-owner, {transfers} transfers in all, DynamoDB {away_ms} ms away. Who is told to come again (429, 503) does. A conflict is a
+owner, {transfers} transfers in all, one run each, DynamoDB further away. Who is told to come again (429, 503) does. A conflict is a
 transaction that was written for nothing because another changed the account first.
 
 {hot}"""
@@ -44,7 +44,7 @@ def rate(result, run):
 
 
 def section(result):
-    names = {"here": "in this machine's memory", "away": f"{result['away_ms']} ms away"}
+    names = {"here": "in this machine's memory", "away": f"{result['away_ms']} ms further away, and the way there"}
     head = ["DynamoDB", *NAMES.values(), "ours ÷ transaction", "ours ÷ reads and transaction", f"≤ {TARGET}"]
     places = [
         [names[place], *(f"{brackets(of[what], 2)} ms" for what in NAMES), brackets(of["to_transaction"], 2), brackets(of["to_reads"], 2),

@@ -20,7 +20,7 @@ const TIME: &str = "2099-12-01T09:30:00Z";
 const PAGE: usize = 50;
 const WARM_UP: usize = 100;
 const ROUNDS: usize = 1_000;
-/// What a call to DynamoDB takes from a Lambda, at the least.
+/// About what a call to DynamoDB takes from a Lambda.
 const AWAY: Duration = Duration::from_millis(4);
 const ROUNDS_AWAY: usize = 200;
 /// Those that are measured.
