@@ -92,6 +92,7 @@ bench: need .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Measu
 	.venv/bin/python bench/run.py $(PARTS)
 
 bench-counts: need own-code ## Check the counts of docs/performance.md, not its times
+	@$(MAKE) build FUNCTIONS=schedule-payment
 	@cargo build --quiet --bin local --bin measure
 	@python3 bench/run.py --check
 
