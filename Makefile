@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run bench bench-counts own-code demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-smoke test-dynamodb-local smoke need need-java
+.PHONY: help run bench bench-counts own-code demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-smoke test-dynamodb-local smoke need need-java need-valgrind need-peers
 
 # What `sam local invoke` puts into its containers.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -85,13 +85,13 @@ deny: need ## Check licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
 
-bench: need .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Measure what docs/performance.md tells, and write it anew: PARTS='cold_start cost'
+bench: need need-valgrind need-peers .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Measure what docs/performance.md tells, and write it anew: PARTS='cold_start cost'
 	@cargo build --quiet --bin local
 	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-cart-changes'
 	@cargo build --quiet --release --package measure
 	.venv/bin/python bench/run.py $(PARTS)
 
-bench-counts: need own-code ## Check the counts of docs/performance.md, not its times
+bench-counts: need need-valgrind own-code ## Check the counts of docs/performance.md, not its times
 	@$(MAKE) build FUNCTIONS=schedule-payment
 	@cargo build --quiet --bin local --bin measure
 	@python3 bench/run.py --check
@@ -160,6 +160,12 @@ smoke: ## Check the HTTP contract of a stack that runs: URL=https://â€¦ TOKEN=â€
 need:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust with rustup"; exit 1; }
 	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler, which SQLite and the TLS library are built with"; exit 1; }
+
+need-valgrind:
+	@command -v valgrind >/dev/null || { echo "valgrind is missing: it counts the instructions of our own code"; exit 1; }
+
+need-peers:
+	@for tool in node npm openssl; do command -v $$tool >/dev/null || { echo "$$tool is missing: cold starts are measured with it"; exit 1; }; done
 
 need-java:
 	@command -v java >/dev/null || { echo "java is missing: DynamoDB Local runs on it"; exit 1; }

@@ -20,7 +20,7 @@ import cpu_share
 from cold_start_text import PICTURE, picture, section  # noqa: F401
 from contestants import OURS, ROOT, contestants
 from fake_lambda import DynamoDB, Runtime
-from spread import spread
+from spread import ratios, spread
 
 EVENT = (ROOT / "events/bank/schedule-payment.json").read_bytes()
 REFUSED = (ROOT / "events/bank/schedule-payment.day-is-over.json").read_bytes()
@@ -126,16 +126,15 @@ class Bench:
 def told(rows):
     """Medians and quartiles, and the ratios of each round against the targets."""
     columns = {name: {what: [row[what] for row in runs] for what in runs[0]} for name, runs in rows.items()}
-    ratios = []
+    against = []
     for what, other, most in TARGETS:
-        ratio = spread([mine / theirs for mine, theirs in zip(columns["ours"][what], columns[other][what])])
+        ratio = ratios(columns["ours"][what], columns[other][what])
         target = {"target": round(most, 3), "holds": ratio["median"] <= most} if most else {}
-        ratios.append({"what": what, "against": other, **ratio, **target})
-    connected, hello = columns["connected"]["next"], columns["hello"]["next"]
+        against.append({"what": what, "against": other, **ratio, **target})
     return {
-        "limit": spread([least / bare for least, bare in zip(connected, hello)]),
+        "limit": ratios(columns["connected"]["next"], columns["hello"]["next"]),
         "contestants": {name: {what: spread(values) for what, values in of.items()} for name, of in columns.items()},
-        "ratios": ratios,
+        "ratios": against,
     }
 
 

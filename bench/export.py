@@ -2,6 +2,7 @@
 
 import chart
 from measured import MEASURE, ROOT, UNOPTIMISED, measured
+from spread import table
 
 PICTURE = "Billed bytes over real bytes by the size of a change, and memory by the size of an event"
 FUNCTION = ROOT / "target/lambda/export-cart-changes/bootstrap"
@@ -18,7 +19,6 @@ exporter does (records of up to 50 KB, calls of up to 4 MB), and with a record f
 a record in steps of 5 KB.
 
 {packing}
-
 ### Memory
 
 The release binary, which gets one batch of a cart's changes ({change:,.0f} bytes each in the event, {row} in the row)
@@ -26,8 +26,7 @@ from a Runtime API and delivers it; the peak of its resident memory. The mapping
 {most:,} do not fit the 6 MB of an invocation, so that is the most there can be: {share:.0%} of the {memory} MB that the
 function has. Twenty such batches in the same process, one after the other, take {again:.1f} MB at the peak.
 
-{batches}
-"""
+{batches}"""
 
 
 def measure(binary=MEASURE, function=FUNCTION):
@@ -63,24 +62,24 @@ def section(result):
 def packing_table(sizes):
     columns = ["change", "changes", "a record", "records a call", "calls", "billed ÷ bytes", "unpacked: records a call",
                "calls", "billed ÷ bytes"]
-    rows = [f"| {' | '.join(columns)} |", f"|{' ---: |' * 9}"]
+    rows = []
     for size in sizes:
         packed, alone = size["packed"], size["alone"]
-        changes = f"{size['changes']:,} | {size['changes'] / packed['records']:,.1f}"
-        rows.append(f"| {name(size)} | {changes} | {sent(packed)} | {sent(alone)} |")
-    return "\n".join(rows)
+        changes = [f"{size['changes']:,}", f"{size['changes'] / packed['records']:,.1f}"]
+        rows.append([name(size), *changes, *sent(packed), *sent(alone)])
+    return table(columns, rows)
 
 
 def sent(of):
-    return f"{of['records'] / of['calls']:,.1f} | {of['calls']} | {share(of):.2f}"
+    return [f"{of['records'] / of['calls']:,.1f}", str(of["calls"]), f"{share(of):.2f}"]
 
 
 def batches_table(batches):
-    rows = ["| changes | event | calls | billed ÷ bytes | peak memory |", f"|{' ---: |' * 5}"]
+    rows = []
     for batch in batches:
-        sizes = f"{batch['changes']:,} | {batch['event'] / 1e6:.2f} MB"
-        rows.append(f"| {sizes} | {batch['calls']} | {share(batch):.2f} | {batch['peak'] / 1024:.1f} MB |")
-    return "\n".join(rows)
+        sizes = [f"{batch['changes']:,}", f"{batch['event'] / 1e6:.2f} MB"]
+        rows.append([*sizes, str(batch["calls"]), f"{share(batch):.2f}", f"{batch['peak'] / 1024:.1f} MB"])
+    return table(["changes", "event", "calls", "billed ÷ bytes", "peak memory"], rows)
 
 
 def name(size):

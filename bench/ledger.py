@@ -13,7 +13,7 @@ TEXT = """\
 
 {customers} customers at once, each with two accounts of their own, pay one transfer after the other: by `process-payment`,
 called in the process and without the runtime, by the bare `TransactWriteItems` of the same items, and by the bare reads that must come before it, strongly consistent and
-side by side, and then the transaction. The time of a round of all of them, divided by its transfers, round by round.
+side by side, and then the transaction. The time of a round of all of them, divided by its transfers, round by round: {rounds} rounds.
 
 {places}
 The transaction alone is not a transfer: the balance that a leg leaves stands in the leg and in the account, so the
@@ -58,7 +58,8 @@ def section(result):
         numbers = [[f"{rate(result, run):.0f}", f"{run['conflicts'] / result['transfers']:.2f}", str(run["told_to_come_again"])]
                    for run in (one, many)]
         hot.append([str(one["writers"]), *numbers[0], *numbers[1]])
-    return TEXT.format(**{**result, "places": table(head, places), "hot": table(head_hot, hot)})
+    rounds = result["places"]["here"]["ours"]["n"]
+    return TEXT.format(**{**result, "rounds": rounds, "places": table(head, places), "hot": table(head_hot, hot)})
 
 
 def picture(result):

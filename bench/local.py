@@ -17,7 +17,7 @@ import tempfile
 import time
 
 import chart
-from spread import brackets, spread
+from spread import brackets, ratios, spread, table
 from stack import LOCAL, ROOT, call, loaded
 
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests/dynamodb_local")]
@@ -95,27 +95,25 @@ def measure(binary=LOCAL, rounds=ROUNDS):
             if turn >= WARM_UP:
                 rows[name].append(row)
     columns = {name: {what: [row[what] for row in of] for what in of[0]} for name, of in rows.items()}
-    ratios = {}
-    if not reason:
-        for what in ("ready", "memory"):
-            pairs = zip(columns["ours"][what], columns["rival"][what], strict=True)
-            ratios[what] = spread([mine / theirs for mine, theirs in pairs])
+    compared = () if reason else ("ready", "memory")
+    against = {what: ratios(columns["ours"][what], columns["rival"][what]) for what in compared}
     told = {name: {what: spread(values) for what, values in of.items()} for name, of in columns.items()}
-    return {"warm_up": WARM_UP, "runs": told, "ratios": ratios, "missing": reason}
+    return {"warm_up": WARM_UP, "runs": told, "ratios": against, "missing": reason}
 
 
 def section(result):
-    rows = ["| | start to healthy | sample data loaded | peak memory |", "| --- | ---: | ---: | ---: |"]
+    rows = []
     for name, of in result["runs"].items():
         sample = f"{brackets(of['sample'], 0)} ms" if "sample" in of else ""
-        rows.append(f"| {NAMES[name]} | {brackets(of['ready'], 0)} ms | {sample} | {brackets(of['memory'], 0)} MB |")
+        rows.append([NAMES[name], f"{brackets(of['ready'], 0)} ms", sample, f"{brackets(of['memory'], 0)} MB"])
+    head = ["", "start to healthy", "sample data loaded", "peak memory"]
     if result["missing"]:
         beside = f"DynamoDB Local was not measured: {result['missing']}."
     else:
         ready, memory = (brackets(result["ratios"][what], 2) for what in ("ready", "memory"))
         beside = f"Against DynamoDB Local: {ready} of its time, and {memory} of its memory."
     rounds = f"{result['runs']['ours']['ready']['n']} rounds after {result['warm_up']} to warm up."
-    return "\n\n".join(["## One machine", __doc__.strip(), "\n".join(rows), f"{rounds} {beside}"]) + "\n"
+    return "\n\n".join(["## One machine", __doc__.strip(), table(head, rows).rstrip(), f"{rounds} {beside}"]) + "\n"
 
 
 def picture(result):

@@ -2,7 +2,7 @@
 
 import chart
 from measured import MEASURE, UNOPTIMISED, measured
-from spread import brackets, spread
+from spread import brackets, ratios, spread, table
 
 PICTURE = "Time of a page by the payments of its day, and how much faster shards are read side by side"
 MOST, ROUNDS = 1_000_000, 100
@@ -14,12 +14,11 @@ TEXT = """\
 ### A page
 
 Pages of `GET /bank/payments/due` on days with more and more payments, which lie on {shards} shards in turn, KEYS_ONLY,
-through the local gateway: {rounds} times each, one day after the other. (On shards by chance a page needs a query of half
+through the local gateway: {rounds} times each after {warm_up}, one day after the other. (On shards by chance a page needs a query of half
 a unit more here and there, of any day.) Units are those of the table and of the index; ratios are taken round by round
 against the day with the fewest.
 
 {pages}
-
 ### A whole day
 
 {payments:,} payments, {page} a page, and each call of DynamoDB takes so much longer than on this machine. Both readers
@@ -36,7 +35,6 @@ for one another: if a call took nothing but its way, their ratio would be that o
 round.
 
 {whole}
-
 Target: a whole day by fan-out at least {target} times as fast at {target_shards} shards, with {delay} ms a call:
 {holds}.
 
@@ -62,8 +60,7 @@ def measure(binary=MEASURE, most=MOST, rounds=ROUNDS):
 def day(day, fewest):
     pages = {}
     for name, page in day["pages"].items():
-        ratios = zip(page["millis"], fewest["pages"][name]["millis"], strict=True)
-        ratio = spread([mine / least for mine, least in ratios])
+        ratio = ratios(page["millis"], fewest["pages"][name]["millis"])
         pages[name] = {"units": page["units"], "millis": spread(page["millis"]), "ratio": ratio}
     return {"payments": day["payments"], "pages": pages}
 
@@ -74,11 +71,10 @@ def compared(case):
     # With one shard both are the same.
     for by in ("shard", "page"):
         together, alone = [reader for reader in case["readers"] if reader["by"] == by]
-        ratios = zip(alone["millis"], together["millis"], strict=True)
         ways[by] = {
             "together": {**together, "millis": spread(together["millis"])},
             "alone": {**alone, "millis": spread(alone["millis"])},
-            "ratio": spread([slow / quick for slow, quick in ratios]),
+            "ratio": ratios(alone["millis"], together["millis"]),
             "waits": round(alone["waits"] / together["waits"], 2),
         }
     return ways
@@ -97,11 +93,11 @@ def faults():
 def section(result):
     pages, whole = result["pages"], result["fan_out"]
     [target] = [case for case in whole["cases"] if (case["shards"], case["delay"]) == (SHARDS, DELAY)]
-    ratios = {by: target[by]["ratio"]["median"] for by in ("shard", "page")}
-    verdicts = {by: "holds" if ratio >= TARGET else "**missed**" for by, ratio in ratios.items()}
-    holds = ", ".join(f"by {by} it {verdict} ({ratios[by]:.1f} times)" for by, verdict in verdicts.items())
+    times = {by: target[by]["ratio"]["median"] for by in ("shard", "page")}
+    verdicts = {by: "holds" if ratio >= TARGET else "**missed**" for by, ratio in times.items()}
+    holds = ", ".join(f"by {by} it {verdict} ({times[by]:.1f} times)" for by, verdict in verdicts.items())
     return TEXT.format(
-        shards=pages["shards"], rounds=pages["rounds"], pages=pages_table(pages["days"]),
+        shards=pages["shards"], rounds=pages["rounds"], warm_up=pages["warm_up"], pages=pages_table(pages["days"]),
         payments=whole["payments"], page=whole["page"], reps=whole["rounds"], whole=whole_table(whole["cases"]),
         target=TARGET, target_shards=SHARDS, delay=DELAY, holds=holds, limit=limit(target, whole["cases"]),
     )
@@ -119,29 +115,29 @@ def limit(target, cases):
 
 def pages_table(days):
     columns = ["page", "payments of the day", "units of the table", "of the index", "time", "ratio"]
-    rows = [f"| {' | '.join(columns)} |", f"| --- |{' ---: |' * 5}"]
+    rows = []
     for name in days[0]["pages"]:
         for day in days:
             page = day["pages"][name]
-            table, index = (units for _, units in sorted(page["units"].items()))
-            time, ratio = brackets(page["millis"], 1), brackets(page["ratio"], 2)
-            rows.append(f"| {name} | {day['payments']:,} | {table:g} | {index:g} | {time} ms | {ratio} |")
-    return "\n".join(rows)
+            units = [f"{units:g}" for _, units in sorted(page["units"].items())]
+            times = [f"{brackets(page['millis'], 1)} ms", brackets(page["ratio"], 2)]
+            rows.append([name, f"{day['payments']:,}", *units, *times])
+    return table(columns, rows)
 
 
 def whole_table(cases):
     columns = ["", "shards", "ms a call", "calls", "waits side by side", "and not", "side by side", "one after another",
                "ratio", "of waits"]
-    rows = [f"| {' | '.join(columns)} |", f"| --- |{' ---: |' * 9}"]
+    rows = []
     for by in ("shard", "page"):
         for case in cases:
             way = case[by]
             together, alone = way["together"], way["alone"]
-            times = " | ".join(f"{brackets(side['millis'], 0)} ms" for side in (together, alone))
-            counts = f"{together['calls']} | {together['waits']} | {alone['waits']}"
-            ratio = f"{brackets(way['ratio'], 1)} | {way['waits']:.1f}"
-            rows.append(f"| by {by} | {case['shards']} | {case['delay']} | {counts} | {times} | {ratio} |")
-    return "\n".join(rows)
+            counts = [case["shards"], case["delay"], together["calls"], together["waits"], alone["waits"]]
+            times = [f"{brackets(side['millis'], 0)} ms" for side in (together, alone)]
+            ratio = [brackets(way["ratio"], 1), f"{way['waits']:.1f}"]
+            rows.append([f"by {by}", *map(str, counts), *times, *ratio])
+    return table(columns, rows)
 
 
 def picture(result):

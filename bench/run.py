@@ -37,7 +37,7 @@ COUNTED = {"own_code", "size", "cost", "partitions", "reads", "export"}
 HEAD = """\
 # Performance
 
-Written by `make bench`, which measures all of it in one run on one machine: {processor}, {cores} processors, {memory} GB, Linux
+Written by `make bench`, which measures all of it in one run; with `PARTS=…` some of it anew. The machine: {processor}, {cores} processors, {memory} GB, Linux
 {kernel}. Machines differ, and this one is shared: what counts are ratios against what ran beside it, and counts.
 
 """

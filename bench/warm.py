@@ -14,7 +14,7 @@ TEXT = """\
 
 An invocation of the deployed binary, from the moment when the Runtime API has the event until it has the answer, beside
 the bare call of the SDK that does the same, from the engine's own process, and beside a function that does
-nothing (`hello-world`): what an answer costs through the runtime at all. One after the other, round by round. The page of
+nothing (`hello-world`): what an answer costs through the runtime at all. One after the other, round by round: {rounds:,} rounds, and {rounds_away:,} further away. The page of
 `list-account-payments` has {page} payments.
 
 ### DynamoDB in this machine's memory
@@ -48,8 +48,8 @@ def measure():
 
 def section(result):
     places = {place: tables(functions) for place, functions in result["places"].items()}
-    here, away = (result["places"][place]["get-payment"]["bare"]["median"] for place in ("here", "away"))
-    return TEXT.format(**{**result, **places, "added": away - here})
+    here, away = (result["places"][place]["get-payment"]["bare"] for place in ("here", "away"))
+    return TEXT.format(**{**result, **places, "added": away["median"] - here["median"], "rounds": here["n"], "rounds_away": away["n"]})
 
 
 def tables(functions):

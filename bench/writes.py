@@ -2,7 +2,7 @@
 
 import chart
 from measured import MEASURE, measured
-from spread import brackets, spread
+from spread import brackets, ratios, spread, table
 
 PICTURE = "Payments a second, scheduled and put"
 # The seed's 1,000,000 in 30 minutes.
@@ -29,13 +29,12 @@ def measure(binary=MEASURE):
 
 
 def told(case):
-    ratios = zip(case["scheduled"], case["put"], strict=True)
     quarter = len(case["scheduled"]) // 4
     first, last = case["scheduled"][:quarter], case["scheduled"][-quarter:]
     return {
         "scheduled": spread(case["scheduled"]),
         "put": spread(case["put"]),
-        "ratio": spread([scheduled / put for scheduled, put in ratios]),
+        "ratio": ratios(case["scheduled"], case["put"]),
         "first": round(sum(first) / quarter, 1),
         "last": round(sum(last) / quarter, 1),
     }
@@ -43,15 +42,15 @@ def told(case):
 
 def section(result):
     columns = ["clients", "scheduled a second", "in the first quarter", "in the last", "put a second", "ratio"]
-    rows = [f"| {' | '.join(columns)} |", f"|{' ---: |' * 6}"]
+    rows = []
     for case in result["cases"]:
-        ends = f"{case['first']:,.0f} | {case['last']:,.0f}"
+        ends = [f"{case[end]:,.0f}" for end in ("first", "last")]
         scheduled, put = brackets(case["scheduled"], 0), brackets(case["put"], 0)
-        rows.append(f"| {case['clients']} | {scheduled} | {ends} | {put} | {brackets(case['ratio'], 2)} |")
+        rows.append([str(case["clients"]), scheduled, *ends, put, brackets(case["ratio"], 2)])
     holds = all(min(case["first"], case["last"], case["scheduled"]["q1"]) > TARGET for case in result["cases"])
     return TEXT.format(
         bytes=result["bytes"], turn=result["turn"], turns=result["cases"][0]["put"]["n"], cores=result["cores"],
-        rows="\n".join(rows), target=TARGET, holds="holds" if holds else "**missed**",
+        rows=table(columns, rows).rstrip(), target=TARGET, holds="holds" if holds else "**missed**",
     )
 
 
