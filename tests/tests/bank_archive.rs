@@ -72,7 +72,7 @@ async fn finish(stack: &Stack) -> u64 {
 
 /// Steps of a run, and which of their kind: at its beginning, in its middle, near its end.
 const STOPS: [(&str, &[usize]); 3] =
-    [("Query", &[1, 5, 11]), ("BatchGetItem", &[1, 2]), ("TransactWriteItems", &[1, 16, 17, 150])];
+    [("Query", &[1, 3, 6]), ("BatchGetItem", &[1, 2]), ("TransactWriteItems", &[1, 16, 17, 150])];
 
 const STOPS_ON_ALL: [(&str, &[usize]); 2] = [("Query", &[1, 9]), ("TransactWriteItems", &[1, 30])];
 

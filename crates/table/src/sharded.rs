@@ -7,6 +7,9 @@ use futures::future::try_join_all;
 use keys::{KeyRange, Shards};
 use std::{cmp::Ordering, collections::VecDeque};
 
+/// Entries of nothing but keys that half a read unit pays for: 4 KB, with partition keys of some 40 characters.
+const ENTRIES_IN_HALF_A_UNIT: usize = 20;
+
 /// What the entries of an index carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Projection {
@@ -71,8 +74,8 @@ impl Place {
 impl Table {
     /// The first `limit` items of the range over all shards, merged in sort key order. No two items have the same sort key.
     ///
-    /// It reads at most half as many entries again as it returns, and one a shard. An item that no
-    /// longer stands where its entry says has moved on and is left out.
+    /// It consumes at most half as many read units again as the items that it returns cost, and those of one item a shard. An
+    /// item that no longer stands where its entry says has moved on and is left out.
     ///
     /// # Errors
     /// A call failed, or an item is not a `T`.
@@ -140,6 +143,7 @@ struct Lane {
 struct Merge<'a> {
     table: &'a Table,
     index: &'a Index,
+    projection: Projection,
     limit: usize,
     lanes: Vec<Lane>,
 }
@@ -159,7 +163,7 @@ impl<'a> Merge<'a> {
             Lane { partition: partition.clone(), range, ahead: VecDeque::new(), start, done: false }
         };
         let lanes = list.partitions.iter().enumerate().map(lane).collect();
-        Self { table, index: list.index, limit, lanes }
+        Self { table, index: list.index, projection: list.projection, limit, lanes }
     }
 
     async fn run(mut self) -> Result<(Vec<Attributes>, Option<Place>), Error> {
@@ -191,22 +195,39 @@ impl<'a> Merge<'a> {
     }
 
     /// Reads on, side by side, in every shard that runs low.
-    ///
-    /// What is read and not merged never exceeds half a page and one entry a shard. That is the
-    /// whole bound: what a page reads is what it returns and what is left over.
     async fn refill(&mut self, wanted: usize) -> Result<(), Error> {
         let live = self.lanes.iter().filter(|lane| !lane.done).count();
+        let fair = match self.projection {
+            Projection::KeysOnly => wanted.div_ceil(live),
+            Projection::All => self.within_half_a_page(wanted, live),
+        };
+        let low = self.lanes.iter().filter(|lane| lane.is_low(fair)).count();
+        let share = match self.projection {
+            // Keys cost next to nothing beside the items, a call more a wait: half more than the fair share, in whole half units,
+            // is enough for shards as uneven as chance makes them.
+            Projection::KeysOnly => (wanted + wanted / 2).div_ceil(low).next_multiple_of(ENTRIES_IN_HALF_A_UNIT),
+            Projection::All => fair,
+        };
+        let lanes = self.lanes.iter_mut().filter(|lane| lane.is_low(fair));
+        try_join_all(lanes.map(|lane| lane.read(self.table, self.index, share.min(wanted)))).await?;
+        Ok(())
+    }
+
+    /// What is read and not merged never exceeds half a page and one entry a shard: where entries are whole items, what a page
+    /// reads is what it returns and what is left over.
+    fn within_half_a_page(&self, wanted: usize, live: usize) -> usize {
         let left_over: usize = self.lanes.iter().filter(|lane| lane.done).map(|lane| lane.ahead.len()).sum();
         let allowance = self.limit / 2 + self.lanes.len();
-        let share = if live == 1 { wanted } else { wanted.min((allowance - left_over) / live).max(1) };
-        let low = self.lanes.iter_mut().filter(|lane| !lane.done && lane.ahead.len() <= share / 2);
-        let reads = low.map(|lane| lane.read(self.table, self.index, share));
-        try_join_all(reads).await?;
-        Ok(())
+        if live == 1 { wanted } else { wanted.min((allowance - left_over) / live).max(1) }
     }
 }
 
 impl Lane {
+    /// Whether it is soon read to its end, before all that is behind it is known.
+    fn is_low(&self, fair: usize) -> bool {
+        !self.done && self.ahead.len() <= fair / 2
+    }
+
     async fn read(&mut self, table: &Table, index: &Index, share: usize) -> Result<(), Error> {
         let query = Query::new(&self.partition, &self.range).on(index);
         let slice = table.slice(&query, self.start.take(), share - self.ahead.len()).await?;
