@@ -9,7 +9,7 @@
 
 use crate::{
     Day, KeyRange, Second, TransactionId,
-    text::{Invalid, constant_key, names, prefixed_key, serde_as_text, uuid_of},
+    text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
 use std::{fmt, str::FromStr};
@@ -84,8 +84,7 @@ impl FromStr for PaymentId {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let parse = || {
             let (time, unique) = text.split_once('-')?;
-            let id = Self { time: Second::parse_compact(time)?, unique: Uuid::try_parse(unique).ok()? };
-            (id.to_string() == text).then_some(id)
+            Some(Self { time: Second::parse_compact(time)?, unique: parse_simple(unique)? })
         };
         parse().ok_or_else(|| Invalid::new("is no payment id"))
     }
@@ -133,7 +132,7 @@ impl FromStr for PaymentSort {
         let parse = || {
             let (time, id) = text.rsplit_once('#')?;
             let id: PaymentId = id.parse().ok()?;
-            (id.time.to_string() == time).then_some(Self(id))
+            (Second::parse_exact(time)? == id.time).then_some(Self(id))
         };
         parse().ok_or(Invalid::key("PaymentSort"))
     }

@@ -11,7 +11,7 @@
 
 use crate::{
     Day, KeyRange, Milli,
-    text::{Invalid, constant_key, names, prefixed_key, serde_as_text, uuid_of},
+    text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
 use std::{fmt, str::FromStr};
@@ -65,8 +65,7 @@ impl FromStr for ItemId {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let id = Uuid::try_parse(text).ok().map(Self);
-        id.filter(|id| id.to_string() == text).ok_or_else(|| Invalid::new("is no item id"))
+        parse_simple(text).map(Self).ok_or_else(|| Invalid::new("is no item id"))
     }
 }
 

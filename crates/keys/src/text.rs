@@ -24,6 +24,12 @@ pub(crate) fn uuid_of(now: jiff::Timestamp) -> uuid::Uuid {
     uuid::Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanoseconds))
 }
 
+/// A UUID as 32 digits of which letters are small: one text for one UUID.
+pub(crate) fn parse_simple(text: &str) -> Option<uuid::Uuid> {
+    let is_simple = text.len() == 32 && !text.bytes().any(|byte| byte.is_ascii_uppercase());
+    if is_simple { uuid::Uuid::try_parse(text).ok() } else { None }
+}
+
 /// A UUID of version 8 that the parts make: the same for the same, and nobody finds others that make it. What a request makes
 /// has one of who asked and their key, so the same request makes it once.
 pub(crate) fn derived(parts: &[&str]) -> uuid::Uuid {

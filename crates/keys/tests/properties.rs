@@ -221,6 +221,40 @@ fn times_are_converted_to_utc_and_cut_to_the_second() {
 }
 
 #[test]
+fn a_payment_has_one_name() {
+    const UNIQUE: &str = "019ae9d1fd007000a1b2c3d4e5f60718";
+    assert!(format!("20261201T093000Z-{UNIQUE}").parse::<PaymentId>().is_ok());
+    let capital = UNIQUE.to_uppercase();
+    let hyphens = "019ae9d1-fd00-7000-a1b2-c3d4e5f60718";
+    for (time, unique) in [
+        ("20261201T093000Z", capital.as_str()),
+        ("20261201T093000Z", hyphens),
+        ("20261201T093000Z", "{019ae9d1-fd00-7000-a1b2-c3d4e5f60718}"),
+        ("20261201T093000Z", &UNIQUE[1..]),
+        ("20261201T093000Z", "019ae9d1fd007000a1b2c3d4e5f6071g"),
+        ("20261231T235960Z", UNIQUE),
+        ("20260229T093000Z", UNIQUE),
+        ("20261201T240000Z", UNIQUE),
+        ("20261201T0930Z", UNIQUE),
+        ("20261201t093000z", UNIQUE),
+        ("2026-12-01T09:30:00Z", UNIQUE),
+        ("99991231T235959Z", UNIQUE),
+    ] {
+        assert!(format!("{time}-{unique}").parse::<PaymentId>().is_err(), "{time}-{unique}");
+    }
+}
+
+#[test]
+fn a_payments_key_says_its_time_as_its_id_does() {
+    const ID: &str = "20261231T235959Z-019ae9d1fd007000a1b2c3d4e5f60718";
+    let sort = |time: &str| format!("{time}#{ID}").parse::<PaymentSort>();
+    assert!(sort("2026-12-31T23:59:59Z").is_ok());
+    for other in ["2026-12-31T23:59:58Z", "2026-12-31T23:59:60Z", "2026-12-31T23:59:59.0Z", "20261231T235959Z", ""] {
+        assert!(sort(other).is_err(), "{other}");
+    }
+}
+
+#[test]
 fn days_exist_and_have_one_form() {
     assert!("2028-02-29".parse::<Day>().is_ok());
     for bad in ["2026-02-29", "2026-2-9", "20261201", "2026-12-01T00:00:00Z", "-000001-01-01", "", "x"] {
