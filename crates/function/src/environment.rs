@@ -19,7 +19,11 @@ use aws_smithy_http_client::{
 };
 use aws_smithy_runtime_api::client::http::{HttpClient, SharedHttpClient, http_client_fn};
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
-use std::{env, time::Duration};
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+use std::{env, ffi::OsStr, time::Duration};
 
 /// The five roots that AWS endpoints chain to (Amazon Trust Services). The system's 140 take 3 to 20 ms to load.
 const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon.pem");
@@ -79,7 +83,42 @@ impl LoadServiceConfig for Endpoints {
 
 /// Amazon's roots, or those of the file that somebody behind a proxy of their own names.
 fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
-    let named = ["AWS_CA_BUNDLE", "SSL_CERT_FILE"].into_iter().find_map(env::var_os);
-    let roots = named.map_or_else(|| Ok(AMAZON_ROOTS.to_vec()), std::fs::read)?;
+    let roots = match ["AWS_CA_BUNDLE", "SSL_CERT_FILE"].into_iter().find_map(|name| Some((name, env::var_os(name)?))) {
+        None => AMAZON_ROOTS.to_vec(),
+        Some((name, file)) => named_roots(&file).map_err(|why| format!("{name}: {why}"))?,
+    };
     Ok(TrustStore::empty().with_native_roots(false).with_pem_certificate(roots))
+}
+
+/// The SDK's client would panic at what it can't read, and not before its first call.
+fn named_roots(file: &OsStr) -> Result<Vec<u8>, lambda_runtime::Error> {
+    let roots = std::fs::read(file)?;
+    let mut store = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(&roots) {
+        store.add(certificate?)?;
+    }
+    if store.is_empty() { Err("no certificate in it".into()) } else { Ok(roots) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_that_cannot_be_read_are_an_error_and_no_panic() {
+        let amazon = String::from_utf8(AMAZON_ROOTS.to_vec()).expect("PEM");
+        let cut = &amazon[..amazon.len() / 10];
+        let not_base64 = amazon.replacen("MII", "M!!", 1);
+        let not_der = "-----BEGIN CERTIFICATE-----\nTm8gREVS\n-----END CERTIFICATE-----\n";
+        let one_of_them = format!("{amazon}{not_der}");
+        let file = env::temp_dir().join(format!("roots-{}.pem", std::process::id()));
+        for bad in ["", "no certificate", cut, &not_base64, not_der, &one_of_them] {
+            std::fs::write(&file, bad).expect("written");
+            assert!(named_roots(file.as_os_str()).is_err(), "{bad}");
+        }
+        std::fs::write(&file, &amazon).expect("written");
+        assert_eq!(named_roots(file.as_os_str()).expect("roots"), AMAZON_ROOTS);
+        std::fs::remove_file(&file).expect("removed");
+        assert!(named_roots(file.as_os_str()).is_err());
+    }
 }
