@@ -121,7 +121,6 @@ impl Reader {
     fn told(&self) -> Value {
         json!({
             "by": if self.by == By::Shard { "shard" } else { "page" },
-            "side_by_side": self.at_once > 1 || self.shards == 1,
             "calls": self.calls,
             "waits": self.waits(),
             "millis": self.millis[1..],
@@ -137,32 +136,15 @@ impl Reader {
         }
     }
 
-    /// Each shard to its end.
+    /// Each shard to its end, by a worker of its own.
     async fn shards(&self) -> usize {
         let range = DueSort::due_on(self.date.parse().expect("a day"), Status::Scheduled);
-        let shards = (0..self.shards).map(|shard| self.shard(shard, &range));
-        stream::iter(shards)
+        let worker = &|shard| tokio::spawn(read_shard(self.table.clone(), shard, range.clone()));
+        stream::iter(0..self.shards)
+            .map(|shard| async move { worker(shard).await.expect("not ended").expect("read") })
             .buffer_unordered(self.at_once)
-            .map(|read| read.expect("read"))
-            .collect::<Vec<_>>()
+            .fold(0, |all, read| async move { all + read })
             .await
-            .iter()
-            .sum()
-    }
-
-    async fn shard(&self, shard: usize, range: &KeyRange) -> Result<usize, table::Error> {
-        let index = Index { name: "GSI1".into(), partition: "GSI1PK", sort: "GSI1SK" };
-        let (mut read, mut behind) = (0, None);
-        loop {
-            let partitions = vec![shard.to_string()];
-            let list = Merged { index: &index, projection: Projection::KeysOnly, partitions, range, behind };
-            let (payments, next) = self.table.merged_page::<Payment>(&list, PAGE).await?;
-            read += payments.len();
-            if next.is_none() {
-                return Ok(read);
-            }
-            behind = next;
-        }
     }
 
     /// As the function answers: page after page, over all shards, in order.
@@ -181,5 +163,20 @@ impl Reader {
                 None => return read,
             }
         }
+    }
+}
+
+async fn read_shard(table: Table, shard: usize, range: KeyRange) -> Result<usize, table::Error> {
+    let index = Index { name: "GSI1".into(), partition: "GSI1PK", sort: "GSI1SK" };
+    let (mut read, mut behind) = (0, None);
+    loop {
+        let partitions = vec![shard.to_string()];
+        let list = Merged { index: &index, projection: Projection::KeysOnly, partitions, range: &range, behind };
+        let (payments, next) = table.merged_page::<Payment>(&list, PAGE).await?;
+        read += payments.len();
+        if next.is_none() {
+            return Ok(read);
+        }
+        behind = next;
     }
 }
