@@ -7,6 +7,7 @@ NAMES = {
     "ours": "schedule-payment",
     "hello": "hello-world",
     "connected": "connected",
+    "late": "late",
     "untrimmed": "untrimmed",
     "node": "Node.js",
     "python": "Python",
@@ -28,9 +29,10 @@ which answers at once: what is left is the function's own start. All schedule th
 compared and must be equal.
 
 - **schedule-payment**: the binary that is deployed.
-- **hello-world**: `lambda_runtime` and nothing else, which is the least that a Lambda in Rust can be.
-- **connected**: hello-world that has our client and opens its connection before the first `next`, as ours does; one
-  thread, no logs.
+- **hello-world**: `lambda_runtime` and nothing else, one thread, no logs: the least that a Lambda in Rust can be.
+- **connected**: hello-world that has our client and opens its connection before the first `next`, as ours does.
+- **late**: schedule-payment with our client, but without the call before the first `next`: its connection opens with its
+  first payment.
 - **untrimmed**: schedule-payment with the default features and the default client of the SDK, the system's roots,
   aws-lc's jitter entropy, and no call before the first event. Same profile.
 - **Node.js** {node}: AWS SDK v3, bundled and minified by esbuild, keep-alive, warm connection before the first event.
@@ -47,7 +49,9 @@ round.
 
 LIMIT = """
 The limit: a hello-world that opens its connection, the least that we know of a function on this SDK that has one before
-the first event, needs {limit} × the time of one that does not. Who opens it later has that time in its first answer.
+the first event, needs {connected} × the time of one that does not. Ours without that call (late) needs {late} ×,
+and its first payment waits for the connection instead: a whole processor makes up for
+that, a share of one does not ([as in Lambda](#as-in-lambda)).
 """
 
 PICTURE = "Start to first answer"
@@ -61,6 +65,14 @@ start of two or three periods is told to the period: the quartiles of the ratios
 
 {tables}"""
 
+LAMBDA = """\
+### As in Lambda
+
+A whole processor until the first `next`, as Lambda gives the init phase, and {megabytes}/1769 of one from then on: what is
+done before the first event is done faster. The time that it takes to put the process into the cgroup is left out.
+
+{tables}"""
+
 NO_SHARE = """\
 The CPU share of {megabytes} MB was not measured: {no_share}. The column of CPU time is the substitute: at a share *s*
 a start takes about the CPU time ÷ *s*.
@@ -68,9 +80,12 @@ a start takes about the CPU time ÷ *s*.
 
 
 def section(result):
-    limit = LIMIT.format(limit=brackets(result["full"]["limit"], 2))
+    limit = LIMIT.format(**{name: brackets(limit, 2) for name, limit in result["full"]["limit"].items()})
     full = f"### At full CPU\n\n{tables(result['full'], 'cpu')}{limit}"
-    share = SHARE.format(tables=tables(result["share"]), **result) if "share" in result else NO_SHARE.format(**result)
+    if "share" in result:
+        share = "\n".join(text.format(tables=tables(result[part]), **result) for text, part in ((SHARE, "share"), (LAMBDA, "lambda")))
+    else:
+        share = NO_SHARE.format(**result)
     return TEXT.format(**{**result, "full": full, "share": share})
 
 
@@ -97,7 +112,7 @@ def quantity(column, spread):
 
 
 def picture(result):
-    shares = {"full": "full CPU", "share": f"CPU share of {result['megabytes']} MB"}
+    shares = {"full": "full CPU", "share": f"CPU share of {result['megabytes']} MB", "lambda": "as in Lambda"}
     panels = []
     for part, share in shares.items():
         if part in result:

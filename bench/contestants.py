@@ -1,4 +1,4 @@
-"""Who starts against whom: schedule-payment, the same in JavaScript and Python, untrimmed, and two hello-worlds."""
+"""Who starts against whom: schedule-payment, the same in JavaScript and Python, late, untrimmed, and two hello-worlds."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ class Contestant:
 
 
 def contestants(ours=OURS):
-    """All six, ours first. Each trusts as many roots as in Lambda: ours Amazon's, Node its own, the others those of
+    """All seven, ours first. Each trusts as many roots as in Lambda: ours Amazon's, Node its own, the others those of
     a system."""
     if not pathlib.Path(ours).is_file():
         sys.exit(f"{ours} is missing: make build FUNCTIONS=schedule-payment")
@@ -39,6 +39,7 @@ def contestants(ours=OURS):
         Contestant("ours", [ours], roots=AMAZON_ROOTS.read_bytes()),
         Contestant("hello", [BUILT / "hello"], schedules=False),
         Contestant("connected", [BUILT / "connected"], roots=AMAZON_ROOTS.read_bytes(), schedules=False),
+        Contestant("late", [BUILT / "late"], roots=AMAZON_ROOTS.read_bytes()),
         Contestant("untrimmed", [BUILT / "untrimmed"], roots=system),
         Contestant("node", ["node", BUILT / "node/main.cjs"], "NODE_EXTRA_CA_CERTS",
                    environment={"AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED": "true"}),
@@ -48,7 +49,7 @@ def contestants(ours=OURS):
 
 
 def build():
-    """Builds what is not there yet; `rm -r target/peers` makes it all anew."""
+    """Builds what is not there yet, and in Rust what has changed; `rm -r target/peers` makes it all anew."""
     for tool, what in [("node", "runs the peer in JavaScript"), ("npm", "installs its packages"), ("cargo", "builds")]:
         if not shutil.which(tool):
             sys.exit(f"{tool} is missing: it {what}")
@@ -60,21 +61,21 @@ def build():
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", BUILT / "python"]
         subprocess.run([*install, "--requirement", PEERS / "python/requirements.txt"], check=True)
     # One after the other, so that none gets another's features; the last with the jitter entropy that
-    # .cargo/config.toml leaves out.
-    for name, no_jitter in [("hello", 1), ("connected", 1), ("untrimmed", 0)]:
-        if not (BUILT / name).exists():
-            cargo(name, no_jitter)
-            # As `make build` does: what a linker has written, and not `cp`, costs more page faults.
-            shutil.copy(BUILT / "cargo/release" / name, BUILT)
+    # .cargo/config.toml leaves out, and in a folder of its own, or both would be built anew each time.
+    for name, no_jitter in [("hello", 1), ("connected", 1), ("late", 1), ("untrimmed", 0)]:
+        cargo(name, no_jitter)
 
 
 def cargo(name, no_jitter):
     """With our release profile."""
     profile = tomllib.loads((ROOT / "Cargo.toml").read_text())["profile"]["release"]
     settings = [f"--config=profile.release.{key}={toml(value)}" for key, value in profile.items() if key != "package"]
-    settled = {"CARGO_TARGET_DIR": str(BUILT / "cargo"), "AWS_LC_SYS_NO_JITTER_ENTROPY": str(no_jitter)}
+    target = BUILT / ("cargo" if no_jitter else "cargo-jitter")
+    settled = {"CARGO_TARGET_DIR": str(target), "AWS_LC_SYS_NO_JITTER_ENTROPY": str(no_jitter)}
     command = ["cargo", "build", "--release", "--quiet", "--package", name, *settings]
     subprocess.run(command, cwd=PEERS, env={**os.environ, **settled}, check=True)
+    # As `make build` does: what a linker has written, and not `cp`, costs more page faults.
+    shutil.copy(target / "release" / name, BUILT)
 
 
 def toml(value):

@@ -118,3 +118,5 @@ def ledger(step):
     books = step("L8", "start-reconciliation", "POST", "/ledger/reconciliations", window, types="Reconciliation")
     step("L8", "get-reconciliation", "GET", f"/ledger/reconciliations/{books['reconciliationId']}",
          item=("Reconciliation", books["reconciliationId"]))
+    daily = "/_local/functions/start-daily-reconciliation/invocations"
+    step("L8", "start-daily-reconciliation", "POST", daily, {"day": "2026-11-01"}, types="Reconciliation")

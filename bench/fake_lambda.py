@@ -70,8 +70,7 @@ class Runtime:
 
         class Handler(Quiet):
             def do_GET(self):
-                now = time.perf_counter()
-                event = runtime.next(now)
+                event = runtime.next()
                 # Lambda freezes a function that has nothing to do; here it waits for an answer until it is killed.
                 if event is not None:
                     self.answer(event, runtime.headers())
@@ -82,15 +81,20 @@ class Runtime:
 
         self.port = serve(Handler)
 
-    def begin(self, events):
-        self.events, self.asked, self.answered, self.done = list(events), [], [], threading.Event()
+    def begin(self, events, at_first=lambda: None):
+        """What is done at the first `next` is done before the event is handed out."""
+        self.events, self.asked, self.handed, self.answered, self.done = list(events), [], [], [], threading.Event()
+        self.at_first = at_first
 
-    def next(self, now):
-        self.asked.append(now)
-        if self.events:
-            return self.events.pop(0)
-        self.done.set()
-        return None
+    def next(self):
+        self.asked.append(time.perf_counter())
+        if len(self.asked) == 1:
+            self.at_first()
+        if not self.events:
+            self.done.set()
+            return None
+        self.handed.append(time.perf_counter())
+        return self.events.pop(0)
 
     def headers(self):
         return [

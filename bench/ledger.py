@@ -22,7 +22,7 @@ accounts must be read first; the time away is that of two calls one after the ot
 ### One hot account
 
 Writers that each pay from an account of their own into the same one, and into one of {receiving} that receive for one
-owner, {transfers} transfers in all, one run each, DynamoDB further away. Who is told to come again (429, 503) does. A conflict is a
+owner, {transfers} transfers in all, {runs} runs each, DynamoDB further away. Who is told to come again (429, 503) does. A conflict is a
 transaction that was written for nothing because another changed the account first.
 
 {hot}"""
@@ -36,11 +36,18 @@ def measure():
             "to_transaction": ratios(times["ours"], times["transaction"]),
             "to_reads": ratios(times["ours"], times["with_reads"]),
         }
+    for row in result["hot"]:
+        for into in ("one", "many"):
+            row[into] = hot(row[into], result["transfers"])
     return result
 
 
-def rate(result, run):
-    return result["transfers"] / run["ms"] * 1_000
+def hot(runs, transfers):
+    return {
+        "rate": spread([transfers / run["ms"] * 1_000 for run in runs]),
+        "conflicts": spread([run["conflicts"] / transfers for run in runs]),
+        "told_to_come_again": spread([run["told_to_come_again"] for run in runs]),
+    }
 
 
 def section(result):
@@ -54,17 +61,19 @@ def section(result):
     head_hot = ["writers", "one account, transfers a second", "conflicts a transfer", "told to come again",
                 f"{result['receiving']} accounts, transfers a second", "conflicts a transfer", "told to come again"]
     hot = []
-    for one, many in zip(result["one"], result["many"], strict=True):
-        numbers = [[f"{rate(result, run):.0f}", f"{run['conflicts'] / result['transfers']:.2f}", str(run["told_to_come_again"])]
-                   for run in (one, many)]
-        hot.append([str(one["writers"]), *numbers[0], *numbers[1]])
+    for row in result["hot"]:
+        numbers = [[brackets(row[into]["rate"], 0), brackets(row[into]["conflicts"], 2), brackets(row[into]["told_to_come_again"], 0)]
+                   for into in ("one", "many")]
+        hot.append([str(row["writers"]), *numbers[0], *numbers[1]])
     rounds = result["places"]["here"]["ours"]["n"]
-    return TEXT.format(**{**result, "rounds": rounds, "places": table(head, places), "hot": table(head_hot, hot)})
+    runs = result["hot"][0]["one"]["rate"]["n"]
+    return TEXT.format(**{**result, "rounds": rounds, "runs": runs, "places": table(head, places), "hot": table(head_hot, hot)})
 
 
 def picture(result):
     rows = []
-    for one, many in zip(result["one"], result["many"], strict=True):
-        for run, into in ((one, "1 account"), (many, f"{result['receiving']} accounts")):
-            rows.append((f"{run['writers']} into {into}", *[rate(result, run)] * 3))
+    for row in result["hot"]:
+        for into, named in (("one", "1 account"), ("many", f"{result['receiving']} accounts")):
+            rate = row[into]["rate"]
+            rows.append((f"{row['writers']} into {named}", rate["median"], rate["q1"], rate["q3"]))
     return chart.page([chart.bars("Transfers a second, by writers", rows, "/s", ours=range(1, len(rows), 2))])

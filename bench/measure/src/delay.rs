@@ -15,6 +15,9 @@ use std::{
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
+/// About what a call to DynamoDB takes from a Lambda.
+pub(crate) const AWAY: Duration = Duration::from_millis(4);
+
 type Answer = (StatusCode, HeaderMap, Bytes);
 
 /// Ends with its owner.

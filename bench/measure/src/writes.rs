@@ -1,16 +1,22 @@
 //! Payments of 8 KB scheduled through the gateway, beside bare puts of the same item by as many clients.
 
 use crate::days::attributes;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use bank::Payment;
 use futures::future::join_all;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 use system_tests::{
     Client,
     bank::{payment, second_of},
     stack,
 };
+use uuid::Uuid;
+
+type Row = HashMap<String, AttributeValue>;
 
 /// With its keys the payment has eight write units, as the seed's.
 const MEMO: usize = 7_200;
@@ -33,11 +39,12 @@ async fn case(clients: usize) -> Value {
     let stack = stack().start().await.expect("a stack");
     let (client, dynamo) = (Client::operator(&stack), stack.client().expect("a client"));
     let table = stack.table("PaymentScheduler").expect("a table");
+    let rows: Vec<Row> = (0..clients).map(row).collect();
     let (mut path, mut bare) = (Vec::new(), Vec::new());
     for turn in 0..=TURNS {
         let time = if turn == 0 { WARM_UP } else { TURN };
         let scheduled = rate(clients, time, |number| schedule(&client, number)).await;
-        let put = rate(clients, time, |number| put(&dynamo, table, number)).await;
+        let put = rate(clients, time, |number| put(&dynamo, table, &rows[number])).await;
         if turn > 0 {
             path.push(scheduled);
             bare.push(put);
@@ -75,9 +82,16 @@ async fn schedule(client: &Client, number: usize) {
     assert_eq!(answer.status, 201, "{}", answer.body);
 }
 
-async fn put(dynamo: &aws_sdk_dynamodb::Client, table: &str, number: usize) {
-    let item = attributes(&of_8_kb(number)).map(|(name, text)| (name, AttributeValue::S(text))).collect();
-    dynamo.put_item().table_name(table).set_item(Some(item)).send().await.expect("written");
+/// As the function puts it: if absent, and told what it consumed.
+async fn put(dynamo: &aws_sdk_dynamodb::Client, table: &str, like: &Row) {
+    let mut item = like.clone();
+    item.insert("SK".to_owned(), AttributeValue::S(format!("2099-12-01T09:30:00Z#{}", Uuid::now_v7())));
+    let put = dynamo.put_item().table_name(table).set_item(Some(item)).condition_expression("attribute_not_exists(PK)");
+    put.return_consumed_capacity(ReturnConsumedCapacity::Indexes).send().await.expect("written");
+}
+
+fn row(number: usize) -> Row {
+    attributes(&of_8_kb(number)).map(|(name, text)| (name, AttributeValue::S(text))).collect()
 }
 
 fn of_8_kb(number: usize) -> Payment {

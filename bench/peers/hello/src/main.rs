@@ -1,11 +1,10 @@
-//! The least that a Lambda in Rust can be: the runtime, as its own documentation begins.
+//! The least that a Lambda in Rust can be: the runtime, one thread, no logs.
 
-use lambda_runtime::{Error, LambdaEvent, run, service_fn, tracing};
+use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use serde_json::{Value, json};
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    tracing::init_default_subscriber();
     run(service_fn(hello)).await
 }
 
