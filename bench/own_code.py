@@ -18,7 +18,7 @@ BINARY = ROOT / "target/release/own-code"
 PICTURE = "Instructions of an invocation"
 FEW, MANY = 10, 60
 # Thousands of instructions that our own code may take: what was counted and a tenth.
-BUDGET = {"schedule-payment": 870, "list-account-payments": 1_150, "process-payment": 1_150}
+BUDGET = {"schedule-payment": 560, "list-account-payments": 820, "process-payment": 1_010}
 
 TEXT = """\
 ## Our own code
