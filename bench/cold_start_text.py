@@ -50,8 +50,7 @@ round.
 LIMIT = """
 The limit: a hello-world that opens its connection, the least that we know of a function on this SDK that has one before
 the first event, needs {connected} × the time of one that does not. Ours without that call (late) needs {late} ×,
-and its first payment waits for the connection instead: a whole processor makes up for
-that, a share of one does not ([as in Lambda](#as-in-lambda)).
+and its first payment waits for the connection instead. Start to first answer with the call ÷ without it: {full} here{as_in_lambda}.
 """
 
 PICTURE = "Start to first answer"
@@ -68,8 +67,9 @@ start of two or three periods is told to the period: the quartiles of the ratios
 LAMBDA = """\
 ### As in Lambda
 
-A whole processor until the first `next`, as Lambda gives the init phase, and {megabytes}/1769 of one from then on: what is
-done before the first event is done faster. The time that it takes to put the process into the cgroup is left out.
+No limit until the first `next`, as Lambda gives the init phase more than the function has, and {megabytes}/1769 of a processor
+from then on: what is done before the first event is done faster. The time that it takes to put the process into the cgroup is
+left out.
 
 {tables}"""
 
@@ -80,13 +80,21 @@ a start takes about the CPU time ÷ *s*.
 
 
 def section(result):
-    limit = LIMIT.format(**{name: brackets(limit, 2) for name, limit in result["full"]["limit"].items()})
+    worth = {part: brackets(against_late(result[part]), 2) for part in ("full", "lambda") if part in result}
+    as_in_lambda = f", {worth['lambda']} [as in Lambda](#as-in-lambda)" if "lambda" in worth else ""
+    limits = {name: brackets(limit, 2) for name, limit in result["full"]["limit"].items()}
+    limit = LIMIT.format(**limits, full=worth["full"], as_in_lambda=as_in_lambda)
     full = f"### At full CPU\n\n{tables(result['full'], 'cpu')}{limit}"
     if "share" in result:
         share = "\n".join(text.format(tables=tables(result[part]), **result) for text, part in ((SHARE, "share"), (LAMBDA, "lambda")))
     else:
         share = NO_SHARE.format(**result)
     return TEXT.format(**{**result, "full": full, "share": share})
+
+
+def against_late(part):
+    [ratio] = [ratio for ratio in part["ratios"] if ratio["against"] == "late"]
+    return ratio
 
 
 def tables(part, *more):

@@ -41,10 +41,10 @@ Target: a whole day by fan-out at least {target} times as fast as its shards one
 {limit}"""
 
 LIMIT = """\
-By shard, of {shard_waits:.0f} times that there would be the readers' own work takes the rest: on no way at all the day takes
-{own:.0f} ms, to sign {shard_calls} calls and to read their answers. By page a day's {calls} calls have to wait {waits} times, the queries of
-a page for one another's last and its items for all of them, and one page for the one before: {most:.1f} times is the most that
-there can be. In order the day takes {ordered:.0f} ms; its shards one after another, each to its end and in no order, {alone:.0f} ms.
+By shard {shard_waits:.0f} times would be possible; the readers' own work takes the rest: on no way at all the day takes {own:.0f} ms, to
+sign {shard_calls} calls and to read their answers. By page it is {by_page:.1f} times, and {most:.1f} at most: a page's queries wait for the slowest of
+them, its items for all queries, and a page for the page before, so that a day's {calls} calls wait {waits} times. In order
+the day takes {ordered:.0f} ms; its shards one after another, each to its end and in no order, {alone:.0f} ms.
 """
 
 
@@ -106,7 +106,7 @@ def limit(target, cases):
     page, shard, alone = target["page"], target["shard"]["together"], target["shard"]["alone"]
     return LIMIT.format(
         own=here["shard"]["together"]["millis"]["median"], shard_waits=target["shard"]["waits"], shard_calls=shard["calls"],
-        calls=page["together"]["calls"], waits=page["together"]["waits"], most=page["waits"],
+        by_page=page["ratio"]["median"], calls=page["together"]["calls"], waits=page["together"]["waits"], most=page["waits"],
         ordered=page["together"]["millis"]["median"], alone=alone["millis"]["median"],
     )
 

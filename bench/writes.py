@@ -12,7 +12,7 @@ TEXT = """\
 ### What the path sustains
 
 Payments of {bytes:,} bytes, eight write units each, scheduled by so many clients at once, through the local stack:
-gateway, event, function, DynamoDB over HTTP. Beside it the same clients put the same item if it is absent with a bare `PutItem`, in
+gateway, event, function, DynamoDB over HTTP. Beside it the same clients put the same item with a bare `PutItem`, if absent, in
 turns of {turn} seconds into the same table, which grows: {turns} turns each. Clients, gateway, function and engine
 share {cores} processors here, with whatever else runs on the machine; on AWS each has its own.
 

@@ -16,6 +16,7 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    hash::{DefaultHasher, Hash, Hasher},
     time::Duration,
 };
 use system_tests::{
@@ -23,7 +24,7 @@ use system_tests::{
     bank::{ask_to_move, payment, payments, put, schedule, second_of, stack_with, text, texts},
     stack,
 };
-use table::{Index, Page, Projection, ShardedIndex, Table, Usage, measured};
+use table::{Index, Page, Projection, ShardedIndex, Table, Units, Usage, measured};
 use tokio::time::Instant;
 
 const DATE: &str = "2099-12-01";
@@ -170,13 +171,54 @@ async fn walk(
 /// How payments lie on the shards: as chance puts them, evenly, all on one, nine of ten on one, in runs, or each shard after the
 /// other.
 const SPREADS: [fn(usize, usize, usize) -> usize; 6] = [
-    |number, _, shards| (number * 40_503 % 65_536) * shards / 65_536,
+    |number, _, shards| by_chance(number, shards),
     |number, _, shards| number % shards,
     |_, _, shards| shards - 1,
     |number, _, shards| if number % 10 == 9 { number / 10 % shards } else { 0 },
     |number, _, shards| number / 25 % shards,
     |number, count, shards| number * shards / count,
 ];
+
+/// The same at every run.
+fn by_chance(number: usize, shards: usize) -> usize {
+    let mut hasher = DefaultHasher::new();
+    number.hash(&mut hasher);
+    usize::try_from(hasher.finish() % shards as u64).expect("a shard")
+}
+
+#[tokio::test]
+async fn a_page_is_one_query_a_shard_where_chance_fills_them() {
+    const COUNT: usize = 1_000;
+    let (stack, _) = stack_with("KEYS_ONLY").await;
+    let table = payments(&stack);
+    for (day, shards, limit, halves) in [(1, 5, 50, 1), (1, 5, 100, 2), (2, 20, 50, 1), (2, 20, 100, 1)] {
+        let date = format!("2099-10-{day:02}");
+        let one = |number: usize| {
+            let account = format!("{number:08}-0000-4000-8000-000000000000");
+            payment(
+                &account,
+                second_of(&date, i64::try_from(number * 80).expect("a second")),
+                by_chance(number, shards),
+            )
+        };
+        let those: Vec<_> = (0..COUNT).map(one).collect();
+        if limit == 50 {
+            put(&stack, &those).await;
+        }
+        let index = index(Projection::KeysOnly, u16::try_from(shards).expect("a number"));
+        let (page, usage) = page(&table, &index, &date, None, limit).await;
+        let accounts = |payments: &[Payment]| -> Vec<_> { payments.iter().map(|one| one.account.clone()).collect() };
+        assert_eq!(accounts(&page.items), accounts(&those[..limit]));
+        let [read] =
+            usage.calls.iter().filter(|call| call.index.is_some()).map(|call| call.read).collect::<Vec<_>>()[..]
+        else {
+            panic!("{:?}", usage.calls)
+        };
+        // Another query would be half a unit more.
+        assert_eq!(read, Units::halves(halves * shards as u64), "{limit} of {shards} shards");
+    }
+    stack.stop().await;
+}
 
 #[tokio::test]
 async fn a_page_reads_little_more_than_it_returns_however_the_shards_are_filled() {

@@ -19,7 +19,7 @@ pub const PATTERN: Pattern = Pattern {
     id: "B3",
     function: "list-due-payments",
     condition: "GSI1, every shard side by side: GSI1PK = shard, GSI1SK between status#day start and status#day end",
-    formula: "½ ⌈Σ entries⌉ R on GSI1 for every query, mostly one a shard (50 items of 5 shards: 5), and ½ ⌈item⌉ R an item (ALL: ½ ⌈Σ items⌉ R a query, of 50 items of 5 shards some 13, and nothing more)",
+    formula: "½ ⌈Σ entries⌉ R on GSI1 for every query, mostly one a shard (50 items of 5 shards: 5 queries), and ½ ⌈item⌉ R an item (ALL: ½ ⌈Σ items⌉ R a query, 50 items of 5 shards some 13 queries, and nothing more)",
     cost: |case| case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS),
 };
 

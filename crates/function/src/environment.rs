@@ -85,7 +85,7 @@ impl LoadServiceConfig for Endpoints {
 fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
     let roots = match ["AWS_CA_BUNDLE", "SSL_CERT_FILE"].into_iter().find_map(|name| Some((name, env::var_os(name)?))) {
         None => AMAZON_ROOTS.to_vec(),
-        Some((name, file)) => named_roots(&file).map_err(|why| format!("{name}: {why}"))?,
+        Some((name, file)) => named_roots(&file).map_err(|why| format!("{name}={}: {why}", file.display()))?,
     };
     Ok(TrustStore::empty().with_native_roots(false).with_pem_certificate(roots))
 }
@@ -94,8 +94,9 @@ fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
 fn named_roots(file: &OsStr) -> Result<Vec<u8>, lambda_runtime::Error> {
     let roots = std::fs::read(file)?;
     let mut store = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&roots) {
-        store.add(certificate?)?;
+    for (number, certificate) in CertificateDer::pem_slice_iter(&roots).enumerate() {
+        // The error of `add` speaks of a peer, as if somebody had been called.
+        store.add(certificate?).map_err(|_| format!("certificate {} can't be read", number + 1))?;
     }
     if store.is_empty() { Err("no certificate in it".into()) } else { Ok(roots) }
 }

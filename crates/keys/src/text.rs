@@ -24,7 +24,7 @@ pub(crate) fn uuid_of(now: jiff::Timestamp) -> uuid::Uuid {
     uuid::Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanoseconds))
 }
 
-/// A UUID as 32 digits of which letters are small: one text for one UUID.
+/// A UUID as 32 hexadecimal digits in lower case: one text for one UUID.
 pub(crate) fn parse_simple(text: &str) -> Option<uuid::Uuid> {
     let is_simple = text.len() == 32 && !text.bytes().any(|byte| byte.is_ascii_uppercase());
     if is_simple { uuid::Uuid::try_parse(text).ok() } else { None }

@@ -223,7 +223,9 @@ fn times_are_converted_to_utc_and_cut_to_the_second() {
 #[test]
 fn a_payment_has_one_name() {
     const UNIQUE: &str = "019ae9d1fd007000a1b2c3d4e5f60718";
-    assert!(format!("20261201T093000Z-{UNIQUE}").parse::<PaymentId>().is_ok());
+    for time in ["20261201T093000Z", "00000101T000000Z", "20280229T235959Z", "99991230T220000Z"] {
+        assert!(format!("{time}-{UNIQUE}").parse::<PaymentId>().is_ok(), "{time}");
+    }
     let capital = UNIQUE.to_uppercase();
     let hyphens = "019ae9d1-fd00-7000-a1b2-c3d4e5f60718";
     for (time, unique) in [

@@ -7,7 +7,7 @@ use futures::future::try_join_all;
 use keys::{KeyRange, Shards};
 use std::{cmp::Ordering, collections::VecDeque};
 
-/// Entries of nothing but keys that half a read unit pays for: 4 KB, with partition keys of some 40 characters.
+/// Entries of nothing but keys that half a read unit pays for: 4 KB, where the partition key has the 36 bytes of a UUID.
 const ENTRIES_IN_HALF_A_UNIT: usize = 20;
 
 /// What the entries of an index carry.
@@ -74,8 +74,10 @@ impl Place {
 impl Table {
     /// The first `limit` items of the range over all shards, merged in sort key order. No two items have the same sort key.
     ///
-    /// It consumes at most half as many read units again as the items that it returns cost, and those of one item a shard. An
-    /// item that no longer stands where its entry says has moved on and is left out.
+    /// With [`Projection::All`] it reads at most half as many entries again as it returns, and one a shard. With
+    /// [`Projection::KeysOnly`] it consumes at most half as many read units again as its items cost, and those of one item a shard,
+    /// where an entry has at most 204 bytes: a partition key of 36. An item that no longer stands where its entry says has
+    /// moved on and is left out.
     ///
     /// # Errors
     /// A call failed, or an item is not a `T`.

@@ -153,7 +153,7 @@ pub(crate) fn time_left() -> Duration {
 
 /// Makes one call, no longer than the deadline.
 ///
-/// The SDK's future has several KB, and everybody on the way up would be moved with it: a third of our own instructions.
+/// The SDK's future has several KB, and everybody on the way up would be moved with it: up to a third of our own instructions.
 pub(crate) fn call<T, E>(
     request: impl Future<Output = Result<T, SdkError<E>>>,
 ) -> impl Future<Output = Result<T, Error>>
