@@ -25,8 +25,8 @@ takes them off.
 
 ### DynamoDB further away
 
-Each call takes {added:.1f} ms longer: {away_ms} ms that are waited for, and the way that does it. A page of {page} payments is above the target: they are read from attributes and written
-as JSON ([our own code](#our-own-code)), and the answer is the larger part of what goes through the runtime.
+Each call takes {added:.1f} ms longer: {away_ms} ms that are waited for, and the way that does it. A page of {page} payments takes more than the others: they are read from
+attributes and written as JSON ([our own code](#our-own-code)), and the answer is the larger part of what goes through the runtime.
 
 {away}"""
 
