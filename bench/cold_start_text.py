@@ -31,8 +31,8 @@ compared and must be equal.
 - **schedule-payment**: the binary that is deployed.
 - **hello-world**: `lambda_runtime` and nothing else, one thread, no logs: the least that a Lambda in Rust can be.
 - **connected**: hello-world that has our client and opens its connection before the first `next`, as ours does.
-- **late**: schedule-payment with our client, but without the call before the first `next`: its connection opens with its
-  first payment.
+- **late**: schedule-payment itself, but without the call before the first `next`: its connection opens with its first
+  payment.
 - **untrimmed**: schedule-payment with the default features and the default client of the SDK, the system's roots,
   aws-lc's jitter entropy, and no call before the first event. Same profile.
 - **Node.js** {node}: AWS SDK v3, bundled and minified by esbuild, keep-alive, warm connection before the first event.

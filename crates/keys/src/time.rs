@@ -70,7 +70,7 @@ impl Second {
         Self::parse_form(text, "0000-00-00T00:00:00Z")
     }
 
-    /// Keys are read item by item: to read the digits takes a tenth of what it takes to write the time again and compare.
+    /// Keys are read item by item, and to write a time again and compare costs more than to read its digits.
     fn parse_form(text: &str, form: &str) -> Option<Self> {
         if !has_shape(text, form) {
             return None;
