@@ -1,10 +1,11 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run bench bench-counts own-code demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-smoke test-dynamodb-local smoke need need-java need-valgrind need-peers
+.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-dev test-smoke test-dynamodb-local smoke need need-java need-valgrind need-peers
 
 # What `sam local invoke` puts into its containers.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 LOCAL = cargo run --quiet --bin local --
+SERVE = target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(ARGS)
 PORT ?= 3000
 DYNAMODB_PORT ?= 8000
 LAKE ?= lake
@@ -18,23 +19,26 @@ TARGET ?= target
 # All of them at once, so that they share what they are built of.
 LAMBDAS = --package bank --package cart --package wellness --package ledger --package export
 REPORT ?= report.html
-SLOW ?= export wellness_employees wellness_jobs ledger_random ledger_reconciliation
-SUITES ?= bank_* cart_* wellness_* ledger_* table_*
+SLOW ?= faults:: employees:: jobs:: random:: reconciliation::
+SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: need ## Serve everything on this machine: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, deliveries in LAKE (lake)
 	@cargo build --quiet --bin local
-	@exec target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(ARGS)
+	@exec $(SERVE)
+
+dev: DATA ?= .data/dev
+dev: need .venv/bin/.watchfiles ## Serve as `make run` does, and restart when a source file changes; the data stays in DATA (.data/dev)
+	@mkdir -p $(dir $(DATA))
+	@exec .venv/bin/python crates/local/dev.py $(PORT) $(SERVE)
 
 demo: need ## Walk through every access pattern: request, key condition, answer, consumed units
 	@$(LOCAL) demo $(ARGS)
 
-test: need ## Run every test, and look whether the functions may do more than they did in it
-	@rm -rf target/permissions
-	PERMISSIONS_USED=$(CURDIR)/target/permissions cargo test --workspace
-	PERMISSIONS_USED=$(CURDIR)/target/permissions cargo test --quiet --workspace --test permissions -- --ignored
+test: need ## Run every test, check that no function may do more than the tests needed, and print the ten slowest parts
+	@tests/run.sh
 
 invoke: need ## Run one function with an event: FUNCTION=list-due-payments EVENT=events/bank/list-due-payments.json
 	@$(LOCAL) invoke $(FUNCTION) $(EVENT) $(ARGS)
@@ -46,7 +50,7 @@ plan: need ## Print how many shards an index needs: ARGS='--payments 1000000 --m
 	@$(LOCAL) plan $(ARGS)
 
 docs: need ## Write docs/access-patterns.md anew from the code and the template
-	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test docs --test named_queries
+	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test system -- docs:: named_queries::
 
 # Dependencies keep their bitcode beside their code: those that LARGE links again with all of it are not built twice.
 build own-code: export RUSTFLAGS += -C embed-bitcode=yes
@@ -110,22 +114,26 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
 test-slow: need ## Run the tests that take minutes, or SLOW of them
-	cargo test --workspace $(SLOW:%=--test %) -- --ignored
+	cargo test --workspace --test export --test ledger --test wellness -- --ignored $(SLOW)
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
 test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run every function as a binary under AWS's emulator and cargo lambda: BINARIES=$PWD/target/lambda for those of `make build`
 	cargo build --workspace --bins
-	EMULATOR=$$(echo $(EMULATOR)) cargo test --workspace --test binaries -- --ignored
+	EMULATOR=$$(echo $(EMULATOR)) cargo test --package system-tests --test system -- --ignored binaries::
 
 test-openapi: need .venv/bin/.schemathesis ## Ask a local stack what docs/openapi.yaml allows and what it does not, with schemathesis: ARGS='--seed 2'
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/openapi/test_answers.py target/debug/local $(ARGS)
 
+test-dev: need .venv/bin/.watchfiles ## Check that `make dev` restarts with a change and keeps the data
+	@cargo build --quiet --bin local
+	.venv/bin/python tests/dev/test_dev.py target/debug/local
+
 test-smoke: need ## Run the smoke test against a local stack, without a token and with one
 	@cargo build --quiet --bin local
 	python3 tests/smoke/test_local.py target/debug/local
 
-test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the domains' tests against AWS's DynamoDB Local; what differs stands in docs/dynamodb-local.md: SUITES='cart_* *_requests'
+test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the domains' tests against AWS's DynamoDB Local; what differs stands in docs/dynamodb-local.md: SUITES='cart::* *::requests'
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the checks in tests/"; exit 1; }
 	@python3 tests/dynamodb_local/test_suites.py .dynamodb-local $(foreach suite,$(SUITES),'$(suite)')
 
@@ -140,8 +148,8 @@ smoke: ## Check the HTTP contract of a stack that runs: URL=https://â€¦ TOKEN=â€
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the smoke test"; exit 1; }
 	@TOKEN='$(TOKEN)' python3 tests/smoke/smoke.py '$(URL)'
 
-.venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.schemathesis:
-	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/ and the checks in tests/"; exit 1; }
+.venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.schemathesis .venv/bin/.watchfiles:
+	@command -v python3 >/dev/null || { echo "python3 is missing: it runs make dev, analytics/ and the checks in tests/"; exit 1; }
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
 	@touch $@

@@ -1,4 +1,4 @@
-"""Every access pattern of the API once, and the archive. What streams run, tests/tests/*_cost.rs holds."""
+"""Every access pattern of the API once, and the archive. What streams run, tests/tests/*/cost.rs holds."""
 
 import datetime
 

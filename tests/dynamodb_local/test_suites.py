@@ -1,8 +1,10 @@
-"""The suites of tests/tests against AWS's DynamoDB Local; what fails must be what docs/dynamodb-local.md lists.
+"""The suites of tests/tests against AWS's DynamoDB Local; exactly the tests that docs/dynamodb-local.md lists must fail.
 
-Usage: test_suites.py <the folder of DynamoDBLocal.jar> <suites, such as cart_cost or *_requests>
+Usage: test_suites.py <the folder of DynamoDBLocal.jar> <suites, such as cart::cost, bank::* or *::requests>
 """
 
+import fnmatch
+import itertools
 import os
 import pathlib
 import re
@@ -16,46 +18,53 @@ DIFFERENCES = ROOT / "docs/dynamodb-local.md"
 
 
 def suites(patterns):
-    folder = ROOT / "tests/tests"
-    found = {pattern: sorted(path.stem for path in folder.glob(f"{pattern}.rs")) for pattern in patterns}
-    missing = [pattern for pattern, names in found.items() if not names]
+    """The modules of the test executables that a pattern names, such as `bank::requests`."""
+    files = (ROOT / "tests/tests").glob("*/*.rs")
+    every = sorted(f"{path.parent.name}::{path.stem}" for path in files if path.stem != "main")
+    missing = [pattern for pattern in patterns if not fnmatch.filter(every, pattern)]
     if missing:
-        sys.exit(f"there is no suite {' '.join(missing)} in {folder.relative_to(ROOT)}")
-    return sorted({name for names in found.values() for name in names})
+        sys.exit(f"no suite is named {' '.join(missing)}; there are {' '.join(every)}")
+    return [name for name in every if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
 
 
-def run(names, url):
-    """Runs the suites, shows what they say, and gives how each test of them ended."""
-    command = ["cargo", "test", "--workspace", "--no-fail-fast"]
-    command += [part for name in names for part in ("--test", name)]
+def run(executable, modules, url):
+    """Runs modules of a test executable, prints its output, and returns how each test ended."""
+    command = ["cargo", "test", "--package", "system-tests", "--test", executable, "--"]
+    command += [f"{module}::" for module in modules]
     environment = {**os.environ, "DYNAMODB_LOCAL": url, "RUST_BACKTRACE": "0"}
-    told = {"cwd": ROOT, "env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    ends, suite = {}, None
-    with subprocess.Popen(command, **told) as running:
+    options = {"cwd": ROOT, "env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    ends = {}
+    with subprocess.Popen(command, **options) as running:
         for line in running.stdout:
             print(line, end="", flush=True)
-            if begun := re.match(r"\s*Running tests/(\w+)\.rs", line):
-                suite = begun[1]
             if ended := re.match(r"test (\S+)(?: - should panic)? \.\.\. (ok|FAILED)", line):
-                ends[f"{suite}::{ended[1]}"] = ended[2]
-    missing = set(names) - {test.split("::")[0] for test in ends}
-    if missing:
-        sys.exit(f"no test ran of {' '.join(sorted(missing))}")
+                # A filter matches anywhere in a name.
+                if ended[1].split("::")[0] in modules:
+                    ends[f"{executable}::{ended[1]}"] = ended[2]
     return ends
+
+
+def suite_of(test):
+    """`bank::lists` of `bank::lists::all::pages_are_in_order`."""
+    return "::".join(test.split("::")[:2])
 
 
 def main(folder, *patterns):
     names = suites(patterns)
-    listed = set(re.findall(r"^- `(\w+::\S+)`", DIFFERENCES.read_text(), re.M))
+    listed = set(re.findall(r"^- `(\w+::\w+::\S+)`", DIFFERENCES.read_text(), re.M))
+    ends = {}
     with dynamodb_local(folder) as url:
-        ends = run(names, url)
+        for executable, members in itertools.groupby(names, lambda name: name.split("::")[0]):
+            ends |= run(executable, [name.split("::")[1] for name in members], url)
+    if missing := sorted(set(names) - {suite_of(test) for test in ends}):
+        sys.exit(f"no test ran of {' '.join(missing)}")
     failed = {test for test, end in ends.items() if end == "FAILED"}
-    listed = {test for test in listed if test.split("::")[0] in names}
+    listed = {test for test in listed if suite_of(test) in names}
     for test in sorted(failed - listed):
         print(f"{test} failed, and is not in {DIFFERENCES.relative_to(ROOT)}")
     for test in sorted(listed - failed):
         print(f"{test} is in {DIFFERENCES.relative_to(ROOT)}, and did not fail")
-    as_listed = f"as {DIFFERENCES.relative_to(ROOT)} has it" if failed == listed else "see above"
+    as_listed = f"as {DIFFERENCES.relative_to(ROOT)} lists" if failed == listed else "see above"
     print(f"{len(ends)} tests of {len(names)} suites ran against DynamoDB Local; {len(failed)} failed, {as_listed}")
     sys.exit(0 if failed == listed else 1)
 

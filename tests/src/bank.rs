@@ -1,13 +1,17 @@
 //! The bank's payments as tests make them: through the API, or straight into the table where there are many.
 
-use crate::{Answer, Client, stack};
+use crate::{Answer, Client, dynamo, stack, text};
+use aws_sdk_dynamodb::types::AttributeValue;
 use bank::Payment;
 use jiff::{SignedDuration, Timestamp};
-use keys::{Second, bank::PaymentId};
+use keys::{
+    Second,
+    bank::{DueSort, PaymentId, Status},
+};
 use local::Stack;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use table::{BatchWrite, Dynamo, JsonText, Table};
+use std::collections::{BTreeMap, BTreeSet};
+use table::{BatchWrite, JsonText, Table};
 
 /// Makes a test of each function for either projection of the sharded index.
 #[macro_export]
@@ -41,18 +45,6 @@ pub async fn schedule(client: &Client, account: &str, time: &str) -> Value {
 #[must_use]
 pub fn path(payment: &Value) -> String {
     format!("/bank/accounts/{}/payments/{}", text(payment, "accountId"), text(payment, "paymentId"))
-}
-
-/// A member that is a text.
-#[must_use]
-pub fn text<'a>(item: &'a Value, member: &str) -> &'a str {
-    item[member].as_str().expect("a text")
-}
-
-/// That member of every item.
-#[must_use]
-pub fn texts<'a>(items: &'a [Value], member: &str) -> Vec<&'a str> {
-    items.iter().map(|item| text(item, member)).collect()
 }
 
 /// Asks for a move of a payment; PROCESSED takes the transaction id along.
@@ -95,28 +87,22 @@ pub async fn stored(stack: &Stack) -> BTreeSet<String> {
     for table in stack.tables() {
         let mut pages = client.scan().table_name(table).into_paginator().items().send();
         while let Some(item) = pages.next().await {
-            let item: std::collections::BTreeMap<_, _> = item.expect("an item").into_iter().collect();
+            let item: BTreeMap<_, _> = item.expect("an item").into_iter().collect();
             stored.insert(format!("{table} {item:?}"));
         }
     }
     stored
 }
 
-/// Our own calls to the engine, past the functions.
-#[must_use]
-pub fn dynamo(stack: &Stack) -> Dynamo {
-    Dynamo::new(&stack.client().expect("a client"))
-}
-
 /// The table of the payments.
 #[must_use]
-pub fn payments(stack: &Stack) -> Table {
+pub fn payments_table(stack: &Stack) -> Table {
     dynamo(stack).table(stack.table("PaymentScheduler").expect("a table"))
 }
 
 /// A payment on a shard, to be put straight into the table.
 #[must_use]
-pub fn payment(account: &str, due: Timestamp, shard: usize) -> Payment {
+pub fn scheduled_payment(account: &str, due: Timestamp, shard: usize) -> Payment {
     let second = Second::containing(due).expect("a second");
     let data: JsonText = serde_json::from_value(json!("{\"amount\":\"12.50\"}")).expect("data");
     let (account, shard) = (account.parse().expect("an account"), shard.to_string().parse().expect("a shard"));
@@ -125,7 +111,7 @@ pub fn payment(account: &str, due: Timestamp, shard: usize) -> Payment {
 
 /// Puts the payments straight into the table.
 pub async fn put(stack: &Stack, payments: &[Payment]) {
-    let (dynamo, table) = (dynamo(stack), self::payments(stack));
+    let (dynamo, table) = (dynamo(stack), payments_table(stack));
     let mut batch = BatchWrite::default();
     for payment in payments {
         batch.put(&table, payment).expect("an item");
@@ -138,4 +124,46 @@ pub async fn put(stack: &Stack, payments: &[Payment]) {
 pub fn second_of(day: &str, second: i64) -> Timestamp {
     let start: Timestamp = format!("{day}T00:00:00Z").parse().expect("a day");
     start + SignedDuration::from_secs(second)
+}
+
+/// An item; every attribute of the bank's tables is a string.
+pub type Row = BTreeMap<String, String>;
+
+/// The items of that `Type` in the table whose name ends so, strongly consistent.
+pub async fn rows(stack: &Stack, table: &str, kind: &str) -> Vec<Row> {
+    let client = stack.client().expect("a client");
+    let table = stack.table(table).expect("a table");
+    let mut pages = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
+    let mut rows = Vec::new();
+    while let Some(item) = pages.next().await {
+        let text = |value: AttributeValue| value.as_s().expect("a string").clone();
+        let row: Row = item.expect("an item").into_iter().map(|(name, value)| (name, text(value))).collect();
+        rows.extend(Some(row).filter(|row| row["Type"] == kind));
+    }
+    rows
+}
+
+/// The payments.
+pub async fn payments(stack: &Stack) -> Vec<Row> {
+    rows(stack, "PaymentScheduler", "Payment").await
+}
+
+/// The transactions.
+pub async fn transactions(stack: &Stack) -> Vec<Row> {
+    rows(stack, "TransactionHistory", "Transaction").await
+}
+
+/// A payment of the account that stands so, on a shard; PROCESSED ones have transaction ids of their own.
+#[must_use]
+pub fn payment(account: &str, time: &str, status: Status, shard: usize) -> Payment {
+    let time: Second = time.parse().expect("a time");
+    let id = PaymentId::new(time, time.instant());
+    let shard = shard.to_string().parse().expect("a shard");
+    let data = serde_json::from_value("{\"amount\": 1}".into()).expect("data");
+    let mut payment = Payment::scheduled(account.parse().expect("an account"), id, shard, data, time);
+    payment.due = DueSort { status, payment: id };
+    if status == Status::Processed {
+        payment.transaction_id = Some(format!("T-{id}").parse().expect("a transaction id"));
+    }
+    payment
 }

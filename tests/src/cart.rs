@@ -1,29 +1,19 @@
 //! The cart as its tests use it: through the functions, at times that the test chooses.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-pub use crate::clock::At;
+pub mod model;
 
-use crate::{Answer, Client, stack};
+use crate::{Client, clock::At, stack};
 use aws_sdk_dynamodb::types::AttributeValue;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use local::Stack;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A day.
-pub const DAY: SignedDuration = SignedDuration::from_hours(24);
-/// The least that times in keys differ by.
-pub const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
 /// The statuses that customers see.
 pub const STATUSES: [&str; 3] = ["ACTIVE", "SAVED", "PURCHASED"];
 /// Lines that may be ACTIVE in one cart.
 pub const MOST_LINES: usize = cart::MOST_LINES;
-
-/// The time that the text names.
-#[must_use]
-pub fn time(text: &str) -> Timestamp {
-    text.parse().expect("a time")
-}
 
 /// Where a line is.
 #[must_use]
@@ -42,12 +32,6 @@ pub fn items_of(account: &str) -> String {
 #[must_use]
 pub fn checkout_of(account: &str) -> String {
     format!("/cart/accounts/{account}/checkout")
-}
-
-/// The answer is a problem of that status and type.
-pub fn assert_problem(answer: &Answer, status: u16, kind: &str) {
-    assert_eq!((answer.status, &answer.body["type"]), (status, &json!(format!("/problems/{kind}"))), "{}", answer.body);
-    assert_eq!(answer.headers["content-type"], "application/problem+json");
 }
 
 /// A stack whose carts are used at chosen times, and its operator.

@@ -2,10 +2,21 @@
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{Answer, Asks, Client};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use local::Stack;
 use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
+
+/// A day.
+pub const DAY: SignedDuration = SignedDuration::from_hours(24);
+/// The least that times in keys differ by.
+pub const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
+
+/// The time that the text names.
+#[must_use]
+pub fn time(text: &str) -> Timestamp {
+    text.parse().expect("a time")
+}
 
 /// The operator at a time: each request is the event that API Gateway makes of it then. Paths are plain, without
 /// escapes.

@@ -1,5 +1,8 @@
 //! Accounts with money in them, and payments between them.
 
+pub mod audit;
+pub mod model;
+
 use crate::{Answer, Client, clock::At, stack};
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;

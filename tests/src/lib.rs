@@ -1,26 +1,25 @@
 //! What the system tests share: a stack of their own on free ports, and a client that talks to it.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-pub mod audit;
 pub mod bank;
 pub mod cart;
-pub mod cart_model;
 pub mod clock;
 pub mod emulator;
 pub mod events;
 pub mod faults;
 pub mod ledger;
-pub mod ledger_model;
 pub mod openapi;
-pub mod references;
 pub mod requests;
-pub mod tables;
+pub mod runtime;
+pub mod units;
 pub mod wellness;
 pub mod yaml;
 
 use local::{Builder, Stack};
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::{fmt::Debug, path::PathBuf, str::FromStr, time::Duration};
+use table::Dynamo;
+use tokio::time::sleep;
 
 /// The repository.
 #[must_use]
@@ -222,4 +221,59 @@ impl Asks<'_> {
         }
         event
     }
+}
+
+/// A member that is a text.
+#[must_use]
+pub fn text<'a>(item: &'a Value, member: &str) -> &'a str {
+    item[member].as_str().expect("a text")
+}
+
+/// A value of a type that is read from text.
+#[must_use]
+pub fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {
+    text.parse().expect(text)
+}
+
+/// That member of every item.
+#[must_use]
+pub fn texts<'a>(items: &'a [Value], member: &str) -> Vec<&'a str> {
+    items.iter().map(|item| text(item, member)).collect()
+}
+
+/// The answer is a problem of that status and type.
+pub fn assert_problem(answer: &Answer, status: u16, kind: &str) {
+    assert_eq!((answer.status, &answer.body["type"]), (status, &json!(format!("/problems/{kind}"))), "{}", answer.body);
+    assert_eq!(answer.headers["content-type"], "application/problem+json");
+    assert_eq!(answer.headers.contains_key("retry-after"), matches!(status, 429 | 503), "{:?}", answer.headers);
+}
+
+/// Our own calls to the engine, past the functions.
+#[must_use]
+pub fn dynamo(stack: &Stack) -> Dynamo {
+    Dynamo::new(&stack.client().expect("a client"))
+}
+
+const MOST_LOOKS: usize = 6_000;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks again until the answer is as it should be: a minute at most.
+pub async fn until(client: &Client, path: &str, is_so: impl Fn(&Answer) -> bool) -> Answer {
+    for _ in 0..MOST_LOOKS {
+        let answer = client.get(path).await;
+        if is_so(&answer) {
+            return answer;
+        }
+        sleep(PAUSE).await;
+    }
+    unreachable!("{path} never is as it should be: {:?}", client.get(path).await)
+}
+
+/// Waits until the stream of the function has handed everything on.
+pub async fn drained(operator: &Client, function: &str) {
+    let is_drained = |answer: &Answer| {
+        let mappings = answer.body["mappings"].as_array().expect("mappings");
+        mappings.iter().any(|mapping| mapping["function"] == function && mapping["pending"] == 0)
+    };
+    until(operator, "/_local/streams", is_drained).await;
 }

@@ -1,9 +1,11 @@
 //! The wellness programme as its tests use it.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
+pub mod references;
+
 use crate::{
-    Answer, Client,
-    tables::{self, Consumed},
+    Client,
+    units::{self, Consumed},
 };
 use aws_sdk_dynamodb::types::AttributeValue;
 use keys::wellness::{
@@ -11,9 +13,8 @@ use keys::wellness::{
 };
 use local::Stack;
 use serde_json::{Value, json};
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 use table::{BatchWrite, Dynamo, Item, JsonText, Table};
-use tokio::time::sleep;
 use wellness::{Activity, Case, Filters, Registration};
 
 /// An administrator of the company.
@@ -73,30 +74,6 @@ pub async fn create(client: &Client, company: &str, activity: &Value) -> Value {
 #[must_use]
 pub fn text(json: &Value, name: &str) -> String {
     json[name].as_str().expect("a text").to_owned()
-}
-
-const MOST_LOOKS: usize = 6_000;
-const PAUSE: Duration = Duration::from_millis(10);
-
-/// Asks again until the answer is as it should be: a minute at most.
-pub async fn until(client: &Client, path: &str, is_so: impl Fn(&Answer) -> bool) -> Answer {
-    for _ in 0..MOST_LOOKS {
-        let answer = client.get(path).await;
-        if is_so(&answer) {
-            return answer;
-        }
-        sleep(PAUSE).await;
-    }
-    unreachable!("{path} never is as it should be: {:?}", client.get(path).await)
-}
-
-/// Waits until the stream of the function has handed everything on.
-pub async fn drained(operator: &Client, function: &str) {
-    let is_drained = |answer: &Answer| {
-        let mappings = answer.body["mappings"].as_array().expect("mappings");
-        mappings.iter().any(|mapping| mapping["function"] == function && mapping["pending"] == 0)
-    };
-    until(operator, "/_local/streams", is_drained).await;
 }
 
 /// The table of the programme, past the functions.
@@ -168,24 +145,9 @@ pub async fn stored(stack: &Stack, index: Option<&str>, partition: &str) -> Vec<
     items.expect("items")
 }
 
-/// What an item weighs as DynamoDB counts it.
-pub fn bytes<'a>(item: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> usize {
-    fn of(value: &AttributeValue) -> usize {
-        match value {
-            AttributeValue::S(text) => text.len(),
-            AttributeValue::N(number) => number.len().div_ceil(2) + 1,
-            AttributeValue::Bool(_) => 1,
-            AttributeValue::L(values) => 3 + values.iter().map(|value| 1 + of(value)).sum::<usize>(),
-            AttributeValue::M(map) => 3 + map.len() + bytes(map),
-            other => unreachable!("no item has {other:?}"),
-        }
-    }
-    item.into_iter().map(|(name, value)| name.len() + of(value)).sum()
-}
-
 /// What the pattern of the function declares for the case.
 #[must_use]
 pub fn declared(function: &str, case: &Case) -> Consumed {
     let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function);
-    tables::declared(&(pattern.expect("a declared pattern").cost)(case))
+    units::declared(&(pattern.expect("a declared pattern").cost)(case))
 }

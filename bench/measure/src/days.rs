@@ -10,7 +10,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-use system_tests::bank::{payment, second_of};
+use system_tests::bank::{scheduled_payment, second_of};
 
 /// Items that are imported together.
 const TOGETHER: usize = 10_000;
@@ -62,7 +62,7 @@ fn open(file: &Path) -> Database {
 
 fn one(day: &str, number: usize, count: usize, shards: usize) -> Payment {
     let second = i64::try_from(number * SECONDS / count).expect("a second");
-    let like = payment(&format!("A-{}", number % 2_000), second_of(day, second), number % shards);
+    let like = scheduled_payment(&format!("A-{}", number % 2_000), second_of(day, second), number % shards);
     // Of those in one second the next is made a millisecond later: that they lie on the shards in turn is their order as well.
     let made = Timestamp::UNIX_EPOCH + SignedDuration::from_millis(i64::try_from(number).expect("a number"));
     let id = PaymentId::new(like.id().time(), made);

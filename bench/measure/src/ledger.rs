@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use system_tests::{
     faults::{service, within},
+    ledger::model::posting,
     ledger::{Books, payment},
-    ledger_model::posting,
 };
 use uuid::Uuid;
 

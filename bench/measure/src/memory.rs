@@ -1,10 +1,14 @@
 //! What the exporter's binary takes of memory for batches that grow, up to the largest event that Lambda gives.
 
 use crate::calls::count;
-use fake_runtime::{Runtime, command, log_lines};
 use serde_json::{Value, json};
 use std::fs;
-use system_tests::{emulator::Place, root, stack};
+use system_tests::{
+    emulator::Place,
+    root,
+    runtime::{Runtime, command, log_lines},
+    stack,
+};
 
 const FUNCTION: &str = "export-cart-changes";
 const EVENT: &str = "events/cart/export-cart-changes.json";

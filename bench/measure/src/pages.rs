@@ -2,7 +2,7 @@
 
 use crate::{calls::timed, days::Days};
 use serde_json::{Map, Value, json};
-use system_tests::{Answer, Client, stack, tables::consumed};
+use system_tests::{Answer, Client, stack, units::consumed};
 
 const SHARDS: usize = 5;
 /// Days with a thousand payments, ten thousand, and so on.

@@ -9,12 +9,15 @@ use aws_sdk_dynamodb::{
     Client,
     types::{AttributeValue, ReturnConsumedCapacity},
 };
-use fake_runtime::Runtime;
 use jiff::Timestamp;
 use local::Stack;
 use serde_json::{Value, json};
 use std::{collections::HashMap, process::Stdio};
-use system_tests::{Asks, root, stack};
+use system_tests::{
+    Asks, root,
+    runtime::{self, Runtime},
+    stack,
+};
 use tokio::process::Child;
 use uuid::Uuid;
 
@@ -91,7 +94,7 @@ impl Against {
             [(format!("target/lambda/{function}/bootstrap"), &ours), ("target/peers/hello".to_owned(), &hello)];
         let start = |(path, runtime): (String, &Runtime)| {
             let path = root().join(path);
-            let mut command = fake_runtime::command(&path.to_string_lossy(), function, &runtime.address, &settings);
+            let mut command = runtime::command(&path.to_string_lossy(), function, &runtime.address, &settings);
             command.stdout(Stdio::null()).spawn().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
         };
         let processes = binaries.map(start).into();

@@ -11,7 +11,7 @@ use std::{
 };
 use system_tests::{
     Client,
-    bank::{payment, second_of},
+    bank::{scheduled_payment, second_of},
     stack,
 };
 use uuid::Uuid;
@@ -96,5 +96,5 @@ fn row(number: usize) -> Row {
 
 fn of_8_kb(number: usize) -> Payment {
     let data = serde_json::from_value(data().to_string().into()).expect("data");
-    Payment { data, ..payment(&format!("Account{number}"), second_of("2099-12-01", 34_200), number % 5) }
+    Payment { data, ..scheduled_payment(&format!("Account{number}"), second_of("2099-12-01", 34_200), number % 5) }
 }

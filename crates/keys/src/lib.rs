@@ -24,3 +24,6 @@ pub use range::KeyRange;
 pub use shard::{Shard, Shards};
 pub use text::Invalid;
 pub use time::{Bound, Day, Milli, Second};
+
+#[cfg(test)]
+mod tests;

@@ -116,3 +116,6 @@ impl FromStr for Cursor {
         Ok(Self { checksum: *checksum, started: *started, rest })
     }
 }
+
+#[cfg(test)]
+mod tests;

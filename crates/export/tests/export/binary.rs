@@ -1,14 +1,14 @@
 //! The real binary under the Lambda Runtime API.
 
 use crate::stub::{Fault, Stub};
-use fake_runtime::{Runtime, log_lines};
 use serde_json::{Value, json};
+use system_tests::runtime::{self, Runtime, log_lines};
 use tokio::process::Command;
 
 const EVENT: &str = include_str!("../../../../events/cart/export-cart-changes.json");
 const UNREADABLE: &str = include_str!("../../../../events/cart/export-cart-changes.unreadable.json");
 
-fn lambda(runtime: &str, stub: &str) -> Command {
+fn lambda(address: &str, stub: &str) -> Command {
     let environment = [
         ("AWS_ENDPOINT_URL_FIREHOSE", stub),
         ("AWS_ENDPOINT_URL_S3", stub),
@@ -17,7 +17,7 @@ fn lambda(runtime: &str, stub: &str) -> Command {
         ("ACCOUNT_TOKEN_KEY", ""),
     ];
     let binary = env!("CARGO_BIN_EXE_export-cart-changes");
-    fake_runtime::command(binary, "export-cart-changes", runtime, &environment)
+    runtime::command(binary, "export-cart-changes", address, &environment)
 }
 
 #[tokio::test]

@@ -1,0 +1,6 @@
+//! The laws that every key obeys.
+
+mod laws;
+mod ledger;
+mod properties;
+mod wellness;

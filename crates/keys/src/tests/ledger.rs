@@ -1,0 +1,307 @@
+//! Every key of the ledger comes back as it was written, orders as its values, stays within its range, and takes nothing
+//! else for itself; and what a request makes has the id that it has always had.
+
+use super::laws::{kinds, orders, round_trips, takes_only_itself};
+use crate::{
+    AccountId, Day, IdempotencyKey, KeyRange, Milli, Shard, TransactionId,
+    ledger::{
+        AccountPartition, AccountStatus, AccountsPartition, ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort,
+        FindingSort, LegId, LegSort, LegTimeSort, LegType, MerchantId, MerchantPartition, Metadata, ReconciliationId,
+        ReconciliationPartition, ReversalSort, StatusPartition, Subject, TransactionPartition, TransactionStatus,
+        UserId, UserPartition,
+    },
+};
+use jiff::Timestamp;
+use proptest::prelude::*;
+use std::{collections::BTreeSet, fmt::Debug, str::FromStr};
+
+fn milli() -> impl Strategy<Value = Milli> {
+    // 0000-01-01 to 9999-12-30, by the millisecond.
+    (-62_167_219_200_000_i64..=253_402_207_200_000).prop_map(milli_of)
+}
+
+fn milli_of(milliseconds: i64) -> Milli {
+    Milli::containing(Timestamp::from_millisecond(milliseconds).expect("in range")).expect("in range")
+}
+
+/// Any identifier, and often one that looks like a part of a key.
+fn id<T: FromStr<Err: Debug> + Debug>() -> impl Strategy<Value = T> {
+    let any = prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
+        .prop_map(|characters| characters.into_iter().collect::<String>());
+    let sly = "(TXN|LEG|ACCOUNT|ACCOUNTS|METADATA|STATUS|completed|CREATED|FINDING|IDEMPOTENCY|USER|-|01| |0){1,4}";
+    prop_oneof![any, sly].prop_map(|text| text.parse().expect("an identifier"))
+}
+
+fn shard() -> impl Strategy<Value = Shard> {
+    (0_u8..100).prop_map(|number| number.to_string().parse().expect("a shard"))
+}
+
+fn place() -> impl Strategy<Value = CreatedPlace> {
+    (milli(), shard(), id()).prop_map(|(created, shard, transaction)| CreatedPlace { created, shard, transaction })
+}
+
+fn leg_time() -> impl Strategy<Value = LegTimeSort> {
+    (milli(), id()).prop_map(|(created, leg)| LegTimeSort { created, leg })
+}
+
+fn subject() -> impl Strategy<Value = Subject> {
+    prop_oneof![id().prop_map(Subject::Account), id().prop_map(Subject::Leg), id().prop_map(Subject::Transaction),]
+}
+
+fn status(shard: Shard) -> StatusPartition {
+    StatusPartition { status: TransactionStatus::Completed, shard }
+}
+
+proptest! {
+    #[test]
+    fn partitions_come_back(
+        account in id(), user in id(), merchant in id(), transaction in id(), key in id(), run in id(), shard in shard()
+    ) {
+        round_trips(&MerchantPartition(merchant))?;
+        round_trips(&AccountPartition(account))?;
+        round_trips(&UserPartition(user))?;
+        round_trips(&TransactionPartition(transaction))?;
+        round_trips(&ByKeyPartition(key))?;
+        round_trips(&ReconciliationPartition(run))?;
+        round_trips(&status(shard))?;
+        round_trips(&AccountsPartition)?;
+    }
+
+    #[test]
+    fn sort_keys_come_back(
+        time in milli(), leg in id(), leg_time in leg_time(), place in place(), subject in subject()
+    ) {
+        round_trips(&CreatedSort(time))?;
+        round_trips(&LegSort(leg))?;
+        round_trips(&leg_time)?;
+        round_trips(&place)?;
+        round_trips(&FindingSort(subject.clone()))?;
+        round_trips(&subject)?;
+        round_trips(&Metadata)?;
+        round_trips(&ReversalSort)?;
+        round_trips(&ByKeySort)?;
+    }
+
+    #[test]
+    fn no_partition_is_of_two_kinds(
+        account in id(), user in id(), merchant in id(), transaction in id(), key in id(), run in id(), shard in shard()
+    ) {
+        for text in [
+            MerchantPartition(merchant).to_string(),
+            AccountPartition(account).to_string(),
+            UserPartition(user).to_string(),
+            TransactionPartition(transaction).to_string(),
+            ByKeyPartition(key).to_string(),
+            ReconciliationPartition(run).to_string(),
+            status(shard).to_string(),
+            AccountsPartition.to_string(),
+        ] {
+            let kinds = kinds!(
+                text, MerchantPartition, AccountPartition, UserPartition, TransactionPartition, ByKeyPartition,
+                ReconciliationPartition, StatusPartition, AccountsPartition
+            );
+            prop_assert_eq!(kinds, 1, "{}", text);
+        }
+    }
+
+    #[test]
+    fn no_sort_key_is_of_two_kinds(time in milli(), leg in id(), leg_time in leg_time(), subject in subject()) {
+        let (metadata, reversal) = (Metadata.to_string(), ReversalSort.to_string());
+        for text in [metadata, reversal, LegSort(leg).to_string(), FindingSort(subject).to_string()] {
+            prop_assert_eq!(kinds!(text, Metadata, ReversalSort, LegSort, FindingSort), 1, "{}", text);
+            let of_transaction = !text.starts_with("FINDING#");
+            prop_assert_eq!(TransactionPartition::collection().contains(&text), of_transaction, "{}", text);
+            prop_assert_eq!(FindingSort::all().contains(&text), !of_transaction, "{}", text);
+        }
+        for text in [CreatedSort(time).to_string(), leg_time.to_string(), ByKeySort.to_string()] {
+            prop_assert_eq!(kinds!(text, CreatedSort, LegTimeSort, ByKeySort), 1, "{}", text);
+        }
+    }
+
+    #[test]
+    fn keys_order_as_their_values(a in milli(), b in milli(), one in leg_time(), mut other in leg_time(), same: bool) {
+        orders(&CreatedSort(a), &CreatedSort(b))?;
+        if same {
+            other.created = one.created;
+        }
+        orders(&one, &other)?;
+        prop_assert_eq!(CreatedSort(a).to_string().len(), "CREATED#".len() + 24);
+    }
+
+    #[test]
+    fn legs_order_as_their_numbers(transaction in id::<TransactionId>(), one in 1_usize..=99, other in 1_usize..=99) {
+        let (a, b) = (LegId::new(&transaction, one), LegId::new(&transaction, other));
+        prop_assert_eq!(a.cmp(&b), one.cmp(&other));
+        orders(&LegSort(a.clone()), &LegSort(b))?;
+        prop_assert_eq!(a.to_string(), format!("{transaction}-{one:02}"));
+    }
+
+    #[test]
+    fn a_range_of_times_holds_what_was_made_in_it(
+        since in milli(), until in milli(), mut place in place(), beside in -1_i64..=1, at: u8, open: bool
+    ) {
+        // Within a millisecond of either end, too.
+        let near = |time: Milli| time.instant().as_millisecond() + beside;
+        let limits = -62_167_219_200_000_i64..=253_402_207_200_000;
+        match at % 3 {
+            0 if limits.contains(&near(since)) => place.created = milli_of(near(since)),
+            1 if limits.contains(&near(until)) => place.created = milli_of(near(until)),
+            _ => {}
+        }
+        let range = CreatedSort::between(since, Some(until).filter(|_| !open));
+        let inside = since <= place.created && (open || place.created <= until);
+        prop_assert_eq!(range.contains(&CreatedSort(place.created).to_string()), inside, "{:?}", range);
+        prop_assert_eq!(range.contains(&place.to_string()), inside, "{:?}", range);
+        prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
+        prop_assert!(!CreatedSort::nothing().contains(&CreatedSort(place.created).to_string()));
+    }
+
+    #[test]
+    fn a_place_lies_between_the_keys_of_its_time_and_of_the_next(place in place(), other in milli()) {
+        let (text, own) = (place.to_string(), CreatedSort(place.created).to_string());
+        prop_assert!(own < text);
+        prop_assert_eq!(CreatedSort(other).to_string() > text, other > place.created);
+        prop_assert!(text.parse::<CreatedSort>().is_err(), "no item has it as a key");
+    }
+
+    #[test]
+    fn ranges_of_legs_are_exact_at_both_ends(mut leg in leg_time(), since in milli(), until in milli(), same: bool) {
+        if same {
+            leg.created = until;
+        }
+        let text = leg.to_string();
+        prop_assert!(LegTimeSort::all().contains(&text));
+        let is_between = since <= leg.created && leg.created <= until;
+        prop_assert_eq!(LegTimeSort::between(since, until).contains(&text), is_between);
+        prop_assert_eq!(LegTimeSort::before(until).contains(&text), leg.created < until);
+        prop_assert!(!AccountPartition::all().contains(&text));
+        let backward = LegTimeSort::all().newest_first();
+        prop_assert!(!backward.after(&text).contains(&text));
+    }
+
+    #[test]
+    fn lists_hold_the_keys_of_their_items_alone(account in id(), transaction in id(), user in id()) {
+        let account = AccountPartition(account).to_string();
+        let transaction = TransactionPartition(transaction).to_string();
+        let user = UserPartition(user).to_string();
+        let holds = |range: KeyRange| [&account, &transaction, &user].map(|text| range.contains(text));
+        prop_assert_eq!(holds(AccountPartition::all()), [true, false, false]);
+        prop_assert_eq!(holds(ByKeySort::all()), [false, true, false], "the places that the list goes on from");
+        prop_assert!(ByKeySort::all().contains(&ByKeySort.to_string()));
+    }
+
+    #[test]
+    fn only_the_exact_text_is_a_key(
+        texts in (leg_time(), place(), subject(), shard(), milli(), id()), at in 0_usize..60, with in any::<char>()
+    ) {
+        let (leg, place, subject, shard, time, account): (_, _, _, _, _, AccountId) = texts;
+        let changed = |text: String| {
+            let mut characters: Vec<char> = text.chars().collect();
+            let at = at % characters.len();
+            characters[at] = with;
+            characters.into_iter().collect::<String>()
+        };
+        takes_only_itself::<LegTimeSort>(&changed(leg.to_string()))?;
+        takes_only_itself::<CreatedPlace>(&changed(place.to_string()))?;
+        takes_only_itself::<FindingSort>(&changed(FindingSort(subject).to_string()))?;
+        takes_only_itself::<StatusPartition>(&changed(status(shard).to_string()))?;
+        takes_only_itself::<CreatedSort>(&changed(CreatedSort(time).to_string()))?;
+        takes_only_itself::<AccountPartition>(&changed(AccountPartition(account).to_string()))?;
+    }
+
+    #[test]
+    fn no_text_at_all_is_a_key_that_it_does_not_become(text in any::<String>()) {
+        takes_only_itself::<LegTimeSort>(&text)?;
+        takes_only_itself::<CreatedPlace>(&text)?;
+        takes_only_itself::<StatusPartition>(&text)?;
+        takes_only_itself::<Subject>(&text)?;
+    }
+
+    #[test]
+    fn what_a_request_makes_is_of_its_caller_its_key_and_its_kind(
+        one in (id::<UserId>(), id::<IdempotencyKey>()), other in (id::<UserId>(), id::<IdempotencyKey>())
+    ) {
+        let now = Timestamp::UNIX_EPOCH;
+        let ids = |(caller, key): &(UserId, IdempotencyKey)| {
+            [
+                MerchantId::of_request(caller, Some(key), now).to_string(),
+                AccountId::of_request(caller, Some(key), now).to_string(),
+                ReconciliationId::of_request(caller, Some(key), now).to_string(),
+                TransactionId::of_request(caller, Some(key), now).to_string(),
+            ]
+        };
+        let (first, second) = (ids(&one), ids(&other));
+        prop_assert_eq!(&ids(&one), &first, "the same request makes the same");
+        let all: BTreeSet<_> = first.iter().chain(&second).collect();
+        prop_assert_eq!(all.len(), if one == other { 4 } else { 8 });
+        let swapped = (one.1.to_string(), one.0.to_string());
+        if swapped.0 != swapped.1 {
+            let swapped = (swapped.0.parse().expect("a caller"), swapped.1.parse().expect("a key"));
+            prop_assert!(ids(&swapped).iter().all(|id| !first.contains(id)), "who asks is not what they ask with");
+        }
+    }
+}
+
+#[test]
+fn a_request_without_a_key_makes_another_each_time() {
+    let (caller, now) = ("user-1".parse().expect("a caller"), Timestamp::UNIX_EPOCH);
+    let made: BTreeSet<_> = (0..100).map(|_| TransactionId::of_request(&caller, None, now).to_string()).collect();
+    assert_eq!(made.len(), 100);
+}
+
+/// A retry after an upgrade must find what was made before it: these never change.
+#[test]
+fn ids_of_requests_are_those_of_every_version_before() {
+    let (caller, key) = ("770g0622".parse().expect("a caller"), "abc123def456".parse().expect("a key"));
+    let (key, now) = (Some(&key), Timestamp::UNIX_EPOCH);
+    let transaction = TransactionId::of_request(&caller, key, now);
+    for (made, known) in [
+        (MerchantId::of_request(&caller, key, now).to_string(), "fe9104c5-2c04-8902-b222-c24535953db0"),
+        (AccountId::of_request(&caller, key, now).to_string(), "01f9259a-d562-8aab-9375-26a74e3e1f9c"),
+        (transaction.to_string(), "e0684ad2-9fe6-8257-bdf2-e25c715d0f3c"),
+        (ReconciliationId::of_request(&caller, key, now).to_string(), "6dd476f1-f011-8b9f-9a4c-e9624e2d2eb4"),
+        (LegId::new(&transaction, 7).to_string(), "e0684ad2-9fe6-8257-bdf2-e25c715d0f3c-07"),
+        (ReconciliationId::of_day("2026-01-02".parse::<Day>().expect("a day")).to_string(), "daily-2026-01-02"),
+    ] {
+        assert_eq!(made, known);
+    }
+}
+
+#[test]
+fn keys_are_the_seeds() {
+    let time: Milli = "2026-01-02T10:30:00.123Z".parse().expect("a time");
+    let (account, transaction): (AccountId, TransactionId) =
+        ("660f9511".parse().expect("an id"), "880h1733".parse().expect("an id"));
+    let leg: LegId = "990i2844".parse().expect("an id");
+    let shard = |number: &str| status(number.parse().expect("a shard")).to_string();
+    let range = |range: &KeyRange| format!("{} {}", range.from(), range.to());
+    let day = CreatedSort::between("2026-01-01T10:30:00.000Z".parse().expect("a time"), Some(time));
+    for (written, seed) in [
+        (MerchantPartition("550e8400".parse().expect("an id")).to_string(), "MERCHANT#550e8400"),
+        (Metadata.to_string(), "METADATA"),
+        (AccountPartition(account).to_string(), "ACCOUNT#660f9511"),
+        (UserPartition("770g0622".parse().expect("an id")).to_string(), "USER#770g0622"),
+        (TransactionPartition(transaction).to_string(), "TXN#880h1733"),
+        (ByKeyPartition("abc123def456".parse().expect("a key")).to_string(), "IDEMPOTENCY#abc123def456"),
+        (ByKeySort.to_string(), "TXN"),
+        (CreatedSort(time).to_string(), "CREATED#2026-01-02T10:30:00.123Z"),
+        (LegSort(leg.clone()).to_string(), "LEG#990i2844"),
+        (LegTimeSort { created: time, leg }.to_string(), "LEG#2026-01-02T10:30:00.123Z#990i2844"),
+        (shard("0"), "STATUS#completed"),
+        (shard("3"), "STATUS#completed#3"),
+        (range(&day), "CREATED#2026-01-01T10:30:00.000Z CREATED#2026-01-02T10:30:00.123Z$"),
+        (range(&LegTimeSort::all()), "LEG# LEG$"),
+        (AccountsPartition.to_string(), "ACCOUNTS"),
+    ] {
+        assert_eq!(written, seed);
+    }
+    for bad in ["STATUS#completed#0", "STATUS#completed#03", "STATUS#completed#100", "STATUS#pending", "STATUS#", ""] {
+        assert!(bad.parse::<StatusPartition>().is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn what_is_debited_is_credited_back() {
+    assert_eq!(LegType::ALL.map(LegType::reversed), [LegType::Debit, LegType::Credit]);
+    assert_eq!(AccountStatus::ALL.map(AccountStatus::as_str), ["active", "closed", "frozen"]);
+}

@@ -1,0 +1,328 @@
+//! Every key comes back as it was written, orders as its values, and takes nothing else for itself.
+
+use super::laws::{orders, round_trips};
+use crate::{
+    AccountId, Bound, Day, IdempotencyKey, IdempotencySort, KeyRange, Milli, Second, Shard, Shards, TransactionId,
+    bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
+    cart::{self, ItemId, ItemSort, LineSort},
+    plan::{Plan, Writes, plan},
+};
+use proptest::prelude::*;
+
+fn second() -> impl Strategy<Value = Second> {
+    // 0000-01-01 to 9999-12-30, by the second.
+    (-62_167_219_200_i64..=253_402_207_200).prop_map(|seconds| {
+        Second::containing(jiff::Timestamp::from_second(seconds).expect("in range")).expect("in range")
+    })
+}
+
+fn payment() -> impl Strategy<Value = PaymentId> {
+    (second(), 0_i64..4_000_000_000)
+        .prop_map(|(time, made)| PaymentId::new(time, jiff::Timestamp::from_second(made).expect("in range")))
+}
+
+fn status() -> impl Strategy<Value = Status> {
+    prop::sample::select(Status::ALL.to_vec())
+}
+
+fn due() -> impl Strategy<Value = DueSort> {
+    (status(), payment()).prop_map(|(status, payment)| DueSort { status, payment })
+}
+
+fn milli() -> impl Strategy<Value = Milli> {
+    (second(), 0_i64..1_000).prop_map(|(second, milli)| {
+        let instant = second.instant() + jiff::SignedDuration::from_millis(milli);
+        Milli::containing(instant).expect("in range")
+    })
+}
+
+fn line() -> impl Strategy<Value = LineSort> {
+    (prop::sample::select(cart::Status::ALL.to_vec()), milli(), 0_i64..4_000_000_000).prop_map(
+        |(status, since, made)| LineSort {
+            status,
+            since,
+            item: ItemId::new(jiff::Timestamp::from_second(made).expect("in range")),
+        },
+    )
+}
+
+fn identifier() -> impl Strategy<Value = String> {
+    prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
+        .prop_map(|characters| characters.into_iter().collect())
+}
+
+proptest! {
+    #[test]
+    fn keys_come_back(time in second(), payment in payment(), due in due(), id in identifier()) {
+        round_trips(&time)?;
+        round_trips(&time.day())?;
+        round_trips(&payment)?;
+        round_trips(&PaymentSort(payment))?;
+        round_trips(&due)?;
+        round_trips(&id.parse::<AccountId>().expect("an identifier"))?;
+        round_trips(&IdempotencySort(id.parse().expect("an identifier")))?;
+        round_trips(&GuardPartition(id.parse().expect("an identifier")))?;
+    }
+
+    #[test]
+    fn keys_of_the_cart_come_back_and_order_as_their_values(a in line(), b in line()) {
+        round_trips(&a)?;
+        round_trips(&a.since)?;
+        round_trips(&a.item)?;
+        round_trips(&ItemSort(a.item))?;
+        orders(&a, &b)?;
+        orders(&a.since, &b.since)?;
+        orders(&ItemSort(a.item), &ItemSort(b.item))?;
+        prop_assert_eq!(a.since.to_string().len(), 24);
+    }
+
+    #[test]
+    fn a_cart_range_holds_what_its_values_say(from in milli(), after in -4_000_i64..4_000, b in line(), open in any::<[bool; 2]>()) {
+        let to = Milli::containing(from.instant() + jiff::SignedDuration::from_secs(after * 900)).unwrap_or(from);
+        let (first, last) = ((!open[0]).then_some(from), (!open[1]).then_some(to));
+        let range = LineSort::between(b.status, first, last);
+        prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
+        let inside = first.is_none_or(|first| first <= b.since) && last.is_none_or(|last| b.since <= last);
+        prop_assert_eq!(range.contains(&b.to_string()), inside);
+        let day = LineSort::on(from.second().day(), b.status);
+        prop_assert_eq!(day.contains(&b.to_string()), b.since.second().day() == from.second().day());
+        prop_assert!(LineSort::with_status(b.status).contains(&b.to_string()));
+        prop_assert!(!LineSort::with_status(b.status).contains(&ItemSort(b.item).to_string()));
+    }
+
+    #[test]
+    fn a_range_read_from_its_end_goes_on_before_a_position(a in line(), b in line()) {
+        let a = LineSort { status: b.status, ..a };
+        let rest = LineSort::with_status(b.status).newest_first().after(&a.to_string());
+        prop_assert_eq!(rest.contains(&b.to_string()), b < a);
+        prop_assert!(rest.is_backward());
+    }
+
+    #[test]
+    fn keys_order_as_their_values(a in due(), b in due(), s in second(), t in second()) {
+        orders(&a, &b)?;
+        orders(&a.payment, &b.payment)?;
+        orders(&PaymentSort(a.payment), &PaymentSort(b.payment))?;
+        orders(&a.status, &b.status)?;
+        orders(&s, &t)?;
+        orders(&s.day(), &t.day())?;
+    }
+
+    #[test]
+    fn times_and_keys_have_one_width(s in second(), a in due(), b in due()) {
+        prop_assert_eq!(s.to_string().len(), 20);
+        prop_assert_eq!(PaymentSort(a.payment).to_string().len(), PaymentSort(b.payment).to_string().len());
+    }
+
+    #[test]
+    fn no_identifier_forges_a_key(text in any::<String>(), due in due()) {
+        // Whatever is an identifier has no separator, so it is never read as a key of several parts.
+        if let Ok(id) = text.parse::<AccountId>() {
+            prop_assert!(!id.as_str().contains('#'));
+            prop_assert!(text.parse::<PaymentSort>().is_err());
+            prop_assert!(text.parse::<DueSort>().is_err());
+            prop_assert!(text.parse::<GuardPartition>().is_err());
+        }
+        prop_assert!(due.to_string().parse::<AccountId>().is_err());
+    }
+
+    #[test]
+    fn only_the_exact_text_is_a_key(payment in payment(), at in 0_usize..70, with in any::<char>()) {
+        let text = PaymentSort(payment).to_string();
+        let mut changed: Vec<char> = text.chars().collect();
+        prop_assume!(at < changed.len());
+        changed[at] = with;
+        let changed: String = changed.into_iter().collect();
+        if let Ok(key) = changed.parse::<PaymentSort>() {
+            prop_assert_eq!(key.to_string(), changed);
+        }
+    }
+
+    #[test]
+    fn a_range_holds_what_its_values_say(from in second(), days in -4_i64..400, payment in payment()) {
+        let to = from.plus_days(days);
+        let inside = from <= payment.time() && payment.time() <= to;
+        let range = PaymentSort::between(from, to);
+        prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
+        prop_assert_eq!(range.contains(&PaymentSort(payment).to_string()), inside);
+        prop_assert!(PaymentSort::history().contains(&PaymentSort(payment).to_string()));
+    }
+
+    #[test]
+    fn a_day_holds_its_seconds_only(day in second(), wanted in status(), due in due()) {
+        let range = DueSort::due_on(day.day(), wanted);
+        let inside = due.status == wanted && due.payment.time().day() == day.day();
+        prop_assert_eq!(range.contains(&due.to_string()), inside);
+        let until = due.status == wanted && due.payment.time().day() <= day.day();
+        prop_assert_eq!(DueSort::due_until(day.day(), wanted).contains(&due.to_string()), until);
+        prop_assert_eq!(DueSort::with_status(wanted).contains(&due.to_string()), due.status == wanted);
+    }
+
+    #[test]
+    fn a_range_goes_on_after_a_position(a in due(), b in due()) {
+        let rest = DueSort::with_status(b.status).after(&a.to_string());
+        prop_assert_eq!(rest.contains(&b.to_string()), a < b && (a.status <= b.status));
+    }
+
+    #[test]
+    fn keys_of_a_range_share_its_prefix(due in due()) {
+        let range = DueSort::due_on(due.payment.time().day(), due.status);
+        prop_assert!(due.to_string().starts_with(range.shared_prefix()));
+        prop_assert!(range.shared_prefix().starts_with(due.status.as_str()));
+    }
+}
+
+#[test]
+fn identifiers_are_checked_at_the_border() {
+    assert!("a".repeat(128).parse::<AccountId>().is_ok());
+    assert!("é".repeat(128).parse::<TransactionId>().is_ok());
+    for bad in ["", "a#b", "a\nb", "a\u{7f}", "a\u{85}b", &"a".repeat(129), &"a".repeat(10_000)] {
+        assert!(bad.parse::<IdempotencyKey>().is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn times_are_converted_to_utc_and_cut_to_the_second() {
+    let second = |text: &str| text.parse::<Second>().map(|second| second.to_string());
+    assert_eq!(second("2026-12-01T00:30:00+02:00").as_deref(), Ok("2026-11-30T22:30:00Z"));
+    assert_eq!(second("2026-12-01T23:59:59.999Z").as_deref(), Ok("2026-12-01T23:59:59Z"));
+    assert_eq!(second("1969-12-31T23:59:59.5Z").as_deref(), Ok("1969-12-31T23:59:59Z"));
+    assert_eq!(second("2028-02-29T00:00:00-00:30").as_deref(), Ok("2028-02-29T00:30:00Z"));
+    for bad in [
+        "",
+        "now",
+        "2026-12-01",
+        "2026-12-01T09:30Z",
+        "2026-12-01T09:30:00",
+        "2026-12-01 09:30:00Z",
+        "20261201T093000Z",
+        "2026-13-01T00:00:00Z",
+        "2026-02-29T00:00:00Z",
+        "2026-12-01T24:00:00Z",
+        "2026-12-01T09:30:00.Z",
+        "2026-12-01T09:30:00,5Z",
+        "2026-12-01T09:30:00+2:00",
+        "2026-12-01T09:30:00+24:00",
+        "2026-12-01T09:30:00-25:59",
+        "2026-12-01T09:30:00+12:60",
+        "2026-12-01T09:30:00Z[UTC]",
+        "+12026-12-01T09:30:00Z",
+        "0000-01-01T00:30:00+02:00",
+        "9999-12-31T23:59:59Z",
+        "2026-12-01T09:30:00.0000000001Z",
+        "２026-12-01T09:30:00Z",
+    ] {
+        assert!(second(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_payment_has_one_name() {
+    const UNIQUE: &str = "019ae9d1fd007000a1b2c3d4e5f60718";
+    for time in ["20261201T093000Z", "00000101T000000Z", "20280229T235959Z", "99991230T220000Z"] {
+        assert!(format!("{time}-{UNIQUE}").parse::<PaymentId>().is_ok(), "{time}");
+    }
+    let capital = UNIQUE.to_uppercase();
+    let hyphens = "019ae9d1-fd00-7000-a1b2-c3d4e5f60718";
+    for (time, unique) in [
+        ("20261201T093000Z", capital.as_str()),
+        ("20261201T093000Z", hyphens),
+        ("20261201T093000Z", "{019ae9d1-fd00-7000-a1b2-c3d4e5f60718}"),
+        ("20261201T093000Z", &UNIQUE[1..]),
+        ("20261201T093000Z", "019ae9d1fd007000a1b2c3d4e5f6071g"),
+        ("20261231T235960Z", UNIQUE),
+        ("20260229T093000Z", UNIQUE),
+        ("20261201T240000Z", UNIQUE),
+        ("20261201T0930Z", UNIQUE),
+        ("20261201t093000z", UNIQUE),
+        ("2026-12-01T09:30:00Z", UNIQUE),
+        ("99991231T235959Z", UNIQUE),
+    ] {
+        assert!(format!("{time}-{unique}").parse::<PaymentId>().is_err(), "{time}-{unique}");
+    }
+}
+
+#[test]
+fn a_payments_key_says_its_time_as_its_id_does() {
+    const ID: &str = "20261231T235959Z-019ae9d1fd007000a1b2c3d4e5f60718";
+    let sort = |time: &str| format!("{time}#{ID}").parse::<PaymentSort>();
+    assert!(sort("2026-12-31T23:59:59Z").is_ok());
+    for other in ["2026-12-31T23:59:58Z", "2026-12-31T23:59:60Z", "2026-12-31T23:59:59.0Z", "20261231T235959Z", ""] {
+        assert!(sort(other).is_err(), "{other}");
+    }
+}
+
+#[test]
+fn days_exist_and_have_one_form() {
+    assert!("2028-02-29".parse::<Day>().is_ok());
+    for bad in ["2026-02-29", "2026-2-9", "20261201", "2026-12-01T00:00:00Z", "-000001-01-01", "", "x"] {
+        assert!(bad.parse::<Day>().is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn a_range_takes_the_whole_seconds_between_its_ends() {
+    let bound = |text: &str| text.parse::<Bound>().expect("a time");
+    for (text, first, last) in [
+        ("2026-12-01T09:30:00Z", "2026-12-01T09:30:00Z", "2026-12-01T09:30:00Z"),
+        ("2026-12-01T09:30:00.001Z", "2026-12-01T09:30:01Z", "2026-12-01T09:30:00Z"),
+        ("2026-12-01T23:59:59.999+00:00", "2026-12-02T00:00:00Z", "2026-12-01T23:59:59Z"),
+    ] {
+        assert_eq!((bound(text).first().to_string(), bound(text).last().to_string()), (first.into(), last.into()));
+    }
+    assert!(bound("2026-12-01T09:30:00.1Z") < bound("2026-12-01T09:30:00.9Z"));
+    assert!(bound("2026-12-01T09:30:00.9Z") < bound("2026-12-01T09:30:01Z"));
+}
+
+#[test]
+fn ranges_are_the_seeds() {
+    let range: KeyRange = DueSort::due_on("2026-12-01".parse().expect("a day"), Status::Scheduled);
+    assert_eq!((range.from(), range.to()), ("SCHEDULED#2026-12-01T", "SCHEDULED#2026-12-01U"));
+    let range = PaymentSort::next_90_days("2026-12-01T09:30:00Z".parse().expect("a time"));
+    assert_eq!((range.from(), range.to()), ("2026-12-01T09:30:00Z", "2027-03-01T09:30:00Z$"));
+}
+
+#[test]
+fn shards_are_the_written_ones_of_the_read() {
+    let shards = Shards::new(5, 7).expect("5 of 7");
+    let names: Vec<String> = shards.read().map(|shard| shard.to_string()).collect();
+    assert_eq!(names, ["0", "1", "2", "3", "4", "5", "6"]);
+    for (write, read) in [(0, 5), (6, 5), (1, 101), (0, 0)] {
+        assert!(Shards::new(write, read).is_err(), "{write} of {read}");
+    }
+    assert!("05".parse::<Shard>().is_err() && "-1".parse::<Shard>().is_err());
+}
+
+#[test]
+fn shards_stay_even() {
+    let shards = Shards::new(5, 5).expect("5 of 5");
+    let mut counts = std::collections::BTreeMap::new();
+    for _ in 0..100_000 {
+        *counts.entry(shards.pick()).or_insert(0_u32) += 1;
+    }
+    assert_eq!(counts.len(), 5);
+    assert!(counts.values().all(|count| *count <= 20_600), "more than 3 % over the mean: {counts:?}");
+}
+
+#[test]
+fn the_planner_gives_the_designs_numbers() {
+    let payments = |units_each| Writes { count: 1_000_000, units_each };
+    let shards = |writes: &[Writes], utilisation| plan(writes, 1_800, utilisation).shards;
+    assert_eq!(plan(&[payments(8)], 1_800, 100), Plan { writes_per_second: 555, units_per_second: 4_445, shards: 5 });
+    assert_eq!(shards(&[payments(8), payments(16)], 70), 20);
+    assert_eq!(shards(&[payments(1), payments(2)], 70), 3);
+    assert_eq!(shards(&[], 70), 1);
+}
+
+#[test]
+fn a_range_takes_the_whole_milliseconds_between_its_ends() {
+    let bound = |text: &str| text.parse::<Bound>().expect("a time");
+    for (text, first, last) in [
+        ("2026-12-01T09:30:00Z", "2026-12-01T09:30:00.000Z", "2026-12-01T09:30:00.000Z"),
+        ("2026-12-01T09:30:00.0001Z", "2026-12-01T09:30:00.001Z", "2026-12-01T09:30:00.000Z"),
+        ("1969-12-31T23:59:59.9999Z", "1970-01-01T00:00:00.000Z", "1969-12-31T23:59:59.999Z"),
+    ] {
+        let both = (bound(text).first_milli().to_string(), bound(text).last_milli().to_string());
+        assert_eq!(both, (first.into(), last.into()));
+    }
+}

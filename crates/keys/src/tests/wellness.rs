@@ -1,0 +1,368 @@
+//! Every key of the programme comes back as it was written, orders as its values, stays within its range and its partition, and
+//! takes nothing else for itself.
+
+use super::laws::{kinds, orders, round_trips, takes_only_itself};
+use crate::{
+    IdempotencySort, KeyRange, Second,
+    wellness::{
+        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, EmployeeSort, EndDateSort,
+        Facet, FacetRef, HoldSort, JobId, JobSort, Level, ListPartition, Owner, Period, PlanBound, PlanTime,
+        ProgramPartition, ProgramSort, RecordSort, RegistrationSort, RegistrationsPartition, SectionSort, Status,
+        TemplateSort, UseSort, UserId, UserPartition, UsesPartition, Year,
+    },
+};
+use proptest::{prelude::*, sample::select};
+use std::fmt::Debug;
+use std::str::FromStr;
+
+const FIRST: i64 = -62_167_219_200;
+const LAST: i64 = 253_402_207_200;
+
+fn plan_time() -> impl Strategy<Value = PlanTime> {
+    // 0000-01-01 to 9999-12-30, by the second.
+    (FIRST..=LAST).prop_map(time_of)
+}
+
+fn time_of(seconds: i64) -> PlanTime {
+    let instant = jiff::Timestamp::from_second(seconds).expect("in range");
+    PlanTime::from(Second::containing(instant).expect("in range"))
+}
+
+/// Any identifier, and often one that looks like a part of a key.
+fn id<T: FromStr<Err: Debug> + Debug>() -> impl Strategy<Value = T> {
+    let any = prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
+        .prop_map(|characters| characters.into_iter().collect::<String>());
+    let sly =
+        "(ActivityId-|UserId-|CompanyId-|VenueId-|FileId-|GroupId-|Global|Program|List|Id-|Registrations|-| |1){1,4}";
+    prop_oneof![any, sly].prop_map(|text| text.parse().expect("an identifier"))
+}
+
+fn facet_ref() -> impl Strategy<Value = FacetRef> {
+    (select(Facet::ALL.to_vec()), id()).prop_map(|(facet, id)| FacetRef { facet, id })
+}
+
+fn use_sort() -> impl Strategy<Value = UseSort> {
+    (select(Status::ALL.to_vec()), plan_time(), id()).prop_map(|(status, end, activity)| UseSort {
+        status,
+        end,
+        activity,
+    })
+}
+
+fn program_sort() -> impl Strategy<Value = ProgramSort> {
+    prop_oneof![
+        Just(ProgramSort::Program),
+        Just(ProgramSort::Detail),
+        Just(ProgramSort::GoalPrimary),
+        Just(ProgramSort::Groups),
+        id().prop_map(ProgramSort::Reward),
+        id().prop_map(ProgramSort::Group),
+        facet_ref().prop_map(ProgramSort::Reference),
+    ]
+}
+
+fn job_id() -> impl Strategy<Value = JobId> {
+    prop_oneof![facet_ref().prop_map(JobId::Uses), id().prop_map(JobId::Registrations)]
+}
+
+fn period() -> impl Strategy<Value = Period> {
+    (plan_time(), plan_time())
+        .prop_map(|(one, other)| Period::new(one.min(other), one.max(other)).expect("in this order"))
+}
+
+proptest! {
+    #[test]
+    fn partitions_come_back(company in id::<CompanyId>(), activity in id(), user in id::<UserId>(), of in facet_ref()) {
+        round_trips(&ActivityPartition(activity))?;
+        round_trips(&CompanyPartition(company.clone()))?;
+        round_trips(&UserPartition(user.clone()))?;
+        round_trips(&ProgramPartition(company.clone()))?;
+        round_trips(&ListPartition(company.clone()))?;
+        round_trips(&RegistrationsPartition(user))?;
+        round_trips(&Owner::Company(company.clone()))?;
+        round_trips(&Owner::Global)?;
+        round_trips(&UsesPartition { company, of })?;
+    }
+
+    #[test]
+    fn sort_keys_come_back(
+        program in program_sort(), use_sort in use_sort(), time in plan_time(), of in facet_ref(), job in job_id(),
+        user in id(), section in id(), template in id()
+    ) {
+        round_trips(&program)?;
+        round_trips(&use_sort)?;
+        round_trips(&EndDateSort(time))?;
+        round_trips(&ActivityEndDateSort(time))?;
+        round_trips(&RegistrationSort(user))?;
+        round_trips(&SectionSort(section))?;
+        round_trips(&TemplateSort(template))?;
+        round_trips(&RecordSort(of.clone()))?;
+        round_trips(&HoldSort(of.clone()))?;
+        round_trips(&of)?;
+        round_trips(&JobSort(job.clone()))?;
+        round_trips(&job)?;
+    }
+
+    #[test]
+    fn a_company_reaches_no_other(one in id::<CompanyId>(), other in id::<CompanyId>(), of in facet_ref()) {
+        prop_assume!(one != other);
+        let keys = |company: &CompanyId| {
+            let uses = UsesPartition { company: company.clone(), of: of.clone() }.to_string();
+            [
+                CompanyPartition(company.clone()).to_string(),
+                ProgramPartition(company.clone()).to_string(),
+                ListPartition(company.clone()).to_string(),
+                uses,
+            ]
+        };
+        let others = keys(&other);
+        prop_assert!(keys(&one).iter().all(|key| !others.contains(key)));
+        prop_assert!(keys(&one).iter().all(|key| *key != Owner::Global.to_string()));
+    }
+
+    #[test]
+    fn no_partition_is_of_two_kinds(company in id::<CompanyId>(), activity in id(), user in id(), of in facet_ref()) {
+        for key in [
+            ActivityPartition(activity).to_string(),
+            Owner::Company(company.clone()).to_string(),
+            Owner::Global.to_string(),
+            UserPartition(user).to_string(),
+        ] {
+            prop_assert_eq!(kinds!(key, ActivityPartition, Owner, UserPartition), 1, "{}", key);
+        }
+        for key in [ListPartition(company.clone()).to_string(), UsesPartition { company, of }.to_string()] {
+            prop_assert_eq!(kinds!(key, ListPartition, UsesPartition), 1, "{}", key);
+        }
+    }
+
+    #[test]
+    fn no_sort_key_is_of_two_kinds(
+        program in program_sort(), of in facet_ref(), job in job_id(), user in id(), section in id(), template in id(), key in id()
+    ) {
+        for sort in [program.to_string(), RegistrationSort(user).to_string()] {
+            prop_assert_eq!(kinds!(sort, ProgramSort, RegistrationSort), 1, "{}", sort);
+        }
+        let keys = [
+            SectionSort(section).to_string(),
+            TemplateSort(template).to_string(),
+            RecordSort(of.clone()).to_string(),
+            HoldSort(of).to_string(),
+            JobSort(job).to_string(),
+            IdempotencySort(key).to_string(),
+        ];
+        for (place, sort) in keys.iter().enumerate() {
+            let kinds = kinds!(sort, SectionSort, TemplateSort, RecordSort, HoldSort, JobSort, IdempotencySort);
+            prop_assert_eq!(kinds, 1, "{}", sort);
+            prop_assert_eq!(TemplateSort::all().contains(sort), place == 1, "{}", sort);
+            prop_assert!(sort.parse::<EmployeeSort>().is_err());
+        }
+    }
+
+    #[test]
+    fn keys_order_as_their_values(a in plan_time(), b in plan_time(), one in use_sort(), mut other in use_sort(), same: bool) {
+        orders(&a, &b)?;
+        orders(&EndDateSort(a), &EndDateSort(b))?;
+        orders(&ActivityEndDateSort(a), &ActivityEndDateSort(b))?;
+        if same {
+            (other.status, other.end) = (one.status, one.end);
+        }
+        orders(&one, &other)?;
+        orders(&one.status, &other.status)?;
+        prop_assert_eq!(a.to_string().len(), 19);
+        prop_assert_eq!(a.to_string() + "Z", a.second().to_string(), "the text of the seed, and its offset");
+    }
+
+    #[test]
+    fn a_period_holds_the_ends_that_lie_in_it(period in period(), end in plan_time(), mut place in use_sort(), status in select(Status::ALL.to_vec()), at: u8) {
+        // Within a second of either end, too.
+        let beside = |end: PlanTime, by: i64| time_of((end.second().instant().as_second() + by).clamp(FIRST, LAST));
+        let (first, last) = (period.first(), period.last());
+        let end = [end, first, last, beside(first, -1), beside(last, 1)][usize::from(at % 5)];
+        let inside = period.first() <= end && end <= period.last();
+        prop_assert_eq!(EndDateSort::within(period).contains(&EndDateSort(end).to_string()), inside);
+        prop_assert_eq!(ActivityEndDateSort::within(period).contains(&ActivityEndDateSort(end).to_string()), inside);
+        place.end = end;
+        let range = UseSort::within(status, period);
+        prop_assert_eq!(range.contains(&place.to_string()), inside && place.status == status);
+        for range in [range, EndDateSort::within(period), ActivityEndDateSort::within(period)] {
+            prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
+        }
+        prop_assert!(!EndDateSort::nothing().contains(&EndDateSort(end).to_string()));
+    }
+
+    #[test]
+    fn a_period_is_cut_at_a_time(period in period(), from in plan_time(), at in plan_time()) {
+        let inside = |period: Period| period.first() <= at && at <= period.last();
+        prop_assert_eq!(period.from(from).is_some_and(inside), inside(period) && from <= at);
+        prop_assert_eq!(inside(Period::since(from)), from <= at);
+    }
+
+    #[test]
+    fn every_time_lies_in_its_year_and_in_no_other(time in plan_time(), year in 0_u16..=9_999) {
+        let holds = |year: Year| {
+            let period = Period::of_year(year);
+            period.first() <= time && time <= period.last()
+        };
+        let own = Year::of(time.second());
+        prop_assert!(holds(own), "{time}");
+        prop_assert!(time.to_string().starts_with(&own.to_string()));
+        round_trips(&own)?;
+        let other: Year = format!("{year:04}").parse().expect("a year");
+        prop_assert_eq!(holds(other), other == own);
+    }
+
+    #[test]
+    fn a_level_holds_what_its_name_says(sort in program_sort(), user in id()) {
+        let text = sort.to_string();
+        let of_reference = |facet| match facet {
+            Facet::Courses => Level::Courses,
+            Facet::Files => Level::Files,
+            Facet::Notifications => Level::Notifications,
+            Facet::Trackers => Level::Trackers,
+            Facet::Venues => Level::Venues,
+        };
+        let own = match &sort {
+            ProgramSort::Program => None,
+            ProgramSort::Detail => Some(Level::Detail),
+            ProgramSort::GoalPrimary => Some(Level::GoalPrimary),
+            ProgramSort::Reward(_) => Some(Level::Rewards),
+            ProgramSort::Groups | ProgramSort::Group(_) => Some(Level::Groups),
+            ProgramSort::Reference(of) => Some(of_reference(of.facet)),
+        };
+        let registration = RegistrationSort(user).to_string();
+        for level in Level::ALL {
+            let wanted = level == Level::Program || Some(level) == own;
+            prop_assert_eq!(level.range().contains(&text), wanted, "{} in {}", text, level);
+            prop_assert!(!level.range().contains(&registration), "{} in {}", registration, level);
+        }
+        prop_assert!(RegistrationSort::all().contains(&registration) && !RegistrationSort::all().contains(&text));
+    }
+
+    #[test]
+    fn a_list_of_references_goes_on_after_a_position(a in use_sort(), mut b in use_sort(), period in period(), ties: bool) {
+        b.status = a.status;
+        if ties {
+            b.end = a.end;
+        }
+        let range = UseSort::within(a.status, period);
+        let (position, key) = (a.to_string(), b.to_string());
+        prop_assume!(range.contains(&position));
+        prop_assert_eq!(range.after(&position).contains(&key), range.contains(&key) && a < b);
+        prop_assert!(position.starts_with(range.shared_prefix()));
+    }
+
+    #[test]
+    fn only_the_exact_text_is_a_key(
+        texts in (program_sort(), use_sort(), facet_ref(), job_id(), plan_time(), id()), at in 0_usize..60, with in any::<char>()
+    ) {
+        let (program, place, of, job, time, company): (_, _, _, _, _, CompanyId) = texts;
+        let changed = |text: String| {
+            let mut characters: Vec<char> = text.chars().collect();
+            let at = at % characters.len();
+            characters[at] = with;
+            characters.into_iter().collect::<String>()
+        };
+        takes_only_itself::<ProgramSort>(&changed(program.to_string()))?;
+        takes_only_itself::<UseSort>(&changed(place.to_string()))?;
+        takes_only_itself::<EndDateSort>(&changed(EndDateSort(time).to_string()))?;
+        takes_only_itself::<ActivityEndDateSort>(&changed(ActivityEndDateSort(time).to_string()))?;
+        takes_only_itself::<JobSort>(&changed(JobSort(job).to_string()))?;
+        takes_only_itself::<RecordSort>(&changed(RecordSort(of.clone()).to_string()))?;
+        takes_only_itself::<HoldSort>(&changed(HoldSort(of.clone()).to_string()))?;
+        takes_only_itself::<ListPartition>(&changed(ListPartition(company.clone()).to_string()))?;
+        takes_only_itself::<Owner>(&changed(Owner::Company(company.clone()).to_string()))?;
+        takes_only_itself::<UsesPartition>(&changed(UsesPartition { company, of }.to_string()))?;
+    }
+
+    #[test]
+    fn no_text_at_all_is_a_key_that_it_does_not_become(text in any::<String>()) {
+        takes_only_itself::<ProgramSort>(&text)?;
+        takes_only_itself::<UseSort>(&text)?;
+        takes_only_itself::<JobId>(&text)?;
+        takes_only_itself::<Year>(&text)?;
+        takes_only_itself::<Owner>(&text)?;
+    }
+
+    #[test]
+    fn a_day_is_a_bound_of_all_its_seconds(time in plan_time()) {
+        let day: PlanBound = time.second().day().to_string().parse().expect("a day");
+        prop_assert!(day.first() <= time && time <= day.last());
+        let exact: PlanBound = time.to_string().parse().expect("a time");
+        prop_assert_eq!((exact.first(), exact.last()), (time, time));
+        let with_offset: PlanBound = time.second().to_string().parse().expect("a time");
+        prop_assert_eq!(exact, with_offset);
+    }
+}
+
+#[test]
+fn keys_are_the_seeds() {
+    let time: PlanTime = "2020-12-31T00:00:00".parse().expect("a time");
+    let activity: ActivityId = "123".parse().expect("an id");
+    let company: CompanyId = "123".parse().expect("an id");
+    let venue = FacetRef { facet: Facet::Venues, id: "123".parse().expect("an id") };
+    let range = |range: &KeyRange| format!("{} {}", range.from(), range.to());
+    let year = Period::of_year("2020".parse().expect("a year"));
+    for (written, seed) in [
+        (ProgramPartition(company.clone()).to_string(), "CompanyId-123#Program"),
+        (ListPartition(company.clone()).to_string(), "CompanyId-123#Program#List"),
+        (EndDateSort(time).to_string(), "EndDate#2020-12-31T00:00:00"),
+        (RegistrationsPartition("123".parse().expect("an id")).to_string(), "UserId-123#Registrations"),
+        (ActivityEndDateSort(time).to_string(), "ActivityEndDate#2020-12-31T00:00:00"),
+        (ActivityPartition(activity.clone()).to_string(), "ActivityId-123"),
+        (ProgramSort::Reward("Attendance".parse().expect("a kind")).to_string(), "Program#Reward#Attendance"),
+        (ProgramSort::Group("456".parse().expect("an id")).to_string(), "Program#Groups#GroupId-456"),
+        (ProgramSort::Reference(venue.clone()).to_string(), "Program#Venue#VenueId-123"),
+        (UsesPartition { company, of: venue }.to_string(), "CompanyId-123#VenueId-123"),
+        (
+            UseSort { status: Status::Active, end: time, activity }.to_string(),
+            "active#2020-12-31T00:00:00#ActivityId-123",
+        ),
+        (range(&EndDateSort::within(year)), "EndDate#2020-01-01T00:00:00 EndDate#2020-12-31T23:59:59"),
+        (range(&Level::Groups.range()), "Program#Groups Program#Groupt"),
+    ] {
+        assert_eq!(written, seed);
+    }
+}
+
+#[test]
+fn times_of_a_plan_are_read_in_three_forms() {
+    let read = |text: &str| text.parse::<PlanTime>().map(|time| time.to_string());
+    for (text, time) in [
+        ("2020-12-31T00:00:00", "2020-12-31T00:00:00"),
+        ("2020-12-31", "2020-12-31T00:00:00"),
+        ("2020-12-31T01:30:00+02:00", "2020-12-30T23:30:00"),
+        ("2020-12-31T00:00:00.999Z", "2020-12-31T00:00:00"),
+        ("2020-02-29", "2020-02-29T00:00:00"),
+    ] {
+        assert_eq!(read(text).as_deref(), Ok(time), "{text}");
+    }
+    for bad in [
+        "",
+        "2020",
+        "2020-12",
+        "2021-02-29",
+        "2020-12-31 00:00:00",
+        "2020-12-31T00:00",
+        "2020-12-31T24:00:00",
+        "2020-12-31T00:00:00.5",
+        "31/12/2020",
+        "2020-12-31T",
+        "9999-12-31",
+        "-020-12-31",
+        "２020-12-31",
+    ] {
+        assert!(read(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn years_have_four_digits() {
+    for good in ["0000", "0001", "2020", "9999"] {
+        assert_eq!(good.parse::<Year>().expect(good).to_string(), good);
+    }
+    for bad in ["", "20", "02020", "+2020", "-2020", "2020 ", "10000", "65535", "99999", "two"] {
+        assert!(bad.parse::<Year>().is_err(), "{bad:?}");
+    }
+    let last = Period::of_year("9999".parse().expect("a year"));
+    assert_eq!((last.first().to_string(), last.last()), ("9999-01-01T00:00:00".to_owned(), Second::MAX.into()));
+}

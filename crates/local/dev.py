@@ -1,0 +1,70 @@
+"""Runs the local stack, and restarts it whenever a source file changes and the build passes.
+
+Usage: dev.py <port> <command that runs the stack>
+"""
+
+import contextlib
+import pathlib
+import subprocess
+import sys
+import time
+import urllib.request
+
+from watchfiles import DefaultFilter, watch
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = [ROOT / name for name in ("crates", "Cargo.toml", "Cargo.lock", "template.yaml")]
+BUILD = ["cargo", "build", "--quiet", "--bin", "local"]
+MAX_WAIT_SECONDS = 60
+
+
+class Sources(DefaultFilter):
+    """What the binary or the stack is made of."""
+
+    def __call__(self, change, path):
+        return super().__call__(change, path) and path.endswith((".rs", ".toml", ".lock", ".yaml", ".json", ".pem"))
+
+
+def serves(port):
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/_local/health", timeout=5):
+        return True
+    return False
+
+
+def stop(running):
+    if running:
+        running.terminate()
+        running.wait(MAX_WAIT_SECONDS)
+
+
+def start(port, command):
+    running = subprocess.Popen(command, cwd=ROOT)
+    end = time.monotonic() + MAX_WAIT_SECONDS
+    while running.poll() is None and time.monotonic() < end and not serves(port):
+        time.sleep(0.02)
+    return running
+
+
+def main(port, *command):
+    running, is_first = None, True
+    try:
+        # The first round watches already: a change during the first build is not lost.
+        options = {"watch_filter": Sources(), "debounce": 200, "step": 20, "rust_timeout": 200, "yield_on_timeout": True}
+        for changes in watch(*SOURCES, **options):
+            if not (changes or is_first):
+                continue
+            saved = time.monotonic()
+            # The stack that runs keeps serving until there is a binary to replace it.
+            if subprocess.run(BUILD, cwd=ROOT).returncode == 0:
+                stop(running)
+                running = start(port, command)
+                if not is_first:
+                    print(f"dev: serving the change after {time.monotonic() - saved:.1f} seconds", flush=True)
+            is_first = False
+    except KeyboardInterrupt:
+        pass
+    finally:
+        stop(running)
+
+
+main(*sys.argv[1:])

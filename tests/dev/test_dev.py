@@ -1,0 +1,84 @@
+"""`make dev` restarts the stack with a change that builds, keeps its data, and keeps serving while a change does not build.
+
+A stand-in for cargo says whether the build passes. Usage: test_dev.py <the binary `local`>
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
+from local_stack import free_ports, serves  # noqa: E402
+
+PAYMENT = {"scheduledTime": "2099-12-01T09:30:00Z", "data": 1}
+
+
+def wait_for(what, condition):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if condition():
+            return
+        time.sleep(0.05)
+    sys.exit(f"waited a minute for {what}")
+
+
+def checkout(folder):
+    """A folder with what `make dev` watches, and a cargo that fails while there is a file named `broken`."""
+    crate = folder / "crates/local"
+    crate.mkdir(parents=True)
+    (crate / "dev.py").write_text((ROOT / "crates/local/dev.py").read_text())
+    (crate / "lib.rs").write_text("// 0\n")
+    for name in ("Cargo.toml", "Cargo.lock", "template.yaml"):
+        (folder / name).write_text((ROOT / name).read_text())
+    cargo = folder / "bin/cargo"
+    cargo.parent.mkdir()
+    cargo.write_text(f"#!/bin/sh\necho build >> {folder}/builds\n! test -e {folder}/broken\n")
+    cargo.chmod(0o755)
+    return crate / "lib.rs"
+
+
+def main(binary):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        source, [port, dynamodb_port] = checkout(folder), free_ports(2)
+        url = f"http://127.0.0.1:{port}"
+        serve = [pathlib.Path(binary).resolve(), "run", "--port", port, "--dynamodb-port", dynamodb_port]
+        command = [sys.executable, folder / "crates/local/dev.py", port, *serve, "--data", folder / "data"]
+        environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+        log = folder / "log"
+
+        def builds():
+            return (folder / "builds").read_text().count("build")
+
+        with log.open("w") as out, subprocess.Popen(command, env=environment, stdout=out, stderr=out) as dev:
+            try:
+                wait_for("the stack", lambda: serves(url))
+                headers = {"content-type": "application/json"}
+                body = json.dumps(PAYMENT).encode()
+                request = urllib.request.Request(f"{url}/bank/accounts/A-1/payments", body, headers)
+                with urllib.request.urlopen(request) as answer:
+                    location = answer.headers["location"]
+                (folder / "broken").touch()
+                source.write_text("// 1\n")
+                wait_for("a build that fails", lambda: builds() == 2)
+                assert serves(url), "it serves while a change does not build"
+                (folder / "broken").unlink()
+                source.write_text("// 2\n")
+                wait_for("the restart", lambda: "dev: serving the change" in log.read_text())
+                with urllib.request.urlopen(f"{url}{location}") as answer:
+                    assert json.load(answer)["status"] == "SCHEDULED"
+                assert log.read_text().count("The API is at") == 2, log.read_text()
+            finally:
+                dev.send_signal(2)
+                dev.wait(20)
+        assert not serves(url), "the stack ends with it"
+    print("make dev: restarted once, kept the data, served while a build failed")
+
+
+main(sys.argv[1])

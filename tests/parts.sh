@@ -1,0 +1,17 @@
+# Sourced by scripts of several parts: times each part, and prints the slowest ones.
+
+parts=$(mktemp)
+trap 'rm -f "$parts"' EXIT
+
+# Runs a command as the part of that name: part NAME COMMAND…
+part() {
+    local name=$1 start=$SECONDS
+    shift
+    "$@"
+    printf '%d\t%s\n' $((SECONDS - start)) "$name" >> "$parts"
+}
+
+slowest() {
+    printf '\nThe ten slowest parts, in seconds:\n'
+    sort -rn "$parts" | awk -F '\t' 'NR <= 10 { printf "%8.1f  %s\n", $1, $2 }'
+}

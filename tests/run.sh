@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# `make test`: builds and runs every test, then checks that no function may do more than the tests needed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tests/parts.sh
+
+MAX_EXECUTABLES=20
+export PERMISSIONS_USED=$PWD/target/permissions
+# Not the functions' binaries: each would be linked as one more executable, without a test in it.
+every=(cargo test --workspace --lib --test '*')
+
+build() {
+    "${every[@]}" --no-run 2>&1 | tee target/build.log
+    local executables
+    executables=$(grep -c '^ *Executable ' target/build.log)
+    if ((executables > MAX_EXECUTABLES)); then
+        echo "$executables test executables are linked; at most $MAX_EXECUTABLES: docs/decisions/build-time.md" >&2
+        return 1
+    fi
+}
+
+run() {
+    "${every[@]}" --config "target.'cfg(all())'.runner = '$PWD/tests/timed.sh'" 2>&1 | tee target/tests.log
+}
+
+# Of `Running tests/bank/main.rs (target/debug/deps/bank-0123)` and `test access::roles ... ok <1.234s>`.
+each_test() {
+    awk '/ Running .*\/deps\// { executable = $0; sub(/.*\/deps\//, "", executable); sub(/-[0-9a-f]+\)$/, "", executable) }
+         /^test .*<[0-9.]+s>$/ { time = $NF; gsub(/[<s>]/, "", time); print time "\t" executable " " $2 }' target/tests.log
+}
+
+mkdir -p target
+rm -rf "$PERMISSIONS_USED"
+part "the build" build
+run
+each_test >> "$parts"
+part "the doc tests" cargo test --quiet --workspace --doc
+part "the permissions" cargo test --quiet --package system-tests --test system -- --ignored every_permission_is_needed
+slowest

@@ -1,0 +1,276 @@
+//! Books that are written past the functions, in any size and at any time, and what goes wrong in them.
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
+
+use crate::{Client, root, until};
+use futures::{StreamExt, stream};
+use jiff::{SignedDuration, Timestamp};
+use local::{Builder, Stack};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Where reconciliations are started.
+pub const RECONCILIATIONS: &str = "/ledger/reconciliations";
+
+/// A time of the books, so many milliseconds after the beginning of 2020.
+#[must_use]
+pub fn at(milli: i64) -> String {
+    let start: Timestamp = "2020-01-01T00:00:00Z".parse().expect("a time");
+    format!("{:.3}", start + SignedDuration::from_millis(milli))
+}
+
+/// Milliseconds of a day.
+pub const DAY: i64 = 24 * 60 * 60 * 1_000;
+
+/// Cents as an amount.
+#[must_use]
+pub fn dollars(cents: i64) -> String {
+    format!("{}{}.{:02}", if cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100)
+}
+
+/// The id of a leg of the transaction.
+#[must_use]
+pub fn leg_id(transaction: &str, number: usize) -> String {
+    format!("{transaction}-{number:02}")
+}
+
+/// The key of a leg.
+#[must_use]
+pub fn leg_key(transaction: &str, number: usize) -> Value {
+    json!({"PK": {"S": format!("TXN#{transaction}")}, "SK": {"S": format!("LEG#{}", leg_id(transaction, number))}})
+}
+
+/// The key of a transaction's header.
+#[must_use]
+pub fn header_key(transaction: &str) -> Value {
+    json!({"PK": {"S": format!("TXN#{transaction}")}, "SK": {"S": "METADATA"}})
+}
+
+/// The key of an account.
+#[must_use]
+pub fn account_key(account: &str) -> Value {
+    json!({"PK": {"S": format!("ACCOUNT#{account}")}, "SK": {"S": "METADATA"}})
+}
+
+/// Accounts in USD and transactions between them, as the functions would have written them.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    accounts: BTreeMap<String, Account>,
+    items: Vec<String>,
+    /// Legs that were posted.
+    pub legs: usize,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Account {
+    cents: i64,
+    version: i64,
+    last: Option<[String; 3]>,
+}
+
+impl Shelf {
+    /// Opens an account, if there is none.
+    pub fn open(&mut self, account: &str) {
+        self.accounts.entry(account.to_owned()).or_default();
+    }
+
+    /// Opens an account whose balance comes from nowhere.
+    pub fn open_with(&mut self, account: &str, cents: i64) {
+        self.accounts.insert(account.to_owned(), Account { cents, ..Account::default() });
+    }
+
+    /// Posts a transaction: what it adds to which account, in cents, a leg each.
+    pub fn post(&mut self, id: &str, milli: i64, legs: &[(&str, i64)]) {
+        let (time, mut postings) = (at(milli), Vec::new());
+        for (number, (account, change)) in (1..).zip(legs) {
+            let holder = self.accounts.entry((*account).to_owned()).or_default();
+            (holder.cents, holder.version) = (holder.cents + change, holder.version + 1);
+            holder.last = Some([id.to_owned(), leg_id(id, number), time.clone()]);
+            postings.push(text(&format!("{}#{}#USD#{account}", side(*change), dollars(change.abs()))));
+            self.items.push(leg(id, number, account, &time, *change, holder.cents));
+        }
+        let debits = legs.iter().map(|(_, change)| change.min(&0).abs()).sum();
+        self.items.push(header(id, &time, debits, &postings.join(",")));
+        self.legs += legs.len();
+    }
+
+    /// A leg that no transaction has.
+    #[must_use]
+    pub fn stray(id: &str, number: usize, account: &str, milli: i64, cents: i64) -> Value {
+        serde_json::from_str(&leg(id, number, account, &at(milli), cents, 1_234_567)).expect("an item")
+    }
+
+    /// Writes the transactions since the last time, and the accounts as they are.
+    pub async fn put(&mut self, rows: &Rows) {
+        let accounts = self.accounts.iter().map(|(id, holder)| account(id, holder));
+        let items: Vec<String> = std::mem::take(&mut self.items).into_iter().chain(accounts).collect();
+        rows.put(&items).await;
+    }
+}
+
+fn side(change: i64) -> &'static str {
+    if change < 0 { "debit" } else { "credit" }
+}
+
+/// A text, which needs no escapes here, and a number, as attributes.
+fn text(text: &str) -> String {
+    format!("{{\"S\":\"{text}\"}}")
+}
+
+fn number(number: &str) -> String {
+    format!("{{\"N\":\"{number}\"}}")
+}
+
+/// Written as text, because so many are.
+fn item(attributes: &[(&str, String)]) -> String {
+    let members: Vec<String> = attributes.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn leg(transaction: &str, place: usize, account: &str, time: &str, change: i64, after: i64) -> String {
+    let id = leg_id(transaction, place);
+    item(&[
+        ("PK", text(&format!("TXN#{transaction}"))),
+        ("SK", text(&format!("LEG#{id}"))),
+        ("GSI1PK", text(&format!("ACCOUNT#{account}"))),
+        ("GSI1SK", text(&format!("LEG#{time}#{id}"))),
+        ("Type", text("TransactionLeg")),
+        ("ID", text(&id)),
+        ("TransactionID", text(transaction)),
+        ("AccountID", text(account)),
+        ("UserID", text("someone")),
+        ("LegType", text(side(change))),
+        ("Amount", number(&dollars(change.abs()))),
+        ("Currency", text("USD")),
+        ("BalanceAfter", number(&dollars(after))),
+        ("CreatedAt", text(time)),
+    ])
+}
+
+fn header(id: &str, time: &str, cents: i64, postings: &str) -> String {
+    item(&[
+        ("PK", text(&format!("TXN#{id}"))),
+        ("SK", text("METADATA")),
+        ("GSI1PK", text("STATUS#completed")),
+        ("GSI1SK", text(&format!("CREATED#{time}"))),
+        ("Type", text("Transaction")),
+        ("ID", text(id)),
+        ("TransactionType", text("payment")),
+        ("Status", text("completed")),
+        ("Amount", number(&dollars(cents))),
+        ("Currency", text("USD")),
+        ("Legs", format!("{{\"L\":[{postings}]}}")),
+        ("CreatedAt", text(time)),
+        ("CreatedBy", text("someone")),
+        ("Request", text("x")),
+    ])
+}
+
+fn account(id: &str, Account { cents, version, last }: &Account) -> String {
+    let key = text(&format!("ACCOUNT#{id}"));
+    let mut attributes = vec![
+        ("PK", key.clone()),
+        ("SK", text("METADATA")),
+        ("GSI1PK", text("USER#someone")),
+        ("GSI1SK", key.clone()),
+        ("GSI2PK", text("ACCOUNTS")),
+        ("GSI2SK", key),
+        ("Type", text("Account")),
+        ("ID", text(id)),
+        ("UserID", text("someone")),
+        ("AccountType", text("checking")),
+        ("Balance", number(&dollars(*cents))),
+        ("Currency", text("USD")),
+        ("Status", text("active")),
+        ("AllowNegative", "{\"BOOL\":true}".to_owned()),
+        ("Version", number(&(version + 1).to_string())),
+        ("CreatedAt", text(&at(0))),
+        ("Request", text("x")),
+    ];
+    let last = last.iter().flat_map(|last| ["LastTransactionID", "LastLegID", "LastLegAt"].into_iter().zip(last));
+    attributes.extend(last.map(|(name, value)| (name, text(value))));
+    item(&attributes)
+}
+
+fn set(item: &mut Value, attributes: Value) {
+    let attributes: Map<String, Value> = serde_json::from_value(attributes).expect("attributes");
+    item.as_object_mut().expect("an item").extend(attributes);
+}
+
+/// The ledger's table, past the functions and the SDK: so much is written here that its checks would take most of the time.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    http: reqwest::Client,
+    url: String,
+    table: String,
+}
+
+impl Rows {
+    /// Of the stack.
+    #[must_use]
+    pub fn of(stack: &Stack) -> Self {
+        let table = stack.table("FinancialTransactions").expect("a table").to_owned();
+        Self { http: reqwest::Client::new(), url: stack.dynamo_url().to_owned(), table }
+    }
+
+    async fn call(&self, action: &str, body: String) -> Value {
+        const SIGNED: &str = "AWS4-HMAC-SHA256 Credential=local/20200101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=x";
+        let request = self.http.post(&self.url).header("x-amz-target", format!("DynamoDB_20120810.{action}"));
+        let request = request.header("authorization", SIGNED).header("x-amz-date", "20200101T000000Z");
+        let answer = request.header("content-type", "application/x-amz-json-1.0").body(body).send().await;
+        let answer = answer.expect("an answer");
+        let (status, body) = (answer.status(), answer.text().await.expect("a body"));
+        assert!(status.is_success(), "{action}: {body}");
+        serde_json::from_str(&body).expect("JSON")
+    }
+
+    /// Puts the items, written as text.
+    pub async fn put(&self, items: &[String]) {
+        let body = |items: &[String]| {
+            let puts: Vec<String> =
+                items.iter().map(|item| format!("{{\"PutRequest\":{{\"Item\":{item}}}}}")).collect();
+            format!("{{\"RequestItems\":{{\"{}\":[{}]}}}}", self.table, puts.join(","))
+        };
+        let calls = stream::iter(items.chunks(25).map(body)).map(|batch| self.call("BatchWriteItem", batch));
+        let left = |answer: Value| async move { assert_eq!(answer["UnprocessedItems"], json!({}), "{answer}") };
+        calls.buffer_unordered(8).for_each(left).await;
+    }
+
+    /// The item under the key, which is there.
+    pub async fn get(&self, key: &Value) -> Value {
+        let get = json!({"TableName": self.table, "Key": key, "ConsistentRead": true});
+        let answer = self.call("GetItem", get.to_string()).await;
+        assert!(answer["Item"].is_object(), "{key}");
+        answer["Item"].clone()
+    }
+
+    /// Sets attributes of the item under the key, which is there.
+    pub async fn set(&self, key: &Value, attributes: Value) {
+        let mut item = self.get(key).await;
+        set(&mut item, attributes);
+        self.put(&[item.to_string()]).await;
+    }
+
+    /// Deletes the item under the key, which is there.
+    pub async fn delete(&self, key: &Value) {
+        let delete = json!({"TableName": self.table, "Key": key, "ReturnValues": "ALL_OLD"});
+        let answer = self.call("DeleteItem", delete.to_string()).await;
+        assert!(answer["Attributes"].is_object(), "{key}");
+    }
+}
+
+/// Reconciles the window, and answers what came of it.
+pub async fn reconciled(operator: &Client, from: &str, to: &str) -> Value {
+    let answer = operator.post(RECONCILIATIONS, &json!({"from": from, "to": to})).await;
+    assert_eq!(answer.status, 202, "{}", answer.body);
+    let path = answer.headers["location"].to_str().expect("a path").to_owned();
+    until(operator, &path, |answer| answer.body["status"] == "done").await.body
+}
+
+/// A stack whose reconciliations nobody goes on with, but for the test.
+#[must_use]
+pub fn without_steps() -> Builder {
+    let mapping = "        Steps:\n          Type: DynamoDB\n          Properties:\n";
+    let template = std::fs::read_to_string(root().join("template.yaml")).expect("the template");
+    assert_eq!(template.matches(mapping).count(), 1, "{mapping}");
+    Stack::of_text(template.replace(mapping, &format!("{mapping}            Enabled: false\n")))
+}

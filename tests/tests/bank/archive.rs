@@ -1,0 +1,311 @@
+//! The archive at the end of the day: stopped anywhere, started twice, throttled, out of time.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use bank::Payment;
+use futures::future::join;
+use keys::bank::Status;
+use local::{Builder, Stack};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, time::Duration};
+use system_tests::{
+    Client,
+    bank::{Row, payment, payments, put, transactions},
+    faults::{Call, Fault, MOMENTS, Moment, Process, Twins},
+    stack,
+};
+use tokio::time::{Instant, sleep_until};
+
+const ARCHIVE: &str = "archive-processed-payments";
+const DAY: &str = "2099-12-01";
+const MINUTE: Duration = Duration::from_mins(1);
+
+fn until(date: &str) -> Value {
+    json!({"date": date})
+}
+
+fn process(twins: &Twins) -> Process<'_> {
+    twins.process(ARCHIVE, &bank::archive_processed_payments::function())
+}
+
+fn with(projection: &str) -> Builder {
+    stack().parameter("IndexProjection", projection)
+}
+
+/// Puts so many processed payments of 40 accounts on five shards; their keys, sorted.
+async fn processed(stack: &Stack, count: usize) -> Vec<(String, String)> {
+    let one = |number: usize| {
+        let time = format!("2099-{:02}-01T09:{:02}:00Z", 1 + number % 12, number % 60);
+        payment(&format!("A-{}", number % 40), &time, Status::Processed, number % 5)
+    };
+    let all: Vec<Payment> = (0..count).map(one).collect();
+    put(stack, &all).await;
+    keys(&payments(stack).await)
+}
+
+fn keys(rows: &[Row]) -> Vec<(String, String)> {
+    let mut keys: Vec<_> = rows.iter().map(|row| (row["PK"].clone(), row["SK"].clone())).collect();
+    keys.sort();
+    keys
+}
+
+/// Every payment is in exactly one of the tables; how many are left in the first.
+async fn assert_each_once(stack: &Stack, all: &[(String, String)], when: &str) -> usize {
+    let left = payments(stack).await;
+    let both = [left.clone(), transactions(stack).await].concat();
+    assert_eq!(both.len(), all.len(), "{when}: lost or doubled");
+    assert_eq!(keys(&both), all, "{when}");
+    left.len()
+}
+
+/// Runs the archive on the healthy stack until nothing is left; how many it moved.
+async fn finish(stack: &Stack) -> u64 {
+    let (client, mut moved) = (Client::operator(stack), 0);
+    for _ in 0..100 {
+        let run = client.invoke(ARCHIVE, &until(DAY)).await;
+        moved += run.body["moved"].as_u64().expect("a number");
+        if run.body["left"] == false {
+            break;
+        }
+    }
+    moved
+}
+
+/// Steps of a run, and which of their kind: at its beginning, in its middle, near its end.
+const STOPS: [(&str, &[usize]); 3] =
+    [("Query", &[1, 3, 6]), ("BatchGetItem", &[1, 2]), ("TransactWriteItems", &[1, 16, 17, 150])];
+
+const STOPS_ON_ALL: [(&str, &[usize]); 2] = [("Query", &[1, 9]), ("TransactWriteItems", &[1, 30])];
+
+#[tokio::test]
+async fn wherever_it_stops_every_payment_is_in_one_table_and_the_next_run_goes_on() {
+    stops_and_goes_on("KEYS_ONLY", 1_000, &STOPS).await;
+}
+
+#[tokio::test]
+async fn the_same_on_an_index_of_all_attributes() {
+    stops_and_goes_on("ALL", 100, &STOPS_ON_ALL).await;
+}
+
+async fn stops_and_goes_on(projection: &str, count: usize, stops: &[(&'static str, &[usize])]) {
+    let twins = Twins::start(|| with(projection)).await;
+    let all = processed(&twins.healthy, count).await;
+    let mut lefts = BTreeSet::from([count]);
+    for (action, numbers) in stops {
+        for (moment, nth) in MOMENTS.into_iter().flat_map(|moment| numbers.iter().map(move |nth| (moment, *nth))) {
+            let when = format!("{projection}, {moment:?} {action} {nth}");
+            let action = *action;
+            twins.proxy.rule(
+                move |call| {
+                    if call.action == action && call.nth == nth { Fault::Death(moment) } else { Fault::None }
+                },
+            );
+            let run = process(&twins).run(&until(DAY), MINUTE).await;
+            assert!(run.is_none(), "{when}: did not stop: {:?} {lefts:?}", run.map(|run| run.answer));
+            lefts.insert(assert_each_once(&twins.healthy, &all, &when).await);
+        }
+    }
+    assert!(lefts.len() > 3, "{projection}: the stops were not spread over the run: {lefts:?}");
+    let left = *lefts.first().expect("one");
+    assert!(left > 0, "{projection}: nothing was left to go on with");
+    assert_eq!(finish(&twins.healthy).await, left as u64, "{projection}");
+    assert_eq!(assert_each_once(&twins.healthy, &all, "at the end").await, 0);
+}
+
+#[tokio::test]
+async fn what_arrives_is_what_was_there() {
+    let stack = stack().start().await.expect("a stack");
+    processed(&stack, 1).await;
+    let before = payments(&stack).await.remove(0);
+    assert_eq!(finish(&stack).await, 1);
+    let mut after = transactions(&stack).await.remove(0);
+    assert!(after.remove("ArchivedAt").is_some());
+    let renamed = |(name, value): (String, String)| match name.as_str() {
+        "TransactionId" => ("GSI2PK".to_owned(), value),
+        "Type" => (name, "Transaction".to_owned()),
+        _ => (name, value),
+    };
+    assert_eq!(after, before.into_iter().map(renamed).collect::<Row>());
+}
+
+#[tokio::test]
+async fn two_runs_at_once_share_the_work() {
+    let stack = stack().start().await.expect("a stack");
+    let all = processed(&stack, 60).await;
+    let (one, other) = join(finish(&stack), finish(&stack)).await;
+    assert_eq!(one + other, 60, "a payment was moved twice, or not counted");
+    assert_eq!(assert_each_once(&stack, &all, "after two runs").await, 0);
+}
+
+type Rule = Box<dyn FnMut(&Call) -> Fault + Send>;
+
+/// What throttles a run on its second page, or on its first after 40 moves.
+fn throttles() -> [(&'static str, Rule); 5] {
+    let mut moved = false;
+    let queries = move |call: &Call| {
+        moved |= call.action == "TransactWriteItems";
+        if moved { from(call, "Query", 1, Fault::throttled()) } else { Fault::None }
+    };
+    let cancelled =
+        |codes: &'static [&str]| move |call: &Call| from(call, "TransactWriteItems", 41, Fault::cancelled(codes));
+    [
+        ("the queries", Box::new(queries)),
+        ("the items", Box::new(|call| from(call, "BatchGetItem", 2, Fault::throttling()))),
+        ("items that stay unprocessed", Box::new(|call| from(call, "BatchGetItem", 2, Fault::Partly(0)))),
+        ("the moves", Box::new(cancelled(&["None", "ThrottlingError"]))),
+        ("moves that meet others", Box::new(cancelled(&["TransactionConflict", "None"]))),
+    ]
+}
+
+/// The call of that number, and every later one.
+fn from(call: &Call, action: &str, nth: usize, fault: Fault) -> Fault {
+    if call.action == action && call.nth >= nth { fault } else { Fault::None }
+}
+
+#[tokio::test]
+async fn a_throttled_run_says_what_it_moved_and_that_more_is_left() {
+    futures::future::join_all(throttles().map(async |(what, rule)| {
+        let twins = Twins::start(stack).await;
+        let (all, process) = (processed(&twins.healthy, 110).await, process(&twins));
+        twins.proxy.rule(rule);
+        let run = process.run(&until(DAY), MINUTE).await.expect("it lives").answer;
+        let left = assert_each_once(&twins.healthy, &all, what).await;
+        assert!((1..110).contains(&left), "{what}: {left} left");
+        assert_eq!(run, Ok(json!({"until": DAY, "moved": 110 - left, "left": true})), "{what}");
+        twins.proxy.heal();
+        let run = process.run(&until(DAY), MINUTE).await.expect("it lives").answer;
+        assert_eq!(run, Ok(json!({"until": DAY, "moved": left, "left": false})), "{what}");
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_that_nears_its_deadline_stops_and_the_next_goes_on() {
+    let twins = Twins::start(stack).await;
+    let (all, process) = (processed(&twins.healthy, 101).await, process(&twins));
+    let time = Duration::from_secs(4);
+    let near = Instant::now() + time * 3 / 4;
+    // The last move of the first page takes until the deadline is near; the others are refused, which is quick.
+    twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
+        ("TransactWriteItems", 100) => Fault::Held,
+        ("TransactWriteItems", _) => Fault::cancelled(&["ConditionalCheckFailed", "None"]),
+        _ => Fault::None,
+    });
+    let slow = async {
+        sleep_until(near).await;
+        twins.proxy.release();
+    };
+    let event = until(DAY);
+    let (run, ()) = join(process.run(&event, time), slow).await;
+    let stopped = json!({"until": DAY, "moved": 1, "left": true});
+    assert_eq!(run.expect("it lives").answer, Ok(stopped));
+    assert_eq!(assert_each_once(&twins.healthy, &all, "near the deadline").await, 100);
+    let late = process.run(&event, Duration::ZERO).await.expect("it lives").answer;
+    assert_eq!(late, Ok(json!({"until": DAY, "moved": 0, "left": true})), "a run without time");
+    assert_eq!(finish(&twins.healthy).await, 100);
+}
+
+/// What a run is asked, and the last day that it archives: the last that is over, if nobody says.
+const DAYS: [(&str, &str); 5] = [
+    (r#"{"date": "2099-12-01"}"#, "2099-12-01"),
+    (r#"{"date": "2099-11-30"}"#, "2099-11-30"),
+    (
+        r#"{"detail-type": "Scheduled Event", "source": "aws.events", "time": "2099-12-02T00:00:10Z", "detail": {}}"#,
+        "2099-12-01",
+    ),
+    (
+        r#"{"detail-type": "Scheduled Event", "source": "aws.events", "time": "2099-12-02T23:59:59Z", "detail": {}}"#,
+        "2099-12-01",
+    ),
+    (
+        r#"{"detail-type": "Scheduled Event", "source": "aws.events", "time": "2099-12-01T23:59:59Z", "detail": {}}"#,
+        "2099-11-30",
+    ),
+];
+
+#[tokio::test]
+async fn only_processed_payments_up_to_the_days_end_move() {
+    for (event, last) in DAYS {
+        let stack = stack().start().await.expect("a stack");
+        let times = [
+            "2098-01-01T00:00:00Z",
+            "2099-11-30T23:59:59Z",
+            "2099-12-01T00:00:00Z",
+            "2099-12-01T23:59:59Z",
+            "2099-12-02T00:00:00Z",
+            "2100-01-01T00:00:00Z",
+        ];
+        let pairs = times.into_iter().flat_map(|time| Status::ALL.map(|status| (time, status)));
+        let all: Vec<Payment> =
+            pairs.enumerate().map(|(number, (time, status))| payment("A-1", time, status, number % 5)).collect();
+        put(&stack, &all).await;
+        let expected: Vec<_> = times.into_iter().filter(|time| time[..10] <= *last).collect();
+        let event: Value = serde_json::from_str(event).expect("JSON");
+        let run = Client::operator(&stack).invoke(ARCHIVE, &event).await;
+        assert_eq!(run.body, json!({"until": last, "moved": expected.len(), "left": false}), "{event}");
+        let moved = transactions(&stack).await;
+        assert!(moved.iter().all(|row| row["GSI1SK"].starts_with("PROCESSED#")), "{event}");
+        let moved: Vec<String> = keys(&moved).into_iter().map(|(_, sort)| sort[..20].to_owned()).collect();
+        assert_eq!(moved, expected, "{event}");
+        assert_eq!(payments(&stack).await.len(), all.len() - expected.len(), "{event}");
+    }
+}
+
+#[tokio::test]
+async fn a_faulty_event_moves_nothing() {
+    let stack = stack().start().await.expect("a stack");
+    processed(&stack, 5).await;
+    for event in [json!({"date": "2099-02-30"}), json!({"day": DAY}), json!({"date": null}), json!([]), json!("x")] {
+        let run = Client::operator(&stack).invoke(ARCHIVE, &event).await;
+        assert!(run.body["errorMessage"].is_string(), "{event}: {}", run.body);
+    }
+    assert_eq!(payments(&stack).await.len(), 5);
+}
+
+#[tokio::test]
+async fn unprocessed_keys_are_asked_for_again() {
+    let twins = Twins::start(stack).await;
+    let (all, process) = (processed(&twins.healthy, 100).await, process(&twins));
+    twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
+        ("BatchGetItem", 1) => Fault::Partly(30),
+        ("BatchGetItem", 2) => Fault::Partly(0),
+        ("BatchGetItem", 3) => Fault::Partly(69),
+        _ => Fault::None,
+    });
+    let run = process.run(&until(DAY), MINUTE).await.expect("it lives").answer;
+    assert_eq!(run, Ok(json!({"until": DAY, "moved": 100, "left": false})));
+    assert_eq!(twins.proxy.count("BatchGetItem"), 4);
+    assert_eq!(assert_each_once(&twins.healthy, &all, "after unprocessed keys").await, 0);
+}
+
+#[tokio::test]
+async fn entries_and_items_that_another_run_took_are_skipped() {
+    for step in ["BatchGetItem", "TransactWriteItems"] {
+        let twins = Twins::start(stack).await;
+        let (all, process) = (processed(&twins.healthy, 16).await, process(&twins));
+        twins.proxy.rule(move |call| if call.action == step { Fault::Held } else { Fault::None });
+        let other = async {
+            twins.proxy.held(1).await;
+            let moved = finish(&twins.healthy).await;
+            twins.proxy.release();
+            moved
+        };
+        let event = until(DAY);
+        let (run, moved) = join(process.run(&event, MINUTE), other).await;
+        assert_eq!(moved, 16);
+        let nothing = json!({"until": DAY, "moved": 0, "left": false});
+        assert_eq!(run.expect("it lives").answer, Ok(nothing), "held at {step}");
+        assert_eq!(assert_each_once(&twins.healthy, &all, step).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_move_whose_answer_is_lost_is_one_move() {
+    let twins = Twins::start(stack).await;
+    let (all, process) = (processed(&twins.healthy, 3).await, process(&twins));
+    twins.proxy.rule(|call| {
+        if call.action == "TransactWriteItems" && call.nth == 1 { Fault::Lost(Moment::After) } else { Fault::None }
+    });
+    let run = process.run(&until(DAY), MINUTE).await.expect("it lives").answer;
+    assert_eq!(run, Ok(json!({"until": DAY, "moved": 3, "left": false})));
+    assert_eq!(assert_each_once(&twins.healthy, &all, "after a lost answer").await, 0);
+}

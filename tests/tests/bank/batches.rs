@@ -1,0 +1,163 @@
+//! Batches of which DynamoDB does a part only: what is left is asked for again, and told where it never ends.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use bank::Payment;
+use keys::bank::Status;
+use local::Stack;
+use serde_json::json;
+use std::collections::BTreeSet;
+use system_tests::{
+    Client,
+    bank::{payment, payments, put},
+    faults::{Call, Fault, Moment, Proxy, Twins},
+    stack,
+};
+use table::{BatchWrite, Dynamo, Error, Leftover, Table};
+
+const TIME: &str = "2099-12-01T09:30:00Z";
+
+fn many(count: usize) -> Vec<Payment> {
+    (0..count).map(|number| payment(&format!("A-{}", number % 7), TIME, Status::Scheduled, number % 5)).collect()
+}
+
+/// The payments' table behind the proxy.
+fn behind(proxy: &Proxy, stack: &Stack) -> (Dynamo, Table) {
+    let client = stack.client().expect("a client");
+    let client = client.config().to_builder().endpoint_url(proxy.url()).build();
+    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client));
+    let table = dynamo.table(stack.table("PaymentScheduler").expect("a table"));
+    (dynamo, table)
+}
+
+fn batch(table: &Table, payments: &[Payment]) -> BatchWrite {
+    let mut batch = BatchWrite::default();
+    for payment in payments {
+        batch.put(table, payment).expect("writable");
+    }
+    batch
+}
+
+type Rule = fn(&Call) -> Fault;
+
+/// What happens to 60 writes on the way, and how many calls they take.
+const PASSES: [(&str, Rule, usize); 6] = [
+    ("nothing", |_| Fault::None, 3),
+    ("ten left of the first call, twice", |call| if call.nth <= 2 { Fault::Partly(15) } else { Fault::None }, 4),
+    ("one at a time for a while", |call| if call.nth <= 10 { Fault::Partly(1) } else { Fault::None }, 12),
+    ("nothing at all three times", |call| if call.nth <= 3 { Fault::Partly(0) } else { Fault::None }, 6),
+    ("throttled once", |call| if call.nth == 2 { Fault::throttled() } else { Fault::None }, 4),
+    ("an answer lost", |call| if call.nth == 2 { Fault::Lost(Moment::After) } else { Fault::None }, 4),
+];
+
+#[tokio::test]
+async fn all_of_a_batch_is_written_in_the_end() {
+    futures::future::join_all(PASSES.map(async |(what, rule, calls)| {
+        let twins = Twins::start(stack).await;
+        let (dynamo, table) = behind(&twins.proxy, &twins.healthy);
+        twins.proxy.rule(rule);
+        let all = many(60);
+        dynamo.batch_write(batch(&table, &all)).await.expect(what);
+        assert_eq!(twins.proxy.count("BatchWriteItem"), calls, "{what}");
+        assert_eq!(payments(&twins.healthy).await.len(), 60, "{what}");
+        twins.proxy.heal();
+        let mut gone = BatchWrite::default();
+        for payment in &all {
+            gone.delete(&table, &payment.key()).expect("writable");
+        }
+        dynamo.batch_write(gone).await.expect(what);
+        assert!(payments(&twins.healthy).await.is_empty(), "{what}");
+    }))
+    .await;
+}
+
+type Is = fn(&Error) -> bool;
+
+/// What never ends, and what stops the batch.
+const NEVER_ENDS: [(&str, Rule, Is); 4] = [
+    ("nothing is processed", |call| from_second(call, Fault::Partly(0)), |why| matches!(why, Error::Throttled)),
+    ("throttled", |call| from_second(call, Fault::throttled()), |why| matches!(why, Error::Throttled)),
+    ("lost", |call| from_second(call, Fault::Lost(Moment::Before)), |why| matches!(why, Error::Unavailable(_))),
+    ("failing", |call| from_second(call, Fault::internal()), |why| matches!(why, Error::Unavailable(_))),
+];
+
+fn from_second(call: &Call, fault: Fault) -> Fault {
+    if call.nth == 1 { Fault::None } else { fault }
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_batch_is_said_and_can_be_written_later() {
+    futures::future::join_all(NEVER_ENDS.map(async |(what, rule, stopped)| {
+        let twins = Twins::start(stack).await;
+        let (dynamo, table) = behind(&twins.proxy, &twins.healthy);
+        twins.proxy.rule(rule);
+        let Leftover { left, why } = dynamo.batch_write(batch(&table, &many(60))).await.expect_err(what);
+        assert!(stopped(&why), "{what}: {why}");
+        assert_eq!(left.len(), 35, "{what}");
+        assert_eq!(payments(&twins.healthy).await.len(), 25, "{what}");
+        let calls = twins.proxy.count("BatchWriteItem");
+        assert!((3..=12).contains(&calls), "{what}: {calls} calls are no bounded retry");
+        twins.proxy.heal();
+        dynamo.batch_write(left).await.expect(what);
+        assert_eq!(payments(&twins.healthy).await.len(), 60, "{what}");
+    }))
+    .await;
+}
+
+/// Ids of the due list, in its order.
+async fn due(stack: &Stack, limit: usize) -> Vec<String> {
+    let path = format!("/bank/payments/due?date=2099-12-01&limit={limit}");
+    let (items, _) = Client::operator(stack).all(&path).await;
+    items.iter().map(|item| item["paymentId"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_list_asks_again_for_what_came_back_unprocessed() {
+    const RULES: [(&str, Rule); 4] = [
+        ("half of it", |call| if call.nth == 1 { Fault::Partly(35) } else { Fault::None }),
+        ("nothing twice", |call| if call.nth <= 2 { Fault::Partly(0) } else { Fault::None }),
+        ("one at a time", |call| if call.nth <= 20 { Fault::Partly(1) } else { Fault::None }),
+        ("all but one", |call| if call.nth == 1 { Fault::Partly(69) } else { Fault::None }),
+    ];
+    for (what, rule) in RULES {
+        let twins = Twins::start(stack).await;
+        put(&twins.healthy, &many(70)).await;
+        let expected = due(&twins.healthy, 100).await;
+        assert_eq!(expected.len(), 70);
+        twins.proxy.rule(move |call| if call.action == "BatchGetItem" { rule(call) } else { Fault::None });
+        assert_eq!(due(&twins.faulty, 100).await, expected, "{what}");
+        assert!(twins.proxy.count("BatchGetItem") > 1, "{what}: the fault never came");
+        assert_eq!(due(&twins.faulty, 9).await, expected, "{what}, in pages");
+    }
+}
+
+#[tokio::test]
+async fn a_list_whose_items_never_come_is_throttled_and_not_short() {
+    let twins = Twins::start(stack).await;
+    put(&twins.healthy, &many(10)).await;
+    twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
+        ("BatchGetItem", 1) => Fault::Partly(5),
+        ("BatchGetItem", _) => Fault::Partly(0),
+        _ => Fault::None,
+    });
+    let answer = Client::operator(&twins.faulty).get("/bank/payments/due?date=2099-12-01").await;
+    assert_eq!((answer.status, &answer.body["type"]), (429, &json!("/problems/throttled")), "{}", answer.body);
+    assert_eq!(answer.headers["retry-after"], "1");
+}
+
+#[tokio::test]
+async fn a_payment_that_moves_while_it_is_listed_is_left_out() {
+    let twins = Twins::start(stack).await;
+    let all = many(10);
+    put(&twins.healthy, &all).await;
+    let expected: BTreeSet<String> = all.iter().skip(1).map(|payment| payment.id().to_string()).collect();
+    twins.proxy.rule(|call| if call.action == "BatchGetItem" && call.nth == 1 { Fault::Held } else { Fault::None });
+    let overtaken = async {
+        twins.proxy.held(1).await;
+        let path = format!("/bank/accounts/{}/payments/{}", all[0].account, all[0].id());
+        let moved = Client::operator(&twins.healthy).patch(&path, &json!({"status": "PENDING"})).await;
+        twins.proxy.release();
+        assert_eq!(moved.status, 200, "{}", moved.body);
+    };
+    let (listed, ()) = futures::join!(due(&twins.faulty, 100), overtaken);
+    assert_eq!((listed.len(), BTreeSet::from_iter(listed)), (9, expected));
+}

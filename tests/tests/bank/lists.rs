@@ -1,0 +1,416 @@
+//! What the bank's lists hold, in which order, and how their pages follow one another.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use futures::{StreamExt, stream};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use system_tests::{
+    Client,
+    bank::{archive, bring_to, path, schedule, stack_with},
+    on_both_projections, text, texts,
+};
+
+const DAYS: &str = "from=2099-01-01T00:00:00Z&to=2099-12-31T23:59:59Z";
+
+on_both_projections! {
+    the_models_rows_come_back
+    a_days_edges_belong_to_it
+    payments_of_one_second_both_stand
+    a_range_holds_its_ends_and_nothing_else
+    a_status_filters
+    pages_hold_everything_once_and_in_time_order
+    a_changed_cursor_is_refused
+    a_cursor_from_elsewhere_is_refused
+    later_pages_keep_the_defaults_of_the_first
+    the_archive_moves_a_payment_from_list_to_list
+    an_empty_list_has_no_next_page
+}
+
+/// Rows of `PaymentScheduler` in the seed's model, `BankModel.json`: account, time, status. The day and the
+/// second are the model's; year and month are moved ahead.
+const MODEL: [(&str, &str, &str); 4] = [
+    ("Account1", "2099-09-25T01:01:01Z", "PENDING"),
+    ("Account1", "2099-09-26T02:02:02Z", "PENDING"),
+    ("Account1", "2099-09-24T01:01:01Z", "PROCESSED"),
+    ("Account2", "2099-09-24T01:01:01Z", "SCHEDULED"),
+];
+
+async fn the_models_rows_come_back(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    let mut rows = Vec::new();
+    for (account, time, status) in MODEL {
+        let payment = schedule(&client, account, time).await;
+        rows.push(bring_to(&client, &payment, status, "UUID-UUID-UUID-UUID").await);
+    }
+    let of_account = |account: &str, more: &str| format!("/bank/accounts/{account}/payments?{DAYS}{more}");
+    let due = |day: &str, status: &str| format!("/bank/payments/due?date=2099-09-{day}&status={status}");
+    // The rows of each list, in its order.
+    let lists: [(String, &[usize]); 10] = [
+        (of_account("Account1", ""), &[2, 0, 1]),
+        (of_account("Account1", "&status=PENDING"), &[0, 1]),
+        (of_account("Account1", "&status=PROCESSED"), &[2]),
+        (of_account("Account1", "&status=SCHEDULED"), &[]),
+        (of_account("Account2", ""), &[3]),
+        (due("24", "SCHEDULED"), &[3]),
+        (due("24", "PROCESSED"), &[2]),
+        (due("24", "PENDING"), &[]),
+        (due("25", "PENDING"), &[0]),
+        (due("26", "PENDING"), &[1]),
+    ];
+    for (list, wanted) in lists {
+        let wanted: Vec<Value> = wanted.iter().map(|row| rows[*row].clone()).collect();
+        assert_eq!(client.all(&list).await.0, wanted, "{list}");
+    }
+    stack.stop().await;
+}
+
+async fn a_days_edges_belong_to_it(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    let rows = [
+        ("2099-12-01T00:30:00+02:00", "2099-11-30T22:30:00Z"),
+        ("2099-11-30T23:59:59.999999999Z", "2099-11-30T23:59:59Z"),
+        ("2099-12-01T00:00:00Z", "2099-12-01T00:00:00Z"),
+        ("2099-12-01T23:59:59.999Z", "2099-12-01T23:59:59Z"),
+        ("2099-12-02T00:00:00.000Z", "2099-12-02T00:00:00Z"),
+        ("2099-12-01T23:00:00-01:30", "2099-12-02T00:30:00Z"),
+    ];
+    for (sent, answered) in rows {
+        assert_eq!(text(&schedule(&client, "A-1", sent).await, "scheduledTime"), answered);
+    }
+    for (date, from, to) in [("2099-11-30", 0, 2), ("2099-12-01", 2, 4), ("2099-12-02", 4, 6)] {
+        let (items, _) = client.all(&format!("/bank/payments/due?date={date}")).await;
+        let wanted: Vec<_> = rows[from..to].iter().map(|(_, answered)| *answered).collect();
+        assert_eq!(texts(&items, "scheduledTime"), wanted, "{date}");
+    }
+    stack.stop().await;
+}
+
+async fn payments_of_one_second_both_stand(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    let times = ["2099-12-01T09:30:00Z", "2099-12-01T09:30:00.5Z", "2099-12-01T11:30:00+02:00"];
+    let mut scheduled = Vec::new();
+    for (account, time) in ["A-1", "A-2"].iter().flat_map(|account| times.map(|time| (account, time))) {
+        scheduled.push(schedule(&client, account, time).await);
+    }
+    let ids: BTreeSet<_> = texts(&scheduled, "paymentId").into_iter().collect();
+    assert_eq!(ids.len(), 6);
+    let (due, _) = client.all("/bank/payments/due?date=2099-12-01&limit=1").await;
+    assert_eq!(texts(&due, "paymentId"), ids.iter().copied().collect::<Vec<_>>());
+    let (of_one, _) = client.all(&format!("/bank/accounts/A-1/payments?{DAYS}&limit=1")).await;
+    assert_eq!(of_one.len(), 3);
+    for payment in &scheduled {
+        assert_eq!(client.get(&path(payment)).await.body, *payment);
+    }
+    stack.stop().await;
+}
+
+async fn a_range_holds_its_ends_and_nothing_else(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    for second in 0..5 {
+        let payment = schedule(&client, "A-1", &format!("2099-12-01T09:30:0{second}Z")).await;
+        bring_to(&client, &payment, if second == 4 { "PENDING" } else { "SCHEDULED" }, "").await;
+    }
+    // Neighbours whose names begin alike.
+    for account in ["A-", "A-10", "A-2"] {
+        schedule(&client, account, "2099-12-01T09:30:02Z").await;
+    }
+    let rows: [(&str, &str, &[u32]); 11] = [
+        ("09:30:00Z", "09:30:04Z", &[0, 1, 2, 3, 4]),
+        ("09:30:01Z", "09:30:03Z", &[1, 2, 3]),
+        ("09:30:02Z", "09:30:02Z", &[2]),
+        ("09:30:01.001Z", "09:30:03.999Z", &[2, 3]),
+        ("09:30:01.000Z", "09:30:01.000Z", &[1]),
+        ("09:30:01.1Z", "09:30:01.9Z", &[]),
+        ("09:30:01.5Z", "09:30:01.5Z", &[]),
+        ("09:29:59.999Z", "09:30:00Z", &[0]),
+        ("09:30:04.000000001Z", "09:30:09Z", &[]),
+        ("11:30:01%2B02:00", "06:00:03-03:30", &[1, 2, 3]),
+        ("00:00:00Z", "09:29:59.999Z", &[]),
+    ];
+    for (from, to, wanted) in rows {
+        let range = format!("from=2099-12-01T{from}&to=2099-12-01T{to}");
+        let wanted: Vec<_> = wanted.iter().map(|second| format!("2099-12-01T09:30:0{second}Z")).collect();
+        for limit in [1, 50] {
+            let (items, _) = client.all(&format!("/bank/accounts/A-1/payments?{range}&limit={limit}")).await;
+            assert_eq!(texts(&items, "scheduledTime"), wanted, "{range}");
+            assert_eq!(client.all(&format!("/bank/accounts/A-1/transactions?{range}&limit={limit}")).await.0.len(), 0);
+        }
+    }
+    stack.stop().await;
+}
+
+/// Twenty payments of the account, four in each status.
+async fn some_of_each_status(client: &Client, account: &str) -> Vec<Value> {
+    let statuses = ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"];
+    let mut payments = Vec::new();
+    for number in 0..20 {
+        let payment = schedule(client, account, &format!("2099-12-01T09:{number:02}:00Z")).await;
+        let transaction = format!("{account}-{number}");
+        payments.push(bring_to(client, &payment, statuses[number % 5], &transaction).await);
+    }
+    payments
+}
+
+async fn a_status_filters(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    let payments = some_of_each_status(&client, "A-1").await;
+    for status in ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"] {
+        let wanted: Vec<_> = payments.iter().filter(|payment| payment["status"] == status).cloned().collect();
+        assert_eq!(wanted.len(), 4);
+        for limit in [3, 100] {
+            for list in [format!("/bank/accounts/A-1/payments?{DAYS}"), "/bank/payments/due?date=2099-12-01".into()] {
+                let list = format!("{list}&status={status}&limit={limit}");
+                assert_eq!(client.all(&list).await.0, wanted, "{list}");
+            }
+        }
+    }
+    assert_eq!(client.all("/bank/payments/due?date=2099-12-01").await.0.len(), 4, "SCHEDULED is the default");
+    stack.stop().await;
+}
+
+/// Payments of three accounts on one day, the half of them in the history; more in one second than a page holds.
+async fn filled(client: &Client) {
+    let numbers = 0..60_u32;
+    let one = |number: u32| async move {
+        let minute = if number.is_multiple_of(3) { 30 } else { number % 60 };
+        let payment = schedule(client, &format!("A-{}", number % 3), &format!("2099-12-01T09:{minute:02}:00Z")).await;
+        let status = if number.is_multiple_of(2) { "PROCESSED" } else { "SCHEDULED" };
+        bring_to(client, &payment, status, &format!("T-{number}")).await;
+    };
+    stream::iter(numbers).map(one).buffer_unordered(8).collect::<Vec<_>>().await;
+    assert_eq!(archive(client, "2099-12-01").await, 30);
+}
+
+/// A list of each kind, and how many items it has after [`filled`].
+fn lists() -> [(String, usize); 4] {
+    [
+        (format!("/bank/accounts/A-0/payments?{DAYS}"), 10),
+        ("/bank/payments/due?date=2099-12-01".to_owned(), 30),
+        ("/bank/accounts/A-0/transactions?".to_owned(), 10),
+        ("/bank/transactions?date=2099-12-01".to_owned(), 30),
+    ]
+}
+
+fn sorted(items: &[Value]) -> Vec<(&str, &str)> {
+    let mut keys: Vec<_> = items.iter().map(|item| (text(item, "scheduledTime"), text(item, "paymentId"))).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+async fn pages_hold_everything_once_and_in_time_order(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    filled(&client).await;
+    for (list, count) in lists() {
+        let (whole, _) = client.all(&format!("{list}&limit=100")).await;
+        let keys: Vec<_> = whole.iter().map(|item| (text(item, "scheduledTime"), text(item, "paymentId"))).collect();
+        assert_eq!((keys.len(), &keys), (count, &sorted(&whole)), "{list}");
+        for limit in [1, 2, 7, 100] {
+            let (items, pages) = client.all(&format!("{list}&limit={limit}")).await;
+            assert_eq!(items, whole, "{list}, {limit}");
+            assert!((count.div_ceil(limit)..=count / limit + 1).contains(&pages), "{list}, {limit}: {pages} pages");
+        }
+        let (items, _) = client.all(&list).await;
+        assert_eq!(items, whole, "{list}, default limit");
+    }
+    stack.stop().await;
+}
+
+async fn cursor(client: &Client, list: &str) -> String {
+    let page = client.get(&format!("{list}&limit=3")).await;
+    text(&page.body, "nextCursor").to_owned()
+}
+
+async fn must_refuse(client: &Client, list: &str, cursor: &str) {
+    let answer = client.get(&format!("{list}&limit=3&cursor={cursor}")).await;
+    assert_eq!((answer.status, &answer.body["type"]), (400, &json!("/problems/invalid-request")), "{list} {cursor}");
+    assert_eq!(answer.body["errors"][0]["pointer"], "/query/cursor", "{}", answer.body);
+    assert_eq!(answer.headers["content-type"], "application/problem+json");
+}
+
+/// The cursor with a character more, less or another, at every place, and some other texts made of it.
+fn changes(cursor: &str) -> BTreeSet<String> {
+    let mut changed = BTreeSet::from(
+        ["{}A", "{}AAAA", "A{}", "{}=", "{}%20", "%20{}", "{}%00"].map(|form| form.replace("{}", cursor)),
+    );
+    changed.extend([cursor.repeat(2), cursor.to_lowercase(), cursor.to_uppercase()]);
+    let replaced = |at: usize, by: &str| format!("{}{by}{}", &cursor[..at], &cursor[at + 1..]);
+    for at in 0..cursor.len() {
+        changed.insert(cursor[..at].to_owned());
+        changed.extend(["", "A", "9", "_"].map(|by| replaced(at, by)));
+    }
+    // The last character has bits that stand for nothing: none of them may be ignored.
+    let alphabet = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']);
+    changed.extend(alphabet.map(|by| replaced(cursor.len() - 1, &by.to_string())));
+    changed.remove(cursor);
+    changed
+}
+
+async fn a_changed_cursor_is_refused(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    filled(&client).await;
+    for (list, _) in lists() {
+        let cursor = cursor(&client, &list).await;
+        let safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        assert!(cursor.len() <= 120 && cursor.chars().all(safe), "{cursor}");
+        let refused = changes(&cursor);
+        let refused = refused.iter().map(|changed| must_refuse(&client, &list, changed));
+        stream::iter(refused).buffer_unordered(8).collect::<Vec<_>>().await;
+        let next = client.get(&format!("{list}&limit=3&cursor={cursor}")).await;
+        assert_eq!(next.status, 200, "the cursor itself still stands");
+    }
+    stack.stop().await;
+}
+
+async fn a_cursor_from_elsewhere_is_refused(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    filled(&client).await;
+    let lists = [
+        format!("/bank/accounts/A-0/payments?{DAYS}"),
+        format!("/bank/accounts/A-1/payments?{DAYS}"),
+        format!("/bank/accounts/A-0/payments?{DAYS}&status=SCHEDULED"),
+        "/bank/accounts/A-0/payments?from=2099-01-01T00:00:00Z&to=2099-12-31T23:59:58Z".to_owned(),
+        "/bank/accounts/A-0/payments?from=2099-01-01T00:00:01Z&to=2099-12-31T23:59:59Z".to_owned(),
+        "/bank/payments/due?date=2099-12-01".to_owned(),
+        "/bank/payments/due?date=2099-12-01&status=PENDING".to_owned(),
+        "/bank/payments/due?date=2099-12-02".to_owned(),
+        "/bank/accounts/A-0/transactions?".to_owned(),
+        format!("/bank/accounts/A-0/transactions?{DAYS}"),
+        "/bank/accounts/A-1/transactions?".to_owned(),
+        "/bank/transactions?date=2099-12-01".to_owned(),
+        "/bank/transactions?date=2099-12-01&status=SCHEDULED".to_owned(),
+        "/bank/transactions?date=2099-12-02".to_owned(),
+    ];
+    // These give cursors; the others have too few items.
+    for from in [0, 1, 2, 3, 4, 5, 8, 9, 10, 11] {
+        let cursor = cursor(&client, &lists[from]).await;
+        for to in (0..lists.len()).filter(|to| *to != from) {
+            must_refuse(&client, &lists[to], &cursor).await;
+        }
+    }
+    let own = Client::caller(&stack, "bank:read", &["A-0"]);
+    let (theirs, mine) = (cursor(&client, &lists[0]).await, cursor(&own, &lists[0]).await);
+    must_refuse(&own, &lists[0], &theirs).await;
+    must_refuse(&client, &lists[0], &mine).await;
+    let more = own.get(&format!("{}&limit=100&cursor={mine}", lists[0])).await;
+    assert_eq!(more.body["items"].as_array().map(Vec::len), Some(7), "a limit may change between pages");
+    stack.stop().await;
+}
+
+/// A page as API Gateway asks for it at that time.
+async fn page_at(client: &Client, function: &str, path: &str, account: Option<&str>, query: &str, time: &str) -> Value {
+    let now: jiff::Timestamp = time.parse().expect("a time");
+    let route = format!("GET {}", account.map_or(path.to_owned(), |account| path.replace(account, "{accountId}")));
+    let event = json!({
+        "version": "2.0", "routeKey": route, "rawPath": path, "rawQueryString": query, "headers": {},
+        "pathParameters": account.map(|account| json!({"accountId": account})),
+        "requestContext": {
+            "routeKey": route, "stage": "$default", "timeEpoch": now.as_millisecond(),
+            "authorizer": {"jwt": {"claims": {"scope": "bank:operate"}, "scopes": ["bank:operate"]}},
+            "http": {"method": "GET", "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "test"},
+        },
+        "isBase64Encoded": false,
+    });
+    let answer = client.invoke(function, &event).await;
+    let body: Value = serde_json::from_str(text(&answer.body, "body")).expect("JSON");
+    assert_eq!(answer.body["statusCode"], 200, "{body}");
+    body
+}
+
+async fn later_pages_keep_the_defaults_of_the_first(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    let times = [
+        "2099-10-01T11:59:59Z",
+        "2099-10-01T12:00:00Z",
+        "2099-10-01T12:00:01Z",
+        "2099-10-01T23:59:59Z",
+        "2099-10-02T00:00:00Z",
+        "2099-12-30T12:00:00Z",
+        "2099-12-30T12:00:01Z",
+    ];
+    for time in times {
+        schedule(&client, "A-1", time).await;
+    }
+    // The list, where it is, its account, and the times that it holds as of the first page.
+    let due = ("list-due-payments", "/bank/payments/due", None, &times[..4]);
+    let of_account = ("list-account-payments", "/bank/accounts/A-1/payments", Some("A-1"), &times[1..6]);
+    for (function, path, account, wanted) in [due, of_account] {
+        let (mut seen, mut query, mut now) = (Vec::new(), "limit=1".to_owned(), "2099-10-01T12:00:00.900Z");
+        for _ in 0..=times.len() {
+            let page = page_at(&client, function, path, account, &query, now).await;
+            seen.extend(
+                texts(page["items"].as_array().expect("items"), "scheduledTime").into_iter().map(str::to_owned),
+            );
+            let Some(cursor) = page["nextCursor"].as_str() else { break };
+            query = format!("limit=1&cursor={cursor}");
+            now = "2099-10-02T12:00:00Z";
+        }
+        assert_eq!(seen, wanted, "{function}");
+        let fresh = page_at(&client, function, path, account, "", "2099-10-02T12:00:00Z").await;
+        assert_ne!(texts(fresh["items"].as_array().expect("items"), "scheduledTime"), wanted, "{function}");
+    }
+    stack.stop().await;
+}
+
+async fn the_archive_moves_a_payment_from_list_to_list(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    let payments = some_of_each_status(&client, "A-1").await;
+    let later = schedule(&client, "A-1", "2099-12-02T00:00:00Z").await;
+    bring_to(&client, &later, "PROCESSED", "later").await;
+    let (moved, stayed): (Vec<Value>, Vec<Value>) =
+        payments.into_iter().partition(|payment| payment["status"] == "PROCESSED");
+    for moved_now in [4, 0] {
+        assert_eq!(archive(&client, "2099-12-01").await, moved_now);
+        let (left, _) = client.all(&format!("/bank/accounts/A-1/payments?{DAYS}")).await;
+        assert_eq!(left[..left.len() - 1], stayed, "the rest stays as it is");
+        assert_eq!(left[left.len() - 1]["paymentId"], later["paymentId"], "the next day is not over");
+        let processed = "/bank/payments/due?status=PROCESSED&date=2099-12-0";
+        assert_eq!(client.all(&format!("{processed}1")).await.0.len(), 0);
+        assert_eq!(client.all(&format!("{processed}2")).await.0.len(), 1);
+        let (of_date, _) = client.all("/bank/transactions?date=2099-12-01").await;
+        let wanted: Vec<_> =
+            moved.iter().zip(&of_date).map(|(payment, transaction)| archived(payment, transaction)).collect();
+        assert_eq!((of_date.len(), &of_date), (moved.len(), &wanted));
+        for list in [
+            "/bank/accounts/A-1/transactions".to_owned(),
+            format!("/bank/accounts/A-1/transactions?{DAYS}"),
+            format!("/bank/accounts/A-1/transactions?{DAYS}&status=PROCESSED"),
+            "/bank/transactions?date=2099-12-01&status=PROCESSED".to_owned(),
+        ] {
+            assert_eq!(client.all(&list).await.0, of_date, "{list}");
+        }
+        for transaction in &of_date {
+            let found = client.get(&format!("/bank/transactions/{}", text(transaction, "transactionId"))).await;
+            assert_eq!(found.body, *transaction);
+            assert_eq!(client.get(&path(transaction)).await.status, 404);
+        }
+        assert_eq!(client.get("/bank/transactions/later").await.status, 404, "it is not archived yet");
+    }
+    stack.stop().await;
+}
+
+/// The payment as the history answers it.
+fn archived(payment: &Value, transaction: &Value) -> Value {
+    let mut wanted = payment.clone();
+    let members = wanted.as_object_mut().expect("an object");
+    members.remove("createdAt");
+    members.insert("archivedAt".to_owned(), transaction["archivedAt"].clone());
+    assert!(text(transaction, "archivedAt").ends_with('Z'));
+    wanted
+}
+
+async fn an_empty_list_has_no_next_page(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    for list in [
+        "/bank/accounts/nobody/payments",
+        "/bank/accounts/nobody/transactions",
+        "/bank/payments/due",
+        "/bank/payments/due?date=0000-01-01&status=FAILED",
+        "/bank/transactions",
+        "/bank/transactions?date=9999-12-31",
+    ] {
+        let answer = client.get(list).await;
+        assert_eq!((answer.status, answer.body), (200, json!({"items": []})), "{list}");
+    }
+    stack.stop().await;
+}

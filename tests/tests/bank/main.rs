@@ -1,0 +1,14 @@
+//! The bank, over HTTP and through its functions.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+mod access;
+mod archive;
+mod batches;
+mod cost;
+mod due_scale;
+mod idempotency;
+mod lists;
+mod model;
+mod moves;
+mod requests;
+mod shards;

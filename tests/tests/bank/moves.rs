@@ -1,0 +1,308 @@
+//! Moves of a payment's status: which there are, who wins, and what faults between function and table do to them.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use bank::Payment;
+use futures::future::join_all;
+use keys::bank::Status;
+use local::{Builder, Stack};
+use serde_json::{Value, json};
+use std::fs;
+use system_tests::{
+    Client, assert_problem,
+    bank::{Row, payment, payments, put, rows, transactions},
+    faults::{Call, Fault, Moment, Twins},
+    root, stack,
+};
+
+const TIME: &str = "2099-12-01T09:30:00Z";
+const MOVES: [(Status, Status); 4] = [
+    (Status::Scheduled, Status::Pending),
+    (Status::Scheduled, Status::Cancelled),
+    (Status::Pending, Status::Processed),
+    (Status::Pending, Status::Failed),
+];
+
+/// Puts a payment that stands so, and says its path.
+async fn standing(stack: &Stack, account: &str, status: Status) -> String {
+    let payment = payment(account, TIME, status, 0);
+    put(stack, std::slice::from_ref(&payment)).await;
+    path(&payment)
+}
+
+fn path(payment: &Payment) -> String {
+    format!("/bank/accounts/{}/payments/{}", payment.account, payment.id())
+}
+
+fn to(status: Status) -> Value {
+    match status {
+        Status::Processed => processed("T-1"),
+        other => json!({"status": other.as_str()}),
+    }
+}
+
+fn processed(transaction: &str) -> Value {
+    json!({"status": "PROCESSED", "transactionId": transaction})
+}
+
+/// All that moves can change.
+async fn all(stack: &Stack) -> Vec<Row> {
+    let guards = rows(stack, "PaymentScheduler", "TransactionGuard").await;
+    [payments(stack).await, guards, transactions(stack).await].concat()
+}
+
+#[tokio::test]
+async fn of_all_pairs_four_are_moves() {
+    for from in Status::ALL {
+        let stack = stack().start().await.expect("a stack");
+        let client = Client::operator(&stack);
+        for target in Status::ALL {
+            let path = standing(&stack, "A-1", from).await;
+            let before = all(&stack).await;
+            let answer = client.patch(&path, &to(target)).await;
+            if MOVES.contains(&(from, target)) {
+                assert_eq!((answer.status, &answer.body["status"]), (200, &json!(target.as_str())), "{}", answer.body);
+                assert_eq!(client.get(&path).await.body, answer.body);
+            } else {
+                assert_problem(&answer, 409, "status-conflict");
+                assert_eq!(all(&stack).await, before, "{from} to {target} was refused and changed something");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_expected_status_must_be_the_one_that_is() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    for (from, target) in MOVES {
+        let path = standing(&stack, "A-1", from).await;
+        let before = all(&stack).await;
+        for expected in Status::ALL.into_iter().filter(|expected| *expected != from) {
+            let mut body = to(target);
+            body["expectedStatus"] = expected.as_str().into();
+            assert_problem(&client.patch(&path, &body).await, 409, "status-conflict");
+        }
+        assert_eq!(all(&stack).await, before);
+        let mut body = to(target);
+        body["expectedStatus"] = from.as_str().into();
+        assert_eq!(client.patch(&path, &body).await.status, 200, "{from} to {target}");
+    }
+}
+
+#[tokio::test]
+async fn a_payment_that_is_not_there_is_not_made_by_a_move() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let path = path(&payment("A-1", TIME, Status::Pending, 0));
+    for (_, target) in MOVES {
+        assert_problem(&client.patch(&path, &to(target)).await, 404, "not-found");
+    }
+    assert_eq!(all(&stack).await, Vec::<Row>::new());
+}
+
+#[tokio::test]
+async fn of_twenty_equal_moves_one_wins() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    for (from, target) in MOVES {
+        let path = standing(&stack, "A-1", from).await;
+        let body = to(target);
+        let (won, lost): (Vec<_>, Vec<_>) =
+            join_all((0..20).map(|_| client.patch(&path, &body))).await.into_iter().partition(|one| one.status == 200);
+        assert_eq!((won.len(), lost.len()), (1, 19), "{from} to {target}");
+        for answer in &lost {
+            assert_problem(answer, 409, "status-conflict");
+        }
+        assert_eq!(client.get(&path).await.body, won[0].body);
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_id_names_one_payment_before_and_after_the_archive() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let first = standing(&stack, "A-1", Status::Pending).await;
+    let others = [standing(&stack, "A-1", Status::Pending).await, standing(&stack, "A-2", Status::Pending).await];
+    assert_eq!(client.patch(&first, &processed("T-1")).await.status, 200);
+    for archived in [false, true] {
+        if archived {
+            let run = client.invoke("archive-processed-payments", &json!({"date": "2099-12-01"})).await;
+            assert_eq!(run.body["moved"], 1, "{}", run.body);
+        }
+        let before = all(&stack).await;
+        for other in &others {
+            assert_problem(&client.patch(other, &processed("T-1")).await, 409, "transaction-id-used");
+        }
+        assert_eq!(all(&stack).await, before, "archived: {archived}");
+    }
+    for (other, id) in others.iter().zip(["T-2", "t-1"]) {
+        assert_eq!(client.patch(other, &processed(id)).await.body["transactionId"], id);
+    }
+}
+
+#[tokio::test]
+async fn of_twenty_payments_with_one_transaction_id_one_is_processed() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let pending: Vec<Payment> =
+        (0..20).map(|number| payment(&format!("A-{}", number % 4), TIME, Status::Pending, number % 5)).collect();
+    put(&stack, &pending).await;
+    let body = processed("T-1");
+    let moves = pending.iter().map(|payment| async { client.patch(&path(payment), &body).await });
+    let (won, lost): (Vec<_>, Vec<_>) = join_all(moves).await.into_iter().partition(|answer| answer.status == 200);
+    assert_eq!(won.len(), 1);
+    for answer in &lost {
+        assert_problem(answer, 409, "transaction-id-used");
+    }
+    let named: Vec<Row> = payments(&stack)
+        .await
+        .into_iter()
+        .filter(|row| row.get("TransactionId").is_some_and(|id| id == "T-1"))
+        .collect();
+    assert_eq!(named.len(), 1);
+    assert!(named[0]["GSI1SK"].starts_with("PROCESSED#"), "{named:?}");
+}
+
+type Rule = fn(&Call) -> Fault;
+
+/// What may go wrong once and must not be seen: the action, and the rule.
+const HEALED: [(&str, Rule); 9] = [
+    ("an update whose answer is lost", |call| once(call, "UpdateItem", 1, Fault::Lost(Moment::After))),
+    ("an update that is lost", |call| once(call, "UpdateItem", 1, Fault::Lost(Moment::Before))),
+    ("an update that meets a transaction", |call| once(call, "UpdateItem", 2, Fault::conflict())),
+    ("an update that is throttled", |call| once(call, "UpdateItem", 1, Fault::throttled())),
+    ("an update that fails inside", |call| once(call, "UpdateItem", 1, Fault::internal())),
+    ("a transaction whose answer is lost", |call| once(call, "TransactWriteItems", 1, Fault::Lost(Moment::After))),
+    ("a transaction that is lost", |call| once(call, "TransactWriteItems", 1, Fault::Lost(Moment::Before))),
+    ("a transaction that meets another", |call| {
+        once(call, "TransactWriteItems", 3, Fault::cancelled(&["TransactionConflict", "None"]))
+    }),
+    ("a transaction sent again while it is under way", |call| match (call.action.as_str(), call.nth) {
+        ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
+        // As long as the SDK tries by itself; then it is sent as a new transaction, which meets its own work.
+        ("TransactWriteItems", 2 | 3) => Fault::in_progress(),
+        _ => Fault::None,
+    }),
+];
+
+/// The first so many calls of the action.
+fn once(call: &Call, action: &str, times: usize, fault: Fault) -> Fault {
+    if call.action == action && call.nth <= times { fault } else { Fault::None }
+}
+
+#[tokio::test]
+async fn a_fault_that_passes_is_not_seen() {
+    join_all(HEALED.map(async |(what, rule)| {
+        let twins = Twins::start(stack).await;
+        let path = standing(&twins.healthy, "A-1", Status::Scheduled).await;
+        let (faulty, healthy) = (Client::operator(&twins.faulty), Client::operator(&twins.healthy));
+        twins.proxy.rule(rule);
+        for (target, body) in [(Status::Pending, to(Status::Pending)), (Status::Processed, processed("T-1"))] {
+            let moved = faulty.patch(&path, &body).await;
+            assert_eq!((moved.status, &moved.body["status"]), (200, &json!(target.as_str())), "{what}: {}", moved.body);
+            assert_eq!(healthy.get(&path).await.body, moved.body, "{what}");
+        }
+        let writes = twins.proxy.count("UpdateItem") + twins.proxy.count("TransactWriteItems");
+        assert!(writes > 2, "{what}: the fault never came");
+    }))
+    .await;
+}
+
+type Make = fn() -> Fault;
+
+/// What lasts, and what the caller is told: status and problem.
+const LASTING: [(&str, Make, u16, &str); 5] = [
+    ("ProvisionedThroughputExceeded", Fault::throttled, 429, "throttled"),
+    ("Throttling", Fault::throttling, 429, "throttled"),
+    ("InternalServerError", Fault::internal, 503, "unavailable"),
+    ("closed connections", || Fault::Lost(Moment::Before), 503, "unavailable"),
+    ("silence", || Fault::Silence, 503, "unavailable"),
+];
+
+/// A template whose functions have a second in place of ten.
+fn impatient() -> Builder {
+    let template = fs::read_to_string(root().join("template.yaml")).expect("the template");
+    assert!(template.contains("\n    Timeout: 10\n"), "the template's timeout is another");
+    Stack::of_text(template.replace("\n    Timeout: 10\n", "\n    Timeout: 1\n"))
+}
+
+#[tokio::test]
+async fn a_fault_that_lasts_is_told_and_nothing_is_half_done() {
+    join_all(LASTING.map(async |(what, fault, status, kind)| {
+        // Silence must end at the deadline; whatever answers is tried again first, which takes longer than a second.
+        let twins = Twins::start(if what == "silence" { impatient } else { stack }).await;
+        let scheduled = standing(&twins.healthy, "A-1", Status::Scheduled).await;
+        let pending = standing(&twins.healthy, "A-1", Status::Pending).await;
+        let before = all(&twins.healthy).await;
+        let client = Client::operator(&twins.faulty);
+        twins.proxy.rule(move |call| if is_write(call) { fault() } else { Fault::None });
+        let new = json!({"scheduledTime": TIME, "data": null});
+        let requests = [
+            client.request("PATCH", &scheduled).json(&to(Status::Pending)),
+            client.request("PATCH", &pending).json(&processed("T-1")),
+            client.request("POST", "/bank/accounts/A-1/payments").json(&new),
+            client.request("POST", "/bank/accounts/A-1/payments").json(&new).header("idempotency-key", "K"),
+        ];
+        for answer in join_all(requests.map(system_tests::send)).await {
+            assert_eq!((answer.status, &answer.body["status"]), (status, &json!(status)), "{what}: {}", answer.body);
+            assert_problem(&answer, status, kind);
+        }
+        assert_eq!(all(&twins.healthy).await, before, "{what}");
+        twins.proxy.heal();
+        assert_eq!(client.patch(&scheduled, &to(Status::Pending)).await.status, 200, "{what}");
+        assert_eq!(client.patch(&pending, &processed("T-1")).await.status, 200, "{what}");
+    }))
+    .await;
+}
+
+fn is_write(call: &Call) -> bool {
+    matches!(call.action.as_str(), "PutItem" | "UpdateItem" | "TransactWriteItems")
+}
+
+#[tokio::test]
+async fn reads_out_of_reach_are_told_too() {
+    for (fault, status, kind) in [(Fault::Silence, 503, "unavailable"), (Fault::throttled(), 429, "throttled")] {
+        let twins = Twins::start(if matches!(fault, Fault::Silence) { impatient } else { stack }).await;
+        let path = standing(&twins.healthy, "A-1", Status::Pending).await;
+        let client = Client::operator(&twins.faulty);
+        twins.proxy.rule(move |_| fault.clone());
+        let body = processed("T-1");
+        let lists = [
+            "/bank/accounts/A-1/payments",
+            "/bank/payments/due?date=2099-12-01",
+            "/bank/transactions/T-1",
+            path.as_str(),
+        ];
+        let reads = join_all(lists.map(|path| client.get(path)));
+        let (mut answers, moved) = futures::join!(reads, client.patch(&path, &body));
+        answers.push(moved);
+        for answer in &answers {
+            assert_problem(answer, status, kind);
+        }
+    }
+}
+
+/// What a cancelled transaction says, and what the caller is told.
+const CANCELLED: [(&[&str], u16, &str); 5] = [
+    (&["TransactionConflict", "None"], 503, "unavailable"),
+    (&["None", "ThrottlingError"], 429, "throttled"),
+    (&["TransactionConflict", "ProvisionedThroughputExceeded"], 503, "unavailable"),
+    (&["TransactionConflict", "ConditionalCheckFailed"], 409, "transaction-id-used"),
+    (&["ValidationError", "TransactionConflict"], 500, "internal"),
+];
+
+#[tokio::test]
+async fn a_cancelled_transaction_is_told_by_its_reasons() {
+    join_all(CANCELLED.map(async |(codes, status, kind)| {
+        let twins = Twins::start(stack).await;
+        let path = standing(&twins.healthy, "A-1", Status::Pending).await;
+        let before = all(&twins.healthy).await;
+        twins.proxy.rule(|call| once(call, "TransactWriteItems", usize::MAX, Fault::cancelled(codes)));
+        let answer = Client::operator(&twins.faulty).patch(&path, &processed("T-1")).await;
+        assert_problem(&answer, status, kind);
+        assert_eq!(all(&twins.healthy).await, before);
+        let again = matches!(status, 429 | 503);
+        assert_eq!(twins.proxy.count("TransactWriteItems") > 1, again, "{codes:?}: tried again");
+    }))
+    .await;
+}

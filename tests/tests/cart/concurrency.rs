@@ -1,0 +1,290 @@
+//! Many requests to one cart at once: nothing is lost or doubled, and every line is in one place.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use cart::Line;
+use futures::future::{join, join_all};
+use keys::{AccountId, Milli, cart::Status};
+use local::Stack;
+use serde_json::Value;
+use std::{collections::BTreeMap, time::Duration};
+use system_tests::{
+    cart::model::{Asked, MOST_LINES, Operation, Reply, Shopper, Stored},
+    faults::{Fault, Twins},
+    stack,
+};
+
+const TIME: Duration = Duration::from_mins(5);
+
+fn now() -> Milli {
+    "2099-12-01T12:00:00.123Z".parse().expect("a time")
+}
+
+fn account(name: &str) -> AccountId {
+    name.parse().expect("an account")
+}
+
+/// Asks one function for all of it at once, without a function's time limit: how fast this machine is does not matter. What
+/// was answered, in the order of the requests.
+async fn at_once(twins: &Twins, operations: impl IntoIterator<Item = Operation>) -> Vec<Asked> {
+    let (operations, account): (Vec<_>, _) = (operations.into_iter().collect(), account("A"));
+    let name = operations[0].function();
+    let (_, function) = cart::functions().into_iter().find(|(known, _)| *known == name).expect("a function");
+    let process = twins.process(name, &function);
+    let asked = operations.into_iter().map(async |operation| {
+        let invocation = process.run(&operation.event(&account, now()), TIME).await.expect("it lives");
+        let reply = Reply::read(&invocation.answer.expect("an answer")).heard();
+        (invocation.usage.retries, Asked { operation, now: now(), reply })
+    });
+    let (retries, asked): (Vec<u64>, Vec<Asked>) = join_all(asked).await.into_iter().unzip();
+    let (most, sum) = (retries.iter().max().copied().unwrap_or_default(), retries.iter().sum::<u64>());
+    println!("{} of {name} at once: {sum} tries more, {most} at most of one", asked.len());
+    asked
+}
+
+/// The answers by status and problem, and how many of each there were.
+fn kinds(asked: &[Asked]) -> BTreeMap<String, usize> {
+    let mut kinds = BTreeMap::new();
+    for asked in asked {
+        *kinds.entry(asked.reply.as_ref().map_or("come again".to_owned(), Reply::kind)).or_default() += 1;
+    }
+    kinds
+}
+
+fn expected<const N: usize>(kinds: [(&str, usize); N]) -> BTreeMap<String, usize> {
+    kinds.map(|(kind, count)| (kind.to_owned(), count)).into()
+}
+
+/// What stands there, which must be sound.
+async fn stored(stack: &Stack) -> Stored {
+    let stored = Stored::read(stack).await;
+    stored.check(now());
+    stored
+}
+
+fn in_status(stored: &Stored, status: Status) -> Vec<&Line> {
+    stored.lines.iter().filter(|line| line.sort.status == status).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_who_add_one_product_make_one_line() {
+    for keyed in [false, true] {
+        let twins = Twins::start(stack).await;
+        let adds = (1..=50).map(|quantity| {
+            let add = Operation::add(1, quantity);
+            if keyed { add.under(&format!("K-{quantity}")) } else { add }
+        });
+        let asked = at_once(&twins, adds).await;
+        assert_eq!(kinds(&asked), expected([("200", 49), ("201", 1)]), "keyed: {keyed}");
+        let stored = stored(&twins.healthy).await;
+        let line = &stored.lines[0];
+        assert_eq!((stored.lines.len(), u32::from(line.quantity), line.version), (1, 50 * 51 / 2, 50), "{line:?}");
+        if keyed {
+            let again = at_once(&twins, asked.iter().map(|asked| asked.operation.clone())).await;
+            let same = asked.iter().zip(&again).all(|(first, again)| first.reply == again.reply);
+            assert!(same, "{asked:#?} and again {again:#?}");
+            assert_eq!(Stored::read(&twins.healthy).await.lines, stored.lines, "keys add once");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_fifty_with_one_key_one_adds_and_all_get_its_answer() {
+    for quantity in [7, 9_000] {
+        let twins = Twins::start(stack).await;
+        let asked = at_once(&twins, (0..50).map(|_| Operation::add(1, quantity).under("K"))).await;
+        assert_eq!(kinds(&asked), expected([("201", 50)]));
+        assert!(asked.iter().all(|one| one.reply == asked[0].reply), "{asked:#?}");
+        let stored = stored(&twins.healthy).await;
+        let quantities: Vec<u32> = stored.lines.iter().map(|line| line.quantity.into()).collect();
+        assert_eq!(quantities, [quantity]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_forty_products_a_cart_takes_thirty_two() {
+    let twins = Twins::start(stack).await;
+    let asked = at_once(&twins, (0..40).map(|sku| Operation::add(sku, 1))).await;
+    assert_eq!(kinds(&asked), expected([("201", MOST_LINES), ("409 cart-full", 8)]));
+    let stored = stored(&twins.healthy).await;
+    assert_eq!(in_status(&stored, Status::Active).len(), MOST_LINES);
+    let bought = at_once(&twins, [Operation::check_out().under("K")]).await;
+    let items = bought[0].reply.as_ref().map(|reply| reply.body["items"].as_array().map_or(0, Vec::len));
+    assert_eq!(items, Some(MOST_LINES), "a full cart is bought in one transaction");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_ten_checkouts_one_buys_all_of_it() {
+    for (checkout, kinds_of) in [
+        (Operation::check_out(), expected([("200", 1), ("409 cart-empty", 9)])),
+        (Operation::check_out().under("K"), expected([("200", 10)])),
+    ] {
+        let twins = Twins::start(stack).await;
+        at_once(&twins, (0..7).map(|sku| Operation::add(sku, 2))).await;
+        let asked = at_once(&twins, (0..10).map(|_| checkout.clone())).await;
+        assert_eq!(kinds(&asked), kinds_of, "{checkout:?}");
+        let orders: Vec<&Value> = asked
+            .iter()
+            .filter_map(|asked| Some(&asked.reply.as_ref()?.body))
+            .filter(|body| body["items"].is_array())
+            .collect();
+        assert!(orders.iter().all(|order| *order == orders[0]), "{orders:#?}");
+        assert_eq!(orders[0]["items"].as_array().map(Vec::len), Some(7));
+        let stored = stored(&twins.healthy).await;
+        let bought = in_status(&stored, Status::Purchased);
+        let of_order =
+            bought.iter().filter(|line| orders[0]["orderId"] == *line.order_id.as_ref().map_or("", |id| id.as_str()));
+        assert_eq!((of_order.count(), stored.lines.len()), (7, 7));
+    }
+}
+
+/// Asks for it twice: the second begins first, and reads what is in the cart when the first is done.
+async fn overtaken(twins: &Twins, account: &AccountId, operation: &Operation) -> (Asked, Asked) {
+    twins.proxy.rule(|call| if call.action == "Query" && call.nth == 1 { Fault::Held } else { Fault::None });
+    let first = async {
+        twins.proxy.held(1).await;
+        let first = operation.clone().ask(&twins.healthy, account, now()).await;
+        twins.proxy.release();
+        first
+    };
+    join(first, operation.clone().ask(&twins.faulty, account, now())).await
+}
+
+/// A request that looked for its record too early, and for what it needs too late: the same request did it in between.
+#[tokio::test]
+async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did() {
+    let full: Vec<_> = (0..MOST_LINES - 1).map(|sku| Operation::add(sku, 1)).collect();
+    for (before, operation, status) in [
+        (full, Operation::add(99, 1).under("K"), "201"),
+        (vec![Operation::add(1, 1)], Operation::add(1, 6_000).under("K"), "200"),
+        (vec![Operation::add(1, 1)], Operation::check_out().under("K"), "200"),
+    ] {
+        let twins = Twins::start(stack).await;
+        let account = account("A");
+        at_once(&twins, before).await;
+        let (first, second) = overtaken(&twins, &account, &operation).await;
+        assert_eq!(second.reply, first.reply, "{operation:?}");
+        assert_eq!(kinds(&[first]), expected([(status, 1)]), "{operation:?}");
+        stored(&twins.healthy).await;
+    }
+}
+
+/// What it finds in the cart is the very line that it wants to bring there.
+#[tokio::test]
+async fn a_line_that_is_brought_into_the_cart_twice_is_not_too_much_for_itself() {
+    let (twins, account) = (Twins::start(stack).await, account("A"));
+    at_once(&twins, [Operation::add(1, 6_000)]).await;
+    let item = stored(&twins.healthy).await.lines[0].id();
+    at_once(&twins, [Operation::bring(item, Status::Saved)]).await;
+    let (first, second) = overtaken(&twins, &account, &Operation::bring(item, Status::Active)).await;
+    assert_eq!(second.reply, first.reply);
+    assert_eq!(kinds(&[first]), expected([("200", 1)]));
+}
+
+/// The same race in six carts at once, so that it is run in many ways.
+async fn race(run: impl AsyncFn(&mut Shopper<'_>)) {
+    let stack = stack().start().await.expect("a stack");
+    join_all((0..6).map(async |number| {
+        let mut race = Shopper::new(&stack, account(&format!("A-{number}")), now());
+        run(&mut race).await;
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_changes_while_all_is_bought_is_in_one_place() {
+    race(async |race| {
+        race.run((0..5).map(|sku| Operation::add(sku, 3)).collect()).await;
+        let items = race.items();
+        race.run(vec![
+            Operation::check_out(),
+            Operation::add(0, 4),
+            Operation::add(9, 1).under("K"),
+            Operation::Remove { item: items[1] },
+            Operation::count(items[2], 8),
+            Operation::bring(items[3], Status::Saved),
+        ])
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_checkouts_share_what_comes_in_between() {
+    race(async |race| {
+        race.run((0..3).map(|sku| Operation::add(sku, 3)).collect()).await;
+        let checkout = |key: &str| Operation::check_out().under(key);
+        race.run(vec![checkout("K-1"), Operation::add(1, 4), checkout("K-2"), Operation::add(7, 1), checkout("K-1")])
+            .await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_saved_lines_of_one_product_become_one() {
+    race(async |race| {
+        for quantity in [3, 4] {
+            race.run(vec![Operation::add(1, quantity)]).await;
+            let item = race.account().listed(Status::Active, now())[0].id();
+            race.run(vec![Operation::bring(item, Status::Saved)]).await;
+        }
+        let items = race.items();
+        let asked = race.run(items.iter().map(|item| Operation::bring(*item, Status::Active)).collect()).await;
+        assert_eq!(kinds(&asked), expected([("200", 2)]));
+        let active = race.account().listed(Status::Active, now());
+        assert_eq!((active.len(), u32::from(active[0].quantity)), (1, 7), "{:#?}", race.account());
+        // Whoever asks again gets the line that is there, whichever of the two it was.
+        let again = race.run(items.iter().map(|item| Operation::bring(*item, Status::Active)).collect()).await;
+        assert!(again.iter().all(|asked| asked.reply == again[0].reply), "{again:#?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_and_a_removal_are_one_after_the_other() {
+    race(async |race| {
+        race.run((0..4).map(|sku| Operation::add(sku, 2)).collect()).await;
+        let items = race.items();
+        race.run(vec![Operation::bring(items[3], Status::Saved)]).await;
+        race.run(vec![Operation::bring(items[0], Status::Saved), Operation::Remove { item: items[0] }]).await;
+        race.run(vec![
+            Operation::bring(items[1], Status::Purchased),
+            Operation::Remove { item: items[1] },
+            Operation::count(items[1], 9),
+        ])
+        .await;
+        race.run(vec![
+            Operation::bring(items[3], Status::Active),
+            Operation::Remove { item: items[3] },
+            Operation::add(3, 1),
+        ])
+        .await;
+        race.run(vec![
+            Operation::bring(items[2], Status::Saved),
+            Operation::bring(items[2], Status::Purchased),
+            Operation::bring(items[2], Status::Active),
+        ])
+        .await;
+    })
+    .await;
+}
+
+/// Whoever looks in between sees the new line beside the others, so the order that comes after must have it.
+#[tokio::test]
+async fn what_is_added_before_all_is_bought_is_bought_too() {
+    let (twins, account) = (Twins::start(stack).await, account("A"));
+    at_once(&twins, (0..3).map(|sku| Operation::add(sku, 1))).await;
+    twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
+        ("TransactWriteItems", 1) => Fault::Held,
+        _ => Fault::None,
+    });
+    let added = async {
+        twins.proxy.held(1).await;
+        let added = Operation::add(9, 1).ask(&twins.healthy, &account, now()).await;
+        twins.proxy.release();
+        added
+    };
+    let (bought, added) = join(Operation::check_out().ask(&twins.faulty, &account, now()), added).await;
+    assert_eq!(kinds(&[added]), expected([("201", 1)]));
+    let items = bought.reply.map(|reply| reply.body["items"].as_array().map_or(0, Vec::len));
+    assert_eq!((items, in_status(&stored(&twins.healthy).await, Status::Purchased).len()), (Some(4), 4));
+}

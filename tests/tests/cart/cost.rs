@@ -1,0 +1,376 @@
+//! Every access pattern of the cart costs what it declares: the table and its index apart, small lines and the largest, with
+//! an idempotency key and without; and what a refused request costs.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use cart::{Case, Line, MOST_BYTES};
+use futures::future::join_all;
+use keys::{AccountId, cart::Status};
+use local::Stack;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use system_tests::{
+    Answer, Client,
+    cart::model::{Operation, Reply, Stored},
+    stack,
+    units::{Consumed, consumed, declared},
+};
+use table::{
+    Units,
+    cost::{read, read_eventually},
+};
+
+const ITEMS: &str = "/cart/accounts/A-1/items";
+const CHECKOUT: &str = "/cart/accounts/A-1/checkout";
+
+/// A stack, and what was measured on it.
+struct Measured {
+    stack: Stack,
+    client: Client,
+    functions: BTreeSet<&'static str>,
+}
+
+impl Measured {
+    async fn start() -> Self {
+        let stack = stack().start().await.expect("a stack");
+        Self { client: Client::operator(&stack), stack, functions: BTreeSet::new() }
+    }
+
+    fn assert(&mut self, function: &str, case: &Case, answer: &Answer) {
+        let pattern = cart::patterns().into_iter().find(|pattern| pattern.function == function);
+        let pattern = pattern.expect("a declared pattern");
+        assert!(matches!(answer.status, 200 | 201 | 204), "{function}: {}", answer.body);
+        assert_eq!(consumed(answer), declared(&(pattern.cost)(case)), "{function} of {case:?}");
+        self.functions.insert(pattern.function);
+    }
+
+    /// What the patterns are told: the lines that stand so, which are all of one size, and the record of the key.
+    async fn case(&self, status: Status, key: Option<&str>) -> Case {
+        let stored = Stored::read(&self.stack).await;
+        let lines: Vec<usize> = stored.lines.iter().filter(|line| line.sort.status == status).map(bytes).collect();
+        let line = lines.first().copied().unwrap_or_default();
+        assert!(lines.iter().all(|bytes| *bytes == line), "lines of one size: {lines:?}");
+        let record = key.map(|key| stored.record(key).expect("a record"));
+        Case { line, lines: lines.len(), record: record.map(|record| table::size(record).expect("a size")) }
+    }
+
+    /// The only line.
+    async fn line(&self) -> Line {
+        Stored::read(&self.stack).await.lines.pop().expect("a line")
+    }
+
+    async fn post(&self, path: &str, key: Option<&str>, body: &Value) -> Answer {
+        match key {
+            Some(key) => self.client.post_once(path, key, body).await,
+            None => self.client.post(path, body).await,
+        }
+    }
+
+    async fn add(&self, sku: &str, key: Option<&str>) -> Answer {
+        self.post(ITEMS, key, &new(sku)).await
+    }
+
+    async fn add_some(&self, range: std::ops::Range<usize>) {
+        for number in range {
+            let added = self.add(&sku(number), None).await;
+            assert_eq!(added.status, 201, "{}", added.body);
+        }
+    }
+}
+
+fn bytes(line: &Line) -> usize {
+    table::size(line).expect("a size")
+}
+
+fn new(sku: &str) -> Value {
+    json!({"sku": sku, "quantity": 1, "price": "12.49", "currency": "USD"})
+}
+
+/// All of one length.
+fn sku(number: usize) -> String {
+    format!("S-{number:02}-{}", "x".repeat(20))
+}
+
+fn escaped(sku: &str) -> String {
+    sku.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"))
+}
+
+/// The largest SKU that a line takes; one byte more is refused.
+async fn largest() -> String {
+    let measured = Measured::start().await;
+    let sku = |bytes: usize| "\u{1F455}".repeat(bytes / 4) + &"x".repeat(bytes % 4);
+    // Each byte counts twice: for the product, and for its index.
+    let (mut fits, mut refused) = (1, MOST_BYTES / 2);
+    while refused - fits > 1 {
+        let middle = fits.midpoint(refused);
+        match measured.add(&sku(middle), None).await.status {
+            201 => fits = middle,
+            status => {
+                assert_eq!(status, 413, "{middle} bytes");
+                refused = middle;
+            }
+        }
+    }
+    sku(fits)
+}
+
+fn lines(case: Case, lines: usize) -> Case {
+    Case { lines, ..case }
+}
+
+#[tokio::test]
+async fn a_small_line_costs_what_is_declared() {
+    let bought = goes_its_way("S-1", "O-1").await;
+    assert!(bytes(&bought) < MOST_BYTES / 2);
+}
+
+#[tokio::test]
+async fn the_largest_line_costs_what_is_declared() {
+    let bought = goes_its_way(&largest().await, &"o".repeat(128)).await;
+    let bytes = bytes(&bought);
+    assert!((MOST_BYTES - 100..=MOST_BYTES).contains(&bytes), "{bytes} bytes: a larger line could be let in");
+}
+
+/// Measures every pattern on one line; the line as it was bought.
+async fn goes_its_way(sku: &str, order: &str) -> Line {
+    let mut measured = Measured::start().await;
+    let client = measured.client.clone();
+    let added = measured.add(sku, None).await;
+    let active = measured.case(Status::Active, None).await;
+    measured.assert("add-cart-item", &lines(active, 0), &added);
+    let more = measured.add(sku, None).await;
+    measured.assert("add-cart-item, in the cart already", &active, &more);
+    let path = added.headers["location"].to_str().expect("text").to_owned();
+    let counted = client.patch(&path, &json!({"quantity": 5})).await;
+    measured.assert("update-cart-item, quantity", &active, &counted);
+    measured.assert("get-cart-item", &active, &client.get(&path).await);
+    measured.assert("list-cart-items", &active, &client.get(ITEMS).await);
+    let of_sku = format!("/cart/skus/{}/items", escaped(sku));
+    measured.assert("list-sku-items", &active, &client.get(&of_sku).await);
+    let saved = client.patch(&path, &json!({"status": "SAVED"})).await;
+    let case = measured.case(Status::Saved, None).await;
+    measured.assert("update-cart-item, to SAVED or PURCHASED", &case, &saved);
+    let counted = client.patch(&path, &json!({"quantity": 6})).await;
+    measured.assert("update-cart-item, quantity", &case, &counted);
+    let back = client.patch(&path, &json!({"status": "ACTIVE", "quantity": 7})).await;
+    measured.assert("update-cart-item, to ACTIVE", &lines(case, 0), &back);
+    let active = measured.case(Status::Active, None).await;
+    let bought = measured.post(CHECKOUT, None, &json!({})).await;
+    measured.assert("checkout-cart", &active, &bought);
+    assert!(measured.line().await.previous.is_some_and(|previous| previous.status == Status::Active));
+    let removed = measured.removes(sku).await;
+    assert!(removed.version > 1);
+    let patterns = cart::patterns().iter().map(|pattern| pattern.function).collect();
+    assert_eq!(measured.functions, patterns, "a pattern was not measured");
+    buys(sku, order).await
+}
+
+impl Measured {
+    async fn removes(&mut self, sku: &str) -> Line {
+        let added = self.add(sku, None).await;
+        let path = added.headers["location"].to_str().expect("text").to_owned();
+        let case = self.case(Status::Active, None).await;
+        let removed = send_delete(&self.client, &path).await;
+        self.assert("remove-cart-item", &case, &removed);
+        let stored = Stored::read(&self.stack).await;
+        stored.lines.into_iter().find(|line| line.sort.status == Status::Removed).expect("it stays for a week")
+    }
+}
+
+async fn send_delete(client: &Client, path: &str) -> Answer {
+    system_tests::send(client.request("DELETE", path)).await
+}
+
+/// A purchase by itself, under a key and an order id of the caller's.
+async fn buys(sku: &str, order: &str) -> Line {
+    let mut measured = Measured::start().await;
+    let added = measured.add(sku, None).await;
+    let path = added.headers["location"].to_str().expect("text").to_owned();
+    let case = measured.case(Status::Active, None).await;
+    let bought = measured.client.patch(&path, &json!({"status": "PURCHASED", "orderId": order})).await;
+    measured.assert("update-cart-item, to SAVED or PURCHASED", &case, &bought);
+    measured.line().await
+}
+
+#[tokio::test]
+async fn a_key_costs_what_is_declared() {
+    let long = "k".repeat(128);
+    for (sku, key) in [("S-1".to_owned(), "K-1"), (largest().await, long.as_str())] {
+        let mut measured = Measured::start().await;
+        let (more, order) = (format!("M{}", &key[1..]), format!("O{}", &key[1..]));
+        let added = measured.add(&sku, Some(key)).await;
+        let case = measured.case(Status::Active, Some(key)).await;
+        measured.assert("add-cart-item", &lines(case, 0), &added);
+        let grown = measured.add(&sku, Some(&more)).await;
+        let case = measured.case(Status::Active, Some(&more)).await;
+        measured.assert("add-cart-item, in the cart already", &case, &grown);
+        let active = measured.case(Status::Active, None).await;
+        let bought = measured.post(CHECKOUT, Some(&order), &json!({})).await;
+        let record = measured.case(Status::Active, Some(&order)).await.record;
+        measured.assert("checkout-cart", &Case { record, ..active }, &bought);
+    }
+}
+
+#[tokio::test]
+async fn a_cart_of_several_lines_costs_what_is_declared() {
+    join_all([5, 32].map(async |count| {
+        for key in [None, Some("K-1")] {
+            let mut measured = Measured::start().await;
+            measured.add_some(0..count - 1).await;
+            let added = measured.add(&sku(count - 1), None).await;
+            let active = measured.case(Status::Active, None).await;
+            assert_eq!(active.lines, count);
+            measured.assert("add-cart-item", &lines(active, count - 1), &added);
+            let more = measured.add(&sku(0), None).await;
+            measured.assert("add-cart-item, in the cart already", &active, &more);
+            let client = measured.client.clone();
+            let listed = client.get(ITEMS).await;
+            measured.assert("list-cart-items", &active, &listed);
+            let page = client.get(&format!("{ITEMS}?limit=3")).await;
+            measured.assert("list-cart-items", &lines(active, 3), &page);
+            let bought = measured.post(CHECKOUT, key, &json!({})).await;
+            assert_eq!(bought.body["items"].as_array().map(Vec::len), Some(count));
+            let record = match key {
+                Some(key) => measured.case(Status::Active, Some(key)).await.record,
+                None => None,
+            };
+            measured.assert("checkout-cart", &Case { record, ..active }, &bought);
+            let bought = measured.case(Status::Purchased, None).await;
+            let listed = client.get(&format!("{ITEMS}?status=PURCHASED")).await;
+            measured.assert("list-cart-items", &bought, &listed);
+            if key.is_some() {
+                let again = measured.post(CHECKOUT, key, &json!({})).await;
+                let sum = Units::whole(2) + read(bought.line * bought.lines);
+                assert_eq!(consumed(&again), reads("Cart", sum), "the same order again");
+            }
+        }
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn a_line_that_comes_back_costs_what_is_declared_wherever_it_comes() {
+    for others in [0, 20] {
+        for joins in [false, true] {
+            let mut measured = Measured::start().await;
+            let saved = measured.add(&sku(99), None).await;
+            let path = saved.headers["location"].to_str().expect("text").to_owned();
+            let moved = measured.client.patch(&path, &json!({"status": "SAVED"})).await;
+            assert_eq!(moved.status, 200, "{}", moved.body);
+            measured.add_some(0..others).await;
+            if joins {
+                measured.add(&sku(99), None).await;
+            }
+            let case = measured.case(Status::Active, None).await;
+            let back = measured.client.patch(&path, &json!({"status": "ACTIVE"})).await;
+            assert_eq!(back.body["quantity"], if joins { 2 } else { 1 }, "{}", back.body);
+            measured.assert("update-cart-item, to ACTIVE", &case, &back);
+        }
+    }
+}
+
+/// What no pattern's numbers tell, but the words of two: the first change of a day takes the pointer along.
+#[tokio::test]
+async fn a_life_that_is_renewed_costs_what_the_formulas_say() {
+    let measured = Measured::start().await;
+    let account: AccountId = "A-1".parse().expect("an account");
+    let ask = async |operation: &Operation, time: &str| {
+        let event = operation.event(&account, time.parse().expect("a time"));
+        let answer = measured.client.invoke(operation.function(), &event).await;
+        (Reply::read(&answer.body), consumed(&answer))
+    };
+    let add = Operation::Add { sku: "S-1".parse().expect("a product"), quantity: 1, price: None, key: None };
+    let (added, _) = ask(&add, "2099-12-01T12:00:00Z").await;
+    let item = added.body["itemId"].as_str().expect("an id").parse().expect("an id");
+    let change = |quantity| Operation::Change { item, quantity: Some(quantity), status: None, order: None };
+    let units = |reads, writes| {
+        let (table, index) = ((Units::whole(reads), Units::whole(writes)), (Units::ZERO, Units::whole(1)));
+        Consumed::from([("Cart".to_owned(), table), ("Cart/GSI1".to_owned(), index)])
+    };
+    for (operation, time, reads, writes) in [
+        (&add, "2099-12-02T12:00:00.999Z", 2, 2),
+        (&add, "2099-12-02T12:00:01Z", 2, 6),
+        (&change(8), "2099-12-03T12:00:01Z", 2, 2),
+        (&change(9), "2099-12-03T12:00:02Z", 3, 6),
+        (&change(10), "2099-12-03T12:00:02Z", 2, 2),
+    ] {
+        let (reply, consumed) = ask(operation, time).await;
+        assert_eq!((reply.status, consumed), (200, units(reads, writes)), "{operation:?} at {time}");
+    }
+}
+
+#[tokio::test]
+async fn lines_of_many_customers_cost_what_is_declared() {
+    let mut measured = Measured::start().await;
+    for number in 10..50 {
+        let added = measured.client.post(&format!("/cart/accounts/A-{number}/items"), &new(&sku(0))).await;
+        assert_eq!(added.status, 201, "{}", added.body);
+    }
+    let case = measured.case(Status::Active, None).await;
+    assert!(case.line * case.lines > 2 * 4_096, "{case:?}");
+    let of_sku = format!("/cart/skus/{}/items", sku(0));
+    let all = measured.client.get(&of_sku).await;
+    measured.assert("list-sku-items", &case, &all);
+    let page = measured.client.get(&format!("{of_sku}?limit=7")).await;
+    measured.assert("list-sku-items", &lines(case, 7), &page);
+    let empty = measured.client.get("/cart/skus/none/items").await;
+    assert_eq!(consumed(&empty), reads("Cart/GSI1", read_eventually(0)));
+}
+
+fn reads(place: &str, units: Units) -> Consumed {
+    Consumed::from([(place.to_owned(), (units, Units::ZERO))])
+}
+
+#[tokio::test]
+async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
+    let measured = Measured::start().await;
+    let client = &measured.client;
+    let nobody = format!("{ITEMS}/{}", "0".repeat(32));
+    let empty = measured.post(CHECKOUT, Some("K-0"), &json!({})).await;
+    assert_eq!((empty.status, consumed(&empty)), (409, reads("Cart", Units::whole(4))));
+    measured.add_some(0..32).await;
+    let active = measured.case(Status::Active, None).await;
+    let looked = Units::whole(1) + read(active.line * active.lines);
+    let full = measured.add(&sku(32), None).await;
+    assert_eq!((full.status, consumed(&full)), (409, reads("Cart", looked)), "a full cart");
+    let added = measured.add(&sku(0), Some("K-1")).await;
+    assert_eq!(added.status, 200);
+    let again = measured.add(&sku(0), Some("K-1")).await;
+    assert_eq!((&again.body, consumed(&again)), (&added.body, reads("Cart", Units::whole(2))), "a replay");
+    let other = measured.add(&sku(1), Some("K-1")).await;
+    // Both reads are made at once, and the refusal does not wait for the second.
+    let (one, two) = (reads("Cart", Units::whole(1)), reads("Cart", Units::whole(2)));
+    assert!(other.status == 422 && [one.clone(), two.clone()].contains(&consumed(&other)), "{:?}", consumed(&other));
+    let path = format!("{ITEMS}/{}", added.body["itemId"].as_str().expect("an id"));
+    let unchanged = client.patch(&path, &json!({"quantity": 2})).await;
+    assert_eq!((unchanged.status, consumed(&unchanged)), (200, two.clone()), "nothing to change");
+    for (body, cost) in
+        [(json!({"quantity": 1}), &one), (json!({"status": "SAVED"}), &one), (json!({"status": "ACTIVE"}), &two)]
+    {
+        let missing = client.patch(&nobody, &body).await;
+        assert_eq!((missing.status, &consumed(&missing)), (404, cost), "{body}");
+    }
+    let missing = send_delete(client, &nobody).await;
+    assert_eq!((missing.status, consumed(&missing)), (404, one.clone()));
+    let missing = client.get(&nobody).await;
+    assert_eq!((missing.status, consumed(&missing)), (404, one));
+    let bought = client.patch(&path, &json!({"status": "PURCHASED"})).await;
+    assert_eq!(bought.status, 200);
+    for body in [json!({"quantity": 1}), json!({"status": "SAVED"}), json!({"status": "ACTIVE"})] {
+        let refused = client.patch(&path, &body).await;
+        assert_eq!((refused.status, consumed(&refused)), (409, two.clone()), "{body}");
+    }
+    let refused = send_delete(client, &path).await;
+    assert_eq!((refused.status, consumed(&refused)), (409, two));
+    let stranger = Client::caller(&measured.stack, "cart:read cart:write", &["A-2"]);
+    for answer in [
+        client.post(ITEMS, &json!({"sku": "", "quantity": 0})).await,
+        stranger.post(ITEMS, &new("S-1")).await,
+        stranger.get(ITEMS).await,
+        stranger.patch(&path, &json!({"quantity": 1})).await,
+        send_delete(&stranger, &path).await,
+        stranger.post(CHECKOUT, &json!({})).await,
+    ] {
+        assert!(matches!(answer.status, 400 | 403), "{}", answer.body);
+        assert_eq!(consumed(&answer), Consumed::new(), "{}", answer.body);
+    }
+}

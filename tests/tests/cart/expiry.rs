@@ -1,0 +1,413 @@
+//! How long a line lives, how many fit into a cart, how lines join, and what a purchase ends.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use system_tests::{
+    assert_problem,
+    cart::{MOST_LINES, STATUSES, Shop, checkout_of, items_of, path, stored},
+    clock::{At, DAY, MILLISECOND, time},
+    text, texts,
+};
+
+const START: &str = "2026-01-02T10:30:00.123Z";
+const SECOND: SignedDuration = SignedDuration::from_secs(1);
+
+/// With `CartDays` 1 a line lives until two days after the whole second of its last renewal.
+fn end(renewed: Timestamp) -> Timestamp {
+    let second = Timestamp::from_second(renewed.as_second()).expect("a time");
+    second + 2 * DAY
+}
+
+/// Nobody finds the line any more, and no request changes it.
+async fn assert_gone(at: At<'_>, line: &Value) {
+    let path = path(line);
+    assert_problem(&at.get(&path).await, 404, "not-found");
+    for change in [json!({"quantity": 2}), json!({"status": "SAVED"}), json!({"status": "ACTIVE"})] {
+        assert_problem(&at.patch(&path, &change).await, 404, "not-found");
+    }
+    assert_problem(&at.patch(&path, &json!({"status": "PURCHASED", "orderId": "O-1"})).await, 404, "not-found");
+    assert_problem(&at.delete(&path).await, 404, "not-found");
+    for status in STATUSES {
+        let (account, sku) = (text(line, "accountId"), text(line, "sku"));
+        for list in [at.of_account(account, status).await, at.of_sku(sku, status).await] {
+            assert!(!texts(&list, "itemId").contains(&text(line, "itemId")), "{status}: {list:?}");
+        }
+    }
+}
+
+/// The line is found as it is, by its id and in both lists.
+async fn assert_there(at: At<'_>, line: &Value) {
+    let (status, account, sku) = (text(line, "status"), text(line, "accountId"), text(line, "sku"));
+    assert_eq!(at.get(&path(line)).await.body, *line);
+    assert!(at.of_account(account, status).await.contains(line));
+    assert!(at.of_sku(sku, status).await.contains(line));
+}
+
+#[tokio::test]
+async fn a_line_left_alone_is_gone_for_every_reader_and_for_checkout() {
+    let shop = Shop::open(1).await;
+    let start = time(START);
+    let line = shop.at(start).add("A-1", "tea", 3).await;
+    for last in [start, start + DAY, end(start) - MILLISECOND] {
+        assert_there(shop.at(last), &line).await;
+    }
+    let before = stored(&shop.stack).await;
+    for late in [end(start), end(start) + MILLISECOND, end(start) + 365 * DAY] {
+        assert_gone(shop.at(late), &line).await;
+        assert_problem(&shop.at(late).post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
+    }
+    assert_eq!(stored(&shop.stack).await, before, "TTL deletes it, nobody else");
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn checkout_buys_what_is_left_and_leaves_what_expired() {
+    let shop = Shop::open(1).await;
+    let start = time(START);
+    let old = shop.at(start).add("A-1", "tea", 3).await;
+    let young = shop.at(start + DAY).add("A-1", "cup", 1).await;
+    let bought = shop.at(end(start)).check_out("A-1").await;
+    assert_eq!(texts(&bought, "itemId"), [text(&young, "itemId")]);
+    assert_gone(shop.at(end(start)), &old).await;
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_product_whose_line_expired_is_added_as_a_new_line() {
+    let shop = Shop::open(1).await;
+    let start = time(START);
+    let old = shop.at(start).add("A-1", "tea", 3).await;
+    let again = shop.at(end(start)).post(&items_of("A-1"), &json!({"sku": "tea", "quantity": 1})).await;
+    assert_eq!((again.status, &again.body["quantity"]), (201, &json!(1)), "{}", again.body);
+    assert_ne!(again.body["itemId"], old["itemId"]);
+    assert_gone(shop.at(end(start)), &old).await;
+    assert_eq!(shop.at(end(start)).of_account("A-1", "ACTIVE").await, [again.body]);
+    shop.stack.stop().await;
+}
+
+/// Renews a line of two, and answers it.
+type Renewal = for<'a> fn(At<'a>, &'a Value) -> futures::future::BoxFuture<'a, Value>;
+
+const RENEWALS: [(&str, Renewal); 4] = [
+    ("a quantity", |at, line| Box::pin(async move { at.patch(&path(line), &json!({"quantity": 7})).await.body })),
+    ("more of the product", |at, line| Box::pin(at.add("A-1", text(line, "sku"), 5))),
+    ("saved and back", |at, line| {
+        Box::pin(async move {
+            let saved = at.patch(&path(line), &json!({"status": "SAVED", "quantity": 7})).await.body;
+            at.bring_to(&saved, "ACTIVE").await
+        })
+    }),
+    ("a saved line joins it", |at, line| {
+        Box::pin(async move {
+            let saved = at.bring_to(line, "SAVED").await;
+            let there = at.add("A-1", text(line, "sku"), 5).await;
+            let sum = at.bring_to(&saved, "ACTIVE").await;
+            assert_eq!(sum["itemId"], there["itemId"]);
+            sum
+        })
+    }),
+];
+
+#[tokio::test]
+async fn a_change_renews_the_life_of_a_line_and_of_what_finds_it() {
+    for (name, renew) in RENEWALS {
+        let shop = Shop::open(1).await;
+        let start = time(START);
+        let line = shop.at(start).add("A-1", "tea", 2).await;
+        // The longest that it can be left alone and still be there.
+        let renewed = end(start) - MILLISECOND;
+        let line = renew(shop.at(renewed), &line).await;
+        assert_eq!(line["quantity"], 7, "{name}");
+        assert_there(shop.at(end(renewed) - MILLISECOND), &line).await;
+        assert_gone(shop.at(end(renewed)), &line).await;
+        shop.stack.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn whenever_it_was_changed_a_line_lives_a_day_more_and_no_more_than_two() {
+    let shop = Shop::open(1).await;
+    for (number, hours) in [0, 1, 12, 23, 24, 25, 36, 47].into_iter().enumerate() {
+        let (account, start) = (format!("A-{number}"), time(START));
+        let line = shop.at(start).add(&account, "tea", 2).await;
+        let changed = start + SignedDuration::from_hours(hours);
+        let answer = shop.at(changed).patch(&path(&line), &json!({"quantity": 7})).await;
+        assert_eq!(answer.status, 200, "{hours}: {}", answer.body);
+        assert_there(shop.at(changed + DAY - SECOND), &answer.body).await;
+        assert_gone(shop.at(changed + 2 * DAY + SECOND), &answer.body).await;
+    }
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn saved_and_purchased_lines_never_expire() {
+    let shop = Shop::open(1).await;
+    let start = shop.at(time(START));
+    let (mut saved, bought) = (start.add("A-1", "tea", 2).await, start.add("A-1", "cup", 1).await);
+    saved = start.bring_to(&saved, "SAVED").await;
+    let bought = start.bring_to(&bought, "PURCHASED").await;
+    let later = shop.at(time(START) + 3_650 * DAY);
+    assert_there(later, &saved).await;
+    assert_there(later, &bought).await;
+    let changed = later.patch(&path(&saved), &json!({"quantity": 5})).await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    let again = shop.at(time(START) + 7_300 * DAY);
+    assert_there(again, &changed.body).await;
+    // Back in the cart it lives as long as any other.
+    let active = again.bring_to(&changed.body, "ACTIVE").await;
+    let renewed = time(START) + 7_300 * DAY;
+    assert_there(shop.at(end(renewed) - MILLISECOND), &active).await;
+    assert_gone(shop.at(end(renewed)), &active).await;
+    shop.stack.stop().await;
+}
+
+/// Deletes the items whose sort keys begin so, as TTL does.
+async fn ttl_deletes(shop: &Shop, account: &str, prefix: &str) -> usize {
+    let client = shop.stack.client().expect("a client");
+    let table = shop.stack.table("Cart").expect("the table");
+    let query = client.query().table_name(table).key_condition_expression("PK = :p AND begins_with(SK, :s)");
+    let value = |text: &str| AttributeValue::S(text.to_owned());
+    let found =
+        query.expression_attribute_values(":p", value(account)).expression_attribute_values(":s", value(prefix));
+    let found = found.send().await.expect("the items").items.unwrap_or_default();
+    for item in &found {
+        let delete = client.delete_item().table_name(table);
+        let delete = delete.key("PK", item["PK"].clone()).key("SK", item["SK"].clone());
+        delete.send().await.expect("deleted");
+    }
+    found.len()
+}
+
+#[tokio::test]
+async fn ttl_may_delete_in_any_order() {
+    for prefixes in [["ACTIVE#", "ITEM#", "CART"], ["ITEM#", "CART", "ACTIVE#"], ["CART", "ACTIVE#", "ITEM#"]] {
+        let shop = Shop::open(1).await;
+        let line = shop.at(time(START)).add("A-1", "tea", 2).await;
+        let late = end(time(START));
+        for (deleted, prefix) in prefixes.into_iter().enumerate() {
+            assert_eq!(ttl_deletes(&shop, "A-1", prefix).await, 1, "{prefix}");
+            assert_gone(shop.at(late), &line).await;
+            assert_problem(&shop.at(late).post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
+            let account = format!("B-{deleted}");
+            let other = shop.at(time(START)).add(&account, "tea", 2).await;
+            ttl_deletes(&shop, &account, prefix).await;
+            let new = shop.at(late).add(&account, "tea", 1).await;
+            assert_eq!((&new["quantity"], new["itemId"] == other["itemId"]), (&json!(1), false));
+            assert_eq!(shop.at(late).check_out(&account).await.len(), 1);
+        }
+        shop.stack.stop().await;
+    }
+}
+
+/// Adds so many products, numbered from the first on.
+async fn add_products(at: At<'_>, account: &str, first: usize, count: usize) -> Vec<Value> {
+    let mut lines = Vec::new();
+    for number in first..first + count {
+        lines.push(at.add(account, &format!("sku-{number}"), 1).await);
+    }
+    lines
+}
+
+#[tokio::test]
+async fn a_cart_takes_32_lines_and_they_are_bought_in_one_go() {
+    assert_eq!(MOST_LINES, 32);
+    let shop = Shop::open(1).await;
+    let at = shop.at(time(START));
+    let saved = at.add("A-1", "saved", 1).await;
+    let saved = at.bring_to(&saved, "SAVED").await;
+    let lines = add_products(at, "A-1", 0, MOST_LINES).await;
+    let before = stored(&shop.stack).await;
+    let new = json!({"sku": "one-more", "quantity": 1});
+    assert_problem(&at.post(&items_of("A-1"), &new).await, 409, "cart-full");
+    assert_problem(&at.post_once(&items_of("A-1"), "K", &new).await, 409, "cart-full");
+    assert_problem(&at.patch(&path(&saved), &json!({"status": "ACTIVE"})).await, 409, "cart-full");
+    assert_eq!(stored(&shop.stack).await, before);
+    // More of what is in it is no further line, whether it is added or joins.
+    at.add("A-1", "sku-0", 1).await;
+    let moved = at.bring_to(&lines[0], "SAVED").await;
+    at.add("A-1", "sku-0", 3).await;
+    assert_eq!(at.bring_to(&moved, "ACTIVE").await["quantity"], 5);
+    let bought = at.post_once(&checkout_of("A-1"), "K", &json!({})).await;
+    assert_eq!((bought.status, bought.body["items"].as_array().map(Vec::len)), (200, Some(MOST_LINES)));
+    let orders: BTreeSet<_> =
+        bought.body["items"].as_array().expect("items").iter().map(|line| text(line, "orderId")).collect();
+    assert_eq!(orders, BTreeSet::from([text(&bought.body, "orderId")]));
+    assert_eq!(at.of_account("A-1", "PURCHASED").await, *bought.body["items"].as_array().expect("items"));
+    assert_eq!(at.of_account("A-1", "ACTIVE").await, Vec::<Value>::new());
+    assert_eq!(at.post(&items_of("A-1"), &new).await.status, 201, "there is room again");
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_leaves_a_full_cart_makes_room() {
+    let shop = Shop::open(1).await;
+    let start = time(START);
+    let lines = add_products(shop.at(start), "A-1", 0, MOST_LINES).await;
+    let at = shop.at(start + DAY);
+    at.bring_to(&lines[0], "SAVED").await;
+    at.bring_to(&lines[1], "PURCHASED").await;
+    assert_eq!(at.delete(&path(&lines[2])).await.status, 204);
+    add_products(at, "A-1", 100, 3).await;
+    let new = json!({"sku": "one-more", "quantity": 1});
+    assert_problem(&at.post(&items_of("A-1"), &new).await, 409, "cart-full");
+    // The 29 of the first day expire and count no more, although TTL has deleted none.
+    let late = shop.at(end(start));
+    assert_eq!(late.of_account("A-1", "ACTIVE").await.len(), 3);
+    let more = add_products(late, "A-1", 200, MOST_LINES - 3).await;
+    assert_problem(&late.post(&items_of("A-1"), &new).await, 409, "cart-full");
+    assert_eq!(late.delete(&path(&more[0])).await.status, 204);
+    assert_eq!(late.bring_to(&lines[0], "ACTIVE").await["status"], "ACTIVE");
+    assert_eq!(late.check_out("A-1").await.len(), MOST_LINES);
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn twenty_products_at_once_fill_a_cart_and_no_more() {
+    let shop = Shop::open(1).await;
+    let at = shop.at(time(START));
+    let (items, mut added) = (items_of("A-1"), MOST_LINES - 8);
+    add_products(at, "A-1", 100, added).await;
+    let mut waiting: Vec<String> = (0..20).map(|number| format!("sku-{number}")).collect();
+    for _ in 0..20 {
+        let add = async |sku: &String| at.post_once(&items, sku, &json!({"sku": sku, "quantity": 1})).await;
+        let answers = futures::future::join_all(waiting.iter().map(add)).await;
+        let mut again = Vec::new();
+        for (sku, answer) in waiting.into_iter().zip(answers) {
+            match answer.status {
+                201 => added += 1,
+                // Others came in between too often: to be sent again.
+                503 => again.push(sku),
+                _ => assert_problem(&answer, 409, "cart-full"),
+            }
+        }
+        waiting = again;
+    }
+    assert_eq!((added, waiting.len()), (MOST_LINES, 0));
+    assert_eq!(at.of_account("A-1", "ACTIVE").await.len(), MOST_LINES);
+    assert_eq!(at.check_out("A-1").await.len(), MOST_LINES);
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_line_takes_9999_and_no_more() {
+    let shop = Shop::open(1).await;
+    let at = shop.at(time(START));
+    let add = async |quantity: u32| at.post(&items_of("A-1"), &json!({"sku": "tea", "quantity": quantity})).await;
+    let line = at.add("A-1", "tea", 9_999).await;
+    assert_problem(&add(1).await, 409, "quantity-limit");
+    let saved = at.bring_to(&line, "SAVED").await;
+    let there = at.add("A-1", "tea", 1).await;
+    let before = stored(&shop.stack).await;
+    assert_problem(&at.patch(&path(&saved), &json!({"status": "ACTIVE"})).await, 409, "quantity-limit");
+    assert_problem(&add(9_999).await, 409, "quantity-limit");
+    assert_eq!(stored(&shop.stack).await, before);
+    assert_eq!(add(9_997).await.body["quantity"], 9_998);
+    // The quantity that comes along is the one that joins.
+    let joined = at.patch(&path(&saved), &json!({"status": "ACTIVE", "quantity": 1})).await;
+    assert_eq!((joined.status, &joined.body["quantity"]), (200, &json!(9_999)), "{}", joined.body);
+    assert_eq!(joined.body["itemId"], there["itemId"]);
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_saved_line_joins_the_active_one_of_its_product_once() {
+    let shop = Shop::open(1).await;
+    let at = shop.at(time(START));
+    let priced = json!({"sku": "tea", "quantity": 2, "price": "12.49", "currency": "USD"});
+    let line = at.post(&items_of("A-1"), &priced).await.body;
+    let saved = at.bring_to(&line, "SAVED").await;
+    let there = at.add("A-1", "tea", 3).await;
+    assert_ne!(there["itemId"], saved["itemId"]);
+    let later = shop.at(time(START) + SECOND);
+    let sum = later.bring_to(&saved, "ACTIVE").await;
+    let mut wanted = there.clone();
+    wanted["quantity"] = json!(5);
+    wanted["price"] = json!("12.49");
+    wanted["currency"] = json!("USD");
+    assert_eq!(sum, wanted, "the line that was there, with both quantities and the one price");
+    let after = stored(&shop.stack).await;
+    let other = later.patch(&path(&saved), &json!({"status": "ACTIVE", "quantity": 9})).await;
+    assert_eq!(other.status, 404, "another request than the one that joined: {}", other.body);
+    for body in [json!({"status": "ACTIVE"}), json!({"status": "ACTIVE", "quantity": 2})] {
+        let again = later.patch(&path(&saved), &body).await;
+        assert_eq!((again.status, &again.body), (200, &sum), "what comes again joins no second time");
+    }
+    for body in [json!({"status": "SAVED"}), json!({"quantity": 1}), json!({"status": "PURCHASED"})] {
+        assert_problem(&later.patch(&path(&saved), &body).await, 404, "not-found");
+    }
+    assert_problem(&later.get(&path(&saved)).await, 404, "not-found");
+    assert_problem(&later.delete(&path(&saved)).await, 404, "not-found");
+    assert_eq!(stored(&shop.stack).await, after);
+    assert_eq!(later.of_account("A-1", "ACTIVE").await, [sum]);
+    assert_eq!(later.of_account("A-1", "SAVED").await, Vec::<Value>::new());
+    later.check_out("A-1").await;
+    // The line that it joined is in the cart no more: nothing of the two can be made ACTIVE.
+    assert_problem(&later.patch(&path(&saved), &json!({"status": "ACTIVE"})).await, 404, "not-found");
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_purchase_is_final_in_every_way() {
+    let shop = Shop::open(1).await;
+    let at = shop.at(time(START));
+    let one = at.add("A-1", "tea", 2).await;
+    let named = at.patch(&path(&one), &json!({"status": "PURCHASED", "orderId": "O-1", "quantity": 3})).await.body;
+    assert_eq!((&named["orderId"], &named["quantity"]), (&json!("O-1"), &json!(3)));
+    let two = at.bring_to(&at.add("A-1", "cup", 1).await, "SAVED").await;
+    let direct = at.bring_to(&two, "PURCHASED").await;
+    assert!(direct["orderId"].is_string(), "{direct}");
+    at.add("A-1", "pot", 1).await;
+    let [of_cart] = at.check_out("A-1").await.try_into().expect("one line");
+    let before = stored(&shop.stack).await;
+    for line in [&named, &direct, &of_cart] {
+        let quantity = &line["quantity"];
+        for body in [
+            json!({"quantity": 4}),
+            json!({"status": "ACTIVE"}),
+            json!({"status": "SAVED"}),
+            json!({"status": "ACTIVE", "quantity": quantity}),
+            json!({"status": "PURCHASED", "quantity": 4}),
+            json!({"status": "PURCHASED", "orderId": "O-2"}),
+            json!({"status": "PURCHASED", "orderId": "O-2", "quantity": quantity}),
+            json!({"status": "PURCHASED", "orderId": line["orderId"], "quantity": 4}),
+        ] {
+            assert_problem(&shop.at(time(START) + DAY).patch(&path(line), &body).await, 409, "purchased");
+        }
+        assert_problem(&at.delete(&path(line)).await, 409, "purchased");
+        // What comes again is answered again.
+        for body in [
+            json!({"status": "PURCHASED"}),
+            json!({"quantity": quantity}),
+            json!({"status": "PURCHASED", "orderId": line["orderId"], "quantity": quantity}),
+        ] {
+            let again = at.patch(&path(line), &body).await;
+            assert_eq!((again.status, &again.body), (200, line), "{body}");
+        }
+    }
+    assert_problem(&at.post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
+    assert_eq!(stored(&shop.stack).await, before);
+    let anew = at.post(&items_of("A-1"), &json!({"sku": "tea", "quantity": 1})).await;
+    assert_eq!((anew.status, &anew.body["quantity"]), (201, &json!(1)), "the product can be bought again");
+    assert_there(at, &named).await;
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_removed_line_is_gone_and_its_product_begins_anew() {
+    let shop = Shop::open(1).await;
+    let at = shop.at(time(START));
+    for status in ["ACTIVE", "SAVED"] {
+        let line = at.add("A-1", status, 2).await;
+        at.bring_to(&line, status).await;
+        let removed = at.delete(&path(&line)).await;
+        assert_eq!((removed.status, removed.body), (204, Value::Null));
+        assert_gone(at, &line).await;
+        let anew = at.post(&items_of("A-1"), &json!({"sku": status, "quantity": 1})).await;
+        assert_eq!((anew.status, &anew.body["quantity"]), (201, &json!(1)));
+        assert_ne!(anew.body["itemId"], line["itemId"]);
+    }
+    shop.stack.stop().await;
+}

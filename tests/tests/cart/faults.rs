@@ -1,0 +1,262 @@
+//! The cart when DynamoDB throttles, cancels, loses or does not answer its calls: the answer is right, or says to come again
+//! and nothing is lost or doubled when that is done.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use futures::future::join_all;
+use keys::{AccountId, Milli, cart::Status};
+use serde_json::{Value, json};
+use system_tests::{
+    Client,
+    cart::model::{Asked, Operation, Shopper},
+    faults::{Call, Fault, MOMENTS, Moment, Twins},
+    stack,
+};
+use tokio::net::TcpListener;
+
+fn now() -> Milli {
+    "2099-12-01T12:00:00.123Z".parse().expect("a time")
+}
+
+/// What is done before, one after the other, and what then meets the fault. The numbers are those of the line in the order
+/// of the products.
+#[derive(Debug, Clone, Copy)]
+enum What {
+    Add,
+    AddOnce,
+    More,
+    MoreOnce,
+    Count,
+    Save,
+    Activate,
+    Join,
+    Remove,
+    CheckOut,
+    CheckOutOnce,
+    Look,
+}
+
+const ALL: [What; 12] = [
+    What::Add,
+    What::AddOnce,
+    What::More,
+    What::MoreOnce,
+    What::Count,
+    What::Save,
+    What::Activate,
+    What::Join,
+    What::Remove,
+    What::CheckOut,
+    What::CheckOutOnce,
+    What::Look,
+];
+
+impl What {
+    /// Fills the cart, and says what to ask.
+    async fn prepare(self, shopper: &mut Shopper<'_>) -> Operation {
+        shopper.run((0..3).map(|sku| Operation::add(sku, 2)).collect()).await;
+        let item = shopper.items()[1];
+        if matches!(self, Self::Activate | Self::Join) {
+            shopper.run(vec![Operation::bring(item, Status::Saved)]).await;
+        }
+        if matches!(self, Self::Join) {
+            shopper.run(vec![Operation::add(1, 5)]).await;
+        }
+        match self {
+            Self::Add => Operation::add(9, 4),
+            Self::AddOnce => Operation::add(9, 4).under("K"),
+            Self::More => Operation::add(1, 4),
+            Self::MoreOnce => Operation::add(1, 4).under("K"),
+            Self::Count => Operation::count(item, 7),
+            Self::Save => Operation::bring(item, Status::Saved),
+            Self::Activate | Self::Join => Operation::bring(item, Status::Active),
+            Self::Remove => Operation::Remove { item },
+            Self::CheckOut => Operation::check_out(),
+            Self::CheckOutOnce => Operation::check_out().under("K"),
+            Self::Look => Operation::Look { item },
+        }
+    }
+
+    /// What a second, equal request is answered that comes after the first was done: none where it adds or buys again.
+    fn is_repeatable(self) -> bool {
+        !matches!(self, Self::Add | Self::More | Self::CheckOut | Self::Remove)
+    }
+}
+
+type Rule = fn(&Call) -> Fault;
+
+/// What one call may meet and the request must not show.
+fn passing() -> Vec<(&'static str, Rule)> {
+    vec![
+        ("throttled", |_| Fault::throttled()),
+        ("failed inside", |_| Fault::internal()),
+        ("not reached", |_| Fault::Lost(Moment::Before)),
+        ("not heard of again", |_| Fault::Lost(Moment::After)),
+        ("met a transaction", |call| {
+            if call.action == "PutItem" { Fault::conflict() } else { met(call, "TransactionConflict") }
+        }),
+        ("no capacity for a part", |call| met(call, "ThrottlingError")),
+    ]
+}
+
+/// The transaction is cancelled for its last change.
+fn met(call: &Call, code: &'static str) -> Fault {
+    let Some(changes) = call.body["TransactItems"].as_array() else { return Fault::None };
+    let mut codes = vec!["None"; changes.len()];
+    codes[changes.len() - 1] = code;
+    Fault::cancelled(&codes)
+}
+
+fn shopper(twins: &Twins, what: What, number: usize) -> Shopper<'_> {
+    let id: AccountId = format!("A-{what:?}-{number}").parse().expect("an account");
+    Shopper::new(&twins.healthy, id, now())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_call_meets_does_not_show() {
+    // One request at a time meets the rule, so that engines of their own let them be tried side by side.
+    let parts = passing().into_iter().flat_map(|fault| ALL.chunks(3).map(move |some| (fault, some)));
+    join_all(parts.map(async |((name, rule), some)| {
+        let twins = Twins::start(stack).await;
+        for (what, number) in some.iter().flat_map(|what| (1..=8).map(|number| (*what, number))) {
+            let mut shopper = shopper(&twins, what, number);
+            let operation = what.prepare(&mut shopper).await;
+            twins.proxy.rule(move |call| if call.number == number { rule(call) } else { Fault::None });
+            let asked = operation.clone().ask(&twins.faulty, &shopper.id, now()).await;
+            let when = format!("{name}, call {number} of {what:?}");
+            assert!(asked.reply.is_some(), "{when}");
+            shopper.learn(std::slice::from_ref(&asked)).await;
+            if twins.proxy.calls().len() < number {
+                assert!(number > 2, "{when}: it makes two calls at least");
+                break;
+            }
+            if what.is_repeatable() {
+                let again = shopper.run(vec![operation]).await;
+                assert_eq!(again[0].reply, asked.reply, "{when}");
+            }
+        }
+    }))
+    .await;
+}
+
+/// What every call meets, and what is answered.
+fn lasting() -> Vec<(&'static str, Rule, u64)> {
+    vec![
+        ("throttled", |_| Fault::throttled(), 429),
+        ("throttling", |_| Fault::throttling(), 429),
+        ("failed inside", |_| Fault::internal(), 503),
+        ("not reached", |_| Fault::Lost(Moment::Before), 503),
+        ("never heard of again", |_| Fault::Lost(Moment::After), 503),
+        ("silent", |_| Fault::Silence, 503),
+        ("no capacity for a part", |call| write_meets(call, "ThrottlingError"), 429),
+        ("other writes in the way", |call| write_meets(call, "TransactionConflict"), 503),
+        (
+            "both in turn",
+            |call| write_meets(call, if call.nth % 2 == 0 { "ThrottlingError" } else { "TransactionConflict" }),
+            0,
+        ),
+    ]
+}
+
+/// A transaction is cancelled; a lone put, which meets no code, is refused alike.
+fn write_meets(call: &Call, code: &'static str) -> Fault {
+    match (call.action.as_str(), code) {
+        ("PutItem", "TransactionConflict") => Fault::conflict(),
+        ("PutItem", _) => Fault::throttled(),
+        _ => met(call, code),
+    }
+}
+
+/// The status, and the seconds after which to come again.
+fn come_again(answer: &Value) -> (u64, &str) {
+    (answer["statusCode"].as_u64().unwrap_or_default(), answer["headers"]["retry-after"].as_str().unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lasts_is_told_in_time_and_the_same_request_completes_later() {
+    join_all(lasting().into_iter().map(async |(name, rule, status)| {
+        let twins = Twins::start(stack).await;
+        let mut shoppers: Vec<_> = ALL.map(|what| (what, shopper(&twins, what, 0))).into();
+        let mut operations = Vec::new();
+        for (what, shopper) in &mut shoppers {
+            operations.push(what.prepare(shopper).await);
+        }
+        twins.proxy.rule(rule);
+        let asked = shoppers.iter().zip(&operations).map(async |((what, shopper), operation)| {
+            let client = Client::operator(&twins.faulty);
+            let answer = client.invoke(operation.function(), &operation.event(&shopper.id, now())).await.body;
+            let (told, after) = come_again(&answer);
+            // Reads come through where only writes fail.
+            let reads = matches!(what, What::Look) && told == 200;
+            assert!(reads || after == "1", "{what:?}, {name}: {answer}");
+            assert!(
+                reads || told == status || (status == 0 && matches!(told, 429 | 503)),
+                "{what:?}, {name}: {answer}"
+            );
+        });
+        join_all(asked).await;
+        let calls = twins.proxy.calls().len();
+        println!("{name}: {calls} calls for {} requests", ALL.len());
+        twins.proxy.heal();
+        for ((what, shopper), operation) in shoppers.iter_mut().zip(operations) {
+            let unknown = Asked { operation: operation.clone(), now: now(), reply: None };
+            shopper.learn(&[unknown]).await;
+            let again = shopper.run(vec![operation]).await;
+            let done = again[0].reply.as_ref().is_some_and(|reply| reply.status < 300);
+            // What was done although nobody heard of it can't be done again.
+            let was = matches!(what, What::Remove | What::CheckOut) && name == "never heard of again";
+            assert!(done || was, "{what:?}, {name}: {again:?}");
+        }
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_nobody_serves_is_told_in_time() {
+    let gone = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", gone.local_addr().expect("an address"));
+    drop(gone);
+    let stack = stack().dynamo_endpoint(url).start().await.expect("a stack");
+    let answer = Client::operator(&stack).post("/cart/accounts/A-1/checkout", &json!({})).await;
+    assert_eq!((answer.status, &answer.body["type"]), (503, &Value::from("/problems/unavailable")), "{}", answer.body);
+    assert_eq!(answer.headers["retry-after"], "1");
+}
+
+/// The first transaction was done and nobody heard of it, and then each later call on the way meets something as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_done_unheard_is_not_done_again_when_reads_fail_too() {
+    let parts = (1..=2).flat_map(|number| MOMENTS.map(|moment| (number, moment)));
+    join_all(parts.map(async |(number, moment)| {
+        let twins = Twins::start(stack).await;
+        for what in ALL {
+            let mut shopper = shopper(&twins, what, number);
+            let operation = what.prepare(&mut shopper).await;
+            twins.proxy.rule(move |call| match call.action.as_str() {
+                "TransactWriteItems" | "PutItem" if call.nth == 1 => Fault::Lost(Moment::After),
+                "GetItem" | "Query" if call.nth == number => Fault::Lost(moment),
+                _ => Fault::None,
+            });
+            let asked = operation.ask(&twins.faulty, &shopper.id, now()).await;
+            assert!(asked.reply.is_some(), "{what:?}, read {number} {moment:?}");
+            shopper.learn(&[asked]).await;
+        }
+    }))
+    .await;
+}
+
+/// The first try was done, nobody heard of it, and it is still under way for the SDK's other tries.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_still_under_way_is_not_done_twice() {
+    join_all(ALL.map(async |what| {
+        let twins = Twins::start(stack).await;
+        let mut shopper = shopper(&twins, what, 0);
+        let operation = what.prepare(&mut shopper).await;
+        twins.proxy.rule(move |call| match (call.action.as_str(), call.nth) {
+            ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
+            ("TransactWriteItems", 2..=3) => Fault::in_progress(),
+            _ => Fault::None,
+        });
+        let asked = operation.ask(&twins.faulty, &shopper.id, now()).await;
+        shopper.learn(&[asked]).await;
+    }))
+    .await;
+}

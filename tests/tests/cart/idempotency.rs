@@ -1,0 +1,289 @@
+//! A POST of the cart that is sent again: at once, or after the line was changed, removed or bought.
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+use system_tests::{
+    Answer, Client, assert_problem,
+    cart::{MOST_LINES, Shop, checkout_of, items_of, path, stored},
+    clock::{At, DAY, MILLISECOND, time},
+    text, texts,
+};
+
+const START: &str = "2026-01-02T10:30:00.123Z";
+
+/// What a repeated request must get again.
+fn said(answer: &Answer) -> (u16, Option<&str>, &Value) {
+    let location = answer.headers.get("location").and_then(|location| location.to_str().ok());
+    (answer.status, location, &answer.body)
+}
+
+fn tea(quantity: u32) -> Value {
+    json!({"sku": "tea", "quantity": quantity})
+}
+
+async fn buy(at: At<'_>, account: &str, key: &str) -> Answer {
+    at.post_once(&checkout_of(account), key, &json!({})).await
+}
+
+/// Sends the addition again, and it gets the first answer and does nothing.
+async fn assert_repeats(shop: &Shop, at: At<'_>, body: &Value, first: &Answer, when: &str) {
+    let before = stored(&shop.stack).await;
+    for _ in 0..2 {
+        let again = at.post_once(&items_of("A-1"), "K", body).await;
+        assert_eq!(said(&again), said(first), "{when}");
+    }
+    assert!(stored(&shop.stack).await == before, "{when}");
+}
+
+#[tokio::test]
+async fn a_repeated_addition_gets_the_first_answer_whatever_became_of_the_line() {
+    for (there, status) in [(0, 201), (3, 200)] {
+        let shop = Shop::open(30).await;
+        let (at, later) = (shop.at(time(START)), shop.at(time(START) + DAY));
+        if there > 0 {
+            at.add("A-1", "tea", there).await;
+        }
+        let body = json!({"sku": "tea", "quantity": 2, "price": "12.49", "currency": "USD"});
+        let first = at.post_once(&items_of("A-1"), "K", &body).await;
+        assert_eq!((first.status, &first.body["quantity"]), (status, &json!(there + 2)), "{}", first.body);
+        let location = first.headers.get("location").map(|location| location.to_str().expect("ASCII").to_owned());
+        assert_eq!(location, (status == 201).then(|| path(&first.body)));
+        assert_repeats(&shop, later, &body, &first, "nothing happened").await;
+        let line = path(&first.body);
+        for change in [json!({"quantity": 9}), json!({"status": "SAVED"}), json!({"status": "ACTIVE"})] {
+            assert_eq!(later.patch(&line, &change).await.status, 200);
+            assert_repeats(&shop, later, &body, &first, &change.to_string()).await;
+        }
+        later.add("A-1", "tea", 1).await;
+        assert_repeats(&shop, later, &body, &first, "more was added").await;
+        let saved = later.bring_to(&first.body, "SAVED").await;
+        later.add("A-1", "tea", 1).await;
+        later.bring_to(&saved, "ACTIVE").await;
+        assert_repeats(&shop, later, &body, &first, "it joined another line").await;
+        later.check_out("A-1").await;
+        assert_repeats(&shop, later, &body, &first, "it was bought").await;
+        shop.stack.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_addition_brings_nothing_back_that_was_removed_or_expired() {
+    let shop = Shop::open(1).await;
+    let at = shop.at(time(START));
+    let first = at.post_once(&items_of("A-1"), "K", &tea(2)).await;
+    assert_eq!(at.delete(&path(&first.body)).await.status, 204);
+    assert_repeats(&shop, at, &tea(2), &first, "removed").await;
+    let cup = json!({"sku": "cup", "quantity": 1});
+    let first = at.post_once(&items_of("A-1"), "cup", &cup).await;
+    let late = shop.at(time(START) + 3 * DAY);
+    assert_eq!(said(&late.post_once(&items_of("A-1"), "cup", &cup).await), said(&first));
+    assert_eq!(late.of_account("A-1", "ACTIVE").await, Vec::<Value>::new());
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn of_twenty_additions_at_once_one_happens_and_all_get_its_answer() {
+    for there in [0, 5] {
+        let shop = Shop::open(30).await;
+        let at = shop.at(time(START));
+        if there > 0 {
+            at.add("A-1", "tea", there).await;
+        }
+        let (items, body) = (items_of("A-1"), tea(2));
+        let answers = join_all((0..20).map(|_| at.post_once(&items, "K", &body))).await;
+        let later = at.post_once(&items, "K", &body).await;
+        for answer in &answers {
+            assert_eq!(said(answer), said(&later));
+        }
+        assert_eq!(later.body["quantity"], there + 2);
+        assert_eq!(at.of_account("A-1", "ACTIVE").await, [later.body]);
+        shop.stack.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn of_twenty_checkouts_at_once_one_happens_and_all_get_its_order() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    for number in 0..5 {
+        at.add("A-1", &format!("sku-{number}"), 1).await;
+    }
+    let answers = join_all((0..20).map(|_| buy(at, "A-1", "K"))).await;
+    let later = buy(at, "A-1", "K").await;
+    assert_eq!((later.status, later.body["items"].as_array().map(Vec::len)), (200, Some(5)));
+    for answer in &answers {
+        assert_eq!(said(answer), said(&later));
+    }
+    assert_eq!(json!(at.of_account("A-1", "PURCHASED").await), later.body["items"]);
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn of_different_requests_at_once_under_one_key_one_happens() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    for account in ["A-1", "A-2", "A-3", "A-4"] {
+        at.add(account, "cup", 1).await;
+        let (items, checkout) = (items_of(account), checkout_of(account));
+        let send = async |number: u32| match number % 3 {
+            0 => at.post_once(&checkout, "K", &json!({})).await,
+            more => at.post_once(&items, "K", &tea(more)).await,
+        };
+        let answers = join_all((0..18).map(send)).await;
+        let (done, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status < 300);
+        assert_eq!((done.len(), refused.len()), (6, 12), "{answers:?}");
+        for answer in done.iter().skip(1) {
+            assert_eq!(said(answer), said(done[0]), "they are all of one request");
+        }
+        for answer in refused {
+            assert_problem(answer, 422, "idempotency-key-reused");
+        }
+        let (active, bought) = (at.of_account(account, "ACTIVE").await, at.of_account(account, "PURCHASED").await);
+        match done[0].body["quantity"].as_u64() {
+            Some(quantity) => {
+                assert_eq!((active.len(), bought.len()), (2, 0));
+                let tea = active.iter().find(|line| line["sku"] == "tea");
+                assert_eq!(tea.map(|line| &line["quantity"]), Some(&json!(quantity)));
+            }
+            None => assert_eq!((active.len(), json!(bought)), (0, done[0].body["items"].clone())),
+        }
+    }
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_repeated_checkout_gets_the_same_order_whatever_came_after() {
+    let shop = Shop::open(1).await;
+    let at = shop.at(time(START));
+    at.add("A-1", "tea", 2).await;
+    at.add("A-1", "cup", 1).await;
+    let first = buy(at, "A-1", "one").await;
+    // A second order in the same millisecond, which lies beside it.
+    at.add("A-1", "tea", 1).await;
+    let second = buy(at, "A-1", "two").await;
+    assert_ne!(first.body["orderId"], second.body["orderId"]);
+    at.add("A-1", "pot", 1).await;
+    for later in [at, shop.at(time(START) + MILLISECOND), shop.at(time(START) + 6 * DAY)] {
+        let before = stored(&shop.stack).await;
+        assert_eq!(said(&buy(later, "A-1", "one").await), said(&first));
+        assert_eq!(said(&buy(later, "A-1", "two").await), said(&second));
+        assert!(stored(&shop.stack).await == before);
+    }
+    assert_eq!(texts(&at.of_account("A-1", "ACTIVE").await, "sku"), ["pot"], "what was added later is still there");
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_full_cart_is_bought_once_under_a_key() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    for number in 0..MOST_LINES {
+        at.add("A-1", &format!("sku-{number}"), 1).await;
+    }
+    let key = "k".repeat(128);
+    let first = buy(at, "A-1", &key).await;
+    assert_eq!((first.status, first.body["items"].as_array().map(Vec::len)), (200, Some(MOST_LINES)), "{}", first.body);
+    assert_eq!(said(&buy(at, "A-1", &key).await), said(&first));
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_belongs_to_one_request() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    let items = items_of("A-1");
+    let body = json!({"sku": "tea", "quantity": 2, "price": "12.50", "currency": "USD"});
+    let first = at.post_once(&items, "K", &body).await;
+    for same in [
+        json!({"currency": "USD", "price": 12.5, "quantity": 2, "sku": "tea"}),
+        json!({"sku": "tea", "quantity": 2, "price": "12.500", "currency": "USD"}),
+    ] {
+        assert_eq!(said(&at.post_once(&items, "K", &same).await), said(&first), "{same}");
+    }
+    let before = stored(&shop.stack).await;
+    for other in [
+        json!({"sku": "tea", "quantity": 3, "price": "12.50", "currency": "USD"}),
+        json!({"sku": "tea", "quantity": 2, "price": "12.51", "currency": "USD"}),
+        json!({"sku": "tea", "quantity": 2, "price": "12.50", "currency": "EUR"}),
+        json!({"sku": "tea", "quantity": 2}),
+        json!({"sku": "Tea", "quantity": 2, "price": "12.50", "currency": "USD"}),
+        json!({"sku": "cup", "quantity": 2, "price": "12.50", "currency": "USD"}),
+        // What could not be added now is another request all the same.
+        json!({"sku": "tea", "quantity": 9_999}),
+    ] {
+        assert_problem(&at.post_once(&items, "K", &other).await, 422, "idempotency-key-reused");
+    }
+    assert_problem(&buy(at, "A-1", "K").await, 422, "idempotency-key-reused");
+    assert!(stored(&shop.stack).await == before);
+    assert_eq!(buy(at, "A-1", "checkout").await.status, 200);
+    let before = stored(&shop.stack).await;
+    assert_problem(&at.post_once(&items, "checkout", &body).await, 422, "idempotency-key-reused");
+    assert!(stored(&shop.stack).await == before);
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn each_account_has_keys_of_its_own() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    let mut lines = Vec::new();
+    for account in ["A-1", "A-2", "A-3"] {
+        let answer = at.post_once(&items_of(account), "K", &tea(2)).await;
+        assert_eq!((answer.status, text(&answer.body, "accountId")), (201, account));
+        lines.push(answer);
+    }
+    assert_eq!(buy(at, "A-4", "K").await.status, 409);
+    for first in &lines {
+        let again = at.post_once(&items_of(text(&first.body, "accountId")), "K", &tea(2)).await;
+        assert_eq!(said(&again), said(first));
+    }
+    let orders = [buy(at, "A-1", "B").await, buy(at, "A-2", "B").await];
+    assert_ne!(orders[0].body["orderId"], orders[1].body["orderId"]);
+    assert_eq!(at.of_account("A-3", "ACTIVE").await.len(), 1, "nobody bought it");
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_refused_addition_leaves_its_key_free() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    let items = items_of("A-1");
+    let stranger = Client::caller(&shop.stack, "cart:write", &["A-2"]);
+    let unknown = json!({"sku": "tea", "quantity": 2, "colour": "red"});
+    assert_problem(&at.post_once(&items, "K", &unknown).await, 400, "invalid-request");
+    assert_problem(&stranger.post_once(&items, "K", &tea(1)).await, 403, "forbidden");
+    let long = "\u{20ac}".repeat(128);
+    let too_long = json!({"sku": long, "quantity": 1});
+    assert_problem(&at.post_once(&items_of(&long), "K", &too_long).await, 413, "too-large");
+    assert_eq!(stored(&shop.stack).await.len(), 0);
+    let line = at.add("A-1", "tea", 9_999).await;
+    assert_problem(&at.post_once(&items, "K", &tea(2)).await, 409, "quantity-limit");
+    at.patch(&path(&line), &json!({"quantity": 1})).await;
+    let grown = at.post_once(&items, "K", &tea(2)).await;
+    assert_eq!((grown.status, &grown.body["quantity"]), (200, &json!(3)), "the same request, now that there is room");
+    for number in 1..MOST_LINES {
+        at.add("A-1", &format!("sku-{number}"), 1).await;
+    }
+    let one_more = json!({"sku": "one-more", "quantity": 1});
+    assert_problem(&at.post_once(&items, "full", &one_more).await, 409, "cart-full");
+    at.bring_to(&line, "SAVED").await;
+    let other = json!({"sku": "another", "quantity": 1});
+    assert_eq!(at.post_once(&items, "full", &other).await.status, 201, "another request may take the key");
+    assert_problem(&at.post_once(&items, "full", &one_more).await, 422, "idempotency-key-reused");
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_refused_checkout_leaves_its_key_free() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    assert_problem(&buy(at, "A-1", "K").await, 409, "cart-empty");
+    assert_eq!(stored(&shop.stack).await.len(), 0);
+    at.add("A-1", "tea", 1).await;
+    let order = buy(at, "A-1", "K").await;
+    assert_eq!(order.status, 200, "{}", order.body);
+    assert_eq!(said(&buy(at, "A-1", "K").await), said(&order), "the cart is empty again, and the key is taken");
+    assert_problem(&buy(at, "A-1", "K-2").await, 409, "cart-empty");
+    assert_eq!(at.post_once(&items_of("A-1"), "K-2", &tea(1)).await.status, 201);
+    shop.stack.stop().await;
+}

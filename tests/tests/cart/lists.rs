@@ -1,0 +1,642 @@
+//! What the cart's lists hold, in which order, and how their pages follow one another.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use futures::{StreamExt, stream};
+use jiff::{SignedDuration, Timestamp};
+use proptest::{
+    prelude::*,
+    sample::{Index, select},
+    test_runner::{Config, TestRunner},
+};
+use serde_json::{Value, json};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
+use system_tests::{
+    cart::{MOST_LINES, STATUSES, Shop, checkout_of, items_of, path},
+    clock::{At, DAY, time},
+    text, texts,
+};
+
+const START: &str = "2026-01-02T10:30:00.123Z";
+const SKU: &str = "tea";
+
+fn of_sku(query: &str) -> String {
+    format!("/cart/skus/{SKU}/items?{query}")
+}
+
+/// The order of every list: the newest change of the status first, and of one millisecond the greatest id.
+fn sort(lines: &mut [Value]) {
+    lines.sort_by(|one, two| place(two).cmp(&place(one)));
+}
+
+fn place(line: &Value) -> (Timestamp, &str) {
+    (time(text(line, "statusChangedAt")), text(line, "itemId"))
+}
+
+#[tokio::test]
+async fn lists_are_newest_first_by_the_time_of_adding_saving_or_purchasing() {
+    let shop = Shop::open(30).await;
+    let minute = |minute: i64| shop.at(time(START) + SignedDuration::from_mins(minute));
+    let mut lines = BTreeMap::new();
+    for (number, sku) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
+        lines.insert(sku, minute(number.try_into().expect("a number")).add("A-1", sku, 1).await);
+    }
+    let skus = async |status: &str| {
+        let lines = minute(60).of_account("A-1", status).await;
+        texts(&lines, "sku").into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(skus("ACTIVE").await, ["f", "e", "d", "c", "b", "a"]);
+    for (at, sku, status) in [(10, "c", "SAVED"), (11, "a", "SAVED"), (12, "e", "SAVED"), (13, "b", "PURCHASED")] {
+        let moved = minute(at).bring_to(&lines[sku], status).await;
+        assert_eq!(time(text(&moved, "statusChangedAt")), time(START) + SignedDuration::from_mins(at));
+        assert_eq!(moved["addedAt"], lines[sku]["addedAt"], "{sku}");
+        assert_eq!(moved["itemId"], lines[sku]["itemId"], "{sku}");
+    }
+    assert_eq!(skus("SAVED").await, ["e", "a", "c"], "by the time of saving, not of adding");
+    // A quantity moves nothing, and what returns to the cart is the newest in it.
+    minute(20).patch(&path(&lines["d"]), &json!({"quantity": 3})).await;
+    minute(21).add("A-1", "d", 1).await;
+    minute(22).bring_to(&lines["a"], "ACTIVE").await;
+    assert_eq!(skus("ACTIVE").await, ["a", "f", "d"]);
+    assert_eq!(skus("SAVED").await, ["e", "c"]);
+    minute(30).check_out("A-1").await;
+    minute(31).bring_to(&lines["c"], "PURCHASED").await;
+    let bought = skus("PURCHASED").await;
+    assert_eq!((bought[0].as_str(), bought[4].as_str()), ("c", "b"), "{bought:?}");
+    assert_eq!(bought[1..4].iter().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(["a", "d", "f"]));
+    assert_eq!((skus("ACTIVE").await.len(), skus("SAVED").await), (0, vec!["e".to_owned()]));
+    for status in STATUSES {
+        let mut of_all = Vec::new();
+        for sku in lines.keys() {
+            let list = minute(60).all(&format!("/cart/skus/{sku}/items?status={status}")).await.0;
+            assert!(list.len() <= 1, "{sku}: {list:?}");
+            of_all.extend(list);
+        }
+        sort(&mut of_all);
+        assert_eq!(of_all, minute(60).of_account("A-1", status).await, "both lists hold the same of {status}");
+    }
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_lines_own_times_never_go_back() {
+    let shop = Shop::open(30).await;
+    let line = shop.at(time(START)).add("A-1", SKU, 1).await;
+    let earlier = shop.at(time(START) - SignedDuration::from_secs(5));
+    let saved = earlier.bring_to(&line, "SAVED").await;
+    assert_eq!(saved["statusChangedAt"], line["statusChangedAt"]);
+    assert_eq!(earlier.of_account("A-1", "SAVED").await, [saved]);
+    shop.stack.stop().await;
+}
+
+/// Every list without `status` is of ACTIVE lines, and one that is empty has no next page.
+#[tokio::test]
+async fn the_defaults_of_a_list() {
+    let shop = Shop::open(30).await;
+    let at = shop.at(time(START));
+    for list in
+        [items_of("A-1"), of_sku(""), of_sku("date=2026-01-02"), of_sku("status=PURCHASED&from=2026-01-02T00:00:00Z")]
+    {
+        let answer = at.get(&list).await;
+        assert_eq!((answer.status, answer.body), (200, json!({"items": []})), "{list}");
+    }
+    let active = at.add("A-1", SKU, 1).await;
+    let saved = at.add("A-1", "cup", 1).await;
+    at.bring_to(&saved, "SAVED").await;
+    for list in [items_of("A-1"), of_sku("")] {
+        assert_eq!(at.get(&list).await.body, json!({"items": [active]}), "{list}");
+    }
+    shop.stack.stop().await;
+}
+
+/// So many lines, bought cart by cart: all of a cart in one millisecond, and the second cart in that of the first.
+async fn bought(shop: &Shop, account: &str, carts: i64) -> Vec<Value> {
+    let mut bought = Vec::new();
+    for cart in 0..carts {
+        let at = shop.at(time(START) + SignedDuration::from_mins(if cart == 1 { 0 } else { cart }));
+        let add = |number: usize| async move { at.add(account, &format!("sku-{number}"), 1).await };
+        stream::iter(0..MOST_LINES).map(add).buffer_unordered(2).collect::<Vec<_>>().await;
+        bought.extend(at.check_out(account).await);
+    }
+    sort(&mut bought);
+    bought
+}
+
+/// Pages of every limit hold the list, each line once.
+async fn assert_pages(at: At<'_>, list: &str, wanted: &[Value], limits: impl Iterator<Item = usize>) {
+    let walk = |limit: usize| async move {
+        let (lines, pages) = at.all(&format!("{list}&limit={limit}")).await;
+        assert!(lines == wanted, "{list}, {limit}: {} of {} lines in {pages} pages", lines.len(), wanted.len());
+        let (least, most) = (wanted.len().div_ceil(limit), wanted.len() / limit + 1);
+        assert!((least..=most).contains(&pages), "{list}, {limit}: {pages} pages");
+    };
+    stream::iter(limits).map(walk).buffer_unordered(4).collect::<Vec<_>>().await;
+    assert!(at.all(list).await.0 == wanted, "{list}, default limit");
+}
+
+#[tokio::test]
+async fn pages_of_every_limit_walk_hundreds_of_lines_once() {
+    let shop = Shop::open(30).await;
+    let wanted = bought(&shop, "A-1", 7).await;
+    assert_eq!(wanted.len(), 7 * MOST_LINES);
+    let milliseconds: BTreeSet<_> = wanted.iter().map(|line| text(line, "statusChangedAt")).collect();
+    assert_eq!(milliseconds.len(), 6, "many lines share a millisecond");
+    let at = shop.at(time(START) + DAY);
+    let list = format!("{}?status=PURCHASED", items_of("A-1"));
+    assert_pages(at, &list, &wanted, 1..=100).await;
+    // What else is there does not show: neighbours in the table and of nearly the same name.
+    for account in ["A-", "A-10", "A-0"] {
+        let line = at.add(account, "sku-1", 1).await;
+        at.bring_to(&line, "PURCHASED").await;
+    }
+    at.bring_to(&at.add("A-1", "sku-1", 1).await, "SAVED").await;
+    at.add("A-1", "sku-2", 1).await;
+    assert_pages(at, &list, &wanted, [7, 100].into_iter()).await;
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn pages_of_every_limit_walk_a_products_lines_of_all_accounts_once() {
+    let shop = Shop::open(30).await;
+    let instants = [0, 0, 0, 1, 2, 86_400_000].map(SignedDuration::from_millis);
+    let mut wanted: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+    for number in 0..150_usize {
+        let at = shop.at(time(START) + instants[number % instants.len()]);
+        let line = at.add(&format!("A-{number}"), SKU, 1).await;
+        let status = STATUSES[number % 3];
+        let line = if status == "ACTIVE" { line } else { at.bring_to(&line, status).await };
+        wanted.entry(status).or_default().push(line);
+    }
+    let at = shop.at(time(START) + DAY);
+    at.add("A-1", "te", 1).await;
+    at.add("A-1", "tea ", 1).await;
+    for (status, mut lines) in wanted {
+        sort(&mut lines);
+        assert_eq!(lines.len(), 50);
+        assert_pages(at, &of_sku(&format!("status={status}")), &lines, (1..=51).step_by(3)).await;
+        lines.retain(|line| place(line).0 < time("2026-01-03T00:00:00Z"));
+        let day = of_sku(&format!("status={status}&date=2026-01-02"));
+        assert_pages(at, &day, &lines, [1, 2, 16, 17, 50, 100].into_iter()).await;
+        let range = of_sku(&format!("status={status}&from={START}&to={START}"));
+        lines.retain(|line| text(line, "statusChangedAt") == START);
+        assert_pages(at, &range, &lines, [1, 2, 16, 17, 50, 100].into_iter()).await;
+    }
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn pages_skip_expired_lines_and_still_walk_the_whole_list() {
+    let shop = Shop::open(1).await;
+    let (start, late) = (time(START), time(START) + 2 * DAY);
+    let mut unexpired = Vec::new();
+    for number in 0..90_i64 {
+        let at = shop.at(start + SignedDuration::from_millis(number));
+        let line = at.add(&format!("A-{}", number % 3), &format!("sku-{}", number / 3), 1).await;
+        let tea = at.add(&format!("B-{number}"), SKU, 1).await;
+        // Some were changed since and outlive their neighbours, of which a page may find none but expired ones.
+        if [0, 7, 8, 40, 89].contains(&number) {
+            let changed = shop.at(late - SignedDuration::from_secs(1));
+            unexpired.push(changed.patch(&path(&line), &json!({"quantity": 2})).await.body);
+            unexpired.push(changed.patch(&path(&tea), &json!({"quantity": 2})).await.body);
+        }
+    }
+    sort(&mut unexpired);
+    let at = shop.at(late + DAY / 2);
+    for limit in [1, 2, 3, 5, 8, 13, 30, 100] {
+        let tea: Vec<Value> = unexpired.iter().filter(|line| line["sku"] == SKU).cloned().collect();
+        assert_eq!(at.all(&of_sku(&format!("limit={limit}"))).await.0, tea, "{limit}");
+        for account in ["A-0", "A-1", "A-2"] {
+            let wanted: Vec<Value> = unexpired.iter().filter(|line| line["accountId"] == account).cloned().collect();
+            let list = format!("{}?limit={limit}", items_of(account));
+            assert_eq!(at.all(&list).await.0, wanted, "{account}, {limit}");
+        }
+    }
+    shop.stack.stop().await;
+}
+
+/// Times about the edges of a day, in order.
+const TIMES: [&str; 9] = [
+    "2026-01-01T23:59:59.998Z",
+    "2026-01-01T23:59:59.999Z",
+    "2026-01-02T00:00:00.000Z",
+    "2026-01-02T00:00:00.001Z",
+    "2026-01-02T12:00:00.000Z",
+    "2026-01-02T23:59:59.998Z",
+    "2026-01-02T23:59:59.999Z",
+    "2026-01-03T00:00:00.000Z",
+    "2026-01-03T00:00:00.001Z",
+];
+
+/// Ends of ranges: each of the times, what lies between two of them, and the same with offsets.
+const ENDS: [&str; 17] = [
+    "2026-01-01T23:59:59.998Z",
+    "2026-01-02T01:59:59.999+02:00",
+    "2026-01-01T23:59:59.9990001Z",
+    "2026-01-01T23:59:59.999999999Z",
+    "2026-01-02T00:00:00Z",
+    "2026-01-02T00:00:00.0001Z",
+    "2026-01-02T00:00:00.001Z",
+    "2026-01-01T23:00:00.5-01:00",
+    "2026-01-02T12:00:00Z",
+    "2026-01-02T06:30:00-05:30",
+    "2026-01-02T23:59:59.998Z",
+    "2026-01-02T23:59:59.9985Z",
+    "2026-01-03T13:59:59.999+14:00",
+    "2026-01-02T23:59:59.999999Z",
+    "2026-01-03T00:00:00.0Z",
+    "2026-01-02T12:00:00.001-12:00",
+    "2026-01-03T00:00:00.001Z",
+];
+
+/// At each of the times three accounts' lines, one for each status.
+async fn about_a_day(shop: &Shop) -> Vec<Value> {
+    let mut lines = Vec::new();
+    for (number, now) in TIMES.into_iter().enumerate() {
+        let at = shop.at(time(now));
+        for status in STATUSES {
+            for customer in 0..3 {
+                let line = at.add(&format!("{status}-{number}-{customer}"), SKU, 1).await;
+                lines.push(if status == "ACTIVE" { line } else { at.bring_to(&line, status).await });
+            }
+        }
+    }
+    sort(&mut lines);
+    lines
+}
+
+fn with(status: &str, lines: &[Value], is_in: impl Fn(Timestamp) -> bool) -> Vec<Value> {
+    lines.iter().filter(|line| line["status"] == status && is_in(place(line).0)).cloned().collect()
+}
+
+#[tokio::test]
+async fn a_day_holds_its_first_and_its_last_millisecond_and_no_other_days() {
+    let shop = Shop::open(30).await;
+    let lines = about_a_day(&shop).await;
+    let at = shop.at(time("2026-01-03T12:00:00Z"));
+    for (day, times) in
+        [("2025-12-31", 0..0), ("2026-01-01", 0..2), ("2026-01-02", 2..7), ("2026-01-03", 7..9), ("2026-01-04", 9..9)]
+    {
+        for status in STATUSES {
+            let wanted = with(status, &lines, |since| TIMES[times.clone()].iter().any(|text| time(text) == since));
+            assert_eq!(wanted.len(), 3 * times.len());
+            for limit in [1, 4, 100] {
+                let list = of_sku(&format!("status={status}&date={day}&limit={limit}"));
+                assert_eq!(at.all(&list).await.0, wanted, "{list}");
+            }
+        }
+    }
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn every_range_holds_both_ends_and_what_lies_between() {
+    let shop = Shop::open(30).await;
+    let lines = about_a_day(&shop).await;
+    let at = shop.at(time("2026-01-03T12:00:00Z"));
+    let escaped = |text: &str| text.replace('+', "%2B");
+    let ends = || ENDS.into_iter().map(Some).chain([None]);
+    let mut refused = 0;
+    let pairs = ends().flat_map(|from| ends().map(move |to| (from, to)));
+    for (number, (from, to)) in pairs.enumerate() {
+        let is_in =
+            |since: Timestamp| from.is_none_or(|from| time(from) <= since) && to.is_none_or(|to| since <= time(to));
+        let query: String = [("from", from), ("to", to)]
+            .into_iter()
+            .filter_map(|(name, end)| Some(format!("&{name}={}", escaped(end?))))
+            .collect();
+        let (status, limit) = (STATUSES[number % 3], [2, 50, 100, 7][number % 4]);
+        let list = of_sku(&format!("status={status}&limit={limit}{query}"));
+        if from.zip(to).is_some_and(|(from, to)| time(to) < time(from)) {
+            assert_eq!(at.get(&list).await.status, 400, "{list}");
+            refused += 1;
+        } else {
+            assert_eq!(at.all(&list).await.0, with(status, &lines, is_in), "{list}");
+        }
+    }
+    assert!(refused > 100, "{refused}");
+    shop.stack.stop().await;
+}
+
+const ACCOUNTS: [&str; 3] = ["A", "A-1", "B"];
+const SKUS: [&str; 4] = ["tea", "cup", "pot", "te"];
+
+/// What a customer does, to the line that the number picks of all there ever were.
+#[derive(Debug, Clone)]
+enum Operation {
+    Add {
+        account: usize,
+        sku: usize,
+        quantity: u32,
+    },
+    Change {
+        which: Index,
+        quantity: Option<u32>,
+        status: Option<&'static str>,
+    },
+    Remove {
+        which: Index,
+    },
+    CheckOut {
+        account: usize,
+    },
+    /// Time goes by, by so many seconds.
+    Wait {
+        seconds: i64,
+    },
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let quantity = || prop_oneof![3 => 1_u32..10, 1 => Just(9_990)];
+    let status = prop::option::weighted(0.8, select(&STATUSES[..]));
+    prop_oneof![
+        8 => (0..ACCOUNTS.len(), 0..SKUS.len(), quantity())
+            .prop_map(|(account, sku, quantity)| Operation::Add { account, sku, quantity }),
+        10 => (any::<Index>(), prop::option::of(quantity()), status)
+            .prop_filter("something", |(_, quantity, status)| quantity.is_some() || status.is_some())
+            .prop_map(|(which, quantity, status)| Operation::Change { which, quantity, status }),
+        2 => any::<Index>().prop_map(|which| Operation::Remove { which }),
+        1 => (0..ACCOUNTS.len()).prop_map(|account| Operation::CheckOut { account }),
+        4 => select(vec![0_i64, 1, 3_600, 50_000, 86_400, 100_000]).prop_map(|seconds| Operation::Wait { seconds }),
+    ]
+}
+
+/// A line as the model knows it.
+#[derive(Debug, Clone)]
+struct Known {
+    id: String,
+    account: usize,
+    sku: usize,
+    quantity: u32,
+    /// None once it is gone: removed, or joined to the line of that number with that quantity.
+    status: Option<&'static str>,
+    joined: Option<(usize, u32)>,
+    since: i64,
+    /// In milliseconds, as `since`; none where it stays.
+    expires: Option<i64>,
+}
+
+const DAY_MILLIS: i64 = 86_400_000;
+
+/// What should be there, with `CartDays` 1.
+struct Model {
+    now: i64,
+    known: Vec<Known>,
+}
+
+impl Model {
+    fn is_live(&self, known: &Known) -> bool {
+        known.status.is_some() && known.expires.is_none_or(|expires| self.now < expires)
+    }
+
+    fn second(&self) -> i64 {
+        self.now / 1_000 * 1_000
+    }
+
+    /// The ACTIVE lines of the account.
+    fn cart(&self, account: usize) -> Vec<usize> {
+        let in_cart = |known: &Known| known.account == account && known.status == Some("ACTIVE") && self.is_live(known);
+        (0..self.known.len()).filter(|at| in_cart(&self.known[*at])).collect()
+    }
+
+    fn find(&self, account: usize, sku: usize) -> Option<usize> {
+        self.cart(account).into_iter().find(|at| self.known[*at].sku == sku)
+    }
+
+    /// Gives the line another quantity, which renews a life that has less than a day left.
+    fn count(&mut self, at: usize, quantity: u32) {
+        let second = self.second();
+        let known = &mut self.known[at];
+        known.quantity = quantity;
+        if known.expires.is_some_and(|expires| expires < second + DAY_MILLIS) {
+            known.expires = Some(second + 2 * DAY_MILLIS);
+        }
+    }
+
+    fn move_to(&mut self, at: usize, status: &'static str) {
+        let (now, second) = (self.now, self.second());
+        let known = &mut self.known[at];
+        (known.status, known.since) = (Some(status), now);
+        known.expires = (status == "ACTIVE").then_some(second + 2 * DAY_MILLIS);
+    }
+
+    /// The status of the answer to an addition, and the line; none where it is new.
+    fn add(&mut self, account: usize, sku: usize, quantity: u32) -> (u16, Option<usize>) {
+        match self.find(account, sku) {
+            Some(at) if self.known[at].quantity + quantity > 9_999 => (409, Some(at)),
+            Some(at) => {
+                self.count(at, self.known[at].quantity + quantity);
+                (200, Some(at))
+            }
+            None => (201, None),
+        }
+    }
+
+    /// The status of the answer to a change, and the line that is answered.
+    fn change(&mut self, at: usize, quantity: Option<u32>, status: Option<&'static str>) -> (u16, usize) {
+        let known = self.known[at].clone();
+        if !self.is_live(&known) {
+            // The request that joined it comes again, while the line that it joined is in the cart.
+            let in_cart = |at: usize| self.is_live(&self.known[at]) && self.known[at].status == Some("ACTIVE");
+            let again = |asked: u32| status == Some("ACTIVE") && quantity.is_none_or(|quantity| quantity == asked);
+            let joined = known.joined.filter(|(at, asked)| in_cart(*at) && again(*asked));
+            return joined.map_or((404, at), |(joined, _)| (200, joined));
+        }
+        let wanted = quantity.unwrap_or(known.quantity);
+        let moves = status.filter(|status| known.status != Some(*status));
+        if known.status == Some("PURCHASED") {
+            return (if moves.is_some() || wanted != known.quantity { 409 } else { 200 }, at);
+        }
+        let there = self.find(known.account, known.sku);
+        match (moves, there) {
+            (Some("ACTIVE"), Some(there)) if self.known[there].quantity + wanted > 9_999 => (409, at),
+            (Some("ACTIVE"), Some(there)) => {
+                self.count(there, self.known[there].quantity + wanted);
+                let joined = &mut self.known[at];
+                (joined.status, joined.joined) = (None, Some((there, wanted)));
+                (200, there)
+            }
+            (Some(status), _) => {
+                self.known[at].quantity = wanted;
+                self.move_to(at, status);
+                (200, at)
+            }
+            (None, _) => {
+                if wanted != known.quantity {
+                    self.count(at, wanted);
+                }
+                (200, at)
+            }
+        }
+    }
+
+    /// The ids, quantities and times of the lines that a list holds, in its order.
+    fn list(&self, status: &str, is_in: impl Fn(&Known) -> bool) -> Vec<(i64, String, u64)> {
+        let listed = |known: &&Known| known.status == Some(status) && self.is_live(known) && is_in(known);
+        let found = self.known.iter().filter(listed);
+        let mut found: Vec<_> = found.map(|known| (known.since, known.id.clone(), known.quantity.into())).collect();
+        found.sort();
+        found.reverse();
+        found
+    }
+}
+
+/// What a list shows of its lines.
+fn shown(lines: &[Value]) -> Vec<(i64, String, u64)> {
+    let shown = |line: &Value| {
+        let since = time(text(line, "statusChangedAt")).as_millisecond();
+        (since, text(line, "itemId").to_owned(), line["quantity"].as_u64().expect("a number"))
+    };
+    lines.iter().map(shown).collect()
+}
+
+/// One case in a shop, with accounts and products of its own.
+struct Run<'a> {
+    shop: &'a Shop,
+    case: usize,
+    model: Model,
+}
+
+impl Run<'_> {
+    fn at(&self) -> At<'_> {
+        self.shop.at(Timestamp::from_millisecond(self.model.now).expect("a time"))
+    }
+
+    fn account(&self, account: usize) -> String {
+        format!("{}-of-{}", ACCOUNTS[account], self.case)
+    }
+
+    fn sku(&self, sku: usize) -> String {
+        format!("{}-of-{}", SKUS[sku], self.case)
+    }
+
+    fn path(&self, known: &Known) -> String {
+        format!("{}/{}", items_of(&self.account(known.account)), known.id)
+    }
+
+    async fn apply(&mut self, operation: &Operation) -> Result<(), TestCaseError> {
+        match *operation {
+            Operation::Wait { seconds } => self.model.now += seconds * 1_000 + 1,
+            Operation::Add { account, sku, quantity } => return self.add(account, sku, quantity).await,
+            Operation::CheckOut { account } => return self.check_out(account).await,
+            Operation::Change { .. } | Operation::Remove { .. } if self.model.known.is_empty() => {}
+            Operation::Change { which, quantity, status } => {
+                return self.change(which.index(self.model.known.len()), quantity, status).await;
+            }
+            Operation::Remove { which } => return self.remove(which.index(self.model.known.len())).await,
+        }
+        Ok(())
+    }
+
+    async fn add(&mut self, account: usize, sku: usize, quantity: u32) -> Result<(), TestCaseError> {
+        let body = json!({"sku": self.sku(sku), "quantity": quantity});
+        let answer = self.at().post(&items_of(&self.account(account)), &body).await;
+        let (status, there) = self.model.add(account, sku, quantity);
+        prop_assert_eq!(answer.status, status, "{}", answer.body);
+        match there {
+            Some(at) if status == 200 => prop_assert_eq!(&answer.body["itemId"], &self.model.known[at].id),
+            Some(_) => {}
+            None => {
+                let (id, now) = (text(&answer.body, "itemId").to_owned(), self.model.now);
+                let new = Known { id, account, sku, quantity, status: None, joined: None, since: now, expires: None };
+                self.model.known.push(new);
+                self.model.move_to(self.model.known.len() - 1, "ACTIVE");
+            }
+        }
+        Ok(())
+    }
+
+    async fn change(
+        &mut self,
+        at: usize,
+        quantity: Option<u32>,
+        status: Option<&'static str>,
+    ) -> Result<(), TestCaseError> {
+        let members = [("quantity", quantity.map(Value::from)), ("status", status.map(Value::from))];
+        let body: Value = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+        let answer = self.at().patch(&self.path(&self.model.known[at]), &body).await;
+        let before = self.model.known[at].clone();
+        let (wanted, line) = self.model.change(at, quantity, status);
+        prop_assert_eq!(answer.status, wanted, "{:?} by {}: {}", before, body, answer.body);
+        if wanted == 200 {
+            let known = &self.model.known[line];
+            let is = (&answer.body["itemId"], &answer.body["quantity"], answer.body["status"].as_str());
+            prop_assert_eq!(is, (&json!(known.id), &json!(known.quantity), known.status));
+        }
+        Ok(())
+    }
+
+    async fn remove(&mut self, at: usize) -> Result<(), TestCaseError> {
+        let known = self.model.known[at].clone();
+        let answer = self.at().delete(&self.path(&known)).await;
+        let wanted = match known.status {
+            _ if !self.model.is_live(&known) => 404,
+            Some("PURCHASED") => 409,
+            _ => 204,
+        };
+        prop_assert_eq!(answer.status, wanted, "{:?}: {}", known, answer.body);
+        if wanted == 204 {
+            self.model.known[at].status = None;
+        }
+        Ok(())
+    }
+
+    async fn check_out(&mut self, account: usize) -> Result<(), TestCaseError> {
+        let cart = self.model.cart(account);
+        let answer = self.at().post(&checkout_of(&self.account(account)), &json!({})).await;
+        prop_assert_eq!(answer.status, if cart.is_empty() { 409 } else { 200 }, "{}", answer.body);
+        for at in &cart {
+            self.model.move_to(*at, "PURCHASED");
+        }
+        if !cart.is_empty() {
+            let ids: BTreeSet<&str> = cart.iter().map(|at| self.model.known[*at].id.as_str()).collect();
+            let bought = self.model.list("PURCHASED", |known| ids.contains(known.id.as_str()));
+            prop_assert_eq!(shown(answer.body["items"].as_array().expect("items")), bought);
+        }
+        Ok(())
+    }
+
+    /// Both lists, and every line by its id, are as the model says.
+    async fn check(&self, limit: usize) -> Result<(), TestCaseError> {
+        for status in STATUSES {
+            for account in 0..ACCOUNTS.len() {
+                let list = format!("{}?status={status}&limit={limit}", items_of(&self.account(account)));
+                let wanted = self.model.list(status, |known| known.account == account);
+                prop_assert_eq!(shown(&self.at().all(&list).await.0), wanted, "{}", list);
+            }
+            for sku in 0..SKUS.len() {
+                let list = format!("/cart/skus/{}/items?status={status}&limit={limit}", self.sku(sku));
+                let wanted = self.model.list(status, |known| known.sku == sku);
+                prop_assert_eq!(shown(&self.at().all(&list).await.0), wanted, "{}", list);
+            }
+        }
+        for known in &self.model.known {
+            let answer = self.at().get(&self.path(known)).await;
+            prop_assert_eq!(answer.status, if self.model.is_live(known) { 200 } else { 404 }, "{:?}", known);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn random_operations_leave_what_the_model_says() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let shop = runtime.block_on(Shop::open(1));
+    let config = Config { cases: 24, max_shrink_iters: 200, failure_persistence: None, ..Config::default() };
+    let case = Cell::new(0);
+    let run = |(operations, limit): (Vec<Operation>, usize)| {
+        case.set(case.get() + 1);
+        let model = Model { now: time(START).as_millisecond(), known: Vec::new() };
+        let mut run = Run { shop: &shop, case: case.get(), model };
+        runtime.block_on(async {
+            for operation in &operations {
+                run.apply(operation).await?;
+            }
+            run.check(limit).await
+        })
+    };
+    let result = TestRunner::new(config).run(&(prop::collection::vec(operation(), 1..60), 1_usize..6), run);
+    assert!(result.is_ok(), "{}", result.err().map(|error| error.to_string()).unwrap_or_default());
+    runtime.block_on(shop.stack.stop());
+}

@@ -1,0 +1,15 @@
+//! The cart, over HTTP and through its functions.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+mod access;
+mod concurrency;
+mod cost;
+mod expiry;
+mod export;
+mod faults;
+mod idempotency;
+mod isolation;
+mod lists;
+mod model;
+mod random;
+mod requests;

@@ -1,0 +1,161 @@
+//! The rows of the seed's model, `CartModel.json`, go in at their times and come back by the model's queries in its order.
+//! What its contradictions became stands in `docs/decisions/cart-model.md`.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, fs};
+use system_tests::{
+    cart::{STATUSES, Shop, items_of, path},
+    clock::time,
+    root,
+};
+
+/// A row of the model.
+#[derive(Debug)]
+struct Row {
+    customer: String,
+    /// `Status#Date`, the sort key of the table and of its index.
+    sort: String,
+    sku: String,
+    price: String,
+    count: u32,
+    /// The attribute of the same name, which no query of the model uses.
+    said: String,
+}
+
+impl Row {
+    fn of(item: &Value) -> Self {
+        let text = |name: &str| item[name]["S"].as_str().expect("a text").to_owned();
+        Self {
+            customer: text("CustomerID"),
+            sort: text("Status#Date"),
+            sku: text("ItemSKU"),
+            price: text("Price"),
+            count: text("Count").parse().expect("a number"),
+            said: text("Status"),
+        }
+    }
+
+    /// Where the sort key says that the row stands: what is shipped was bought.
+    fn status(&self) -> String {
+        match self.parts().0 {
+            "Shipped" => "PURCHASED".to_owned(),
+            status => status.to_uppercase(),
+        }
+    }
+
+    /// Since when, in UTC.
+    fn since(&self) -> String {
+        format!("{}.000Z", self.parts().1)
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.sort.split_once('#').expect("a status and a time")
+    }
+
+    /// What the API says of it.
+    fn line(&self) -> Value {
+        json!({
+            "accountId": self.customer, "sku": self.sku, "quantity": self.count, "price": self.price, "currency": "USD",
+            "status": self.status(), "addedAt": self.since(), "statusChangedAt": self.since(),
+        })
+    }
+}
+
+fn model() -> Vec<Row> {
+    let text = fs::read_to_string(root().join("tests/data/CartModel.json")).expect("the model");
+    let model: Value = serde_json::from_str(&text).expect("JSON");
+    model["DataModel"][0]["TableData"].as_array().expect("rows").iter().map(Row::of).collect()
+}
+
+/// The model's query: the rows with the key whose sort keys begin so, newest first.
+fn query<'a>(model: &'a [Row], prefix: &str, is_key: impl Fn(&Row) -> bool) -> Vec<&'a Row> {
+    let mut found: Vec<_> = model.iter().filter(|row| is_key(row) && row.sort.starts_with(prefix)).collect();
+    found.sort_by(|one, two| two.sort.cmp(&one.sort));
+    found
+}
+
+/// A line without the ids that the service gave it.
+fn anonymous(mut line: Value) -> Value {
+    let members = line.as_object_mut().expect("an object");
+    let order = members.remove("orderId");
+    assert!(members.remove("itemId").is_some_and(|id| id.is_string()));
+    assert_eq!(order.is_some(), members["status"] == "PURCHASED", "{members:?}");
+    line
+}
+
+/// A shop with the model's rows, each put in at its own time. Lines live long: they are read at the time of the last.
+async fn filled(model: &[Row]) -> Shop {
+    let shop = Shop::open(365).await;
+    for row in model {
+        let at = shop.at(time(&row.since()));
+        let new = json!({"sku": row.sku, "quantity": row.count, "price": row.price, "currency": "USD"});
+        let added = at.post(&items_of(&row.customer), &new).await;
+        assert_eq!(added.status, 201, "{row:?}: {}", added.body);
+        let line = at.bring_to(&added.body, &row.status()).await;
+        assert_eq!(at.get(&path(&line)).await.body, line);
+        assert_eq!(anonymous(line), row.line());
+    }
+    shop
+}
+
+#[tokio::test]
+async fn the_models_rows_come_back_in_its_order() {
+    let model = model();
+    assert_eq!(model.len(), 5);
+    let shop = filled(&model).await;
+    let last = model.iter().map(|row| time(&row.since())).max().expect("a row");
+    let at = shop.at(last);
+    let lines = |rows: Vec<&Row>| rows.into_iter().map(Row::line).collect::<Vec<_>>();
+    let bare = |lines: Vec<Value>| lines.into_iter().map(anonymous).collect::<Vec<_>>();
+    let customers: BTreeSet<_> = model.iter().map(|row| row.customer.as_str()).collect();
+    let skus: BTreeSet<_> = model.iter().map(|row| row.sku.as_str()).collect();
+    let mut found = 0;
+    for (status, prefix) in STATUSES.into_iter().zip(["Active#", "Saved#", "Shipped#"]) {
+        for customer in &customers {
+            let wanted = lines(query(&model, prefix, |row| row.customer == *customer));
+            found += wanted.len();
+            assert_eq!(bare(at.of_account(customer, status).await), wanted, "{status} of {customer}");
+        }
+        for sku in &skus {
+            let wanted = lines(query(&model, prefix, |row| row.sku == *sku));
+            found += wanted.len();
+            assert_eq!(bare(at.of_sku(sku, status).await), wanted, "{status} of {sku}");
+        }
+    }
+    assert_eq!(found, 2 * model.len(), "every row is in a list of its customer and in one of its product");
+    // The third access pattern's other form: the rows of a day.
+    for row in &model {
+        let (sku, status, day) = (&row.sku, row.status(), &row.parts().1[..10]);
+        let of_day = at.all(&format!("/cart/skus/{sku}/items?status={status}&date={day}")).await.0;
+        let prefix = format!("{}#{day}T", row.parts().0);
+        assert_eq!(bare(of_day), lines(query(&model, &prefix, |other| other.sku == *sku)), "{sku} on {day}");
+    }
+    shop.stack.stop().await;
+}
+
+#[test]
+fn the_model_contradicts_itself_where_the_decision_says() {
+    let contradicts = |row: &&Row| row.said != row.parts().0;
+    let model = model();
+    let contradictions: Vec<_> = model.iter().filter(contradicts).map(|row| (&*row.sort, &*row.said)).collect();
+    assert_eq!(
+        contradictions,
+        [
+            ("Shipped#2019-11-26T22:46:26", "Saved"),
+            ("Saved#2019-10-07T08:24:22", "Active"),
+            ("Active#2019-10-05T10:07:17", "Saved"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn sues_cart_is_in_the_models_order() {
+    let shop = filled(&model()).await;
+    let at = shop.at(time("2019-11-26T22:46:26Z"));
+    let skus = |lines: Vec<Value>| lines.iter().map(|line| line["sku"].clone()).collect::<Vec<_>>();
+    assert_eq!(skus(at.of_account("Sue", "ACTIVE").await), ["b932s", "ef9ca"]);
+    assert_eq!(skus(at.of_account("Sue", "SAVED").await), ["72f49"]);
+    assert_eq!(skus(at.of_account("Liz", "PURCHASED").await), ["d9bl3"]);
+    shop.stack.stop().await;
+}

@@ -1,0 +1,329 @@
+//! The cart against a plain model, under random requests: many customers at once, several requests of one customer at once,
+//! functions that die between any two of their calls, answers that are lost, weeks that pass.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use fastrand::Rng;
+use function::Function;
+use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use keys::{
+    AccountId, Milli, Sku,
+    cart::{ItemId, Status},
+};
+use local::Stack;
+use money::Money;
+use serde_json::json;
+use std::{collections::BTreeMap, time::Duration};
+use system_tests::{
+    Client,
+    cart::model::{Account, Asked, Operation, Reply, Stored},
+    faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
+    stack,
+};
+
+const STATUSES: [Status; 3] = [Status::Active, Status::Saved, Status::Purchased];
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// A run of its own, which the seed repeats; `CART_SEED` gives it.
+fn random() -> Rng {
+    let seed = std::env::var("CART_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| fastrand::u64(..));
+    println!("CART_SEED={seed} repeats the requests of this run");
+    Rng::with_seed(seed)
+}
+
+fn start() -> Milli {
+    "2099-11-30T12:00:00.123Z".parse().expect("a time")
+}
+
+fn later(now: Milli, by: SignedDuration) -> Milli {
+    Milli::containing(now.instant() + by).expect("a time")
+}
+
+/// What happens to a request on its way.
+#[derive(Debug, Clone, Copy)]
+enum Trouble {
+    None,
+    /// The function dies around its n-th call.
+    Death(usize, Moment),
+    /// The connection closes around the n-th call, and the function goes on.
+    Lost(usize, Moment),
+}
+
+impl Trouble {
+    fn of(self, call: &Call) -> Fault {
+        match self {
+            Self::Death(number, moment) if call.number == number => Fault::Death(moment),
+            Self::Lost(number, moment) if call.number == number => Fault::Lost(moment),
+            _ => Fault::None,
+        }
+    }
+}
+
+/// A customer: the account as the model knows it, and what the next requests are made of.
+struct Customer {
+    id: AccountId,
+    account: Account,
+    /// Few of them, so that lines meet; or more than a cart takes.
+    skus: usize,
+    rng: Rng,
+    /// Keyed requests that came before.
+    keyed: Vec<Operation>,
+    /// Keyed requests whose answer is not known: they come again.
+    unanswered: Vec<Operation>,
+}
+
+impl Customer {
+    fn new(number: usize, rng: &mut Rng) -> Self {
+        let skus = if number % 10 == 9 { 40 } else { 4 };
+        let id = format!("C-{number}").parse().expect("an account");
+        let rng = Rng::with_seed(rng.u64(..));
+        Self { id, account: Account::default(), skus, rng, keyed: Vec::new(), unanswered: Vec::new() }
+    }
+
+    fn price(&mut self) -> Option<Money> {
+        let prices = [("12.40", "USD"), ("0", "EUR"), ("1200", "JPY")];
+        let (amount, currency) = self.rng.choice(prices)?;
+        let price = Money::new(amount.parse().expect("a number"), currency.parse().expect("a currency"));
+        self.rng.bool().then(|| price.expect("a price"))
+    }
+
+    fn quantity(&mut self) -> u32 {
+        if self.rng.u8(..20) == 0 { self.rng.u32(5_000..=9_999) } else { self.rng.u32(1..=5) }
+    }
+
+    fn key(&mut self) -> Option<String> {
+        (self.rng.u8(..5) < 2).then(|| format!("K-{}", self.keyed.len() + self.rng.usize(..50)))
+    }
+
+    /// One of the lines, one that nobody sees any more, or one that never was.
+    fn item(&mut self) -> ItemId {
+        let lines: Vec<_> = self.account.lines.iter().map(|line| line.sort.item).collect();
+        // A request more often meets the lines of late, so that requests of one time meet each other.
+        let late = lines.len().saturating_sub(5);
+        let some = if self.rng.bool() { &lines[late..] } else { &lines[..] };
+        self.rng.choice(some).copied().unwrap_or_else(|| ItemId::new(Timestamp::UNIX_EPOCH))
+    }
+
+    fn add(&mut self) -> Operation {
+        let sku: Sku = format!("S-{}", self.rng.usize(..self.skus)).parse().expect("a product");
+        Operation::Add { sku, quantity: self.quantity(), price: self.price(), key: self.key() }
+    }
+
+    fn change(&mut self) -> Operation {
+        let item = self.item();
+        let (quantity, status) = match self.rng.u8(..4) {
+            0 => (Some(self.quantity()), None),
+            1 => (Some(self.quantity()), self.rng.choice(STATUSES)),
+            _ => (None, self.rng.choice([Status::Active, Status::Active, Status::Saved, Status::Purchased])),
+        };
+        // An order of this line only: the lines of an order share one time.
+        let order = (status == Some(Status::Purchased) && self.rng.bool()).then(|| format!("O-{item}"));
+        Operation::Change { item, quantity, status, order: order.map(|order| order.parse().expect("an order")) }
+    }
+
+    fn operation(&mut self) -> Operation {
+        if !self.keyed.is_empty() && self.rng.u8(..10) == 0 {
+            let again = self.rng.usize(..self.keyed.len());
+            return self.keyed[again].clone();
+        }
+        let hoards = self.skus > 20;
+        match self.rng.u8(..20) {
+            0..=5 => self.change(),
+            6..=7 => Operation::Remove { item: self.item() },
+            8 if !hoards || self.rng.u8(..5) == 0 => Operation::CheckOut { key: self.key() },
+            9 => Operation::Look { item: self.item() },
+            _ => self.add(),
+        }
+    }
+
+    /// Requests of one time: those that come again, and new ones.
+    fn operations(&mut self, most: usize) -> Vec<Operation> {
+        let mut operations = std::mem::take(&mut self.unanswered);
+        while operations.len() < most {
+            operations.push(self.operation());
+        }
+        self.keyed.extend(operations.iter().filter(|operation| operation.key().is_some()).cloned());
+        operations
+    }
+
+    /// At most one of the requests of one time dies or loses an answer.
+    fn troubles(&mut self, operations: &[Operation]) -> Vec<Trouble> {
+        let mut troubles = vec![Trouble::None; operations.len()];
+        let (which, call) = (self.rng.usize(..operations.len()), self.rng.usize(1..=6));
+        let moment = self.rng.choice(MOMENTS).expect("a moment");
+        // The SDK sends a lone put again. A quantity set twice is one set, but not where another change came in between.
+        let sets = matches!(operations[which], Operation::Change { status: None, .. });
+        troubles[which] = match self.rng.u8(..3) {
+            0 => Trouble::Death(call, moment),
+            1 if !sets => Trouble::Lost(call, moment),
+            _ => Trouble::None,
+        };
+        troubles
+    }
+
+    /// Takes note of what was answered and what stands in the table, which some order of the requests must explain.
+    fn learn(&mut self, asked: &[Asked], stored: &Stored) {
+        let found = stored.account(&self.id);
+        let end = self.account.explain(&self.id, asked, &found);
+        let Self { id, account, .. } = self;
+        assert!(
+            end.is_some(),
+            "{id}: no order of {asked:#?}\nmakes of {:#?}\nwhat stands there: {:#?}",
+            account.lines,
+            found.lines
+        );
+        let end = end.unwrap_or_default();
+        assert!(end.is_balanced(), "{}: {asked:#?}", self.id);
+        self.account = end;
+        let lost = asked.iter().filter(|asked| asked.reply.is_none() && asked.operation.key().is_some());
+        self.unanswered = lost.map(|asked| asked.operation.clone()).collect();
+    }
+}
+
+/// Does the requests at once; none is the answer of one that died, or that says to come again.
+async fn ask(
+    stack: &Stack,
+    (proxy, functions): (&Proxy, &BTreeMap<&str, Function>),
+    account: &AccountId,
+    requests: Vec<(Operation, Milli, Trouble)>,
+) -> Vec<Asked> {
+    join_all(requests.into_iter().map(async |(operation, now, trouble)| {
+        if let Trouble::None = trouble {
+            return operation.ask(stack, account, now).await;
+        }
+        let name = operation.function();
+        let process = Process::start(stack, proxy, name, &functions[name]);
+        proxy.rule(move |call| trouble.of(call));
+        let invocation = process.run(&operation.event(account, now), MINUTE).await;
+        let reply = invocation.map(|invocation| Reply::read(&invocation.answer.expect("an answer")));
+        Asked { operation, now, reply: reply.and_then(Reply::heard) }
+    }))
+    .await
+}
+
+/// How far the clock goes on between two rounds: mostly seconds, sometimes as long as a line lives.
+fn pause(rng: &mut Rng) -> SignedDuration {
+    match rng.u8(..10) {
+        0 => SignedDuration::ZERO,
+        1 => SignedDuration::from_hours(24 * rng.i64(1..=3)),
+        2 => SignedDuration::from_hours(24 * rng.i64(25..=32)),
+        _ => SignedDuration::from_millis(rng.i64(1..=10_000)),
+    }
+}
+
+/// Whether a life ends about now: on which side of its end a request comes would be a matter of its clock.
+fn is_an_end_near(account: &Account, now: Milli) -> bool {
+    let now = now.instant().as_second();
+    account.lines.iter().filter_map(|line| line.expires_at).any(|at| (now - 2..=now + 2).contains(&at))
+}
+
+async fn twenty_customers(rounds: usize, at_once: usize) {
+    let mut rng = random();
+    let stack = stack().start().await.expect("a stack");
+    let mut customers: Vec<_> = (0..20).map(|number| Customer::new(number, &mut rng)).collect();
+    let proxies = join_all((0..customers.len()).map(|_| Proxy::start(stack.dynamo_url()))).await;
+    let functions: BTreeMap<_, _> = cart::functions().into_iter().collect();
+    let (mut now, mut unanswered, mut died) = (start(), 0, 0);
+    for _ in 0..rounds {
+        let asked = join_all(customers.iter_mut().zip(&proxies).map(async |(customer, proxy)| {
+            let operations = customer.operations(at_once);
+            let troubles = customer.troubles(&operations);
+            let skew = if is_an_end_near(&customer.account, now) { 1 } else { 1_000 };
+            let requests = operations.into_iter().zip(troubles).map(|(operation, trouble)| {
+                let now = later(now, SignedDuration::from_millis(customer.rng.i64(0..skew)));
+                (operation, now, trouble)
+            });
+            let requests = requests.collect();
+            ask(&stack, (proxy, &functions), &customer.id, requests).await
+        }))
+        .await;
+        let stored = Stored::read(&stack).await;
+        stored.check(now);
+        for (customer, asked) in customers.iter_mut().zip(&asked) {
+            customer.learn(asked, &stored);
+            unanswered += asked.iter().filter(|asked| asked.reply.is_none()).count();
+            died += customer.unanswered.len();
+        }
+        now = later(now, pause(&mut rng));
+    }
+    let requests = rounds * at_once * customers.len();
+    println!("{requests} requests, {unanswered} without an answer, {died} of them came again under their key");
+    assert!(unanswered * 50 > requests && died > 0, "hardly a function died: {unanswered} of {requests}");
+    assert!(unanswered * 4 < requests, "hardly a function lived: {unanswered} of {requests}");
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_twenty_customers_do_at_once_is_explained_by_some_order_of_it() {
+    twenty_customers(15, 3).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn so_is_what_comes_one_after_the_other() {
+    twenty_customers(15, 1).await;
+}
+
+/// The ids of a list, all its pages, at that time.
+async fn listed(
+    stack: &Stack,
+    account: &AccountId,
+    status: Status,
+    now: Milli,
+    limit: usize,
+) -> Vec<serde_json::Value> {
+    let (client, mut items, mut cursor) = (Client::operator(stack), Vec::new(), None::<String>);
+    for _ in 0..100 {
+        let mut event = Operation::CheckOut { key: None }.event(account, now);
+        event["routeKey"] = json!("GET /cart/accounts/{accountId}/items");
+        event["requestContext"]["routeKey"] = event["routeKey"].clone();
+        event["requestContext"]["http"]["method"] = json!("GET");
+        event["queryStringParameters"] = json!({"status": status, "limit": limit.to_string()});
+        event["rawQueryString"] = json!(format!("status={status}&limit={limit}"));
+        if let Some(cursor) = &cursor {
+            event["queryStringParameters"]["cursor"] = json!(cursor);
+            event["rawQueryString"] = json!(format!("status={status}&limit={limit}&cursor={cursor}"));
+        }
+        let reply = Reply::read(&client.invoke("list-cart-items", &event).await.body);
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        items.extend(reply.body["items"].as_array().expect("items").iter().cloned());
+        cursor = reply.body["nextCursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(cursor, None, "a list of {account} without an end");
+    items
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_each_request_lists_and_lines_are_those_of_the_model() {
+    let mut rng = random();
+    let stack = stack().start().await.expect("a stack");
+    let proxy = Proxy::start(stack.dynamo_url()).await;
+    let functions: BTreeMap<_, _> = cart::functions().into_iter().collect();
+    let mut customer = Customer::new(rng.usize(..20), &mut rng);
+    let (mut now, client) = (start(), Client::operator(&stack));
+    for _ in 0..80 {
+        let operation = customer.operations(1).remove(0);
+        let asked = ask(&stack, (&proxy, &functions), &customer.id, vec![(operation, now, Trouble::None)]).await;
+        let stored = Stored::read(&stack).await;
+        stored.check(now);
+        customer.learn(&asked, &stored);
+        now = later(now, pause(&mut rng));
+        for status in STATUSES {
+            let wanted = customer.account.listed(status, now);
+            let wanted: Vec<_> = wanted.into_iter().map(|line| json!(cart::LineBody::from(line.clone()))).collect();
+            let limit = rng.usize(1..=4);
+            assert_eq!(listed(&stack, &customer.id, status, now, limit).await, wanted, "{status} after {asked:?}");
+        }
+        let items: Vec<_> = customer.account.lines.iter().map(|line| line.sort.item).collect();
+        for item in items {
+            let look = Operation::Look { item };
+            let found = Reply::read(&client.invoke("get-cart-item", &look.event(&customer.id, now)).await.body);
+            let wanted = customer.account.apply(&customer.id, &look, now, None);
+            assert_eq!(found.status, wanted.status, "{item} after {asked:?}: {}", found.body);
+            assert!(found.status == 404 || found == wanted, "{found:?} is not {wanted:?} after {asked:?}");
+        }
+    }
+    stack.stop().await;
+}

@@ -1,0 +1,690 @@
+//! Requests that the cart must refuse, each with the right problem and with nothing written, and odd ones that it must take.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use system_tests::{
+    Client,
+    cart::{MOST_LINES, Shop, checkout_of, items_of, path, stored},
+    requests::{
+        Case, NO_CURRENCIES, SECRET, all_are_refused, changes_of, cursor, must_refuse_cursor, no_identifiers, sent,
+        shortened, unreadable, wrong_identifiers,
+    },
+    send, text,
+};
+
+const ITEMS: &str = "/cart/accounts/A-1/items";
+const CHECKOUT: &str = "/cart/accounts/A-1/checkout";
+const OF_SKU: &str = "/cart/skus/tea/items";
+const GOOD: &str = r#"{"sku": "tea", "quantity": 1}"#;
+/// An id that no line has.
+const NOBODYS: &str = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
+
+fn bodies(client: &Client, line: &Value) -> Vec<Case> {
+    [("POST", ITEMS), ("PATCH", &path(line))]
+        .into_iter()
+        .flat_map(|(method, path)| unreadable(client, method, path, GOOD))
+        .collect()
+}
+
+/// What a member may not be, wherever it stands.
+const WRONG_QUANTITIES: [&str; 17] = [
+    "0",
+    "-1",
+    "1.5",
+    "1.0",
+    "1e0",
+    "1e3",
+    "10000",
+    "4294967297",
+    "1e400",
+    "\"1\"",
+    "null",
+    "true",
+    "[1]",
+    "{}",
+    "\"\"",
+    "-0.5",
+    "18446744073709551617",
+];
+fn additions(client: &Client) -> Vec<Case> {
+    let case = |body: String, at: &str| {
+        Case::faults(format!("POST {}", shortened(&body)), sent(client, "POST", ITEMS, body), at)
+    };
+    let mut cases = Vec::new();
+    for quantity in WRONG_QUANTITIES {
+        cases.push(case(format!(r#"{{"sku": "tea", "quantity": {quantity}}}"#), "/body/quantity"));
+    }
+    for sku in wrong_identifiers() {
+        cases.push(case(format!(r#"{{"sku": {sku}, "quantity": 1}}"#), "/body/sku"));
+    }
+    let with = |more: &str| format!(r#"{{"sku": "tea", "quantity": 1, {more}}}"#);
+    for (currency, prices) in [
+        (
+            "USD",
+            "12.345 \"12.345\" -1 \"-0.01\" -12.49 1e3 1E3 \"1e3\" 1.2e1 \"\" \"x\" \"12,49\" \"+1\" \"1.\" \".5\" \"01\" null true [] {}",
+        ),
+        ("JPY", "1.5 \"0.1\" \"100.01\""),
+        ("KWD", "1.2345 \"0.0001\""),
+        (
+            "USD",
+            "1000000000000 \"1000000000000.00\" 99999999999999999999999999999999999999999 \"0.000000000000000000000000000000000000001\"",
+        ),
+    ] {
+        for price in prices.split(' ') {
+            cases.push(case(with(&format!(r#""price": {price}, "currency": "{currency}""#)), "/body/price"));
+        }
+    }
+    for price in ["\" 1\"", "\"1 \"", "\"1 000\"", "\"\\u0661\""] {
+        cases.push(case(with(&format!(r#""price": {price}, "currency": "USD""#)), "/body/price"));
+    }
+    for currency in NO_CURRENCIES {
+        cases.push(case(with(&format!(r#""price": "12.49", "currency": {currency}"#)), "/body/currency"));
+        cases.push(case(with(&format!(r#""price": "x", "currency": {currency}"#)), "/body/price /body/currency"));
+    }
+    let rows = [
+        ("{}", "/body/sku /body/quantity"),
+        (r#"{"sku": "tea"}"#, "/body/quantity"),
+        (r#"{"quantity": 1}"#, "/body/sku"),
+        (r#"{"Sku": "tea", "quantity": 1}"#, "/body/sku /body/Sku"),
+        (r#"{"sku": "tea", "quantity": 1, "price": "12.49"}"#, "/body/currency"),
+        (r#"{"sku": "tea", "quantity": 1, "price": "x"}"#, "/body/price"),
+        (r#"{"sku": "tea", "quantity": 1, "currency": "USD"}"#, "/body/price"),
+        (r#"{"sku": "tea", "quantity": 1, "currency": "usd"}"#, "/body/currency"),
+        (r#"{"sku": "tea", "quantity": 1, "status": "PURCHASED"}"#, "/body/status"),
+        (r#"{"sku": "tea", "quantity": 1, "orderId": "O-1"}"#, "/body/orderId"),
+        (r#"{"sku": "tea", "quantity": 1, "accountId": "A-2"}"#, "/body/accountId"),
+        (r#"{"sku": "tea", "quantity": 1, "itemId": "x"}"#, "/body/itemId"),
+        (r#"{"sku": "tea", "quantity": 1, "PK": 1, "SK": 2}"#, "/body/PK /body/SK"),
+        (r#"{"sku": "tea", "quantity": 1, "a/b~c": 1}"#, "/body/a~1b~0c"),
+        (r#"{"sku": "tea", "quantity": 1, "": 1}"#, "/body/"),
+        (r#"{"sku": "tea", "quantity": 1, "quantity": 1}"#, "/body/quantity"),
+        (r#"{"sku": "tea", "sku": "cup", "quantity": 1}"#, "/body/sku"),
+        (r#"{"sku": "tea", "quantity": 1, "price": 1, "price": 1, "currency": "USD"}"#, "/body/price"),
+        (r#"{"sku": "tea", "quantity": 1, "price": 1, "currency": "USD", "currency": "EUR"}"#, "/body/currency"),
+        (
+            r##"{"sku": "#", "quantity": 0, "price": -1, "currency": "USD", "x": 1}"##,
+            "/body/sku /body/quantity /body/price /body/x",
+        ),
+    ];
+    cases.extend(rows.into_iter().map(|(body, at)| case(body.to_owned(), at)));
+    cases
+}
+
+fn updates(client: &Client, line: &Value) -> Vec<Case> {
+    let path = path(line);
+    let case = |body: String, at: &str| {
+        Case::faults(format!("PATCH {}", shortened(&body)), sent(client, "PATCH", &path, body), at)
+    };
+    let mut cases = Vec::new();
+    for quantity in WRONG_QUANTITIES {
+        cases.push(case(format!(r#"{{"quantity": {quantity}}}"#), "/body/quantity"));
+        cases.push(case(format!(r#"{{"quantity": {quantity}, "status": "SAVED"}}"#), "/body/quantity"));
+    }
+    for status in [
+        "\"REMOVED\"",
+        "\"JOINED\"",
+        "\"active\"",
+        "\"SHIPPED\"",
+        "\"ACTIVE#\"",
+        "\" SAVED\"",
+        "\"\"",
+        "null",
+        "5",
+        "true",
+        "[\"SAVED\"]",
+        "{}",
+    ] {
+        cases.push(case(format!(r#"{{"status": {status}}}"#), "/body/status"));
+        cases.push(case(format!(r#"{{"status": {status}, "quantity": 2}}"#), "/body/status"));
+        // What goes with a status can't be told where that can't be read.
+        cases.push(case(format!(r#"{{"status": {status}, "orderId": "O-1"}}"#), "/body/status"));
+    }
+    for order in wrong_identifiers() {
+        cases.push(case(format!(r#"{{"status": "PURCHASED", "orderId": {order}}}"#), "/body/orderId"));
+    }
+    let rows = [
+        ("{}", "/body"),
+        (r#"{"orderId": "O-1"}"#, "/body /body/orderId"),
+        (r#"{"quantity": 2, "orderId": "O-1"}"#, "/body/orderId"),
+        (r#"{"status": "ACTIVE", "orderId": "O-1"}"#, "/body/orderId"),
+        (r#"{"status": "SAVED", "orderId": "O-1"}"#, "/body/orderId"),
+        (r#"{"Quantity": 2}"#, "/body /body/Quantity"),
+        (r#"{"quantity": 2, "price": "1.00", "currency": "USD"}"#, "/body/price /body/currency"),
+        (r#"{"quantity": 2, "sku": "cup"}"#, "/body/sku"),
+        (r#"{"quantity": 2, "version": 1}"#, "/body/version"),
+        (r#"{"quantity": 2, "addedAt": "2026-01-02T10:30:00Z"}"#, "/body/addedAt"),
+        (r#"{"quantity": 2, "quantity": 2}"#, "/body/quantity"),
+        (r#"{"status": "SAVED", "status": "ACTIVE"}"#, "/body/status"),
+        (r#"{"status": "PURCHASED", "orderId": "O-1", "orderId": "O-1"}"#, "/body/orderId"),
+        (
+            r##"{"status": "x", "quantity": 0, "orderId": "#", "z": 1}"##,
+            "/body/status /body/quantity /body/orderId /body/z",
+        ),
+    ];
+    cases.extend(rows.into_iter().map(|(body, at)| case(body.to_owned(), at)));
+    cases
+}
+
+/// Every route with these path parameters, good in all else.
+fn routes(client: &Client, account: &str, item: &str, sku: &str) -> Vec<(&'static str, RequestBuilder)> {
+    let items = format!("/cart/accounts/{account}/items");
+    let one = format!("{items}/{item}");
+    vec![
+        ("C1", sent(client, "POST", &items, GOOD)),
+        ("C2", sent(client, "PATCH", &one, r#"{"quantity": 2}"#)),
+        ("C3", client.request("DELETE", &one)),
+        ("C4", client.request("POST", &format!("/cart/accounts/{account}/checkout"))),
+        ("C5", client.request("GET", &items)),
+        ("C6", client.request("GET", &format!("/cart/skus/{sku}/items"))),
+        ("C8", client.request("GET", &one)),
+    ]
+}
+
+fn identifiers(client: &Client, line: &Value) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let id = text(line, "itemId");
+    for text in no_identifiers() {
+        let name = shortened(&text);
+        for (route, request) in routes(client, &text, id, "tea").into_iter().filter(|(route, _)| *route != "C6") {
+            cases.push(Case::faults(format!("{route} of account {name}"), request, "/path/accountId"));
+        }
+        for (route, request) in routes(client, "A-1", &text, &text) {
+            match route {
+                "C2" | "C3" | "C8" => {
+                    cases.push(Case::faults(format!("{route} of item {name}"), request, "/path/itemId"));
+                }
+                "C6" => cases.push(Case::faults(format!("{route} of SKU {name}"), request, "/path/sku")),
+                _ => {}
+            }
+        }
+    }
+    let forms = [
+        "x".to_owned(),
+        id.to_uppercase(),
+        id[1..].to_owned(),
+        format!("{id}0"),
+        format!("%20{id}"),
+        format!("{}-{}-{}-{}-{}", &id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]),
+        format!("%7B{id}%7D"),
+        format!("urn:uuid:{id}"),
+        format!("ITEM%23{id}"),
+        "CART".to_owned(),
+        format!("ACTIVE%232026-01-02T10:30:00.123Z%23{id}"),
+    ];
+    for form in forms {
+        for (route, request) in routes(client, "A-1", &form, "tea") {
+            if ["C2", "C3", "C8"].contains(&route) {
+                cases.push(Case::faults(format!("{route} of item {form}"), request, "/path/itemId"));
+            }
+        }
+    }
+    cases
+}
+
+fn queries(client: &Client, line: &Value) -> Vec<Case> {
+    let everywhere = [
+        "limit=0",
+        "limit=-1",
+        "limit=101",
+        "limit=x",
+        "limit=1.5",
+        "limit=1e1",
+        "limit=%2B5",
+        "limit=+5",
+        "limit=",
+        "limit",
+        "limit=18446744073709551617",
+        "limit=%EF%BC%95",
+        "limit=5&limit=6",
+        "cursor=",
+        "cursor=x",
+        "cursor=%23",
+        "cursor=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "cursor=x&cursor=x",
+        "status=",
+        "status=active",
+        "status=REMOVED",
+        "status=JOINED",
+        "status=SHIPPED",
+        "status=ACTIVE%23",
+        "status=ACTIVE&status=SAVED",
+        "status=ACTIVE,SAVED",
+        "Limit=5",
+        "page=2",
+        "accountId=A-1",
+    ];
+    let of_sku = [
+        ("date=", "date"),
+        ("date=today", "date"),
+        ("date=2026-02-29", "date"),
+        ("date=2026-02-30", "date"),
+        ("date=2026-13-01", "date"),
+        ("date=2026-1-1", "date"),
+        ("date=20260102", "date"),
+        ("date=2026-01", "date"),
+        ("date=2026-01-02T00:00:00Z", "date"),
+        ("date=10000-01-01", "date"),
+        ("date=2026-01-02%23", "date"),
+        ("date=2026-01-02&date=2026-01-02", "date"),
+        ("date=2026-01-02&from=2026-01-02T00:00:00Z", "date"),
+        ("date=2026-01-02&to=2026-01-02T00:00:00Z", "date"),
+        ("date=2026-01-02&from=2026-01-02T00:00:00Z&to=2026-01-03T00:00:00Z", "date"),
+        ("from=", "from"),
+        ("from=2026-01-02", "from"),
+        ("from=x&to=y", "from to"),
+        ("to=2026-02-30T00:00:00Z", "to"),
+        ("to=2026-01-02T25:00:00Z", "to"),
+        ("to=2026-01-02T00:00:00%2B24:00", "to"),
+        ("to=2026-01-02T00:00:00+02:00", "to"),
+        ("to=2026-01-02T00:00:00", "to"),
+        ("from=2026-01-02T00:00:00Z&from=2026-01-02T00:00:00Z", "from"),
+        ("from=2026-01-02T00:00:01Z&to=2026-01-02T00:00:00Z", "to"),
+        ("from=2026-01-02T00:00:00.001Z&to=2026-01-02T00:00:00Z", "to"),
+        ("from=2026-01-02T00:00:00.0000002Z&to=2026-01-02T00:00:00.0000001Z", "to"),
+        ("from=2026-01-02T00:00:00Z&to=2026-01-02T00:59:59%2B01:00", "to"),
+        ("date=x&limit=0&status=x&page=2", "date limit status page"),
+        ("date=x&from=2026-01-02T00:00:00Z", "date"),
+    ];
+    let case = |list: &str, query: &str, names: &str| Case::query(client, list, query, names);
+    let name = |query: &'static str| query.split('=').next().expect("a name");
+    let mut cases: Vec<Case> =
+        [ITEMS, OF_SKU].iter().flat_map(|list| everywhere.map(|query| case(list, query, name(query)))).collect();
+    cases.extend(of_sku.map(|(query, names)| case(OF_SKU, query, names)));
+    for query in ["date=2026-01-02", "from=2026-01-02T00:00:00Z", "to=2026-01-02T00:00:00Z"] {
+        cases.push(case(ITEMS, query, name(query)));
+    }
+    // The routes that know no parameter at all.
+    let one = path(line);
+    for query in ["limit=5", "status=ACTIVE", "x=", "a%2Fb=1"] {
+        let at = if query.starts_with('a') { "/query/a~1b".to_owned() } else { format!("/query/{}", name(query)) };
+        for (method, path) in [("POST", ITEMS), ("PATCH", &one), ("DELETE", &one), ("GET", &one), ("POST", CHECKOUT)] {
+            let body = match path {
+                ITEMS => GOOD,
+                CHECKOUT => "{}",
+                _ => r#"{"quantity": 2}"#,
+            };
+            let path = format!("{path}?{query}");
+            cases.push(Case::faults(format!("{method} {path}"), sent(client, method, &path, body), &at));
+        }
+    }
+    cases
+}
+
+fn headers(client: &Client) -> Vec<Case> {
+    let keys = [String::new(), "a#b".to_owned(), "#".to_owned(), "x".repeat(129), "x".repeat(5_000), "a\tb".to_owned()];
+    let case = |key: &String| {
+        [(ITEMS, GOOD), (CHECKOUT, "")].map(|(path, body)| {
+            let request = sent(client, "POST", path, body).header("idempotency-key", key);
+            Case::faults(format!("{path}, key {:?}", shortened(key)), request, "/header/idempotency-key")
+        })
+    };
+    keys.iter().flat_map(case).collect()
+}
+
+fn together(client: &Client) -> Vec<Case> {
+    let body = r##"{"sku": "#", "quantity": 0, "quantity": 1, "price": "x", "status": "ACTIVE"}"##;
+    let post = sent(client, "POST", "/cart/accounts/A%231/items?x=1", body).header("idempotency-key", "a#b");
+    let patch =
+        sent(client, "PATCH", "/cart/accounts/%00/items/x", r#"{"status": "SAVED", "orderId": "O", "more": 1}"#);
+    vec![
+        Case::faults(
+            "seven faults of a POST",
+            post,
+            "/header/idempotency-key /path/accountId /query/x /body/sku /body/quantity /body/price /body/status",
+        ),
+        Case::faults("four faults of a PATCH", patch, "/path/accountId /path/itemId /body/orderId /body/more"),
+        Case::faults(
+            "an account and a body that can't be read",
+            sent(client, "POST", "/cart/accounts/A%231/items", "{"),
+            "/path/accountId /body",
+        ),
+        Case::faults(
+            "an account and a key of a checkout",
+            client.request("POST", "/cart/accounts/A%231/checkout").header("idempotency-key", "#"),
+            "/header/idempotency-key /path/accountId",
+        ),
+    ]
+}
+
+/// Ids that are good each by itself, and too long together.
+fn sizes(client: &Client, line: &Value) -> Vec<Case> {
+    let long = ["\u{20ac}".repeat(128), "\u{1f4b6}".repeat(128), "\u{e4}".repeat(128)];
+    let mut cases = Vec::new();
+    for sku in &long {
+        for account in &long {
+            let request = client.request("POST", &items_of(account)).json(&json!({"sku": sku, "quantity": 1}));
+            cases.push(Case::new("ids that are too long together", request, 413, "too-large"));
+        }
+    }
+    let order = json!({"status": "PURCHASED", "orderId": "\u{1f4b6}".repeat(128)});
+    let dear = add_request(client, "A-1", &"x".repeat(128), &json!({"orderId": "O"}));
+    cases.push(Case::faults("a long SKU and an order id", dear, "/body/orderId"));
+    let request = client.request("PATCH", &path(line)).json(&order);
+    cases.push(Case::new("an order id of 512 bytes beside a long SKU", request, 413, "too-large"));
+    cases
+}
+
+fn add_request(client: &Client, account: &str, sku: &str, more: &Value) -> RequestBuilder {
+    let mut body = json!({"sku": sku, "quantity": 1});
+    body.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    client.request("POST", &items_of(account)).json(&body)
+}
+
+fn states(client: &Client, bought: &Value) -> Vec<Case> {
+    let unknown = format!("{ITEMS}/{NOBODYS}");
+    // The line is there, and not in this account.
+    let elsewhere = format!("{}/{}", items_of("A-9"), text(bought, "itemId"));
+    let mut cases = Vec::new();
+    for path in [&unknown, &elsewhere] {
+        cases.push(Case::new(format!("GET {path}"), client.request("GET", path), 404, "not-found"));
+        cases.push(Case::new(format!("DELETE {path}"), client.request("DELETE", path), 404, "not-found"));
+        for body in
+            [json!({"quantity": 1}), json!({"status": "ACTIVE"}), json!({"status": "PURCHASED", "orderId": "O-1"})]
+        {
+            let request = client.request("PATCH", path).json(&body);
+            cases.push(Case::new(format!("PATCH {path} {body}"), request, 404, "not-found"));
+        }
+    }
+    for body in [
+        json!({"quantity": 7}),
+        json!({"status": "ACTIVE"}),
+        json!({"status": "SAVED"}),
+        json!({"status": "PURCHASED", "orderId": "O-9"}),
+    ] {
+        let request = client.request("PATCH", &path(bought)).json(&body);
+        cases.push(Case::new(format!("PATCH of what was bought {body}"), request, 409, "purchased"));
+    }
+    cases.push(Case::new("DELETE of what was bought", client.request("DELETE", &path(bought)), 409, "purchased"));
+    cases.push(Case::new("an empty cart", client.request("POST", &checkout_of("A-9")), 409, "cart-empty"));
+    cases.push(Case::new("a full cart", add_request(client, "full", "one-more", &json!({})), 409, "cart-full"));
+    let most = json!({"sku": "sku-0", "quantity": 9_999});
+    cases.push(Case::new("a full line", client.request("POST", &items_of("full")).json(&most), 409, "quantity-limit"));
+    let keyed = add_request(client, "A-1", "another", &json!({})).header("idempotency-key", "taken");
+    cases.push(Case::new("a key that is taken", keyed, 422, "idempotency-key-reused"));
+    let keyed = client.request("POST", CHECKOUT).header("idempotency-key", "taken");
+    cases.push(Case::new("a key that is taken by an addition", keyed, 422, "idempotency-key-reused"));
+    cases
+}
+
+fn gateway(client: &Client, line: &Value) -> Vec<Case> {
+    let long = items_of(&"x".repeat(10_300));
+    let one = path(line);
+    let rows = [
+        ("GET", "/cart", 404),
+        ("GET", "/cart/accounts//items", 404),
+        ("POST", "/cart/accounts//items", 404),
+        ("POST", "/cart/accounts//checkout", 404),
+        ("GET", "/cart/accounts/A-1/items/", 404),
+        ("GET", "/cart/skus//items", 404),
+        ("GET", "/cart/skus/tea", 404),
+        ("GET", CHECKOUT, 404),
+        ("PUT", ITEMS, 404),
+        ("DELETE", ITEMS, 404),
+        ("POST", OF_SKU, 404),
+        ("PUT", &one, 404),
+        ("POST", &one, 404),
+        ("GET", &long, 431),
+    ];
+    let case = |(method, path, status)| {
+        Case::gateway(format!("{method} {}", shortened(path)), client.request(method, path), status)
+    };
+    rows.into_iter().map(case).collect()
+}
+
+/// A cart of A-1 with a line of a long SKU, one that was bought, another's, and a full one; the line, and what was bought.
+async fn filled(shop: &Shop) -> (Value, Value) {
+    let add = async |account: &str, sku: &str| send(add_request(&shop.now, account, sku, &json!({}))).await.body;
+    let line = add("A-1", &"x".repeat(128)).await;
+    let taken = add_request(&shop.now, "A-1", "tea", &json!({})).header("idempotency-key", "taken");
+    let bought =
+        shop.now.patch(&path(&send(taken).await.body), &json!({"status": "PURCHASED", "orderId": "O-1"})).await;
+    add(SECRET, SECRET).await;
+    for number in 0..MOST_LINES {
+        add("full", &format!("sku-{number}")).await;
+    }
+    (line, bought.body)
+}
+
+#[tokio::test]
+async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
+    let shop = Shop::open(30).await;
+    let (line, bought) = filled(&shop).await;
+    let client = &shop.now;
+    let groups = [
+        bodies(client, &line),
+        additions(client),
+        updates(client, &line),
+        identifiers(client, &line),
+        queries(client, &line),
+        headers(client),
+        together(client),
+        sizes(client, &line),
+        states(client, &bought),
+        gateway(client, &line),
+    ];
+    let cases: Vec<Case> = groups.into_iter().flatten().collect();
+    assert!(cases.len() >= 400, "{}", cases.len());
+    assert!(stored(&shop.stack).await.len() > 2 * MOST_LINES);
+    all_are_refused(cases, &shop.stack.tables(), async || stored(&shop.stack).await).await;
+    shop.stack.stop().await;
+}
+
+/// A price as it is sent, its currency, and as it comes back.
+const PRICES: [(&str, &str, &str); 16] = [
+    ("12.49", "USD", "12.49"),
+    ("\"12.49\"", "USD", "12.49"),
+    ("0.1", "USD", "0.10"),
+    ("0.29", "EUR", "0.29"),
+    ("1.005", "KWD", "1.005"),
+    ("999999999999.99", "USD", "999999999999.99"),
+    ("\"999999999999.99\"", "USD", "999999999999.99"),
+    ("900719925474.09", "USD", "900719925474.09"),
+    ("123456789012.345", "KWD", "123456789012.345"),
+    ("100", "JPY", "100"),
+    ("100.00", "JPY", "100"),
+    ("12.490000", "USD", "12.49"),
+    ("0", "USD", "0.00"),
+    ("0.01", "USD", "0.01"),
+    ("\"0.0001\"", "CLF", "0.0001"),
+    ("4.35", "USD", "4.35"),
+];
+
+#[tokio::test]
+async fn a_price_is_kept_exactly_as_a_text_or_a_literal() {
+    let shop = Shop::open(30).await;
+    for (number, (sent_as, currency, price)) in PRICES.into_iter().enumerate() {
+        let body = format!(r#"{{"sku": "sku-{number}", "quantity": 1, "price": {sent_as}, "currency": "{currency}"}}"#);
+        let added = send(sent(&shop.now, "POST", ITEMS, body)).await;
+        assert_eq!((added.status, &added.body["price"]), (201, &json!(price)), "{sent_as} {currency}: {}", added.body);
+        assert_eq!(added.body["currency"], currency);
+        assert_eq!(shop.now.get(&path(&added.body)).await.body, added.body);
+    }
+    // A line without a price gets one with what is added, keeps it, and takes the last.
+    let add = async |more: Value| send(add_request(&shop.now, "A-1", "tea", &more)).await.body;
+    assert_eq!(add(json!({})).await["price"], Value::Null);
+    assert_eq!(add(json!({"price": 4.35, "currency": "USD"})).await["price"], "4.35");
+    assert_eq!(add(json!({})).await["price"], "4.35");
+    let line = add(json!({"price": "5", "currency": "JPY"})).await;
+    assert_eq!((&line["price"], &line["currency"], &line["quantity"]), (&json!("5"), &json!("JPY"), &json!(4)));
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_only_odd_is_taken() {
+    let shop = Shop::open(30).await;
+    let client = &shop.now;
+    let longest = "x".repeat(128);
+    let ids = [
+        ("a%2523b", "a%23b"),
+        ("a%20b", "a b"),
+        ("%2F", "/"),
+        ("a+b", "a+b"),
+        ("%C3%A4%F0%9F%92%B6", "ä💶"),
+        ("items", "items"),
+        ("CART", "CART"),
+        (longest.as_str(), longest.as_str()),
+    ];
+    for (escaped, id) in ids {
+        let items = items_of(escaped);
+        let created = client.post(&items, &json!({"sku": id, "quantity": 9_999})).await;
+        let shown = (created.status, &created.body["accountId"], &created.body["sku"]);
+        assert_eq!(shown, (201, &json!(id), &json!(id)), "{}", created.body);
+        let location = created.headers["location"].to_str().expect("ASCII");
+        assert_eq!(client.get(location).await.body, created.body);
+        assert_eq!(client.get(&items).await.body["items"], json!([created.body]));
+        assert_eq!(client.get(&format!("/cart/skus/{escaped}/items")).await.body["items"], json!([created.body]));
+        let body = json!({"status": "PURCHASED", "orderId": id});
+        let bought = client.patch(location, &body).await;
+        assert_eq!((bought.status, &bought.body["orderId"]), (200, &json!(id)), "{}", bought.body);
+    }
+    for kind in
+        ["application/json", "APPLICATION/JSON; charset=utf-8", "application/merge-patch+json", "application/json;"]
+    {
+        let taken = send(client.request("POST", ITEMS).header("content-type", kind).body(GOOD)).await;
+        assert!([200, 201].contains(&taken.status), "{kind}: {}", taken.body);
+    }
+    // A checkout has no body, and takes none that says something.
+    let checkout = client.request("POST", CHECKOUT).header("content-type", "text/plain").body("please");
+    assert_eq!(send(checkout).await.status, 415);
+    assert_eq!(send(sent(client, "POST", CHECKOUT, r#"{"sku": "s"}"#)).await.status, 400);
+    assert_eq!(send(sent(client, "POST", CHECKOUT, "{}")).await.status, 200);
+    let spaces = format!("{GOOD}{}", " ".repeat(64 * 1024 - GOOD.len()));
+    assert_eq!(send(sent(client, "POST", ITEMS, spaces)).await.status, 201, "64 KB");
+    shop.stack.stop().await;
+}
+
+/// What DynamoDB counts of an item: names and values.
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Number(number) => number.to_string().len().div_ceil(2) + 1,
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() + bytes(value)).sum(),
+        _ => 1,
+    }
+}
+
+/// The largest line of the table, with three bytes a map and one a member.
+async fn largest(shop: &Shop) -> usize {
+    let lines = stored(&shop.stack).await.into_values().filter(|item| item["Type"] == "CartLine");
+    let maps = |line: &Value| -> usize {
+        line.as_object().into_iter().flatten().filter_map(|(_, value)| Some(3 + value.as_object()?.len())).sum()
+    };
+    lines.map(|line| bytes(&line) + maps(&line)).max().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_line_that_was_taken_stays_within_its_kilobyte_wherever_it_is_moved() {
+    let shop = Shop::open(30).await;
+    let client = &shop.now;
+    let account = "\u{20ac}".repeat(100);
+    let items = items_of(&account);
+    let price = json!({"price": "999999999999.99", "currency": "USD"});
+    let add = async |bytes: usize, more: &Value| send(add_request(client, &account, &"x".repeat(bytes), more)).await;
+    let mut sku = 128;
+    while add(sku, &price).await.status == 413 {
+        sku -= 1;
+        assert!(sku > 0, "no SKU is short enough");
+    }
+    assert!(sku < 128, "the account is too short for this test");
+    let there = client.get(&items).await.body["items"][0].clone();
+    let change = async |line: &Value, body: Value| {
+        let answer = client.patch(&path(line), &body).await;
+        assert_eq!(answer.status, 200, "{body}: {}", answer.body);
+        assert!(largest(&shop).await <= 1_024);
+        answer.body
+    };
+    for _ in 0..20 {
+        change(&there, json!({"quantity": 9_990})).await;
+        change(&there, json!({"status": "SAVED", "quantity": 5_000})).await;
+        change(&there, json!({"status": "ACTIVE"})).await;
+    }
+    let saved = change(&there, json!({"status": "SAVED"})).await;
+    assert_eq!(add(sku, &json!({})).await.status, 201);
+    let joined = change(&saved, json!({"status": "ACTIVE"})).await;
+    assert_ne!(joined["itemId"], saved["itemId"]);
+    let order = "x".repeat(128);
+    let bought = change(&joined, json!({"status": "PURCHASED", "orderId": order})).await;
+    assert_eq!(bought["orderId"], order);
+    assert_eq!(add(sku, &price).await.status, 201);
+    assert_eq!(send(client.request("POST", &checkout_of(&account))).await.status, 200);
+    assert_eq!(add(sku, &price).await.status, 201);
+    let line = client.get(&items).await.body["items"][0].clone();
+    assert_eq!(send(client.request("DELETE", &path(&line))).await.status, 204);
+    assert!((900..=1_024).contains(&largest(&shop).await), "{}", largest(&shop).await);
+    shop.stack.stop().await;
+}
+
+/// Three lines in each status of each of these accounts, of the same three products.
+async fn three_of_each(client: &Client, accounts: &[&str]) {
+    for account in accounts {
+        for status in ["PURCHASED", "SAVED", "ACTIVE"] {
+            for sku in ["tea", "cup", "pot"] {
+                let line = send(add_request(client, account, sku, &json!({}))).await.body;
+                assert_eq!(client.patch(&path(&line), &json!({"status": status})).await.status, 200);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_that_was_changed_is_refused() {
+    let shop = Shop::open(30).await;
+    three_of_each(&shop.now, &["A-1"]).await;
+    three_of_each(&shop.now, &["A-2", "A-3"]).await;
+    for list in [format!("{ITEMS}?status=ACTIVE"), format!("{OF_SKU}?status=SAVED")] {
+        let cursor = cursor(&shop.now, &list).await;
+        let safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        assert!(cursor.len() <= 120 && cursor.chars().all(safe), "{cursor}");
+        for changed in changes_of(&cursor) {
+            must_refuse_cursor(&shop.now, &list, &changed).await;
+        }
+        let next = shop.now.get(&format!("{list}&limit=100&cursor={cursor}")).await;
+        assert_eq!(
+            (next.status, next.body["items"].as_array().map(Vec::len)),
+            (200, Some(1)),
+            "the cursor itself stands"
+        );
+    }
+    shop.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_cursor_from_elsewhere_is_refused() {
+    let shop = Shop::open(30).await;
+    three_of_each(&shop.now, &["A-1", "A-2", "A-3"]).await;
+    let client = &shop.now;
+    let lists = [
+        format!("{ITEMS}?status=ACTIVE"),
+        format!("{ITEMS}?status=SAVED"),
+        format!("{ITEMS}?status=PURCHASED"),
+        "/cart/accounts/A-2/items?status=ACTIVE".to_owned(),
+        format!("{OF_SKU}?status=ACTIVE"),
+        format!("{OF_SKU}?status=SAVED"),
+        format!("{OF_SKU}?from=2000-01-01T00:00:00Z"),
+        format!("{OF_SKU}?from=2000-01-01T00:00:00.001Z"),
+        format!("{OF_SKU}?to=9999-01-01T00:00:00Z"),
+        format!("{OF_SKU}?from=2000-01-01T00:00:00Z&to=9999-01-01T00:00:00Z"),
+        "/cart/skus/cup/items?status=ACTIVE".to_owned(),
+        // These have none to give.
+        "/cart/accounts/tea/items?status=ACTIVE".to_owned(),
+        "/cart/skus/A-1/items?status=ACTIVE".to_owned(),
+    ];
+    for from in 0..lists.len() - 2 {
+        let cursor = cursor(client, &lists[from]).await;
+        for to in (0..lists.len()).filter(|to| *to != from) {
+            must_refuse_cursor(client, &lists[to], &cursor).await;
+        }
+    }
+    // What has the same meaning is the same list.
+    let default = cursor(client, &format!("{ITEMS}?")).await;
+    assert_eq!(client.get(&format!("{}&cursor={default}", lists[0])).await.status, 200);
+    // Another caller's reach.
+    let own = Client::caller(&shop.stack, "cart:read", &["A-1"]);
+    let (theirs, mine) = (cursor(client, &lists[0]).await, cursor(&own, &lists[0]).await);
+    must_refuse_cursor(&own, &lists[0], &theirs).await;
+    must_refuse_cursor(client, &lists[0], &mine).await;
+    let more = own.get(&format!("{}&limit=100&cursor={mine}", lists[0])).await;
+    assert_eq!(more.body["items"].as_array().map(Vec::len), Some(1), "a limit may change between pages");
+    shop.stack.stop().await;
+}

@@ -1,0 +1,423 @@
+//! Many requests to the ledger at once: nothing is lost, nothing is paid twice, nothing is overdrawn.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use function::Service;
+use futures::future::{join, join_all};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, time::Duration};
+use system_tests::{
+    Answer, Asks,
+    faults::{service, within},
+    ledger::model::{Stored, answer, posting, until_told},
+    ledger::{Books, TRANSACTIONS, id, payment},
+};
+
+const TIME: Duration = Duration::from_mins(5);
+
+fn now() -> Timestamp {
+    "2099-11-30T12:00:00.123Z".parse().expect("a time")
+}
+
+/// The answers by status and problem, and how many of each there were.
+fn kinds<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> BTreeMap<String, usize> {
+    let mut kinds = BTreeMap::new();
+    for answer in answers {
+        let problem = answer.body["type"].as_str().unwrap_or_default().trim_start_matches("/problems/");
+        *kinds.entry(format!("{} {problem}", answer.status).trim_end().to_owned()).or_default() += 1;
+    }
+    kinds
+}
+
+fn expected<const N: usize>(kinds: [(&str, usize); N]) -> BTreeMap<String, usize> {
+    kinds.map(|(kind, count)| (kind.to_owned(), count)).into()
+}
+
+/// Books, and functions that change them without a time limit: how fast this machine is does not matter.
+struct Desk {
+    books: Books,
+    services: BTreeMap<&'static str, Service>,
+}
+
+impl Desk {
+    async fn open() -> Self {
+        let books = Books::open().await;
+        let stack = &books.stack;
+        let service = |(name, function)| (name, service(stack, stack.dynamo_url(), name, &function));
+        let services = ledger::functions().into_iter().map(service).collect();
+        Self { books, services }
+    }
+
+    /// Sends the event until it is told what became of it.
+    async fn ask(&self, function: &str, event: &Value) -> Answer {
+        until_told(async || {
+            let invocation = self.services[function].call(event.clone(), within(TIME)).await;
+            answer(&invocation.answer.expect("an answer"))
+        })
+        .await
+    }
+
+    async fn post(&self, key: &str, body: &Value) -> Answer {
+        self.ask("process-payment", &posting(key, body, now())).await
+    }
+
+    async fn pay(&self, key: &str, debit: &str, credit: &str, amount: &str) -> Answer {
+        self.post(key, &payment(debit, credit, amount)).await
+    }
+
+    /// An account of the user that holds so much.
+    async fn funded(&self, user: &str, amount: &str) -> String {
+        let account = self.books.account(user).await;
+        let funded = self.pay(&format!("fund-{account}"), &self.books.outside, &account, amount).await;
+        assert_eq!(funded.status, 201, "{}", funded.body);
+        account
+    }
+
+    async fn set(&self, account: &str, status: &str) -> Answer {
+        let (path, body) = (format!("/ledger/accounts/{account}"), json!({"status": status}));
+        let (route, parameters) = ("PATCH /ledger/accounts/{accountId}", json!({"accountId": account}));
+        let event = Asks { route, path: &path, parameters, key: None, body: Some(&body) }.at(now());
+        self.ask("update-account", &event).await
+    }
+
+    async fn reverse(&self, transaction: &str, key: Option<&str>) -> Answer {
+        let path = format!("{TRANSACTIONS}/{transaction}/reversal");
+        let route = "POST /ledger/transactions/{transactionId}/reversal";
+        let parameters = json!({"transactionId": transaction});
+        let event = Asks { route, path: &path, parameters, key, body: None }.at(now());
+        self.ask("reverse-transaction", &event).await
+    }
+
+    /// What the table holds, which must be sound.
+    async fn stored(&self) -> Stored {
+        let stored = Stored::read(&self.books.stack).await;
+        stored.check();
+        stored
+    }
+
+    /// The statement of an account, which must be its legs, newest first, each with what it left.
+    async fn statement(&self, account: &str) -> Vec<Value> {
+        let stored = self.stored().await;
+        let (items, _) = self.books.operator.all(&format!("/ledger/accounts/{account}/statement?limit=7")).await;
+        let told: Vec<_> = items.iter().map(|leg| (leg["legId"].clone(), leg["createdAt"].clone())).collect();
+        let legs = stored.legs_of(account);
+        let right: Vec<_> = legs.iter().rev().map(|leg| (json!(leg.id), json!(leg.created_at))).collect();
+        assert_eq!(told, right, "the statement of {account}");
+        items
+    }
+}
+
+fn leg(kind: &str, account: &str, amount: &str) -> Value {
+    json!({"accountId": account, "legType": kind, "amount": amount, "currency": "USD"})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_hundred_with_one_key_one_pays_and_all_get_its_answer() {
+    let desk = Desk::open().await;
+    let (from, to) = (desk.funded("ann", "500.00").await, desk.books.account("bob").await);
+    let answers = join_all((0..100).map(|_| desk.pay("K", &from, &to, "5.50"))).await;
+    assert_eq!(kinds(&answers), expected([("201", 100)]));
+    assert!(answers.iter().all(|answer| answer.body == answers[0].body), "{answers:#?}");
+    assert!(answers.iter().all(|answer| answer.headers["location"] == answers[0].headers["location"]));
+    assert_eq!(desk.stored().await.under("K").len(), 1);
+    assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("494.50".into(), "5.50".into()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_bodies_under_one_key_one_is_done() {
+    let desk = Desk::open().await;
+    let (from, to) = (desk.funded("ann", "500.00").await, desk.books.account("bob").await);
+    let pairs = join_all((0..20).map(async |number| {
+        let key = format!("K-{number}");
+        let both = ["1.00", "2.00"].map(|amount| desk.pay(&key, &from, &to, amount));
+        let answers = join_all(both).await;
+        assert_eq!(kinds(&answers), expected([("201", 1), ("422 idempotency-key-reused", 1)]), "{answers:#?}");
+        (key, answers)
+    }))
+    .await;
+    let stored = desk.stored().await;
+    for (key, first) in pairs {
+        assert_eq!(stored.under(&key).len(), 1, "{key}");
+        for (amount, first) in ["1.00", "2.00"].into_iter().zip(first) {
+            let again = desk.pay(&key, &from, &to, amount).await;
+            assert_eq!((again.status, kinds([&again])), (first.status, kinds([&first])));
+            assert!(first.status == 422 || again.body == first.body, "{first:?} and {again:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_belongs_to_its_caller() {
+    let desk = Desk::open().await;
+    let outside = &desk.books.outside;
+    let paid = join_all(["ann", "bob"].map(async |user| {
+        let (client, account) = (desk.books.user(user), desk.funded(user, "10.00").await);
+        let body = payment(&account, outside, "4.00");
+        until_told(async || client.post_once(TRANSACTIONS, "K", &body).await).await
+    }))
+    .await;
+    assert_eq!(kinds(&paid), expected([("201", 2)]));
+    assert_ne!(paid[0].body["transactionId"], paid[1].body["transactionId"]);
+    assert_eq!(desk.stored().await.under("K").len(), 2);
+    let (listed, _) = desk.books.operator.all(&format!("{TRANSACTIONS}?idempotencyKey=K&limit=1")).await;
+    assert_eq!(listed.len(), 2, "{listed:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_hundred_debits_as_many_succeed_as_there_is_money_for() {
+    for receivers in [1, 10] {
+        let desk = Desk::open().await;
+        let from = desk.funded("ann", "500.00").await;
+        let to = join_all((0..receivers).map(|_| desk.books.account("bob"))).await;
+        let debits = (0..100).map(|number| {
+            let receiver = &to[number % receivers];
+            let (desk, from) = (&desk, &from);
+            async move { desk.pay(&format!("K-{number}"), from, receiver, "10.00").await }
+        });
+        let answers = join_all(debits).await;
+        assert_eq!(kinds(&answers), expected([("201", 50), ("409 insufficient-funds", 50)]));
+        let stored = desk.stored().await;
+        for (number, answer) in answers.iter().enumerate() {
+            let done = stored.under(&format!("K-{number}")).len();
+            assert_eq!(done, usize::from(answer.status == 201), "K-{number}: {answer:?}");
+        }
+        assert_eq!(desk.books.balance(&from).await, "0.00");
+        assert_eq!(stored.legs_of(&from).len(), 51, "the deposit, and what was paid of it");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_who_pay_one_account_at_once_are_on_its_statement() {
+    let desk = Desk::open().await;
+    let hot = desk.books.account("shop").await;
+    let paid = join_all((0..60).map(async |number| {
+        let payer = desk.funded(&format!("payer-{number}"), "10.00").await;
+        desk.pay(&format!("K-{number}"), &payer, &hot, "0.25").await
+    }))
+    .await;
+    assert_eq!(kinds(&paid), expected([("201", 60)]));
+    let statement = desk.statement(&hot).await;
+    let left: Vec<_> = statement.iter().map(|leg| leg["balanceAfter"].as_str().expect("a balance")).collect();
+    let right: Vec<_> = (1..=60).rev().map(|count| format!("{}.{:02}", count * 25 / 100, count * 25 % 100)).collect();
+    assert_eq!(left, right, "a quarter more each time");
+    assert_eq!(desk.books.balance(&hot).await, "15.00");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opposite_payments_and_rings_are_all_done() {
+    let desk = Desk::open().await;
+    let accounts = join_all((0..4).map(|_| desk.funded("ann", "100.00"))).await;
+    let (a, b) = (&accounts[0], &accounts[1]);
+    let opposite = (0..10).flat_map(|number| [(number, a, b), (number, b, a)]);
+    let opposite =
+        opposite.map(async |(number, from, to)| desk.pay(&format!("K-{number}-{from}"), from, to, "7.00").await);
+    assert_eq!(kinds(&join_all(opposite).await), expected([("201", 20)]));
+    let ring = (0..20).map(async |number| {
+        let (from, to) = (&accounts[number % 4], &accounts[(number + 1) % 4]);
+        desk.pay(&format!("R-{number}"), from, to, "3.00").await
+    });
+    assert_eq!(kinds(&join_all(ring).await), expected([("201", 20)]));
+    desk.stored().await;
+    for account in &accounts {
+        assert_eq!(desk.books.balance(account).await, "100.00");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_freeze_is_answered_nothing_is_paid() {
+    let desk = Desk::open().await;
+    for round in 0..5 {
+        let (from, to) = (desk.funded("ann", "100.00").await, desk.books.account("bob").await);
+        let (frozen, receives) = if round % 2 == 0 { (&from, false) } else { (&to, true) };
+        let payments = (0..8).map(async |number| desk.pay(&format!("K-{round}-{number}"), &from, &to, "1.00").await);
+        let freeze = async {
+            let freeze = desk.set(frozen, "frozen").await;
+            let later = desk.pay(&format!("L-{round}"), &from, &to, "1.00").await;
+            (freeze, later)
+        };
+        let (paid, (freeze, later)) = join(join_all(payments), freeze).await;
+        assert_eq!((freeze.status, &freeze.body["status"]), (200, &json!("frozen")));
+        assert_eq!(kinds([&later]), expected([("409 account-frozen", 1)]), "receives: {receives}");
+        let done = paid.iter().filter(|answer| answer.status == 201).count();
+        let refused = paid.iter().filter(|answer| answer.body["type"] == "/problems/account-frozen").count();
+        assert_eq!((paid.len(), done), (done + refused, desk.stored().await.legs_of(&to).len()), "{paid:#?}");
+        assert_eq!(desk.set(frozen, "active").await.status, 200);
+        assert_eq!(desk.pay(&format!("L-{round}"), &from, &to, "1.00").await.status, 201, "the key was free");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_closed_is_empty_for_ever() {
+    let desk = Desk::open().await;
+    let other = desk.funded("bob", "1000.00").await;
+    let closed = join_all((0..12).map(async |round| {
+        let account = desk.funded("ann", "10.00").await;
+        let (empty, fill) = (format!("E-{round}"), format!("F-{round}"));
+        let emptied = desk.pay(&empty, &account, &other, "10.00");
+        let filled = desk.pay(&fill, &other, &account, "5.00");
+        let (closed, _) = join(desk.set(&account, "closed"), join(emptied, filled)).await;
+        // Again, once nothing is in the way: what it holds by now says how it ends.
+        let again = desk.set(&account, "closed").await;
+        let balance = desk.books.balance(&account).await;
+        assert_eq!(again.status == 200, balance == "0.00", "{again:?}");
+        assert!(closed.status != 200 || balance == "0.00", "{closed:?}, and it holds {balance}");
+        if again.status != 200 {
+            assert_eq!(kinds([&again]), expected([("409 balance-not-zero", 1)]));
+            return false;
+        }
+        for (key, debit, credit) in [("C", &other, &account), ("D", &account, &other)] {
+            let late = desk.pay(&format!("{key}-{round}"), debit, credit, "1.00").await;
+            assert_eq!(kinds([&late]), expected([("409 account-closed", 1)]));
+        }
+        let thaw = desk.set(&account, "active").await;
+        assert_eq!(kinds([&thaw]), expected([("409 account-closed", 1)]));
+        assert_eq!(desk.books.balance(&account).await, "0.00");
+        true
+    }))
+    .await;
+    desk.stored().await;
+    println!("{} of {} were closed", closed.iter().filter(|closed| **closed).count(), closed.len());
+}
+
+#[tokio::test]
+async fn a_refusal_leaves_nothing_and_the_key_free() {
+    let desk = Desk::open().await;
+    let (from, to) = (desk.funded("ann", "5.00").await, desk.books.account("bob").await);
+    let before = desk.stored().await;
+    for (debit, credit, amount, kind) in [
+        (from.as_str(), to.as_str(), "5.01", "409 insufficient-funds"),
+        ("nobody", &to, "1.00", "404 not-found"),
+        (&from, "nobody", "1.00", "404 not-found"),
+    ] {
+        let refused = desk.pay("K", debit, credit, amount).await;
+        assert_eq!(kinds([&refused]), expected([(kind, 1)]));
+        assert_eq!(desk.stored().await, before, "{kind} left something");
+    }
+    assert_eq!(desk.pay("D", &desk.books.outside, &from, "0.01").await.status, 201);
+    let paid = desk.pay("K", &from, &to, "5.01").await;
+    assert_eq!(paid.status, 201, "{}", paid.body);
+    assert_eq!(desk.pay("K", &from, &to, "5.01").await.body, paid.body);
+    assert_eq!(desk.books.balance(&from).await, "0.00");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn times_of_an_account_rise_though_clocks_go_back() {
+    let desk = Desk::open().await;
+    let (from, to) = (desk.books.account("ann").await, desk.books.account("bob").await);
+    let body = |debit: &str, credit: &str| payment(debit, credit, "10.00");
+    let times = [0, 0, -3_600_000, 1, -1, 60_000, 59_999, 60_001];
+    let mut applied = Vec::new();
+    for (number, offset) in times.into_iter().enumerate() {
+        let at = now() + SignedDuration::from_millis(offset);
+        let body = if number < 4 { body(&desk.books.outside, &from) } else { body(&from, &to) };
+        let answer = desk.ask("process-payment", &posting(&format!("K-{number}"), &body, at)).await;
+        applied.push(id(&answer, "transactionId"));
+    }
+    let statement = desk.statement(&from).await;
+    let listed: Vec<_> = statement.iter().rev().map(|leg| leg["transactionId"].clone()).collect();
+    assert_eq!(listed, applied, "the order of the statement is that in which they were applied");
+    let millis: Vec<_> = statement.iter().rev().map(|leg| leg["createdAt"].as_str().expect("a time")).collect();
+    let right = ["00.123", "00.124", "00.125", "00.126", "00.127"].map(|second| format!("2099-11-30T12:00:{second}Z"));
+    assert_eq!(millis[..5], right, "never before the last");
+    // At once, each with a clock of its own.
+    let answers = join_all((0..30_i32).map(async |number| {
+        let at = now() + SignedDuration::from_millis(i64::from(number % 7) * 1_000 - 3_000);
+        let event = posting(&format!("L-{number}"), &payment(&desk.books.outside, &from, "1.00"), at);
+        desk.ask("process-payment", &event).await
+    }))
+    .await;
+    assert_eq!(kinds(&answers), expected([("201", 30)]));
+    desk.stored().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_is_undone_once() {
+    let desk = Desk::open().await;
+    let (from, to) = (desk.funded("ann", "20.00").await, desk.books.account("bob").await);
+    let transaction = id(&desk.pay("K", &from, &to, "5.00").await, "transactionId");
+    let answers = join_all((0..20).map(|_| desk.reverse(&transaction, Some("R")))).await;
+    assert_eq!(kinds(&answers), expected([("201", 20)]));
+    assert!(answers.iter().all(|answer| answer.body == answers[0].body), "{answers:#?}");
+    assert_eq!(kinds([&desk.reverse(&transaction, Some("S")).await]), expected([("409 already-reversed", 1)]));
+    assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("20.00".into(), "0.00".into()));
+    let reversal = id(&answers[0], "transactionId");
+    assert_eq!(kinds([&desk.reverse(&reversal, None).await]), expected([("409 is-reversal", 1)]));
+    // Each with a key of its own: one of them is the first.
+    let transaction = id(&desk.pay("L", &from, &to, "5.00").await, "transactionId");
+    let answers = join_all((0..10).map(async |number| {
+        let key = format!("R-{number}");
+        desk.reverse(&transaction, Some(&key)).await
+    }))
+    .await;
+    assert_eq!(kinds(&answers), expected([("201", 1), ("409 already-reversed", 9)]));
+    assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("20.00".into(), "0.00".into()));
+    desk.stored().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_spent_can_not_be_taken_back() {
+    let desk = Desk::open().await;
+    let (from, to) = (desk.funded("ann", "20.00").await, desk.books.account("bob").await);
+    let transaction = id(&desk.pay("K", &from, &to, "5.00").await, "transactionId");
+    assert_eq!(desk.pay("L", &to, &desk.books.outside, "4.99").await.status, 201);
+    let refused = desk.reverse(&transaction, Some("R")).await;
+    assert_eq!(kinds([&refused]), expected([("409 insufficient-funds", 1)]));
+    assert_eq!(desk.pay("M", &desk.books.outside, &to, "4.99").await.status, 201);
+    assert_eq!(desk.reverse(&transaction, Some("R")).await.status, 201, "the key was free");
+    assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("20.00".into(), "0.00".into()));
+    desk.stored().await;
+}
+
+/// Legs, several of them on one account, and how they leave it in between.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_legs_on_an_account_are_one_update_of_it() {
+    let desk = Desk::open().await;
+    let (a, b) = (desk.funded("ann", "10.00").await, desk.books.account("bob").await);
+    let version = |stored: &Stored, id: &str| stored.account(id).version;
+    let before = desk.stored().await;
+    let plan = [
+        ("credit", &b, "3.00", "3.00"),
+        ("debit", &a, "4.00", "6.00"),
+        ("credit", &a, "1.50", "7.50"),
+        ("debit", &b, "0.50", "2.50"),
+        ("debit", &a, "7.50", "0.00"),
+        ("credit", &b, "7.50", "10.00"),
+    ];
+    let legs: Vec<_> = plan.iter().map(|(kind, account, amount, _)| leg(kind, account, amount)).collect();
+    let body = json!({"legs": legs});
+    let answers = join_all((0..10).map(|_| desk.post("K", &body))).await;
+    assert_eq!(kinds(&answers), expected([("201", 10)]));
+    assert!(answers.iter().all(|answer| answer.body == answers[0].body), "{answers:#?}");
+    let legs = answers[0].body["legs"].as_array().expect("legs");
+    let told: Vec<_> = legs.iter().map(|leg| (&leg["accountId"], &leg["balanceAfter"])).collect();
+    let right: Vec<_> = plan.iter().map(|(_, account, _, after)| (json!(account), json!(after))).collect();
+    assert_eq!(told, right.iter().map(|(account, after)| (account, after)).collect::<Vec<_>>());
+    let after = desk.stored().await;
+    for account in [&a, &b] {
+        assert_eq!(version(&after, account), version(&before, account) + 1);
+        let of_account = |leg: &&Value| leg["accountId"] == **account;
+        let ids: Vec<_> = legs.iter().filter(of_account).map(|leg| leg["legId"].clone()).rev().collect();
+        let listed: Vec<_> = desk.statement(account).await.iter().map(|leg| leg["legId"].clone()).collect();
+        assert_eq!(listed[..3], ids[..], "the statement has the legs in their order");
+    }
+    let reversal = desk.reverse(answers[0].body["transactionId"].as_str().expect("an id"), None).await;
+    assert_eq!(reversal.status, 201, "{}", reversal.body);
+    assert_eq!((desk.books.balance(&a).await, desk.books.balance(&b).await), ("10.00".into(), "0.00".into()));
+    desk.stored().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_largest_transaction_is_done_and_undone_in_one_piece() {
+    let desk = Desk::open().await;
+    let from = desk.funded("ann", "48.00").await;
+    let to = join_all((0..48).map(|_| desk.books.account("bob"))).await;
+    let mut legs = vec![leg("debit", &from, "48.00")];
+    legs.extend(to.iter().map(|account| leg("credit", account, "1.00")));
+    let paid = desk.post("K", &json!({"legs": legs})).await;
+    let transaction = id(&paid, "transactionId");
+    let (first, last) = join(desk.reverse(&transaction, None), desk.reverse(&transaction, None)).await;
+    assert_eq!((first.status, &first.body), (201, &last.body));
+    let stored = desk.stored().await;
+    assert_eq!(desk.books.balance(&from).await, "48.00");
+    assert!(to.iter().all(|account| stored.account(account).version == 3 && stored.legs_of(account).len() == 2));
+}

@@ -1,0 +1,368 @@
+//! Every access pattern of the ledger costs what it declares: the table and each index apart, items of usual size and
+//! larger ones, two legs and many, with and without a merchant; what a refused request costs; and the seed's table of
+//! costs, unit for unit, beside what is measured.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use ledger::Case;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use system_tests::{
+    Answer, Client,
+    ledger::{ACCOUNTS, Books, Item, MERCHANTS, TRANSACTIONS, id, legs, payment},
+    units::{Consumed, bytes, consumed, declared},
+};
+use table::{
+    Units,
+    cost::{read, write},
+};
+
+const TABLE: &str = "FinancialTransactions";
+const BY_TIME: &str = "FinancialTransactions/GSI1";
+const BY_KEY: &str = "FinancialTransactions/GSI2";
+
+/// How long the texts are that callers choose.
+struct Size {
+    user: String,
+    words: String,
+    key: String,
+}
+
+impl Size {
+    fn usual() -> Self {
+        Self { user: "user-1".to_owned(), words: "Coffee purchase".to_owned(), key: "abc123def456".to_owned() }
+    }
+
+    /// As long as they may be, of the characters with the most bytes.
+    fn largest() -> Self {
+        let wide = |count| "\u{1f4b6}".repeat(count);
+        Self { user: wide(128), words: wide(256), key: "k".repeat(120) }
+    }
+}
+
+/// Books, and what was measured on them.
+struct Measured {
+    books: Books,
+    size: Size,
+    functions: BTreeSet<&'static str>,
+}
+
+impl Measured {
+    async fn start(size: Size) -> Self {
+        Self { books: Books::open().await, size, functions: BTreeSet::new() }
+    }
+
+    fn assert(&mut self, function: &str, case: &Case, answer: &Answer) {
+        let pattern = ledger::patterns().into_iter().find(|pattern| pattern.function == function);
+        let pattern = pattern.expect("a declared pattern");
+        assert!(matches!(answer.status, 200 | 201), "{function}: {}", answer.body);
+        assert_eq!(consumed(answer), declared(&(pattern.cost)(case)), "{function} of {case:?}");
+        self.functions.insert(pattern.function);
+    }
+
+    /// What the patterns are told of a transaction, of its first account, and of the lists that they are in.
+    async fn case(&self, transaction: Option<&str>, account: &str) -> Case {
+        let mut case = Case {
+            account: size_of(&self.books.partition(None, &format!("ACCOUNT#{account}")).await),
+            of_user: 0,
+            transaction: 0,
+            of_status: 0,
+            leg: 0,
+            legs: 0,
+            items: 1,
+            merchant: false,
+        };
+        let of_user = self.books.partition(Some("GSI1"), &format!("USER#{}", self.size.user)).await;
+        case.of_user = of_user.iter().map(bytes).max().unwrap_or_default();
+        let Some(transaction) = transaction else { return case };
+        let key = format!("TXN#{transaction}");
+        let items = self.books.partition(None, &key).await;
+        let (headers, legs): (Vec<Item>, Vec<Item>) =
+            items.into_iter().partition(|item| item["SK"] == text("METADATA"));
+        case.transaction = size_of(&headers);
+        case.merchant = headers[0].contains_key("MerchantID");
+        (case.leg, case.legs) = (legs.iter().map(bytes).max().expect("a leg"), legs.len());
+        let entries = self.books.partition(Some("GSI1"), "STATUS#completed").await;
+        case.of_status = size_of(&entries.into_iter().filter(|entry| entry["PK"] == text(&key)).collect::<Vec<_>>());
+        case
+    }
+
+    async fn open(&self, kind: &str) -> Answer {
+        let terms = json!({"userId": self.size.user, "accountType": kind, "currency": "USD"});
+        self.books.operator.post(ACCOUNTS, &terms).await
+    }
+
+    async fn funded(&self, number: usize) -> String {
+        let account = id(&self.open("checking").await, "accountId");
+        let paid = self.books.pay(&format!("fund-{number}"), &self.books.outside, &account, "1500.00").await;
+        assert_eq!(paid.status, 201, "{}", paid.body);
+        account
+    }
+
+    /// Accounts, a merchant, and what opens, freezes and lists them.
+    async fn opens(&mut self) -> String {
+        let client = self.books.operator.clone();
+        let opened = self.open(&self.size.user).await;
+        let account = id(&opened, "accountId");
+        let case = self.case(None, &account).await;
+        self.assert("create-account", &case, &opened);
+        let path = format!("{ACCOUNTS}/{account}");
+        self.assert("get-account", &case, &client.get(&path).await);
+        for status in ["frozen", "active"] {
+            let changed = client.patch(&path, &json!({"status": status})).await;
+            self.assert("update-account", &self.case(None, &account).await, &changed);
+        }
+        let escaped = self.size.user.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"));
+        let list = format!("/ledger/users/{escaped}/accounts");
+        let case = self.case(None, &account).await;
+        self.assert("list-user-accounts", &case, &client.get(&list).await);
+        account
+    }
+
+    /// A merchant, whose size the patterns are told as an account's.
+    async fn records_a_merchant(&mut self) -> String {
+        let name: String = self.size.words.chars().take(128).collect();
+        let made = self.books.operator.post(MERCHANTS, &json!({"name": name, "category": name})).await;
+        let merchant = id(&made, "merchantId");
+        let account = size_of(&self.books.partition(None, &format!("MERCHANT#{merchant}")).await);
+        let case = Case { account, ..self.case(None, "nobody").await };
+        self.assert("create-merchant", &case, &made);
+        self.assert("get-merchant", &case, &self.books.operator.get(&format!("{MERCHANTS}/{merchant}")).await);
+        merchant
+    }
+
+    /// A transaction, and what reads it; then what undoes it.
+    async fn posts(&mut self, body: &Value, account: &str) {
+        let client = self.books.operator.clone();
+        let posted = client.post_once(TRANSACTIONS, &self.size.key, body).await;
+        let transaction = id(&posted, "transactionId");
+        let case = self.case(Some(&transaction), account).await;
+        self.assert("process-payment", &case, &posted);
+        let path = format!("{TRANSACTIONS}/{transaction}");
+        self.assert("get-transaction", &case, &client.get(&path).await);
+        let by_key = client.get(&format!("{TRANSACTIONS}?idempotencyKey={}", self.size.key)).await;
+        self.assert("list-transactions, idempotencyKey", &case, &by_key);
+        let created = posted.body["createdAt"].as_str().expect("a time");
+        let listed = client.get(&format!("{TRANSACTIONS}?since={created}&until={created}")).await;
+        assert_eq!(listed.body["items"].as_array().map(Vec::len), Some(1));
+        self.assert("list-transactions", &case, &listed);
+        let statement = client.get(&format!("{ACCOUNTS}/{account}/statement?limit=1")).await;
+        self.assert("get-statement", &case, &statement);
+        let reversal = client.post(&format!("{path}/reversal"), &json!({})).await;
+        let undone = self.case(Some(&id(&reversal, "transactionId")), account).await;
+        // The original is read as well; both are of as many units.
+        assert_eq!(read(case.transaction + case.leg * case.legs), read(undone.transaction + undone.leg * undone.legs));
+        self.assert("reverse-transaction", &undone, &reversal);
+    }
+}
+
+fn text(text: &str) -> aws_sdk_dynamodb::types::AttributeValue {
+    aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned())
+}
+
+/// What the only item weighs.
+fn size_of(items: &[Item]) -> usize {
+    assert!(items.len() <= 1, "{items:?}");
+    items.first().map(bytes).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn every_pattern_costs_what_it_declares() {
+    for size in [Size::usual(), Size::largest()] {
+        let mut measured = Measured::start(size).await;
+        measured.opens().await;
+        let merchant = measured.records_a_merchant().await;
+        for (number, merchant) in [None, Some(merchant)].into_iter().enumerate() {
+            let (from, to) = (measured.funded(2 * number).await, measured.funded(2 * number + 1).await);
+            let mut body = payment(&from, &to, "5.50");
+            body["description"] = measured.size.words.as_str().into();
+            if let Some(merchant) = merchant {
+                body["merchantId"] = merchant.into();
+            }
+            measured.size.key.replace_range(..1, &number.to_string());
+            measured.posts(&body, &from).await;
+        }
+        // The reconciliation's have tests of their own.
+        let patterns = ledger::patterns().into_iter().filter(|pattern| pattern.id != "L8");
+        let patterns: BTreeSet<_> = patterns.map(|pattern| pattern.function).collect();
+        assert_eq!(measured.functions, patterns, "a pattern was not measured");
+    }
+}
+
+#[tokio::test]
+async fn many_legs_cost_what_is_declared() {
+    for count in [3, 10, 48] {
+        let mut measured = Measured::start(Size::usual()).await;
+        let mut accounts = Vec::new();
+        for number in 0..count {
+            accounts.push(measured.funded(number).await);
+        }
+        let sum = format!("{}.00", count - 1);
+        let first = ("debit", accounts[0].as_str(), sum.as_str(), "USD");
+        let others = accounts[1..].iter().map(|account| ("credit", account.as_str(), "1.00", "USD"));
+        let mut body = legs(std::iter::once(first).chain(others));
+        body["description"] = "Coffee purchase".into();
+        measured.posts(&body, &accounts[0]).await;
+    }
+}
+
+/// The seed's coffee so many times, from one account to another of the shop.
+struct History {
+    account: String,
+    /// The first of them, as it was answered.
+    first: Value,
+    /// The sum of their entries in the list by status, and of the legs of the account.
+    headers: usize,
+    legs: usize,
+}
+
+impl History {
+    async fn of(measured: &Measured, count: usize) -> Self {
+        let (account, till) = (measured.funded(1).await, measured.funded(2).await);
+        let shop = json!({"name": "Coffee Shop Inc", "category": "Restaurant"});
+        let merchant = id(&measured.books.operator.post(MERCHANTS, &shop).await, "merchantId");
+        let mut body = payment(&account, &till, "5.50");
+        (body["merchantId"], body["description"]) = (merchant.into(), "Coffee purchase".into());
+        let mut first = Value::Null;
+        for number in 0..count {
+            let key = format!("abc123def{number:03}");
+            let paid = measured.books.operator.post_once(TRANSACTIONS, &key, &body).await;
+            assert_eq!(paid.status, 201, "{}", paid.body);
+            if number == 0 {
+                first = paid.body;
+            }
+        }
+        let sum = |mut items: Vec<Item>, sort: &str| {
+            items.retain(|item| item["GSI1SK"].as_s().is_ok_and(|key| key.starts_with(sort)));
+            items[items.len() - count..].iter().map(bytes).sum()
+        };
+        let entries = measured.books.partition(Some("GSI1"), "STATUS#completed").await;
+        let legs = measured.books.partition(Some("GSI1"), &format!("ACCOUNT#{account}")).await;
+        Self { account, first, headers: sum(entries, "CREATED#"), legs: sum(legs, "LEG#") }
+    }
+
+    fn list(&self, limit: usize) -> String {
+        let since = self.first["createdAt"].as_str().expect("a time");
+        format!("{TRANSACTIONS}?since={since}&limit={limit}")
+    }
+
+    fn statement(&self, limit: usize) -> String {
+        format!("{ACCOUNTS}/{}/statement?limit={limit}", self.account)
+    }
+}
+
+fn reads(places: &[(&str, Units)]) -> Consumed {
+    places.iter().map(|(place, units)| ((*place).to_owned(), (*units, Units::ZERO))).collect()
+}
+
+/// Read and write units of the table, of GSI1 and of GSI2, those that are none left out.
+fn units(answer: &Answer) -> Vec<(String, String, String)> {
+    consumed(answer).into_iter().map(|(place, (read, write))| (place, read.to_string(), write.to_string())).collect()
+}
+
+fn row(place: &str, read: &str, write: &str) -> (String, String, String) {
+    (place.to_owned(), read.to_owned(), write.to_owned())
+}
+
+/// The seed's performance table beside what is measured of its own example, a coffee with a merchant and a key:
+///
+/// | operation | seed | measured |
+/// | --- | --- | --- |
+/// | get transaction by id | 0.5–1 RCU | 1 RCU, with its legs, strongly consistent |
+/// | get transaction and legs | 1–3 RCU | the same 1 RCU |
+/// | by status, 100 items | 5–10 RCU | 7 RCU |
+/// | check idempotency | 0.5 RCU | 0.5 RCU on the index, and 0.5 RCU for the header |
+/// | atomic payment | 6 WCU | 10 WCU of the table and 4 WCU of the indexes, after 4 RCU |
+/// | account history, 100 items | 5–10 RCU | 6 RCU on the index, and 1 RCU for whose it is |
+///
+/// A payment is five items and not three, each of them twice its units, so 6 WCU can't be.
+#[tokio::test]
+async fn the_seeds_table_of_costs_beside_what_is_measured() {
+    let measured = Measured::start(Size::usual()).await;
+    let client = &measured.books.operator;
+    let history = History::of(&measured, 100).await;
+    let (by_status, statement) = (client.get(&history.list(100)).await, client.get(&history.statement(100)).await);
+    for list in [&by_status, &statement] {
+        assert_eq!(list.body["items"].as_array().map(Vec::len), Some(100));
+    }
+    assert_eq!(units(&by_status), [row(BY_TIME, "7", "0")], "{} bytes", history.headers);
+    assert_eq!(units(&statement), [row(TABLE, "1", "0"), row(BY_TIME, "6", "0")], "{} bytes", history.legs);
+    let path = format!("{TRANSACTIONS}/{}", history.first["transactionId"].as_str().expect("an id"));
+    assert_eq!(units(&client.get(&path).await), [row(TABLE, "1", "0")]);
+    let by_key = client.get(&format!("{TRANSACTIONS}?idempotencyKey=abc123def000")).await;
+    assert_eq!(units(&by_key), [row(TABLE, "0.5", "0"), row(BY_KEY, "0.5", "0")]);
+    let mut coffee = payment(&history.account, &measured.books.outside, "5.50");
+    (coffee["merchantId"], coffee["description"]) = (history.first["merchantId"].clone(), "Coffee purchase".into());
+    let paid = client.post_once(TRANSACTIONS, "abc123def456", &coffee).await;
+    assert_eq!(paid.status, 201, "{}", paid.body);
+    assert_eq!(units(&paid), [row(TABLE, "4", "10"), row(BY_TIME, "0", "3"), row(BY_KEY, "0", "1")]);
+}
+
+#[tokio::test]
+async fn lists_cost_what_is_declared() {
+    let mut measured = Measured::start(Size::usual()).await;
+    let history = History::of(&measured, 60).await;
+    let client = measured.books.operator.clone();
+    let case = measured.case(None, &history.account).await;
+    // One item that is as large as all of them: they are added up before they are rounded.
+    let case = Case { leg: history.legs, of_status: history.headers, ..case };
+    measured.assert("get-statement", &case, &client.get(&history.statement(60)).await);
+    let listed = client.get(&history.list(60)).await;
+    assert_eq!(listed.body["items"].as_array().map(Vec::len), Some(60));
+    measured.assert("list-transactions", &case, &listed);
+    for (path, place) in [
+        (format!("{TRANSACTIONS}?since=2000-01-01T00:00:00Z&until=2000-01-02T00:00:00Z"), BY_TIME),
+        (format!("{TRANSACTIONS}?idempotencyKey=nobodys"), BY_KEY),
+        ("/ledger/users/nobody/accounts".to_owned(), BY_TIME),
+    ] {
+        assert_eq!(consumed(&client.get(&path).await), reads(&[(place, Units::halves(1))]), "{path}");
+    }
+}
+
+/// A key that several callers used costs as much more as they are.
+#[tokio::test]
+async fn a_key_of_several_callers_costs_a_header_each() {
+    let measured = Measured::start(Size::usual()).await;
+    for user in ["ann", "bob", "eve"] {
+        let account = measured.books.funded(user, "9.00").await;
+        let body = payment(&account, &measured.books.outside, "1.00");
+        assert_eq!(measured.books.user(user).post_once(TRANSACTIONS, "same", &body).await.status, 201);
+    }
+    let listed = measured.books.operator.get(&format!("{TRANSACTIONS}?idempotencyKey=same")).await;
+    assert_eq!(listed.body["items"].as_array().map(Vec::len), Some(3));
+    assert_eq!(consumed(&listed), reads(&[(TABLE, Units::halves(3)), (BY_KEY, Units::halves(1))]));
+}
+
+#[tokio::test]
+async fn what_comes_again_or_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
+    let measured = Measured::start(Size::usual()).await;
+    let (client, outside) = (&measured.books.operator, &measured.books.outside);
+    let account = measured.funded(1).await;
+    let paid = measured.books.pay("K-1", &account, outside, "5.50").await;
+    let looked = reads(&[(TABLE, Units::whole(3))]);
+    let again = measured.books.pay("K-1", &account, outside, "5.50").await;
+    assert_eq!((&again.body, consumed(&again)), (&paid.body, looked.clone()), "its outcome, and both accounts");
+    let poor = measured.books.pay("K-2", &account, outside, "9999.00").await;
+    let twice = reads(&[(TABLE, Units::whole(4))]);
+    assert_eq!((poor.status, consumed(&poor)), (409, twice), "looked for again, in case it was done meanwhile");
+    let terms = json!({"userId": "user-1", "accountType": "checking", "currency": "USD"});
+    let opened = client.post_once(ACCOUNTS, "K-1", &terms).await;
+    assert_eq!(opened.status, 201);
+    let path = format!("{ACCOUNTS}/{}", id(&opened, "accountId"));
+    let same = client.patch(&path, &json!({"status": "active"})).await;
+    assert_eq!((same.status, consumed(&same)), (200, reads(&[(TABLE, Units::whole(1))])), "nothing to change");
+    let reversal = format!("{TRANSACTIONS}/{}/reversal", id(&paid, "transactionId"));
+    let undone = client.post_once(&reversal, "K-3", &json!({})).await;
+    let keyed = consumed(&undone).remove(BY_KEY);
+    assert_eq!((undone.status, keyed), (201, Some((Units::ZERO, write(1)))), "a unit for the key");
+    let stranger = measured.books.user("eve");
+    for answer in [
+        client.post(TRANSACTIONS, &json!({})).await,
+        stranger.get("/ledger/users/user-1/accounts").await,
+        stranger.post(ACCOUNTS, &terms).await,
+        Client::member(&measured.books.stack, "ledger:read", "none", "eve").get(TRANSACTIONS).await,
+    ] {
+        assert!(matches!(answer.status, 400 | 403), "{}", answer.body);
+        let header = answer.headers.contains_key(local::CONSUMED);
+        assert!(!header || consumed(&answer) == Consumed::new(), "{}", answer.body);
+    }
+}

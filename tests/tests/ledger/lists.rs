@@ -1,0 +1,365 @@
+//! The lists of the ledger: statements newest first with balances that agree, a user's accounts as they are, transactions
+//! by time, exact to the millisecond and through ties, and by the callers' keys.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use local::Stack;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use system_tests::{
+    Client,
+    clock::{DAY, MILLISECOND, time},
+    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment},
+    stack,
+};
+
+const NOON: &str = "2026-01-02T12:00:00.123Z";
+
+fn text(value: &Value, member: &str) -> String {
+    value[member].as_str().expect("a text").to_owned()
+}
+
+/// Cents, of amounts that are small.
+fn cents(value: &Value, member: &str) -> i64 {
+    text(value, member).replace('.', "").parse().expect("an amount")
+}
+
+fn statement_of(account: &str) -> String {
+    format!("{ACCOUNTS}/{account}/statement")
+}
+
+/// What a leg adds to its account.
+fn change(leg: &Value) -> i64 {
+    let amount = cents(leg, "amount");
+    if leg["legType"] == "credit" { amount } else { -amount }
+}
+
+/// Newest first, each leg leaves what the one before it left and its own amount.
+fn assert_runs(newest_first: &[Value]) {
+    let mut before = (String::new(), String::new(), 0);
+    for leg in newest_first.iter().rev() {
+        let place = (text(leg, "createdAt"), text(leg, "legId"));
+        assert!((&before.0, &before.1) < (&place.0, &place.1), "{} {} {leg}", before.0, before.1);
+        let same_transaction =
+            place.1.rsplit_once('-').map(|(id, _)| id) == before.1.rsplit_once('-').map(|(id, _)| id);
+        assert_eq!(before.0 == place.0, same_transaction, "a time is one transaction's: {leg}");
+        let after = before.2 + change(leg);
+        assert_eq!(cents(leg, "balanceAfter"), after, "{leg}");
+        before = (place.0, place.1, after);
+    }
+}
+
+/// Two accounts between which money goes to and fro in 60 transactions, each of them with two legs on either.
+async fn busy(books: &Books) -> (String, String) {
+    let (one, other) = (books.funded("ann", "1000.00").await, books.funded("ann", "1000.00").await);
+    for number in 0..60 {
+        let (much, little) = (format!("{number}.07"), format!("{}.00", number % 7 + 1));
+        let (from, to) = if number % 2 == 0 { (&one, &other) } else { (&other, &one) };
+        let body = legs([
+            ("debit", from.as_str(), much.as_str(), "USD"),
+            ("credit", to.as_str(), much.as_str(), "USD"),
+            ("debit", to.as_str(), little.as_str(), "USD"),
+            ("credit", from.as_str(), little.as_str(), "USD"),
+        ]);
+        let posted = books.operator.post_once(TRANSACTIONS, &format!("K-{number}"), &body).await;
+        assert_eq!(posted.status, 201, "{}", posted.body);
+    }
+    (one, other)
+}
+
+#[tokio::test]
+async fn a_statement_runs_newest_first_with_balances_that_agree() {
+    let books = Books::open().await;
+    let (one, other) = busy(&books).await;
+    let ann = books.user("ann");
+    for account in [&one, &other] {
+        let list = statement_of(account);
+        let whole = ann.all(&list).await;
+        assert_eq!((whole.0.len(), whole.1), (121, 2));
+        assert_runs(&whole.0);
+        assert_eq!(text(&whole.0[0], "balanceAfter"), books.balance(account).await);
+        let first = ann.get(&list).await.body;
+        assert_eq!(first["items"].as_array().map(Vec::len), Some(100), "a hundred unless otherwise asked");
+        for limit in [1, 7, 100] {
+            let paged = ann.all(&format!("{list}?limit={limit}")).await;
+            assert_eq!(paged.0, whole.0, "in pages of {limit}");
+            assert!((121_usize.div_ceil(limit)..=121 / limit + 1).contains(&paged.1), "{} pages of {limit}", paged.1);
+        }
+        assert!(whole.0.iter().all(|leg| leg["accountId"] == **account));
+    }
+    // The legs are those of the transactions.
+    let leg = &ann.get(&statement_of(&one)).await.body["items"][0];
+    let transaction = ann.get(&format!("{TRANSACTIONS}/{}", text(leg, "transactionId"))).await.body;
+    let legs = transaction["legs"].as_array().expect("legs");
+    assert!(legs.contains(leg), "{leg} {transaction}");
+    let empty = books.account("ann").await;
+    assert_eq!(ann.get(&statement_of(&empty)).await.body, json!({"items": []}));
+    books.stack.stop().await;
+}
+
+/// What is posted between two pages is newer than all that follows.
+#[tokio::test]
+async fn a_statement_goes_on_where_it_was() {
+    let books = Books::open().await;
+    let account = books.funded("ann", "10.00").await;
+    for number in 0..5 {
+        books.pay(&format!("K-{number}"), &account, &books.outside, "1.00").await;
+    }
+    let list = statement_of(&account);
+    let before = books.operator.all(&list).await.0;
+    let first = books.operator.get(&format!("{list}?limit=2")).await.body;
+    let cursor = text(&first, "nextCursor");
+    books.pay("between", &account, &books.outside, "1.00").await;
+    let rest = books.operator.get(&format!("{list}?cursor={cursor}")).await.body;
+    assert_eq!(rest["items"].as_array().expect("items")[..], before[2..]);
+    assert_eq!(books.operator.all(&list).await.0.len(), 7);
+    books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_users_accounts_are_listed_in_pages_as_they_are_now() {
+    let books = Books::open().await;
+    let mut own = BTreeSet::new();
+    for number in 0..7 {
+        own.insert(books.account("ann").await);
+        books.account(["anna", "an", "Ann", "ann-", "bob"][number % 5]).await;
+    }
+    for (number, account) in own.iter().enumerate().take(4) {
+        books.pay(&format!("K-{number}"), &books.outside, account, &format!("{}.50", number + 1)).await;
+    }
+    let last = own.last().expect("an account");
+    books.operator.patch(&format!("{ACCOUNTS}/{last}"), &json!({"status": "closed"})).await;
+    let ann = books.user("ann");
+    let path = "/ledger/users/ann/accounts";
+    let whole = ann.all(path).await;
+    assert_eq!(whole.0.iter().map(|account| text(account, "accountId")).collect::<Vec<_>>(), Vec::from_iter(own));
+    for account in &whole.0 {
+        let own = ann.get(&format!("{ACCOUNTS}/{}", text(account, "accountId"))).await;
+        assert_eq!(&own.body, account, "as it is");
+    }
+    let balances: Vec<_> = whole.0.iter().map(|account| text(account, "balance")).collect();
+    assert_eq!(balances, ["1.50", "2.50", "3.50", "4.50", "0.00", "0.00", "0.00"]);
+    assert_eq!(whole.0[6]["status"], "closed");
+    for limit in [1, 3, 7] {
+        let paged = ann.all(&format!("{path}?limit={limit}")).await;
+        assert_eq!(paged.0, whole.0);
+        assert!(paged.1 >= 7_usize.div_ceil(limit));
+    }
+    assert_eq!(books.operator.get("/ledger/users/nobody/accounts").await.body, json!({"items": []}));
+    books.stack.stop().await;
+}
+
+/// Transactions at these times, each between accounts of its own, and their ids in this order.
+async fn posted(books: &Books, times: &[Timestamp]) -> Vec<String> {
+    join_all(times.iter().enumerate().map(async |(number, now)| {
+        let (from, to) = (books.source("USD").await, books.source("USD").await);
+        let key = format!("at-{number}-{now}");
+        let posted = books.at(*now).post_once(TRANSACTIONS, &key, &payment(&from, &to, "1.00")).await;
+        assert_eq!(posted.body["createdAt"], format!("{now:.3}"), "{}", posted.body);
+        id(&posted, "transactionId")
+    }))
+    .await
+}
+
+fn ids(list: &[Value]) -> Vec<String> {
+    list.iter().map(|transaction| text(transaction, "transactionId")).collect()
+}
+
+/// Listed at noon.
+async fn listed(books: &Books, query: &str) -> Vec<String> {
+    ids(&books.at(time(NOON)).all(&format!("{TRANSACTIONS}?{query}")).await.0)
+}
+
+#[tokio::test]
+async fn a_list_by_time_is_exact_to_the_millisecond_at_both_ends() {
+    let books = Books::open().await;
+    let (first, last) = (time("2026-01-01T00:00:00.000Z"), time("2026-01-01T23:59:59.999Z"));
+    let beside = |end: Timestamp| [end - MILLISECOND, end, end + MILLISECOND];
+    let times: Vec<_> = beside(first).into_iter().chain(beside(last)).collect();
+    let made = posted(&books, &times).await;
+    for (from, since) in times.iter().enumerate() {
+        let open = listed(&books, &format!("status=completed&since={since}")).await;
+        assert_eq!(open, made[from..], "since {since}");
+        for (to, until) in times.iter().enumerate().skip(from) {
+            for limit in [1, 100] {
+                let found = listed(&books, &format!("since={since}&until={until}&limit={limit}")).await;
+                assert_eq!(found, made[from..=to], "from {since} until {until}, in pages of {limit}");
+            }
+        }
+    }
+    // Finer ends than any transaction has, and other offsets.
+    for (since, until, wanted) in [
+        ("2026-01-01T00:00:00.0001Z", "2026-01-01T00:00:00.0019Z", &made[2..3]),
+        ("2025-12-31T23:59:59.9981Z", "2025-12-31T23:59:59.9999Z", &made[..1]),
+        ("2026-01-01T02:00:00%2B02:00", "2026-01-01T01:59:59.999%2B02:00", &made[1..1]),
+        ("2026-01-01T02:00:00%2B02:00", "2026-01-01T02:00:00%2B02:00", &made[1..2]),
+    ] {
+        let answer = books.at(time(NOON)).get(&format!("{TRANSACTIONS}?since={since}&until={until}")).await;
+        let found = answer.body["items"].as_array().map(|items| ids(items)).unwrap_or_default();
+        assert_eq!(found, wanted, "from {since} until {until}: {}", answer.body);
+    }
+    books.stack.stop().await;
+}
+
+/// Two ends within one millisecond have no transaction between them, although one is at its end.
+#[tokio::test]
+async fn a_list_within_a_millisecond_is_empty() {
+    let books = Books::open().await;
+    let made = posted(&books, &[time("2026-01-01T00:00:00.123Z"), time("2026-01-01T00:00:00.124Z")]).await;
+    assert_eq!(listed(&books, "since=2026-01-01T00:00:00.1231Z&until=2026-01-01T00:00:00.1239Z").await, made[..0]);
+    assert_eq!(listed(&books, "since=2026-01-01T00:00:00.123Z&until=2026-01-01T00:00:00.1239Z").await, made[..1]);
+    // An end without a beginning is that of 24 hours, to the millisecond.
+    let midday = posted(&books, &[time("2026-01-01T12:00:00.000Z")]).await;
+    for (until, wanted) in [
+        ("2026-01-01T00:00:00.122Z", [&made[..0], &[]]),
+        ("2026-01-01T11:00:00Z", [&made[..], &[]]),
+        ("2026-01-02T00:00:00.123Z", [&made[..], &midday]),
+        ("2026-01-02T00:00:00.124Z", [&made[1..], &midday]),
+        ("2026-01-02T00:00:00.125Z", [&made[2..], &midday]),
+    ] {
+        assert_eq!(listed(&books, &format!("until={until}")).await, wanted.concat(), "until {until}");
+    }
+    books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_list_has_the_last_24_hours_where_nothing_else_is_asked() {
+    let books = Books::open().await;
+    let noon = time(NOON);
+    let second = time("2026-01-01T12:00:00.000Z");
+    let times = [second - MILLISECOND, second, second + DAY / 2, noon - MILLISECOND, noon, noon + MILLISECOND];
+    let made = posted(&books, &times).await;
+    for query in ["", "status=completed"] {
+        assert_eq!(listed(&books, query).await, made[1..], "the seed's 24 hours begin with their second");
+    }
+    let until = format!("until={}", noon - MILLISECOND);
+    assert_eq!(listed(&books, &until).await, made[1..4], "an end by itself");
+    // The second page has the first page's hours, whenever it is asked for.
+    let first = books.at(noon).get(&format!("{TRANSACTIONS}?limit=1")).await.body;
+    let next = format!("{TRANSACTIONS}?limit=100&cursor={}", text(&first, "nextCursor"));
+    for later in [SignedDuration::ZERO, SignedDuration::from_hours(1), DAY * 300] {
+        let rest = books.at(noon + later).get(&next).await.body;
+        assert_eq!(ids(rest["items"].as_array().expect("items")), made[2..], "{later} later");
+    }
+    assert_eq!(books.at(noon + DAY * 300).get(TRANSACTIONS).await.body, json!({"items": []}));
+    books.stack.stop().await;
+}
+
+/// A stack whose list by status has so many parts.
+async fn sharded(shards: u16) -> Stack {
+    stack().parameter("StatusShards", shards.to_string()).start().await.expect("a stack")
+}
+
+/// The partition keys of the transactions in the status index.
+async fn partitions(books: &Books) -> BTreeSet<String> {
+    let partition = |item: &system_tests::ledger::Item| {
+        let key = item.get("GSI1PK")?.as_s().ok()?;
+        key.starts_with("STATUS#").then(|| key.clone())
+    };
+    books.stored().await.iter().filter_map(partition).collect()
+}
+
+#[tokio::test]
+async fn ties_in_one_millisecond_are_listed_once_each_in_every_page_size() {
+    for shards in [1, 4] {
+        let books = Books::of(sharded(shards).await).await;
+        let noon = time(NOON);
+        let mut times = vec![noon - MILLISECOND; 3];
+        times.extend([noon; 20]);
+        times.extend([noon + MILLISECOND; 3]);
+        let made = posted(&books, &times).await;
+        let whole = books.at(noon).all(&format!("{TRANSACTIONS}?limit=100")).await.0;
+        assert_eq!(whole.len(), 26);
+        let created: Vec<_> = whole.iter().map(|transaction| text(transaction, "createdAt")).collect();
+        assert!(created.is_sorted(), "{created:?}");
+        assert_eq!(BTreeSet::from_iter(ids(&whole)), BTreeSet::from_iter(made));
+        for limit in [1, 2, 3, 7, 20, 25, 26] {
+            let (parts, pages) = books.at(noon).all(&format!("{TRANSACTIONS}?limit={limit}")).await;
+            assert_eq!(parts, whole, "{shards} shards, in pages of {limit}");
+            assert!((26_usize.div_ceil(limit)..=26 / limit + 1).contains(&pages), "{pages} pages of {limit}");
+        }
+        let tied = listed(&books, &format!("since={noon}&until={noon}&limit=6")).await;
+        assert_eq!(tied, ids(&whole[3..23]), "{shards} shards");
+        let partitions = partitions(&books).await;
+        let seeds = BTreeSet::from(["STATUS#completed".to_owned()]);
+        assert_eq!(partitions == seeds, shards == 1, "{partitions:?}");
+        assert!(partitions.len() <= usize::from(shards), "{partitions:?}");
+        books.stack.stop().await;
+    }
+}
+
+/// With more shards than before, what was there is listed all the same, and a cursor goes on.
+#[tokio::test]
+async fn more_shards_lose_nothing() {
+    let one = Books::of(sharded(1).await).await;
+    let four = stack().parameter("StatusShards", "4").dynamo_endpoint(one.stack.dynamo_url());
+    let four = Books::of(four.start().await.expect("a stack")).await;
+    let noon = time(NOON);
+    let old = posted(&one, &[noon, noon, noon + MILLISECOND * 2, noon + MILLISECOND * 4]).await;
+    let first = one.at(noon).get(&format!("{TRANSACTIONS}?limit=1")).await.body;
+    let new = posted(&four, &[noon + MILLISECOND * 3; 12]).await;
+    let all: BTreeSet<_> = old.iter().chain(&new).cloned().collect();
+    let whole = ids(&four.at(noon).all(&format!("{TRANSACTIONS}?limit=5")).await.0);
+    assert_eq!((whole.len(), BTreeSet::from_iter(whole.clone())), (16, all));
+    let next = format!("{TRANSACTIONS}?limit=100&cursor={}", text(&first, "nextCursor"));
+    let rest = four.at(noon).get(&next).await.body;
+    assert_eq!(ids(rest["items"].as_array().expect("items")), whole[1..]);
+    assert!(partitions(&one).await.len() > 1, "the engine is the first one's");
+    four.stack.stop().await;
+    one.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_finds_the_transactions_of_all_who_used_it() {
+    let books = Books::open().await;
+    let accounts = [books.funded("ann", "9.00").await, books.funded("bob", "9.00").await];
+    let mut made = BTreeSet::new();
+    for (user, account) in ["ann", "bob"].into_iter().zip(&accounts) {
+        for key in ["same", "same2", "sam", "Same"] {
+            let body = payment(account, &books.outside, "1.00");
+            let posted = books.user(user).post_once(TRANSACTIONS, key, &body).await;
+            let transaction = id(&posted, "transactionId");
+            if key == "same" {
+                made.insert(transaction);
+            }
+        }
+    }
+    let reversal = format!("{TRANSACTIONS}/{}/reversal", made.first().expect("a transaction"));
+    let reversal = books.operator.post_once(&reversal, "same", &json!({})).await;
+    made.insert(id(&reversal, "transactionId"));
+    let list = format!("{TRANSACTIONS}?idempotencyKey=same");
+    let (whole, pages) = books.operator.all(&list).await;
+    assert_eq!((BTreeSet::from_iter(ids(&whole)), whole.len(), pages), (made, 3, 1));
+    assert!(whole.iter().all(|transaction| transaction["idempotencyKey"] == "same"));
+    for limit in [1, 2, 3] {
+        let (parts, pages) = books.operator.all(&format!("{list}&limit={limit}")).await;
+        assert_eq!(parts, whole, "in pages of {limit}");
+        assert!((3_usize.div_ceil(limit)..=3 / limit + 1).contains(&pages), "{pages} pages of {limit}");
+    }
+    for transaction in &whole {
+        let read = books.operator.get(&format!("{TRANSACTIONS}/{}", text(transaction, "transactionId"))).await;
+        let mut header = read.body;
+        // What only its own answer has.
+        header.as_object_mut().expect("an object").retain(|name, _| !["legs", "reversedBy"].contains(&name.as_str()));
+        assert_eq!(&header, transaction);
+    }
+    let none = books.operator.get(&format!("{TRANSACTIONS}?idempotencyKey=nobodys")).await;
+    assert_eq!((none.status, none.body), (200, json!({"items": []})));
+    books.stack.stop().await;
+}
+
+/// An operator without another's cursor lists what they like in pages of their own, and others do not list at all.
+#[tokio::test]
+async fn lists_over_all_accounts_are_the_operators() {
+    let books = Books::open().await;
+    books.funded("ann", "1.00").await;
+    let ann = books.user("ann");
+    for query in ["", "?status=completed", "?idempotencyKey=a", "?since=2026-01-01T00:00:00Z"] {
+        let answer = ann.get(&format!("{TRANSACTIONS}{query}")).await;
+        assert_eq!((answer.status, answer.body), (403, json!({"message": "Forbidden"})), "{query}");
+    }
+    let operator = Client::member(&books.stack, "ledger:operate", "none", "operator");
+    assert_eq!(operator.get(TRANSACTIONS).await.body["items"].as_array().map(Vec::len), Some(1));
+    books.stack.stop().await;
+}

@@ -1,0 +1,14 @@
+//! The ledger, over HTTP and through its functions.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+mod access;
+mod concurrency;
+mod cost;
+mod faults;
+mod history;
+mod lists;
+mod pages;
+mod random;
+mod reconciliation;
+mod requests;
+mod values;

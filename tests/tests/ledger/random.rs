@@ -1,0 +1,531 @@
+//! The ledger against a plain model, under random transfers among fifty accounts: many at once, calls that are throttled, cancelled,
+//! lost, late or never answered, functions that die, requests that come twice, clocks that differ.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use fastrand::Rng;
+use function::Service;
+use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use keys::ledger::LegType;
+use local::Stack;
+use money::{Currency, Decimal, Money};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use system_tests::{
+    Client,
+    faults::{Call, Fault, MOMENTS, Moment, Process, Proxy, service, within},
+    ledger::id,
+    ledger::model::{Stored, posting},
+    stack,
+};
+
+const ACCOUNTS: usize = 50;
+const CURRENCIES: [&str; 4] = ["USD", "EUR", "JPY", "KWD"];
+const CLIENTS: usize = 8;
+const MINUTE: Duration = Duration::from_mins(1);
+/// What a request is given that is not answered anyway.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// A run of its own, which the seed repeats; `LEDGER_SEED` gives it.
+fn random() -> Rng {
+    let seed = std::env::var("LEDGER_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("LEDGER_SEED={seed} repeats the requests of this run");
+    Rng::with_seed(seed)
+}
+
+fn start() -> Timestamp {
+    "2099-11-30T12:00:00.123Z".parse().expect("a time")
+}
+
+/// What happens to a request on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Trouble {
+    None,
+    /// It is sent twice at once.
+    Twice,
+    /// So many of its calls are throttled, from the first on.
+    Throttled(usize),
+    /// So many of its transactions are cancelled for others that were in the way.
+    Conflicts(usize),
+    /// The connection closes before or after its n-th call, and the function goes on.
+    Lost(usize, bool),
+    /// The function dies before or after its n-th call.
+    Death(usize, bool),
+    /// Its transaction is not answered in time: it was done, or not.
+    Timeout(bool),
+    /// Its transaction arrives when everybody has given up.
+    Late,
+}
+
+impl Trouble {
+    fn random(rng: &mut Rng) -> Self {
+        let (call, after) = (rng.usize(1..=3), rng.bool());
+        match rng.u8(..100) {
+            0..=4 => Self::Twice,
+            5..=6 => Self::Throttled(call),
+            7..=9 => Self::Conflicts(call),
+            10..=12 => Self::Lost(call, after),
+            13..=16 => Self::Death(call, after),
+            17 => Self::Timeout(after),
+            18 => Self::Late,
+            _ => Self::None,
+        }
+    }
+
+    /// How it is counted.
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "without trouble",
+            Self::Twice => "twice",
+            Self::Throttled(_) => "throttled",
+            Self::Conflicts(_) => "in the way of others",
+            Self::Lost(..) => "lost",
+            Self::Death(..) => "died",
+            Self::Timeout(_) => "timed out",
+            Self::Late => "late",
+        }
+    }
+
+    fn time(self) -> Duration {
+        if matches!(self, Self::Timeout(_) | Self::Late) { SHORT } else { MINUTE }
+    }
+
+    fn of(self, call: &Call) -> Fault {
+        let is_transaction = call.action == "TransactWriteItems";
+        let moment = |after| MOMENTS[usize::from(after)];
+        match self {
+            Self::Throttled(calls) if call.number <= calls => Fault::throttled(),
+            Self::Conflicts(calls) if is_transaction && call.nth <= calls => {
+                Fault::cancelled(&["None", "TransactionConflict"])
+            }
+            Self::Lost(number, after) if call.number == number => Fault::Lost(moment(after)),
+            Self::Death(number, after) if call.number == number => Fault::Death(moment(after)),
+            Self::Timeout(true) if is_transaction && call.nth == 1 => Fault::Lost(Moment::After),
+            Self::Timeout(_) if is_transaction => Fault::Silence,
+            Self::Late if is_transaction => Fault::Held,
+            _ => Fault::None,
+        }
+    }
+}
+
+/// An account as the model has it.
+#[derive(Debug, Clone)]
+struct Holder {
+    id: String,
+    currency: Currency,
+    is_negative: bool,
+    /// In minor units.
+    balance: i128,
+    /// Time and id of its last leg.
+    last: (String, String),
+    /// The least that it held since the last look.
+    least: i128,
+}
+
+/// What a transfer does to an account, in minor units.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    account: usize,
+    leg_type: LegType,
+    minor: i128,
+}
+
+impl Part {
+    fn change(&self) -> i128 {
+        if self.leg_type == LegType::Debit { -self.minor } else { self.minor }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Transfer {
+    key: String,
+    parts: Vec<Part>,
+    body: Value,
+    at: Timestamp,
+    trouble: Trouble,
+}
+
+impl Transfer {
+    fn event(&self) -> Value {
+        posting(&self.key, &self.body, self.at)
+    }
+}
+
+/// What a request was told: the status and the very text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Told {
+    status: u64,
+    body: String,
+}
+
+impl Told {
+    /// None for one that is to come again.
+    fn read(answer: &Value) -> Option<Self> {
+        let (status, body) = (answer["statusCode"].as_u64()?, answer["body"].as_str()?.to_owned());
+        let told = Self { status, body };
+        assert!(matches!(status, 201 | 409 | 422 | 429 | 503), "{told:?}");
+        assert!(status != 409 || told.body.contains("/problems/insufficient-funds"), "{told:?}");
+        (!matches!(status, 429 | 503)).then_some(told)
+    }
+}
+
+/// Who sends the requests: straight to the engine, or through a proxy of their own.
+struct Sender {
+    healthy: Service,
+    troubled: Service,
+    proxy: Proxy,
+}
+
+impl Sender {
+    async fn start(stack: &Stack) -> Self {
+        let function = ledger::process_payment::function();
+        let of = |url: &str| service(stack, url, "process-payment", &function);
+        let proxy = Proxy::start(stack.dynamo_url()).await;
+        Self { healthy: of(stack.dynamo_url()), troubled: of(proxy.url()), proxy }
+    }
+
+    /// Sends it once, and answers what it was told; none where that is not known.
+    async fn send(&self, transfer: &Transfer) -> Vec<Option<Told>> {
+        let event = transfer.event();
+        let well = async || {
+            let invocation = self.healthy.call(event.clone(), within(MINUTE)).await;
+            Told::read(&invocation.answer.expect("an answer"))
+        };
+        match transfer.trouble {
+            Trouble::None => vec![well().await],
+            Trouble::Twice => join_all([well(), well()]).await,
+            trouble => {
+                self.proxy.rule(move |call| trouble.of(call));
+                let process = Process::of(self.troubled.clone(), &self.proxy);
+                let invocation = process.run(&event, trouble.time()).await;
+                vec![invocation.and_then(|invocation| Told::read(&invocation.answer.expect("an answer")))]
+            }
+        }
+    }
+
+    /// Sends it until it is told what became of it.
+    async fn settle(&self, transfer: &Transfer) -> Told {
+        let transfer = Transfer { trouble: Trouble::None, ..transfer.clone() };
+        for _ in 0..100 {
+            if let Some(told) = self.send(&transfer).await.pop().flatten() {
+                return told;
+            }
+        }
+        unreachable!("{} is never told what became of it", transfer.key)
+    }
+}
+
+/// Does the work for each of the transfers, every sender its share, all at the same time.
+async fn each<T, F>(senders: &[Arc<Sender>], transfers: Vec<Transfer>, work: fn(Arc<Sender>, Transfer) -> F) -> Vec<T>
+where
+    T: Send + 'static,
+    F: Future<Output = T> + Send + 'static,
+{
+    let queue = Arc::new(std::sync::Mutex::new(transfers.into_iter()));
+    let shares = senders.iter().map(|sender| {
+        let (sender, queue) = (Arc::clone(sender), Arc::clone(&queue));
+        tokio::spawn(async move {
+            let mut done = Vec::new();
+            loop {
+                let next = queue.lock().expect("nobody panics with it").next();
+                let Some(transfer) = next else { return done };
+                done.push(work(Arc::clone(&sender), transfer).await);
+            }
+        })
+    });
+    join_all(shares).await.into_iter().flat_map(|share| share.expect("no sender stops")).collect()
+}
+
+async fn sent(sender: Arc<Sender>, transfer: Transfer) -> (Transfer, Vec<Option<Told>>) {
+    let told = sender.send(&transfer).await;
+    (transfer, told)
+}
+
+async fn settled(sender: Arc<Sender>, transfer: Transfer) -> (Transfer, Told) {
+    let told = sender.settle(&transfer).await;
+    (transfer, told)
+}
+
+/// The ledger, and what the model knows of it.
+struct World {
+    stack: Stack,
+    senders: Vec<Arc<Sender>>,
+    rng: Rng,
+    holders: Vec<Holder>,
+    numbers: BTreeMap<String, usize>,
+    now: Timestamp,
+    /// What was done, and what it was told.
+    done: BTreeMap<String, (Transfer, Told)>,
+    /// The keys of what was refused.
+    refused: BTreeSet<String>,
+    requests: usize,
+    troubles: BTreeMap<&'static str, usize>,
+    unknown: usize,
+}
+
+impl World {
+    async fn open() -> Self {
+        let (rng, stack) = (random(), stack().start().await.expect("a stack"));
+        let client = Client::operator(&stack);
+        let mut holders = Vec::new();
+        for number in 0..ACCOUNTS {
+            let (currency, is_negative) = (CURRENCIES[number % CURRENCIES.len()], number < 2 * CURRENCIES.len());
+            let terms =
+                json!({"userId": "bank", "accountType": "any", "currency": currency, "allowNegative": is_negative});
+            let id = id(&client.post("/ledger/accounts", &terms).await, "accountId");
+            let currency = currency.parse().expect("a currency");
+            holders.push(Holder { id, currency, is_negative, balance: 0, last: Default::default(), least: 0 });
+        }
+        let senders = join_all((0..CLIENTS).map(|_| Sender::start(&stack))).await.into_iter().map(Arc::new).collect();
+        let numbers = holders.iter().enumerate().map(|(number, holder)| (holder.id.clone(), number)).collect();
+        Self {
+            stack,
+            senders,
+            rng,
+            holders,
+            numbers,
+            now: start(),
+            done: BTreeMap::new(),
+            refused: BTreeSet::new(),
+            requests: 0,
+            troubles: BTreeMap::new(),
+            unknown: 0,
+        }
+    }
+
+    /// Legs in one currency whose sum is nothing: mostly one to one, at times some to some, an account more than once.
+    fn parts(&mut self, currency: usize, most: usize) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for _ in 0..self.rng.usize(1..=most) {
+            let mut two = self.rng.choose_multiple((currency..ACCOUNTS).step_by(CURRENCIES.len()), 2);
+            self.rng.shuffle(&mut two);
+            let minor = i128::from(self.rng.u64(1..=20_000));
+            let both = [LegType::Debit, LegType::Credit].into_iter().zip(two);
+            parts.extend(both.map(|(leg_type, account)| Part { account, leg_type, minor }));
+        }
+        parts
+    }
+
+    fn transfer(&mut self) -> Transfer {
+        let currency = self.rng.usize(..CURRENCIES.len());
+        let most = if self.rng.u8(..10) == 0 { 3 } else { 1 };
+        let mut parts = self.parts(currency, most);
+        if self.rng.u8(..20) == 0 {
+            parts.extend(self.parts((currency + 1) % CURRENCIES.len(), 1));
+        }
+        let legs: Vec<Value> = parts
+            .iter()
+            .map(|part| {
+                let Holder { id, currency, .. } = &self.holders[part.account];
+                let amount = Money::of_minor(part.minor, *currency).expect("an amount").amount();
+                json!({"accountId": id, "legType": part.leg_type, "amount": amount, "currency": currency})
+            })
+            .collect();
+        let body = if let ([from, to], true) = (&legs[..], self.rng.bool()) {
+            json!({
+                "transactionType": "journal",
+                "debitAccountId": from["accountId"],
+                "creditAccountId": to["accountId"],
+                "amount": from["amount"],
+                "currency": from["currency"],
+            })
+        } else {
+            json!({"legs": legs})
+        };
+        self.requests += 1;
+        let at = self.now + SignedDuration::from_millis(self.rng.i64(-1_000..=1_000));
+        let trouble = Trouble::random(&mut self.rng);
+        *self.troubles.entry(trouble.name()).or_default() += 1;
+        Transfer { key: format!("K-{}", self.requests), parts, body, at, trouble }
+    }
+
+    /// So many transfers, in any order, and what became of them.
+    async fn round(&mut self, transfers: usize) {
+        self.now += SignedDuration::from_secs(10);
+        let transfers = (0..transfers).map(|_| self.transfer()).collect();
+        let mut outcomes = Vec::new();
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for (transfer, told) in each(&self.senders, transfers, sent).await {
+            let known: Vec<Told> = told.iter().flatten().cloned().collect();
+            let done: Vec<&Told> = known.iter().filter(|told| told.status == 201).collect();
+            assert!(done.iter().all(|told| *told == done[0]), "{transfer:?}: {done:?}");
+            match (done.first(), known.len() == told.len()) {
+                (Some(done), _) => outcomes.push((transfer, (*done).clone())),
+                (None, true) => outcomes.push((transfer, known[0].clone())),
+                (None, false) if self.rng.bool() => before.push(transfer),
+                (None, false) => after.push(transfer),
+            }
+        }
+        self.unknown += before.len() + after.len();
+        // Some come again before what is late arrives, and the others when it has.
+        outcomes.extend(each(&self.senders, before, settled).await);
+        join_all(self.senders.iter().map(|sender| sender.proxy.arrive())).await;
+        outcomes.extend(each(&self.senders, after, settled).await);
+        self.learn(outcomes);
+        self.look().await;
+    }
+
+    /// Applies what was done in the order that the ledger tells, and compares each leg.
+    fn learn(&mut self, outcomes: Vec<(Transfer, Told)>) {
+        self.holders.iter_mut().for_each(|holder| holder.least = holder.balance);
+        let mut legs = Vec::new();
+        let mut refused = Vec::new();
+        for (transfer, told) in outcomes {
+            match told.status {
+                201 => {
+                    legs.extend(self.legs(&transfer, &told));
+                    self.done.insert(transfer.key.clone(), (transfer, told));
+                }
+                409 => refused.push(transfer),
+                _ => unreachable!("{transfer:?}: {told:?}"),
+            }
+        }
+        legs.sort();
+        let mut unfinished = BTreeMap::new();
+        for (created, leg, transaction, account, change, after) in legs {
+            let holder = &mut self.holders[account];
+            assert!(created > holder.last.0 || holder.last.1.starts_with(&transaction), "{leg} is not later");
+            // What an account holds between two legs of one transaction nobody ever sees.
+            if unfinished.insert(account, transaction.clone()).is_some_and(|last| last != transaction) {
+                holder.least = holder.least.min(holder.balance);
+            }
+            holder.balance += change;
+            assert_eq!(holder.balance, after, "what {leg} left in {}", holder.id);
+            assert!(change > 0 || after >= 0 || holder.is_negative, "{leg} took what was not there");
+            holder.last = (created, leg);
+        }
+        for holder in &mut self.holders {
+            holder.least = holder.least.min(holder.balance);
+            assert!(holder.least >= 0 || holder.is_negative, "{holder:?}");
+        }
+        for transfer in refused {
+            assert!(self.may_be_refused(&transfer), "{transfer:?} was refused for nothing");
+            self.refused.insert(transfer.key);
+        }
+    }
+
+    /// The legs that it was told of, which must be those it asked for: time, id, transaction, account, change, what it left.
+    fn legs(&self, transfer: &Transfer, told: &Told) -> Vec<(String, String, String, usize, i128, i128)> {
+        let body: Value = serde_json::from_str(&told.body).expect("JSON");
+        let text = |value: &Value| value.as_str().expect("a text").to_owned();
+        let legs = body["legs"].as_array().expect("legs");
+        let read = |(leg, part): (&Value, &Part)| {
+            let holder = &self.holders[part.account];
+            let minor = |name: &str| {
+                let amount: Decimal = text(&leg[name]).parse().expect("a number");
+                Money::new(amount, holder.currency).expect("an amount").minor()
+            };
+            let asked = (json!(holder.id), json!(part.leg_type), part.minor);
+            assert_eq!((leg["accountId"].clone(), leg["legType"].clone(), minor("amount")), asked, "{transfer:?}");
+            let transaction = text(&body["transactionId"]);
+            (
+                text(&leg["createdAt"]),
+                text(&leg["legId"]),
+                transaction,
+                part.account,
+                part.change(),
+                minor("balanceAfter"),
+            )
+        };
+        assert_eq!(legs.len(), transfer.parts.len(), "{transfer:?}: {told:?}");
+        legs.iter().zip(&transfer.parts).map(read).collect()
+    }
+
+    /// One of the accounts may not hold less than nothing after any of the legs, and held too little at some time.
+    fn may_be_refused(&self, transfer: &Transfer) -> bool {
+        let mut changes = BTreeMap::<usize, i128>::new();
+        transfer.parts.iter().any(|part| {
+            let change = changes.entry(part.account).or_default();
+            *change += part.change();
+            let holder = &self.holders[part.account];
+            !holder.is_negative && holder.least + *change < 0
+        })
+    }
+
+    /// Looks at all accounts: they hold what the model says, which is nothing in sum.
+    async fn look(&self) {
+        let (items, _) = Client::operator(&self.stack).all("/ledger/users/bank/accounts?limit=100").await;
+        assert_eq!(items.len(), self.holders.len());
+        let mut sums = BTreeMap::<&str, i128>::new();
+        for item in &items {
+            let holder = &self.holders[self.numbers[item["accountId"].as_str().expect("an id")]];
+            let balance: Decimal = item["balance"].as_str().and_then(|text| text.parse().ok()).expect("a balance");
+            let balance = Money::new(balance, holder.currency).expect("an amount").minor();
+            assert_eq!(balance, holder.balance, "{item}");
+            *sums.entry(holder.currency.code()).or_default() += balance;
+        }
+        assert!(sums.values().all(|sum| *sum == 0), "money was made or lost: {sums:?}");
+    }
+
+    /// Ten days later: a key is told what it was told, and takes no other request.
+    async fn again(&mut self, keys: usize) {
+        self.now += SignedDuration::from_hours(10 * 24);
+        let all: Vec<_> = self.done.values().map(|(transfer, _)| transfer.clone()).collect();
+        let mut some = || Transfer { at: self.now, ..self.rng.choice(&all).expect("some").clone() };
+        let some: Vec<_> = (0..keys).map(|_| some()).collect();
+        let others = some.clone().into_iter().map(|transfer| Transfer { body: other(&transfer.body), ..transfer });
+        for (transfer, told) in each(&self.senders, some.clone(), settled).await {
+            assert_eq!(told, self.done[&transfer.key].1, "{}", transfer.key);
+        }
+        for (transfer, told) in each(&self.senders, others.collect(), settled).await {
+            assert_eq!(told.status, 422, "{}: {told:?}", transfer.key);
+        }
+    }
+
+    /// What the table holds is what the model has: of each key that was done one transaction, of those refused none.
+    async fn end(self) {
+        let stored = Stored::read(&self.stack).await;
+        stored.check();
+        let keys: Vec<_> =
+            stored.transactions.values().filter_map(|transaction| transaction.idempotency_key.as_ref()).collect();
+        let once: BTreeSet<&str> = keys.iter().map(|key| key.as_str()).collect();
+        assert_eq!((keys.len(), once.len()), (self.done.len(), self.done.len()), "a transaction for each key");
+        assert_eq!(once, self.done.keys().map(String::as_str).collect());
+        assert!(self.refused.iter().all(|key| !once.contains(key.as_str())));
+        assert_eq!(self.done.len() + self.refused.len(), self.requests, "one outcome for each key");
+        let Self { requests, done, refused, unknown, troubles, .. } = self;
+        let (done, refused) = (done.len(), refused.len());
+        println!(
+            "{requests} transfers, {done} done, {refused} refused, {unknown} without an answer at first: {troubles:?}"
+        );
+        assert!(refused * 50 > requests && refused * 2 < requests, "{refused} of {requests} were refused");
+        assert!(unknown * 100 > requests, "hardly any answer was lost: {unknown} of {requests}");
+    }
+}
+
+/// Another request.
+fn other(body: &Value) -> Value {
+    let mut body = body.clone();
+    body["description"] = "another".into();
+    body
+}
+
+async fn transfers(rounds: usize, of_each: usize) {
+    let mut world = World::open().await;
+    let began = Instant::now();
+    for _ in 0..rounds {
+        world.round(of_each).await;
+    }
+    world.again(100).await;
+    println!("{} transfers in {:.1} s", rounds * of_each, began.elapsed().as_secs_f64());
+    world.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_thousand_transfers_lose_and_make_nothing() {
+    transfers(10, 200).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: make test-slow"]
+async fn a_hundred_thousand_transfers_lose_and_make_nothing() {
+    // On five ledgers, because the engine goes through all client tokens of the last ten minutes at each transaction.
+    for _ in 0..5 {
+        transfers(10, 2_000).await;
+    }
+}

@@ -1,0 +1,745 @@
+//! The reconciliation: it finds what is wrong with the books, each once, and nothing else; whatever stops it, and whoever pays
+//! meanwhile.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use axum::http::StatusCode;
+use futures::future::{join, join_all};
+use jiff::{SignedDuration, Timestamp};
+use local::{Builder, Stack};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+use system_tests::{
+    Asks, Client, End,
+    faults::{Call, Fault, MOMENTS, Process, Proxy},
+    ledger::audit::{
+        DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, dollars, header_key, leg_key, reconciled, without_steps,
+    },
+    ledger::{Books, TRANSACTIONS, payment},
+    requests::{Case, all_are_refused, no_identifiers, unreadable},
+    stack,
+    units::{Consumed, bytes, declared},
+    until,
+};
+use table::Usage;
+
+const RECONCILE: &str = "reconcile";
+const DAILY: &str = "start-daily-reconciliation";
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// Three days of books, of which the second is reconciled. D is dormant since the first, N is new on the second, and E is empty.
+fn three_days() -> Shelf {
+    let mut shelf = Shelf::default();
+    shelf.open("E");
+    shelf.post("T01", 1_000, &[("O", -10_000), ("A", 10_000)]);
+    shelf.post("T02", 2_000, &[("O", -5_000), ("B", 5_000)]);
+    shelf.post("T03", 3_000, &[("O", -2_000), ("D", 2_000)]);
+    shelf.post("T11", DAY, &[("A", -1_000), ("B", 1_000)]);
+    shelf.post("T12", DAY + 1, &[("B", -500), ("A", 500)]);
+    shelf.post("T13", DAY + 5_000, &[("A", -300), ("N", 100), ("B", 200)]);
+    shelf.post("T14", DAY + 6_000, &[("O", -700), ("N", 700)]);
+    shelf.post("T15", 2 * DAY - 1, &[("O", -400), ("A", 400)]);
+    shelf.post("T21", 2 * DAY, &[("A", -200), ("B", 200)]);
+    shelf
+}
+
+fn found(kind: &str, transaction: Option<&str>, account: Option<&str>, amounts: [Option<i64>; 2]) -> Value {
+    let [expected, actual] = amounts.map(|cents| cents.map_or(Value::Null, |cents| dollars(cents).into()));
+    let mut found = json!({"kind": kind, "expected": expected, "actual": actual});
+    for (name, id) in [("transactionId", transaction), ("accountId", account)] {
+        if let Some(id) = id {
+            found[name] = id.into();
+        }
+    }
+    found
+}
+
+fn missing(transaction: &str, account: &str, cents: i64) -> Value {
+    found("missing-leg", Some(transaction), Some(account), [Some(cents), None])
+}
+
+fn orphan(transaction: &str, account: &str, cents: i64) -> Value {
+    found("orphan-leg", Some(transaction), Some(account), [None, Some(cents)])
+}
+
+fn unbalanced(transaction: &str, debits: i64, credits: i64) -> Value {
+    found("unbalanced-transaction", Some(transaction), None, [Some(debits), Some(credits)])
+}
+
+fn wrong_amount(transaction: &str, account: Option<&str>, expected: i64, actual: i64) -> Value {
+    found("wrong-amount", Some(transaction), account, [Some(expected), Some(actual)])
+}
+
+fn wrong_balance(transaction: Option<&str>, account: &str, expected: i64, actual: i64) -> Value {
+    found("wrong-balance", transaction, Some(account), [Some(expected), Some(actual)])
+}
+
+/// What goes wrong with the books.
+enum Error {
+    Gone(Value),
+    Set(Value, &'static str, Value),
+    Put(Value),
+}
+
+impl Error {
+    fn amount(transaction: &str, leg: usize, amount: &str) -> Self {
+        Self::Set(leg_key(transaction, leg), "Amount", json!({"N": amount}))
+    }
+
+    fn after(transaction: &str, leg: usize, amount: &str) -> Self {
+        Self::Set(leg_key(transaction, leg), "BalanceAfter", json!({"N": amount}))
+    }
+
+    fn balance(account: &str, amount: &str) -> Self {
+        Self::Set(account_key(account), "Balance", json!({"N": amount}))
+    }
+
+    async fn plant(&self, rows: &Rows) {
+        match self {
+            Self::Gone(key) => rows.delete(key).await,
+            Self::Set(key, name, value) => rows.set(key, json!({*name: value})).await,
+            Self::Put(item) => rows.put(&[item.to_string()]).await,
+        }
+    }
+}
+
+/// A name, what goes wrong, and what must be found.
+type Trial = (&'static str, Vec<Error>, Vec<Value>);
+
+fn text(text: &str) -> Value {
+    json!({"S": text})
+}
+
+fn legs_that_are_gone() -> Vec<Trial> {
+    let gone = |transaction, number| Error::Gone(leg_key(transaction, number));
+    let moved = vec![
+        Error::Set(leg_key("T12", 2), "AccountID", text("D")),
+        Error::Set(leg_key("T12", 2), "GSI1PK", text("ACCOUNT#D")),
+    ];
+    vec![
+        ("a leg is gone in the middle", vec![gone("T12", 2)], vec![missing("T12", "A", 500)]),
+        ("the first of an account", vec![gone("T13", 2)], vec![missing("T13", "N", 100)]),
+        ("the last of an account", vec![gone("T14", 2)], vec![missing("T14", "N", 700)]),
+        ("the last of a dormant account", vec![gone("T03", 2)], vec![missing("T03", "D", 2_000)]),
+        (
+            "both of a transaction",
+            vec![gone("T12", 1), gone("T12", 2)],
+            vec![missing("T12", "B", 500), missing("T12", "A", 500)],
+        ),
+        ("a leg came to another account", moved, vec![missing("T12", "A", 500)]),
+    ]
+}
+
+fn legs_too_many() -> Vec<Trial> {
+    let stray = |id, number, account, milli| Error::Put(Shelf::stray(id, number, account, milli, 9));
+    vec![
+        ("a stray leg", vec![stray("X", 1, "A", DAY + 2_000)], vec![orphan("X", "A", 9)]),
+        ("of a dormant account", vec![stray("X", 1, "D", DAY + 9)], vec![orphan("X", "D", 9)]),
+        ("of an empty account", vec![stray("X", 7, "E", 2 * DAY - 1)], vec![orphan("X", "E", 9)]),
+        ("of a transaction", vec![stray("T12", 3, "D", DAY + 1)], vec![orphan("T12", "D", 9)]),
+        (
+            "the header is gone",
+            vec![Error::Gone(header_key("T12"))],
+            vec![orphan("T12", "B", 500), orphan("T12", "A", 500)],
+        ),
+    ]
+}
+
+fn wrong_amounts() -> Vec<Trial> {
+    let turned = |number, side| Error::Set(leg_key("T12", number), "LegType", text(side));
+    let header = Error::Set(header_key("T12"), "Amount", json!({"N": "7"}));
+    vec![
+        ("a debit grew", vec![Error::amount("T12", 1, "6")], vec![unbalanced("T12", 600, 500)]),
+        ("a credit shrank", vec![Error::amount("T13", 3, "0.5")], vec![unbalanced("T13", 300, 150)]),
+        ("a debit became a credit", vec![turned(1, "credit")], vec![unbalanced("T12", 0, 1_000)]),
+        (
+            "both legs grew",
+            vec![Error::amount("T12", 1, "6"), Error::amount("T12", 2, "6")],
+            vec![wrong_amount("T12", Some("B"), 500, 600)],
+        ),
+        (
+            "both legs turned",
+            vec![turned(1, "credit"), turned(2, "debit")],
+            vec![wrong_amount("T12", Some("B"), -500, 500)],
+        ),
+        ("the header says another amount", vec![header], vec![wrong_amount("T12", None, 700, 500)]),
+    ]
+}
+
+fn wrong_balances() -> Vec<Trial> {
+    let restored = vec![
+        Error::balance("A", "95.00"),
+        Error::Set(account_key("A"), "LastTransactionID", text("T12")),
+        Error::Set(account_key("A"), "LastLegID", text("T12-02")),
+        Error::Set(account_key("A"), "LastLegAt", text(&at(DAY + 1))),
+    ];
+    vec![
+        ("a cached balance", vec![Error::balance("A", "1000")], vec![wrong_balance(None, "A", 9_400, 100_000)]),
+        ("of a dormant account", vec![Error::balance("D", "19.99")], vec![wrong_balance(None, "D", 2_000, 1_999)]),
+        ("of an empty account", vec![Error::balance("E", "0.01")], vec![wrong_balance(None, "E", 0, 1)]),
+        (
+            "a running balance",
+            vec![Error::after("T12", 2, "95.01")],
+            vec![wrong_balance(Some("T13"), "A", 9_201, 9_200)],
+        ),
+        (
+            "the first running balance",
+            vec![Error::after("T13", 2, "2")],
+            vec![wrong_balance(Some("T14"), "N", 900, 800)],
+        ),
+        ("the account as it was before", restored, vec![wrong_balance(None, "A", 9_600, 9_500)]),
+    ]
+}
+
+async fn found_in(books: Shelf, errors: &[Error]) -> Value {
+    let stack = stack().start().await.expect("a stack");
+    let (mut books, rows, operator) = (books, Rows::of(&stack), Client::operator(&stack));
+    books.put(&rows).await;
+    for error in errors {
+        error.plant(&rows).await;
+    }
+    let body = reconciled(&operator, &at(DAY), &at(2 * DAY - 1)).await;
+    stack.stop().await;
+    body
+}
+
+/// In the order of their texts: that in which they are answered is nobody's business.
+fn sorted(discrepancies: &Value) -> Vec<String> {
+    let mut texts: Vec<String> = discrepancies.as_array().expect("a list").iter().map(ToString::to_string).collect();
+    texts.sort();
+    texts
+}
+
+#[tokio::test]
+async fn each_error_is_found_once_and_nothing_else() {
+    let nothing: Trial = ("nothing", vec![], vec![]);
+    let trials = [vec![nothing], legs_that_are_gone(), legs_too_many(), wrong_amounts(), wrong_balances()];
+    for (name, errors, wanted) in trials.into_iter().flatten() {
+        let body = found_in(three_days(), &errors).await;
+        assert_eq!(sorted(&body["discrepancies"]), sorted(&wanted.into()), "{name}");
+        assert_eq!((&body["accounts"], &body["more"]), (&json!(6), &json!(false)), "{name}");
+        assert_eq!((&body["from"], &body["to"]), (&json!(at(DAY)), &json!(at(2 * DAY - 1))), "{name}");
+        let headers = if name == "the header is gone" { 4 } else { 5 };
+        assert_eq!(body["transactions"], json!(headers), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_outside_of_the_window_is_not_found() {
+    let errors = [
+        Error::amount("T02", 1, "6"),
+        Error::Set(header_key("T21"), "Amount", json!({"N": "7"})),
+        Error::Gone(header_key("T03")),
+        Error::Put(Shelf::stray("X", 1, "A", DAY - 1, 9)),
+        Error::Put(Shelf::stray("Y", 1, "A", 2 * DAY, 9)),
+    ];
+    for error in errors {
+        let body = found_in(three_days(), &[error]).await;
+        assert_eq!(body["discrepancies"], json!([]), "{body}");
+    }
+}
+
+/// Puts transactions of some two to `each` legs among so many accounts, a tenth of a second apart, from the second day on; how
+/// many there are.
+async fn crowd(rows: &Rows, accounts: usize, legs: usize, each: usize) -> i64 {
+    let (mut shelf, mut random, mut number) = (Shelf::default(), fastrand::Rng::with_seed(5), 0);
+    let names: Vec<String> = (0..accounts).map(|number| format!("A{number:04}")).collect();
+    shelf.post("T-of-Z", 0, &[("A0000", -100), ("Z", 100)]);
+    while shelf.legs < legs {
+        let left = legs - shelf.legs;
+        let count = if left < each + 3 { left } else { random.usize(2..=each) };
+        let mut of = random.choose_multiple(&names, count);
+        of.sort();
+        let mut changes: Vec<(&str, i64)> = of.iter().map(|name| (name.as_str(), random.i64(1..10_000))).collect();
+        changes[0].1 = -changes.iter().skip(1).map(|(_, change)| change).sum::<i64>();
+        shelf.post(&format!("T{number:07}"), DAY + number * 100, &changes);
+        number += 1;
+        if number % 2_000 == 0 {
+            shelf.put(rows).await;
+        }
+    }
+    shelf.put(rows).await;
+    number
+}
+
+fn cents(amount: &Value) -> i64 {
+    let text = amount["N"].as_str().expect("a number");
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    format!("{whole}{fraction:0<2}").parse().expect("cents")
+}
+
+/// Plants seven errors of the five kinds among so many transactions, one of them in the last, and answers what must be found.
+async fn plant_seven(rows: &Rows, transactions: i64) -> Vec<String> {
+    let id = |part: i64| format!("T{:07}", (transactions * part / 10).min(transactions - 1));
+    let leg = async |part: i64, number| {
+        let leg = rows.get(&leg_key(&id(part), number)).await;
+        (leg["AccountID"]["S"].as_str().expect("an account").to_owned(), cents(&leg["Amount"]))
+    };
+    let balance = async |account: &str| cents(&rows.get(&account_key(account)).await["Balance"]);
+    let (first, last, debit) = (leg(1, 1).await, leg(10, 2).await, leg(3, 1).await);
+    let sum = cents(&rows.get(&header_key(&id(5))).await["Amount"]);
+    let errors = [
+        Error::Gone(leg_key(&id(1), 1)),
+        Error::Gone(leg_key(&id(10), 2)),
+        Error::Put(Shelf::stray("X", 1, "A0007", DAY + 50, 9)),
+        Error::amount(&id(3), 1, &dollars(debit.1 + 1)),
+        Error::Set(header_key(&id(5)), "Amount", json!({"N": "0.01"})),
+        Error::balance("A0011", "123456.78"),
+        Error::balance("Z", "1.01"),
+    ];
+    let wanted = [
+        missing(&id(1), &first.0, first.1),
+        missing(&id(10), &last.0, last.1),
+        orphan("X", "A0007", 9),
+        unbalanced(&id(3), debit.1 + 1, debit.1),
+        wrong_amount(&id(5), None, 1, sum),
+        wrong_balance(None, "A0011", balance("A0011").await, 12_345_678),
+        wrong_balance(None, "Z", 100, 101),
+    ];
+    for error in &errors {
+        error.plant(rows).await;
+    }
+    sorted(&wanted.to_vec().into())
+}
+
+async fn seven_errors_among(legs: usize, stack: Builder) {
+    let stack = stack.start().await.expect("a stack");
+    let (rows, operator) = (Rows::of(&stack), Client::operator(&stack));
+    let transactions = crowd(&rows, 200, legs, 40).await;
+    let wanted = plant_seven(&rows, transactions).await;
+    let body = reconciled(&operator, &at(DAY), &at(20 * DAY)).await;
+    assert_eq!(sorted(&body["discrepancies"]), wanted);
+    assert_eq!((&body["accounts"], &body["transactions"]), (&json!(201), &json!(transactions)));
+    stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn seven_errors_among_100_000_legs_are_found() {
+    Box::pin(seven_errors_among(100_000, stack())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes"]
+async fn seven_errors_among_1_000_000_legs_are_found() {
+    // In memory the engine has room for 1 GB.
+    let folder = std::env::temp_dir().join(format!("ledger-{}", fastrand::u64(..)));
+    std::fs::create_dir(&folder).expect("a folder");
+    Box::pin(seven_errors_among(1_000_000, stack().data(folder.join("data.db")))).await;
+    std::fs::remove_dir_all(&folder).expect("no folder");
+}
+
+/// A stack whose reconciliations nobody goes on with but the test, and the way to it on which calls can fail.
+struct Ground {
+    stack: Stack,
+    proxy: Proxy,
+    client: Client,
+    transactions: i64,
+    wanted: Vec<String>,
+}
+
+/// Transactions for two pages, and accounts for two.
+const LEGS: usize = 1_200;
+
+impl Ground {
+    /// With nothing on the books.
+    async fn empty() -> Self {
+        let stack = without_steps().start().await.expect("a stack");
+        let proxy = Proxy::start(stack.dynamo_url()).await;
+        let client = Client::operator(&stack);
+        Self { stack, proxy, client, transactions: 0, wanted: Vec::new() }
+    }
+
+    /// With seven errors.
+    async fn start() -> Self {
+        let ground = Self::empty().await;
+        let rows = Rows::of(&ground.stack);
+        let transactions = crowd(&rows, 60, LEGS, 2).await;
+        Self { transactions, wanted: plant_seven(&rows, transactions).await, ..ground }
+    }
+
+    async fn item(&self, table: &str, [partition, sort]: [&str; 2]) -> HashMap<String, AttributeValue> {
+        let get =
+            self.stack.client().expect("a client").get_item().table_name(self.stack.table(table).expect("a table"));
+        let get = get.key("PK", AttributeValue::S(partition.to_owned())).key("SK", AttributeValue::S(sort.to_owned()));
+        get.send().await.expect("an answer").item.expect("an item")
+    }
+
+    /// Starts a reconciliation of everything; its id.
+    async fn begin(&self) -> String {
+        let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(DAY), "to": at(20 * DAY)})).await;
+        answer.body["reconciliationId"].as_str().expect("an id").to_owned()
+    }
+
+    async fn body(&self, id: &str) -> Value {
+        self.client.get(&format!("{RECONCILIATIONS}/{id}")).await.body
+    }
+
+    fn process(&self) -> Process<'_> {
+        Process::start(&self.stack, &self.proxy, RECONCILE, &ledger::reconcile::function())
+    }
+
+    /// Calls the function until the reconciliation is done: after how many calls. None where it died.
+    async fn run(&self, id: &str) -> Option<usize> {
+        let process = self.process();
+        for calls in 0..1_000 {
+            if self.body(id).await["status"] == "done" {
+                return Some(calls);
+            }
+            process.run(&step_of(&[id]), MINUTE).await?;
+        }
+        unreachable!("{id} never ends");
+    }
+
+    /// Everything was gone through, and found, once.
+    async fn assert_done(&self, id: &str, when: &str) {
+        let body = self.body(id).await;
+        assert_eq!(sorted(&body["discrepancies"]), self.wanted, "{when}");
+        assert_eq!((&body["status"], &body["accounts"]), (&json!("done"), &json!(61)), "{when}");
+        assert_eq!(body["transactions"], json!(self.transactions), "{when}");
+        let item = self.item("Reconciliations", [&format!("RECONCILIATION#{id}"), "METADATA"]).await;
+        let progress = item["Progress"].as_m().expect("a map");
+        assert_eq!(progress["Discrepancies"], AttributeValue::N("7".to_owned()), "{when}");
+    }
+}
+
+/// The stream's call for a step of each of the reconciliations.
+fn step_of(ids: &[&str]) -> Value {
+    let record = |(number, id): (usize, &&str)| {
+        let keys = json!({"PK": {"S": format!("RECONCILIATION#{id}")}, "SK": {"S": "METADATA"}});
+        json!({"eventName": "MODIFY", "dynamodb": {"Keys": keys, "SequenceNumber": (number + 1).to_string()}})
+    };
+    json!({"Records": ids.iter().enumerate().map(record).collect::<Vec<_>>()})
+}
+
+#[tokio::test]
+async fn a_run_that_is_killed_is_gone_on_with() {
+    let (ground, seed) = (Ground::start().await, fastrand::u64(..));
+    let mut random = fastrand::Rng::with_seed(seed);
+    for moment in MOMENTS {
+        let (id, mut number, mut kills) = (ground.begin().await, 0, 0);
+        loop {
+            number += random.usize(8..=20);
+            ground.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+            if ground.run(&id).await.is_some() {
+                break;
+            }
+            kills += 1;
+        }
+        ground.proxy.heal();
+        assert!(kills > 5, "{moment:?}, seed {seed}: only {kills} kills");
+        ground.assert_done(&id, &format!("{moment:?}, seed {seed}")).await;
+    }
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_short_of_time_stops_and_the_next_goes_on() {
+    let ground = Ground::start().await;
+    let (id, process) = (ground.begin().await, ground.process());
+    let (mut time, mut steps, mut body) = (Duration::from_millis(20), 0, ground.body(&id).await);
+    for _ in 0..1_000 {
+        if body["status"] == "done" {
+            break;
+        }
+        process.run(&step_of(&[&id]), time).await.expect("nobody dies");
+        let now = ground.body(&id).await;
+        let is_further = now != body;
+        (steps, body) = (steps + usize::from(is_further), now);
+        time *= if is_further { 1 } else { 2 };
+    }
+    assert!(steps > 1, "{time:?} were enough");
+    ground.assert_done(&id, "short of time").await;
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn two_runs_at_once_count_everything_once() {
+    let ground = Ground::start().await;
+    let id = ground.begin().await;
+    let (one, other) = Box::pin(join(ground.run(&id), ground.run(&id))).await;
+    assert!(one.is_some() && other.is_some());
+    ground.assert_done(&id, "two at once").await;
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_dynamodb_refuses_for_now_comes_again_and_holds_up_no_other() {
+    let ground = Ground::start().await;
+    for action in ["Query", "BatchGetItem", "PutItem", "UpdateItem", "GetItem"] {
+        let ids = [ground.begin().await, ground.begin().await, "nobody".to_owned()];
+        let first = ids[0].clone();
+        ground.proxy.rule(move |call| {
+            let is_meant =
+                call.action == action && (call.body.to_string().contains(&first) || action.starts_with(['Q', 'B']));
+            if is_meant { Fault::throttled() } else { Fault::None }
+        });
+        let batch = step_of(&ids.each_ref().map(String::as_str));
+        let answer = ground.process().run(&batch, MINUTE).await.expect("nobody dies").answer.expect("an answer");
+        assert_eq!(answer, json!({"batchItemFailures": [{"itemIdentifier": "1"}]}), "{action}");
+        ground.proxy.heal();
+        for id in &ids[..2] {
+            assert!(ground.run(id).await.is_some());
+            ground.assert_done(id, action).await;
+        }
+    }
+    ground.stack.stop().await;
+}
+
+/// A call that another replica or an index may answer with less than there is.
+fn is_eventual(call: &Call) -> bool {
+    call.body["ConsistentRead"] != true && !call.body.to_string().contains("\"ConsistentRead\":true")
+}
+
+#[tokio::test]
+async fn what_is_shown_late_is_not_missing() {
+    let ground = Ground::empty().await;
+    let rows = Rows::of(&ground.stack);
+    three_days().put(&rows).await;
+    // All legs and headers that are read in batches; and one leg in the middle of an account.
+    let mut entries = Vec::new();
+    for (transaction, number) in [("T15", 2), ("T13", 1), ("T11", 1)] {
+        entries.push(rows.get(&leg_key(transaction, number)).await);
+    }
+    let page = json!({"Items": entries, "Count": 3, "ScannedCount": 3});
+    for late in ["BatchGetItem", "Query"] {
+        let (page, mut is_late) = (page.clone(), false);
+        ground.proxy.rule(move |call| {
+            let is_of_a = call.body.to_string().contains("ACCOUNT#A\"") && call.index.is_some();
+            let answer = match late {
+                "Query" if is_of_a && !std::mem::replace(&mut is_late, is_of_a) => page.clone(),
+                "BatchGetItem" if call.action == late && is_eventual(call) => json!({"Responses": {}}),
+                _ => return Fault::None,
+            };
+            Fault::Refused(StatusCode::OK, answer)
+        });
+        let id = ground.begin().await;
+        assert!(ground.run(&id).await.is_some());
+        let body = ground.body(&id).await;
+        assert_eq!((&body["discrepancies"], &body["transactions"]), (&json!([]), &json!(6)), "{late}");
+        let answered = ground.proxy.calls().iter().filter(|call| call.action == late && is_eventual(call)).count();
+        assert!(answered > 0, "{late}");
+    }
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn no_more_is_kept_than_can_be_answered() {
+    let stack = stack().start().await.expect("a stack");
+    let (mut shelf, rows, operator) = (Shelf::default(), Rows::of(&stack), Client::operator(&stack));
+    (0..1_001).for_each(|number| shelf.open_with(&format!("A{number}"), 1));
+    shelf.put(&rows).await;
+    let body = reconciled(&operator, &at(0), &at(DAY)).await;
+    assert_eq!(body["discrepancies"].as_array().map(Vec::len), Some(1_000));
+    assert_eq!((&body["more"], &body["accounts"]), (&json!(true), &json!(1_001)));
+    stack.stop().await;
+}
+
+/// An hour ago, where payments are posted that are to be within the window at once.
+fn an_hour_ago() -> Timestamp {
+    Timestamp::now() - SignedDuration::from_hours(1)
+}
+
+/// Posts a payment as if it had been asked for an hour ago.
+async fn paid(books: &Books, key: &str, [debit, credit]: [&str; 2]) {
+    let body = payment(debit, credit, "0.01");
+    let asks = Asks {
+        route: "POST /ledger/transactions",
+        path: TRANSACTIONS,
+        parameters: json!({}),
+        key: Some(key),
+        body: Some(&body),
+    };
+    let answer = books.operator.invoke("process-payment", &asks.at(an_hour_ago())).await;
+    assert!([201, 503].contains(&answer.body["statusCode"].as_u64().expect("a status")), "{}", answer.body);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beside_payments_nothing_is_found() {
+    let books = Books::open().await;
+    let accounts = join_all((0..6).map(|number| books.account(if number % 2 == 0 { "even" } else { "odd" }))).await;
+    for (number, account) in accounts.iter().enumerate() {
+        paid(&books, &format!("first-{number}"), [&books.outside, account]).await;
+    }
+    let window = [-90, -30].map(|minutes| (Timestamp::now() + SignedDuration::from_mins(minutes)).to_string());
+    let stop = AtomicBool::new(false);
+    let pay = |payer: usize| {
+        let (books, accounts, stop) = (&books, &accounts, &stop);
+        async move {
+            let mut random = fastrand::Rng::new();
+            for number in 0_usize.. {
+                if stop.load(Ordering::Relaxed) {
+                    return number;
+                }
+                let credit = &accounts[random.usize(..accounts.len())];
+                paid(books, &format!("{payer}-{number}"), [&books.outside, credit]).await;
+            }
+            0
+        }
+    };
+    let reconcile = async {
+        let mut seen = BTreeSet::new();
+        for _ in 0..8 {
+            let body = reconciled(&books.operator, &window[0], &window[1]).await;
+            assert_eq!((&body["discrepancies"], &body["accounts"]), (&json!([]), &json!(7)), "{body}");
+            seen.insert(body["transactions"].as_u64());
+        }
+        stop.store(true, Ordering::Relaxed);
+        seen
+    };
+    let (seen, _) = Box::pin(join(reconcile, join_all((0..4).map(pay)))).await;
+    assert!(seen.len() > 4, "nobody paid meanwhile: {seen:?}");
+    let body = reconciled(&books.operator, &window[0], &window[1]).await;
+    assert_eq!(body["discrepancies"], json!([]), "{body}");
+    books.stack.stop().await;
+}
+
+/// The reconciliations that there are.
+async fn all(stack: &Stack) -> Vec<String> {
+    let client = stack.client().expect("a client");
+    let scan = client.scan().table_name(stack.table("Reconciliations").expect("a table")).send().await;
+    let items = scan.expect("items").items.unwrap_or_default();
+    items.iter().map(|item| item["PK"].as_s().expect("a text").clone()).collect()
+}
+
+#[tokio::test]
+async fn a_day_has_one_reconciliation() {
+    let stack = stack().start().await.expect("a stack");
+    let (mut books, rows, operator) = (three_days(), Rows::of(&stack), Client::operator(&stack));
+    books.put(&rows).await;
+    let firing = json!({"detail-type": "Scheduled Event", "time": "2020-01-03T00:20:00Z", "detail": {}});
+    let by_hand = json!({"day": "2020-01-02"});
+    let answers = join_all([&firing, &firing, &by_hand].map(|event| operator.invoke(DAILY, event))).await;
+    for answer in answers {
+        let wanted = json!({"reconciliationId": "daily-2020-01-02", "from": at(DAY), "to": at(2 * DAY - 1)});
+        assert_eq!(answer.body, wanted);
+    }
+    let path = format!("{RECONCILIATIONS}/daily-2020-01-02");
+    let body = until(&operator, &path, |answer| answer.body["status"] == "done").await.body;
+    assert_eq!((&body["transactions"], &body["discrepancies"]), (&json!(5), &json!([])));
+    assert_eq!(all(&stack).await, ["RECONCILIATION#daily-2020-01-02"]);
+    let today = Timestamp::now().strftime("%Y-%m-%d").to_string();
+    for day in [json!("2020-02-30"), json!("9999-12-30"), json!(today), json!(1)] {
+        let answer = operator.invoke(DAILY, &json!({"day": day})).await;
+        assert!(answer.headers.contains_key("x-amz-function-error"), "{day}: {}", answer.body);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_starts_one_reconciliation_that_leaves_the_youngest_moments_out() {
+    let stack = without_steps().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    let body = json!({"from": "2020-01-01T00:00:00Z", "to": "9999-01-01T00:00:00+02:00"});
+    let answers = join_all((0..3).map(|_| operator.post_once(RECONCILIATIONS, "K", &body))).await;
+    let first = &answers[0];
+    let id = first.body["reconciliationId"].as_str().expect("an id");
+    let location = format!("{RECONCILIATIONS}/{id}");
+    assert_eq!((first.status, first.headers["location"].to_str().ok()), (202, Some(location.as_str())));
+    assert!(answers.iter().all(|answer| answer.status == 202 && answer.body == first.body));
+    let to: Timestamp = first.body["to"].as_str().expect("a time").parse().expect("a time");
+    assert!(Timestamp::now().duration_since(to) >= SignedDuration::from_secs(30), "{to}");
+    let running = operator.get(&location).await.body;
+    let wanted = json!({
+        "reconciliationId": id, "status": "running", "from": at(0), "to": first.body["to"], "transactions": 0,
+        "accounts": 0, "discrepancies": [], "more": false,
+    });
+    assert_eq!(running, wanted);
+    let other = json!({"from": "2020-01-01T00:00:00Z", "to": "2021-01-01T00:00:00Z"});
+    assert_eq!(operator.post_once(RECONCILIATIONS, "K", &other).await.status, 422);
+    assert_eq!(all(&stack).await.len(), 1);
+    assert_ne!(operator.post(RECONCILIATIONS, &body).await.body["reconciliationId"], id);
+    assert_eq!(all(&stack).await.len(), 2);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn only_operators_reconcile() {
+    let stack = without_steps().start().await.expect("a stack");
+    let body = json!({"from": at(0), "to": at(DAY)});
+    for scopes in ["ledger:read ledger:write", "bank:operate wellness:operate", ""] {
+        let user = Client::member(&stack, scopes, "none", "user");
+        for answer in [user.post(RECONCILIATIONS, &body).await, user.get(&format!("{RECONCILIATIONS}/R")).await] {
+            assert_eq!(End::of(&answer), Some(End::NoScope), "{scopes}: {}", answer.body);
+        }
+    }
+    let operator = Client::member(&stack, "ledger:operate", "none", "operator");
+    assert_eq!(operator.get(&format!("{RECONCILIATIONS}/R")).await.status, 404);
+    assert_eq!(all(&stack).await, Vec::<String>::new());
+    assert_eq!(operator.post(RECONCILIATIONS, &body).await.status, 202);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn bad_requests_are_refused() {
+    let stack = without_steps().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    let case = |body: Value, pointers: &str| {
+        Case::faults(body.to_string(), operator.request("POST", RECONCILIATIONS).json(&body), pointers)
+    };
+    let good = json!({"from": at(0), "to": at(DAY)}).to_string();
+    let mut cases = unreadable(&operator, "POST", RECONCILIATIONS, &good);
+    cases.extend([
+        case(json!({}), "/body/from /body/to"),
+        case(json!({"from": at(0)}), "/body/to"),
+        case(json!({"from": at(1), "to": at(0)}), "/body/to"),
+        case(json!({"from": "2020-01-01", "to": 5}), "/body/from /body/to"),
+        case(json!({"from": null, "to": "2020-02-30T00:00:00Z"}), "/body/from /body/to"),
+        case(json!({"from": at(0), "to": at(1), "day": "2020-01-01"}), "/body/day"),
+    ]);
+    let get = |id: &str| operator.request("GET", &format!("{RECONCILIATIONS}/{id}"));
+    cases.extend(no_identifiers().iter().map(|id| Case::faults(id.as_str(), get(id), "/path/reconciliationId")));
+    cases.push(Case::new("nobody's", get("nobody"), 404, "not-found"));
+    all_are_refused(cases, &stack.tables(), async || all(&stack).await).await;
+    stack.stop().await;
+}
+
+fn sum(usage: &Usage) -> Consumed {
+    let mut sums = Consumed::new();
+    for call in &usage.calls {
+        let table = call.table.rsplit('-').next().unwrap_or(&call.table).to_owned();
+        let place = call.index.as_ref().map_or_else(|| table.clone(), |index| format!("{table}/{index}"));
+        let sum = sums.entry(place).or_default();
+        *sum = (sum.0 + call.read, sum.1 + call.write);
+    }
+    sums
+}
+
+#[tokio::test]
+async fn a_reconciliation_costs_what_is_declared() {
+    for (accounts, transactions) in [(2, 3), (5, 40)] {
+        let ground = Ground::empty().await;
+        let mut shelf = Shelf::default();
+        let names: Vec<String> = (0..accounts).map(|number| format!("A{number}")).collect();
+        let changes = |sign: i64| {
+            let debit = -sign * (i64::try_from(accounts).expect("few") - 1);
+            let others = names.iter().skip(1).map(|name| (name.as_str(), sign));
+            [(names[0].as_str(), debit)].into_iter().chain(others).collect::<Vec<_>>()
+        };
+        for number in 0..=transactions {
+            shelf.post(&format!("T{number}"), DAY * number.min(1) + number, &changes(100));
+        }
+        let rows = Rows::of(&ground.stack);
+        shelf.put(&rows).await;
+        let id = ground.begin().await;
+        let run = ground.process().run(&step_of(&[&id]), MINUTE).await.expect("nobody dies");
+        let size =
+            async |partition: &str, sort: &str| bytes(&ground.item("FinancialTransactions", [partition, sort]).await);
+        let case = ledger::Case {
+            account: size("ACCOUNT#A0", "METADATA").await,
+            of_user: 0,
+            transaction: size("TXN#T1", "METADATA").await,
+            of_status: size("TXN#T1", "METADATA").await,
+            leg: size("TXN#T1", "LEG#T1-01").await,
+            legs: accounts,
+            items: usize::try_from(transactions).expect("few"),
+            merchant: false,
+        };
+        let pattern = ledger::patterns().into_iter().find(|pattern| pattern.function == RECONCILE);
+        assert_eq!(sum(&run.usage), declared(&(pattern.expect("a pattern").cost)(&case)), "{case:?}");
+        ground.stack.stop().await;
+    }
+}

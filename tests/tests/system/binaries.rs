@@ -1,0 +1,308 @@
+//! Every function as the binary that is deployed, under AWS's Runtime Interface Emulator and that of `cargo lambda watch`.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
+
+use axum::Router;
+use futures::future::join_all;
+use regex_lite::Regex;
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Stdio,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+use system_tests::{
+    Answer, Client,
+    emulator::{Environment, Lambdas, PATIENCE, Place, Port, binary, listening},
+    events::{ALL, event, file},
+    faults::{Fault, Proxy},
+    root,
+    runtime::log_lines,
+    stack, until,
+};
+use tokio::{
+    net::TcpListener,
+    process::{Child, Command},
+    time::timeout,
+};
+
+const DAYS: &str = "from=2099-01-01T00:00:00Z&to=2099-12-31T23:59:59Z";
+const PAYMENT: &str = "events/bank/schedule-payment.json";
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).expect("a file")
+}
+
+/// What a stack answers, with the identifiers that it gave in the order in which they came up.
+#[derive(Default)]
+struct Names(BTreeMap<String, usize>);
+
+impl Names {
+    fn hide(&mut self, answer: &Answer) -> (u16, bool, String) {
+        let ids = Regex::new("[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}").expect("an expression");
+        let text = answer.body.to_string();
+        let hidden = ids.replace_all(&text, |found: &regex_lite::Captures<'_>| {
+            let next = self.0.len();
+            format!("id {}", self.0.entry(found[0].replace('-', "")).or_insert(next))
+        });
+        (answer.status, answer.headers.contains_key("x-amz-function-error"), hidden.into_owned())
+    }
+}
+
+/// What an event set off has ended too.
+fn is_drained(streams: &Answer) -> bool {
+    streams.body["mappings"].as_array().expect("mappings").iter().all(|mapping| mapping["pending"] == 0)
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda: needs every binary and the emulator"]
+async fn every_event_gets_the_answer_of_the_local_stack() {
+    let inside = stack().start().await.expect("a stack");
+    let (outside, lambdas) = Lambdas::stack().await;
+    let clients = [Client::operator(&inside), Client::operator(&outside)];
+    let mut names = [Names::default(), Names::default()];
+    for (folder, (function, why, _)) in
+        ALL.iter().flat_map(|(folder, events)| events.iter().map(move |event| (folder, event)))
+    {
+        let event = event(folder, function, why);
+        let mut answers = Vec::new();
+        for (client, names) in clients.iter().zip(&mut names) {
+            answers.push(names.hide(&client.invoke(function, &event).await));
+            until(client, "/_local/streams", is_drained).await;
+        }
+        assert_eq!(answers[0], answers[1], "{}", file(function, why));
+        for line in lambdas.logs(function).concat() {
+            assert_eq!(line.get("not JSON"), None, "{function}");
+        }
+    }
+    outside.stop().await;
+    lambdas.stop().await;
+    inside.stop().await;
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda"]
+async fn eight_clients_at_once_get_what_they_ask_for() {
+    let (stack, lambdas) = Lambdas::stack().await;
+    let client = Client::operator(&stack);
+    let one = async |number: usize| {
+        let path = format!("/bank/accounts/Account{number}/payments");
+        for amount in 0..10 {
+            let body = json!({"scheduledTime": "2099-12-01T09:30:00Z", "data": {"amount": format!("{amount}.00")}});
+            let answer = client.post(&path, &body).await;
+            assert_eq!(answer.status, 201, "{}", answer.body);
+        }
+        let (items, _) = client.all(&format!("{path}?{DAYS}&limit=3")).await;
+        assert_eq!(items.len(), 10, "{path}");
+    };
+    join_all((0..8).map(one)).await;
+    let (due, _) = client.all("/bank/payments/due?date=2099-12-01&limit=10").await;
+    assert_eq!(due.len(), 80);
+    let logs = lambdas.logs("schedule-payment");
+    assert!((1..=8).contains(&logs.len()), "{} environments", logs.len());
+    assert_eq!(logs.iter().flatten().filter(|line| line["fields"]["message"] == "answered").count(), 80);
+    stack.stop().await;
+    lambdas.stop().await;
+}
+
+/// The lines that say why something went wrong.
+fn whys(environment: &Environment) -> Vec<Value> {
+    let lines = environment.log();
+    lines.into_iter().filter(|line| line["level"] == "ERROR" && line["fields"]["why"].is_string()).collect()
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda"]
+async fn after_a_fault_the_next_invocation_works() {
+    let stack = stack().start().await.expect("a stack");
+    let place = Place::of(&stack, "schedule-payment");
+    let faulty = Environment::start(&binary("faulty"), &place).await;
+    let well = Ok(json!("nothing went wrong"));
+    for (wish, kind) in
+        [("panic", "&alloc::boxed::Box<dyn core::any::Any + core::marker::Send>"), ("exit", ""), ("memory", "")]
+    {
+        let error = faulty.invoke(json!({"wish": wish}).to_string()).await.expect_err(wish);
+        assert_eq!(error.error_type, if kind.is_empty() { "Runtime.ExitError" } else { kind }, "{error:?}");
+        assert_eq!(faulty.invoke("{}").await, well, "after {wish}");
+    }
+    let whys = whys(&faulty);
+    assert_eq!(whys.len(), 1, "{whys:?}");
+    assert_eq!(whys[0]["fields"]["why"], "as was wished");
+    assert!(whys[0]["fields"]["at"].as_str().is_some_and(|at| at.contains("faulty.rs:")), "{whys:?}");
+    faulty.stop().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda"]
+async fn after_a_bad_event_the_next_one_is_answered() {
+    let stack = stack().start().await.expect("a stack");
+    let functions = [
+        ("schedule-payment", text(PAYMENT)),
+        ("export-cart-changes", text("events/cart/export-cart-changes.json")),
+        ("archive-processed-payments", text("events/bank/archive-processed-payments.json")),
+    ];
+    for (function, good) in functions {
+        let environment = Environment::start(&binary(function), &Place::of(&stack, function)).await;
+        let mut errors = 0;
+        // Lambda takes an event of 6 MB at most.
+        for bad in ["", "nonsense", "{\"no\": \"event\"}", "[]", &"[".repeat(6_000_000), "\u{0}"] {
+            let answer = environment.invoke(bad.to_owned()).await;
+            assert!(answer.is_err(), "{function} {bad:.20}: {answer:?}");
+            errors += 1;
+            let answer = environment.invoke(good.clone()).await;
+            assert!(answer.is_ok(), "{function} after {bad:.20}: {answer:?}");
+        }
+        let lines = environment.log();
+        let said = lines.iter().filter(|line| line["level"] == "ERROR" || line["fields"]["message"] == "refused");
+        assert!(said.count() >= errors, "{function}: {lines:?}");
+        assert!(lines.iter().all(|line| line.get("not JSON").is_none()), "{function}: {lines:?}");
+        environment.stop().await;
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda"]
+async fn a_body_as_large_as_lambda_takes_is_refused_within_the_memory() {
+    let stack = stack().start().await.expect("a stack");
+    let environment = Environment::start(&binary("schedule-payment"), &Place::of(&stack, "schedule-payment")).await;
+    let mut event: Value = serde_json::from_str(&text(PAYMENT)).expect("JSON");
+    for body in ["x".repeat(6_000_000), format!("{{\"data\": {}", "[".repeat(5_900_000))] {
+        event["body"] = body.into();
+        let answer = environment.invoke(event.to_string()).await.expect("an answer");
+        assert_eq!(answer["statusCode"], 413, "{answer}");
+        let answer = environment.invoke(text(PAYMENT)).await.expect("an answer");
+        assert_eq!(answer["statusCode"], 201, "{answer}");
+    }
+    environment.stop().await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda"]
+async fn a_missing_setting_is_named_and_does_not_hang() {
+    let stack = stack().start().await.expect("a stack");
+    for lambda in &stack.template().lambdas {
+        let mut place = Place::of(&stack, &lambda.name);
+        place.settings.retain(|setting, _| !lambda.environment.contains_key(setting));
+        let environment = Environment::start(&binary(&lambda.name), &place).await;
+        let error = environment.invoke("{}").await.expect_err("a function without settings");
+        assert_eq!(error.error_type, "Runtime.ExitError", "{error:?}");
+        let lines = environment.log();
+        assert!(!lines.is_empty(), "{}", lambda.name);
+        for line in lines {
+            let why = line["fields"]["why"].as_str().unwrap_or_default();
+            assert!(why.contains(" is missing"), "{}: {line}", lambda.name);
+        }
+        environment.stop().await;
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda"]
+async fn credentials_may_come_from_an_address_where_an_environment_outlives_them() {
+    let stack = stack().start().await.expect("a stack");
+    let credentials = json!({
+        "AccessKeyId": "key", "SecretAccessKey": "secret", "Token": "token", "Expiration": "2099-12-01T09:30:00Z",
+    });
+    let asked = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&asked);
+    let route = axum::routing::get(async move || {
+        seen.store(true, Ordering::Relaxed);
+        ([("content-type", "application/json")], credentials.to_string())
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/credentials", listener.local_addr().expect("an address"));
+    let server = tokio::spawn(async { axum::serve(listener, Router::new().route("/credentials", route)).await });
+    let mut place = Place::of(&stack, "schedule-payment").with("AWS_CONTAINER_CREDENTIALS_FULL_URI", &url);
+    place.settings.retain(|setting, _| !["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].contains(&setting.as_str()));
+    let environment = Environment::start(&binary("schedule-payment"), &place).await;
+    let answer = environment.invoke(text(PAYMENT)).await.expect("an answer");
+    assert_eq!((&answer["statusCode"], asked.load(Ordering::Relaxed)), (&json!(201), true), "{answer}");
+    environment.stop().await;
+    server.abort();
+    stack.stop().await;
+}
+
+/// `cargo lambda watch` with these arguments and this environment, and its port.
+async fn cargo_lambda(arguments: &[&str], settings: &BTreeMap<String, String>) -> (Child, Port) {
+    let path = std::env::var_os("CARGO_LAMBDA").expect("CARGO_LAMBDA, which `make test-lambda` sets");
+    let cargos = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME"];
+    let cargos = cargos.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    for _ in 0..10 {
+        let port = Port::free();
+        let mut command = Command::new(&path);
+        command.env_clear().envs(settings).envs(cargos.clone()).current_dir(root()).kill_on_drop(true);
+        command.args(["lambda", "watch", "--ignore-changes", "--quiet", "--invoke-address", "127.0.0.1"]);
+        command.args(["--invoke-port", &port.number().to_string()]).args(arguments).stdout(Stdio::null());
+        let mut child = command.spawn().expect("cargo lambda");
+        if listening(&[&port], &mut child).await {
+            return (child, port);
+        }
+    }
+    panic!("cargo lambda watch does not start")
+}
+
+/// Asks for eight payments at once.
+async fn eight_payments(port: &Port) {
+    let url = format!("http://127.0.0.1:{}/2015-03-31/functions/schedule-payment/invocations", port.number());
+    let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
+    let mut event: Value = serde_json::from_str(&text(PAYMENT)).expect("JSON");
+    let calls = (0..8).map(|number| {
+        event["headers"]["idempotency-key"] = format!("key-{number}").into();
+        let request = http.post(&url).body(event.to_string());
+        async { request.send().await.expect("an answer").json::<Value>().await.expect("JSON") }
+    });
+    for answer in join_all(calls.collect::<Vec<_>>()).await {
+        assert_eq!(answer["statusCode"], 201, "{answer}");
+    }
+}
+
+/// Lets DynamoDB write nothing before eight payments have got there: a function that takes one event after another never
+/// gets so far.
+async fn release_eight(proxy: &Proxy) {
+    let arrived = || proxy.calls().into_iter().map(|call| call.body["Item"].to_string()).collect::<BTreeSet<_>>().len();
+    while arrived() < 8 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    proxy.release();
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda"]
+async fn one_process_serves_as_many_events_at_once_as_a_managed_instance_gives_it() {
+    let stack = stack().start().await.expect("a stack");
+    let proxy = Proxy::start(stack.dynamo_url()).await;
+    let (mut watch, port) = cargo_lambda(&["--only-lambda-apis"], &BTreeMap::new()).await;
+    let place = Place::of(&stack, "schedule-payment")
+        .with("AWS_ENDPOINT_URL_DYNAMODB", proxy.url())
+        .with("AWS_LAMBDA_RUNTIME_API", &format!("http://127.0.0.1:{}/.rt/schedule-payment", port.number()))
+        .with("AWS_LAMBDA_MAX_CONCURRENCY", "8");
+    let mut process = Command::new(binary("schedule-payment"));
+    process.env_clear().envs(place.settings).stdout(Stdio::piped()).kill_on_drop(true);
+    let process = process.spawn().expect("a function");
+    proxy.rule(|call| if call.action == "PutItem" { Fault::Held } else { Fault::None });
+    tokio::join!(eight_payments(&port), timeout(PATIENCE, release_eight(&proxy))).1.expect("eight at once");
+    let log = log_lines(process).await;
+    assert_eq!(log.iter().filter(|line| line["fields"]["message"] == "answered").count(), 8, "{log:?}");
+    assert!(log.iter().all(|line| line.get("not JSON").is_none()), "{log:?}");
+    watch.kill().await.expect("cargo lambda");
+    stack.stop().await;
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda"]
+async fn processes_of_one_event_each_serve_eight_where_lambda_is_classic() {
+    let stack = stack().start().await.expect("a stack");
+    let place = Place::of(&stack, "schedule-payment");
+    let (mut watch, port) = cargo_lambda(&["--concurrency", "8"], &place.settings).await;
+    eight_payments(&port).await;
+    // They end by themselves, because nobody has events for them any more.
+    watch.kill().await.expect("cargo lambda");
+    stack.stop().await;
+}

@@ -1,0 +1,12 @@
+//! The template, the documents and the binaries of all services, and the table layer below them.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+mod binaries;
+mod dependencies;
+mod docs;
+mod events;
+mod named_queries;
+mod openapi;
+mod permissions;
+mod smoke;
+mod table_calls;

@@ -1,0 +1,862 @@
+//! Changes of activities and of progress: moves between sections, reports of progress, and patches under a version.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use fastrand::Rng;
+use function::{Batch, Function};
+use futures::future::{join, join_all};
+use keys::wellness::{
+    ActivityId, CompanyId, CompanyPartition, EndDateSort, FacetRef, JobId, ProgramPartition, ProgramSort, SectionSort,
+    Status, UseSort,
+};
+use local::{Builder, Stack};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
+use system_tests::{
+    Answer, Asks, Client, End,
+    faults::{Call, Fault, MOMENTS, Moment, Twins},
+    stack,
+    units::{Consumed, bytes, consumed},
+    wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, stored, table, text},
+};
+use table::Item;
+use wellness::{Activity, ActivityBody, Case, Job, Reference, Registration, Section, State, Task, Wellness};
+
+/// A stack that leaves jobs as they were started.
+fn resting() -> Builder {
+    let rest = function::stream(async |_: Wellness, _: Batch| Ok(BTreeSet::new()), async |_| ());
+    let domains =
+        [bank::functions(), cart::functions(), wellness::functions(), ledger::functions(), export::functions()];
+    let others = domains.into_iter().flatten().filter(|(name, _)| *name != "continue-job");
+    stack().functions(others.chain([("continue-job", rest)]))
+}
+
+async fn start() -> (Stack, Client) {
+    let stack = resting().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    (stack, client)
+}
+
+const WALK: &str = "2020-12-31T00:00:00";
+
+/// Activity 123 of company 123.
+fn walk() -> Activity {
+    activity("123", "123", "Walk 5000", WALK)
+}
+
+fn path_of(activity: &str) -> String {
+    of_company("123", &format!("activities/{activity}"))
+}
+
+fn section(company: &str, id: &str) -> Section {
+    let company: CompanyId = company.parse().expect("a company");
+    Section {
+        partition: CompanyPartition(company.clone()),
+        sort: SectionSort(id.parse().expect("a section")),
+        program: ProgramPartition(company),
+        end: EndDateSort(WALK.parse().expect("a time")),
+        name: "Autumn".parse().expect("a name"),
+        start_date: "2020-01-01T00:00:00".parse().expect("a time"),
+    }
+}
+
+/// A reference of the activity, such as `VenueId-123`, with the seed's data.
+fn reference(activity: &Activity, of: &str) -> Reference {
+    let of: FacetRef = of.parse().expect("a venue or the like");
+    let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
+    let data = json!({"Name": "Blood Bank A", "Addr1": "211 Wabash Street", "City": "Chicago", "ST": "IL"});
+    Reference::new(activity.company.clone(), of, place, json_text(&data))
+}
+
+/// The row `Program`, and every reference, as they stand there.
+async fn collection(stack: &Stack, activity: &str) -> (Activity, Vec<Reference>) {
+    let (_, table) = table(stack);
+    let id: ActivityId = activity.parse().expect("an activity");
+    let row = table.get(&Activity::key_of(&id)).await.expect("an answer").expect("an activity");
+    let items = stored(stack, None, &format!("ActivityId-{activity}")).await.into_iter();
+    let references = items.filter(|item| item["Type"] == AttributeValue::S(Reference::TYPE.to_owned()));
+    (row, references.map(|item| serde_dynamo::from_item(item).expect("a reference")).collect())
+}
+
+fn key(item: &HashMap<String, AttributeValue>, name: &str) -> String {
+    item[name].as_s().expect("text").clone()
+}
+
+fn assert_problem(answer: &Answer, status: u16, kind: &str, why: &str) {
+    let problem = (status, &json!(format!("/problems/{kind}")));
+    assert_eq!((answer.status, &answer.body["type"]), problem, "{why}: {}", answer.body);
+}
+
+fn pointers(answer: &Answer) -> Vec<String> {
+    let faults = answer.body["errors"].as_array();
+    faults.into_iter().flatten().map(|fault| text(fault, "pointer")).collect()
+}
+
+// W6
+
+#[tokio::test]
+async fn an_activity_moves_between_sections_and_out() {
+    let (stack, client) = start().await;
+    put(&stack, &[walk()]).await;
+    put(&stack, &["7", "8"].map(|id| section("123", id))).await;
+    let admin = admin(&stack, "123");
+    for to in [json!("7"), json!("8"), json!("8"), Value::Null, Value::Null, json!("7")] {
+        let answer = admin.put(&format!("{}/section", path_of("123")), &json!({"sectionId": to})).await;
+        assert_eq!((answer.status, &answer.body["version"]), (200, &json!(1)), "{}", answer.body);
+        assert_eq!(answer.body["sectionId"], to);
+        let (row, _) = collection(&stack, "123").await;
+        let expected = to.as_str().map(|id| id.parse().expect("a section"));
+        assert_eq!(row, Activity { section_id: expected, ..walk() }, "nothing else changes");
+        let programme = client.get(&of_company("123", "activities?year=2020")).await.body;
+        let within = |id: &str| if to == id { json!(["123"]) } else { json!([]) };
+        let sections = programme["sections"].as_array().expect("sections");
+        assert!(sections.iter().all(|section| section["activityIds"] == within(&text(section, "sectionId"))));
+    }
+}
+
+#[tokio::test]
+async fn a_move_is_refused_for_what_it_lacks() {
+    let (stack, _) = start().await;
+    put(&stack, &[walk(), activity("12", "of-12", "Walk", WALK)]).await;
+    put(&stack, &[section("123", "7"), section("12", "8")]).await;
+    let to = |section: &str| json!({"sectionId": section});
+    let (admin, other) = (admin(&stack, "123"), admin(&stack, "12"));
+    let colleague = employee(&stack, "123", "123");
+    let of = |activity: &str| format!("{}/section", path_of(activity));
+    for (client, path, body, status) in [
+        (&admin, of("123"), to("9"), 404),
+        (&admin, of("123"), to("8"), 404),
+        (&admin, of("124"), to("7"), 404),
+        (&admin, of("124"), json!({"sectionId": null}), 404),
+        (&admin, of("of-12"), to("7"), 404),
+        (&admin, of("of-12"), json!({"sectionId": null}), 404),
+        (&other, of("123"), to("7"), 403),
+        (&other, of("of-12"), to("7"), 403),
+        (&colleague, of("123"), to("7"), 403),
+        (&admin, of("123"), json!({}), 400),
+        (&admin, of("123"), to(""), 400),
+        (&admin, of("123"), to("a#b"), 400),
+        (&admin, of("123"), json!({"sectionId": 7}), 400),
+        (&admin, of("a%23b"), json!({"sectionId": "7", "more": 1}), 400),
+    ] {
+        let answer = client.put(&path, &body).await;
+        assert_eq!(answer.status, status, "{path} {body}: {}", answer.body);
+    }
+    let faults = admin.put(&of("a%23b"), &json!({"more": 1})).await;
+    assert_eq!(pointers(&faults), ["/path/activityId", "/body/sectionId", "/body/more"]);
+    assert_eq!(collection(&stack, "123").await.0, walk());
+    assert_eq!(collection(&stack, "of-12").await.0.section_id, None);
+    assert!(stored(&stack, None, "ActivityId-124").await.is_empty(), "nothing is made");
+}
+
+// W12
+
+const REPORT: &str = "/wellness/users/123/registrations/789";
+
+/// Activity 789, and user 123's registration for it.
+fn registered() -> Registration {
+    registration(&activity("123", "789", "Walk 1000", WALK), "123")
+}
+
+async fn progress(stack: &Stack) -> Registration {
+    let items = stored(stack, None, "ActivityId-789").await;
+    serde_dynamo::from_item(items[0].clone()).expect("a registration")
+}
+
+#[tokio::test]
+async fn the_seeds_progress_is_recorded() {
+    let (stack, _) = start().await;
+    put(&stack, &[activity("123", "789", "Walk 1000", WALK)]).await;
+    put(&stack, &[registered()]).await;
+    let user = employee(&stack, "123", "123");
+    let report = json!({"progress": 40.4, "progressText": "404 / 1000 steps", "earnedPoints": 40});
+    let answer = user.patch(REPORT, &report).await;
+    let expected = json!({
+        "activityId": "789",
+        "userId": "123",
+        "endDate": "2020-12-31T00:00:00Z",
+        "progress": 40.4,
+        "progressText": "404 / 1000 steps",
+        "earnedPoints": 40,
+        "registeredAt": "2019-12-01T09:30:00Z",
+    });
+    assert_eq!((answer.status, &answer.body), (200, &expected));
+    let entries = stored(&stack, Some("GSI3"), "UserId-123#Registrations").await;
+    assert_eq!(entries[0]["Progress"], AttributeValue::N("40.4".to_owned()));
+    let answer = user.patch(REPORT, &json!({"progress": 40.4, "data": {"device": "watch"}})).await;
+    let mut with_data = expected;
+    with_data["data"] = json!({"device": "watch"});
+    assert_eq!((answer.status, &answer.body), (200, &with_data), "what is not reported stays");
+    let home = user.get("/wellness/users/123/registrations?year=2020").await.body;
+    assert_eq!((&home["items"][0]["progress"], &home["items"][0]["name"]), (&json!(40.4), &json!("Walk 1000")));
+}
+
+#[tokio::test]
+async fn progress_goes_back_only_when_that_is_asked_for() {
+    let (stack, client) = start().await;
+    put(&stack, &[registered()]).await;
+    for (report, status, stands) in [
+        (json!({"progress": 50, "earnedPoints": 40}), 200, (50.0, 40)),
+        (json!({"progress": 50, "earnedPoints": 40}), 200, (50.0, 40)),
+        (json!({"progress": 49.99}), 409, (50.0, 40)),
+        (json!({"progress": 49.99, "earnedPoints": 50}), 409, (50.0, 40)),
+        (json!({"progress": 60, "earnedPoints": 39}), 409, (50.0, 40)),
+        (json!({"progress": 60, "earnedPoints": 39, "correction": false}), 409, (50.0, 40)),
+        (json!({"progress": 60}), 200, (60.0, 40)),
+        (json!({"progress": 10.5, "earnedPoints": 5, "correction": true}), 200, (10.5, 5)),
+        (json!({"progress": 10.49}), 409, (10.5, 5)),
+        (json!({"progress": 0, "correction": true}), 200, (0.0, 5)),
+        (json!({"progress": 9.99}), 200, (9.99, 5)),
+        (json!({"progress": 100, "earnedPoints": 4_294_967_295_u32}), 200, (100.0, u32::MAX)),
+        (json!({"progress": 10_000}), 200, (10_000.0, u32::MAX)),
+    ] {
+        let answer = client.patch(REPORT, &report).await;
+        assert_eq!(answer.status, status, "{report}: {}", answer.body);
+        if status == 409 {
+            assert_problem(&answer, 409, "progress-backwards", "back");
+        }
+        let now = progress(&stack).await;
+        assert_eq!((f64::from(now.progress), now.earned_points), stands, "{report}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_fifty_reports_at_once_the_highest_stays() {
+    let (stack, client) = start().await;
+    put(&stack, &[registered()]).await;
+    let reports: Vec<u32> = (0..50).map(|_| fastrand::u32(0..=10_000)).collect();
+    let report = |percent: f64, points: u32| {
+        let body = json!({"progress": percent, "earnedPoints": points, "progressText": points.to_string()});
+        let client = &client;
+        async move { client.patch(REPORT, &body).await }
+    };
+    let answers = join_all(reports.iter().map(async |hundredths| {
+        let percent = f64::from(*hundredths) / 100.0;
+        (*hundredths, report(percent, *hundredths).await)
+    }))
+    .await;
+    let highest = reports.iter().copied().max().expect("fifty");
+    for (hundredths, answer) in &answers {
+        let taken = answer.status == 200 && answer.body["earnedPoints"] == *hundredths;
+        assert!(taken || answer.status == 409, "{hundredths}: {}", answer.body);
+        assert!(taken || *hundredths < highest, "the highest is never refused");
+    }
+    let now = progress(&stack).await;
+    assert_eq!((now.earned_points, now.progress_text), (highest, highest.to_string()), "all of one report");
+    assert_problem(&report(0.0, highest).await, 409, "progress-backwards", "late and lower");
+}
+
+#[tokio::test]
+async fn a_report_is_the_users_own_and_readable() {
+    let (stack, operator) = start().await;
+    put(&stack, &[registered()]).await;
+    let reader = Client::member(&stack, "wellness:read wellness:admin", "123", "123");
+    let body = json!({"progress": 1});
+    for (client, end) in [
+        (employee(&stack, "123", "124"), End::NoReach),
+        (employee(&stack, "123", "12"), End::NoReach),
+        (admin(&stack, "123"), End::NoReach),
+        (reader, End::NoScope),
+        (employee(&stack, "123", "123"), End::Done),
+        (operator.clone(), End::Done),
+    ] {
+        let answer = client.patch(REPORT, &body).await;
+        assert_eq!(End::of(&answer), Some(end), "{}", answer.body);
+    }
+    for path in ["/wellness/users/123/registrations/790", "/wellness/users/124/registrations/789"] {
+        assert_problem(&operator.patch(path, &body).await, 404, "not-found", path);
+    }
+    assert_eq!(stored(&stack, None, "ActivityId-790").await, []);
+    let long = "x".repeat(201);
+    for (body, found) in [
+        (json!({}), ["/body/progress"].as_slice()),
+        (json!({"progress": null}), &["/body/progress"]),
+        (json!({"progress": "40.4"}), &["/body/progress"]),
+        (json!({"progress": -0.01}), &["/body/progress"]),
+        (json!({"progress": 10_000.01}), &["/body/progress"]),
+        (json!({"progress": 40.404}), &["/body/progress"]),
+        (json!({"progress": 1e300}), &["/body/progress"]),
+        (json!({"progress": 1, "earnedPoints": -1}), &["/body/earnedPoints"]),
+        (json!({"progress": 1, "earnedPoints": 1.5}), &["/body/earnedPoints"]),
+        (json!({"progress": 1, "progressText": long}), &["/body/progressText"]),
+        (json!({"progress": 1, "progressText": "a\nb"}), &["/body/progressText"]),
+        (json!({"progress": 1, "data": []}), &["/body/data"]),
+        (json!({"progress": 1, "data": null}), &["/body/data"]),
+        (json!({"progress": 1, "correction": "yes"}), &["/body/correction"]),
+        (
+            json!({"progressText": 1, "earnedPoints": "1", "data": 1, "correction": 1, "points": 1}),
+            &[
+                "/body/progress",
+                "/body/progressText",
+                "/body/earnedPoints",
+                "/body/data",
+                "/body/correction",
+                "/body/points",
+            ],
+        ),
+    ] {
+        let answer = operator.patch(REPORT, &body).await;
+        assert_problem(&answer, 400, "invalid-request", &body.to_string());
+        assert_eq!(pointers(&answer), found, "{body}");
+    }
+    let big = json!({"progress": 1, "data": {"text": "x".repeat(2_048)}});
+    assert_problem(&operator.patch(REPORT, &big).await, 413, "too-large", "2 KB of data");
+    assert_eq!(progress(&stack).await.data, None);
+}
+
+/// What one call may meet and the request must not show.
+fn passing() -> [(&'static str, Fault); 4] {
+    [
+        ("throttled", Fault::throttled()),
+        ("failed inside", Fault::internal()),
+        ("not reached", Fault::Lost(Moment::Before)),
+        ("not heard of again", Fault::Lost(Moment::After)),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_call_of_a_report_or_a_move_meets_does_not_show() {
+    let twins = Twins::start(resting).await;
+    let client = Client::operator(&twins.faulty);
+    put(&twins.healthy, &[section("123", "7")]).await;
+    for (name, fault) in passing() {
+        put(&twins.healthy, &[registered()]).await;
+        put(&twins.healthy, &[walk()]).await;
+        let rule = move |call: &Call| match (call.action.as_str(), call.nth) {
+            ("UpdateItem", 1) => fault.clone(),
+            _ => Fault::None,
+        };
+        twins.proxy.rule(rule.clone());
+        let report = json!({"progress": 40.4, "earnedPoints": 40});
+        let answer = client.patch(REPORT, &report).await;
+        assert_eq!((answer.status, twins.proxy.count("UpdateItem")), (200, 2), "{name}: {}", answer.body);
+        assert_eq!(answer.body["progress"], 40.4, "{name}");
+        assert_eq!(progress(&twins.healthy).await.earned_points, 40, "{name}");
+        twins.proxy.rule(rule);
+        let answer = client.put(&format!("{}/section", path_of("123")), &json!({"sectionId": "7"})).await;
+        assert_eq!((answer.status, twins.proxy.count("UpdateItem")), (200, 2), "{name}: {}", answer.body);
+        assert_eq!(answer.body["sectionId"], "7", "{name}");
+    }
+    twins.proxy.rule(|_| Fault::Lost(Moment::After));
+    let report = json!({"progress": 50});
+    assert_problem(&client.patch(REPORT, &report).await, 503, "unavailable", "never heard of again");
+    twins.proxy.heal();
+    let again = client.patch(REPORT, &report).await;
+    assert_eq!((again.status, &again.body["progress"]), (200, &json!(50.0)), "the same again is no fault");
+}
+
+// W16
+
+/// An activity as it is answered.
+fn body(activity: Activity) -> Value {
+    serde_json::to_value(ActivityBody::from(activity)).expect("JSON")
+}
+
+#[tokio::test]
+async fn a_patch_changes_what_it_names_and_counts() {
+    let (stack, _) = start().await;
+    let whole = Activity {
+        section_id: Some("7".parse().expect("a section")),
+        template_id: Some("T-1".parse().expect("a template")),
+        data: Some(json_text(&json!({"banner": "walk.png"}))),
+        ..walk()
+    };
+    let mut expected = body(whole.clone());
+    put(&stack, &[whole]).await;
+    let admin = admin(&stack, "123");
+    let sales = json!({"roles": ["EmployeeOnPlan"], "departments": ["Sales"]});
+    for (member, sent, answered) in [
+        ("name", json!("Walk 6000"), json!("Walk 6000")),
+        ("status", json!("completed"), json!("completed")),
+        ("startDate", json!("2020-02-01"), json!("2020-02-01T00:00:00Z")),
+        ("endDate", json!("2021-01-01T01:00:00+01:00"), json!("2021-01-01T00:00:00Z")),
+        ("filters", sales.clone(), sales),
+        ("filters", json!({}), json!({"roles": [], "departments": []})),
+        ("data", json!({"banner": "run.png"}), json!({"banner": "run.png"})),
+        ("data", Value::Null, Value::Null),
+        ("data", json!({}), json!({})),
+    ] {
+        let version = expected["version"].as_i64().expect("a version");
+        let mut answer = admin.patch(&path_of("123"), &json!({"version": version, member: sent})).await;
+        expected[member] = answered;
+        expected["version"] = (version + 1).into();
+        let members = expected.as_object_mut().expect("an object");
+        members.retain(|_, value| !value.is_null());
+        let job = answer.body.as_object_mut().expect("an object").remove("jobId");
+        assert_eq!((answer.status, &answer.body), (200, &expected), "{member}");
+        assert_eq!(job.is_some(), member == "endDate");
+        let (row, _) = collection(&stack, "123").await;
+        for (index, partition) in [("GSI1", "CompanyId-123#Program"), ("GSI2", "CompanyId-123#Program#List")] {
+            let entries = stored(&stack, Some(index), partition).await;
+            let ends: Vec<String> = entries.iter().map(|entry| key(entry, &format!("{index}SK"))).collect();
+            assert_eq!(ends, [row.end.to_string()], "{index} after {member}");
+        }
+        assert_eq!((row.list_end, body(row.clone())), (Some(row.end), expected.clone()), "{member}");
+    }
+    let same = json!({"version": expected["version"], "name": "Walk 6000", "status": "completed"});
+    let answer = admin.patch(&path_of("123"), &same).await;
+    assert_eq!((answer.status, &answer.body), (200, &expected), "nothing is another");
+    assert_eq!(body(collection(&stack, "123").await.0), expected);
+}
+
+#[tokio::test]
+async fn a_patch_is_refused_for_what_is_wrong_with_it() {
+    let (stack, operator) = start().await;
+    put(&stack, &[walk(), activity("12", "of-12", "Walk", WALK)]).await;
+    let path = path_of("123");
+    for (body, found) in [
+        (json!({}), ["/body/version", "/body"].as_slice()),
+        (json!({"version": 1}), &["/body"]),
+        (json!({"name": "Walk"}), &["/body/version"]),
+        (json!({"version": "1", "name": "Walk"}), &["/body/version"]),
+        (json!({"version": 1.5, "name": "Walk"}), &["/body/version"]),
+        (json!({"version": 1, "name": ""}), &["/body/name"]),
+        (json!({"version": 1, "name": null}), &["/body/name"]),
+        (json!({"version": 1, "status": "open"}), &["/body/status"]),
+        (json!({"version": 1, "endDate": "2020-13-01"}), &["/body/endDate"]),
+        (json!({"version": 1, "filters": [[], []]}), &["/body/filters"]),
+        (json!({"version": 1, "filters": {"roles": ["a#b"]}}), &["/body/filters"]),
+        (json!({"version": 1, "filters": {"role": []}}), &["/body/filters"]),
+        (json!({"version": 1, "data": []}), &["/body/data"]),
+        (json!({"version": 1, "data": "x"}), &["/body/data"]),
+        (json!({"version": 1, "name": "Walk", "type": "event"}), &["/body/type"]),
+        (json!({"version": 1, "sectionId": "7"}), &["/body", "/body/sectionId"]),
+        (json!({"version": 1, "startDate": "2020-02-02", "endDate": "2020-02-01"}), &["/body/endDate"]),
+        (json!({"version": 1, "startDate": "2021-01-01"}), &["/body/startDate"]),
+        (json!({"version": 1, "endDate": "2009-12-31T23:59:59"}), &["/body/endDate"]),
+        (
+            json!({"version": 0.5, "name": 1, "status": 1, "startDate": 1, "endDate": 1, "filters": 1, "data": 1, "more": 1}),
+            &[
+                "/body/version",
+                "/body/name",
+                "/body/status",
+                "/body/startDate",
+                "/body/endDate",
+                "/body/filters",
+                "/body/data",
+                "/body/more",
+            ],
+        ),
+    ] {
+        let answer = operator.patch(&path, &body).await;
+        assert_problem(&answer, 400, "invalid-request", &body.to_string());
+        assert_eq!(pointers(&answer), found, "{body}");
+    }
+    let named = |version: i64| json!({"version": version, "name": "Walk"});
+    for version in [0, 2, -1, i64::MAX] {
+        assert_problem(&operator.patch(&path, &named(version)).await, 412, "another-version", "412");
+    }
+    let (admin, other) = (admin(&stack, "123"), admin(&stack, "12"));
+    assert_problem(&admin.patch(&path_of("124"), &named(1)).await, 404, "not-found", "none");
+    assert_problem(&admin.patch(&path_of("of-12"), &named(1)).await, 404, "not-found", "another's");
+    assert_eq!(End::of(&other.patch(&path, &named(1)).await), Some(End::NoReach));
+    assert_eq!(End::of(&other.patch(&path_of("of-12"), &named(1)).await), Some(End::NoReach), "of another's path");
+    assert_eq!(End::of(&employee(&stack, "123", "123").patch(&path, &named(1)).await), Some(End::NoScope));
+    for data in [json!({"text": "x".repeat(8_192)}), json!({"text": "x".repeat(60_000)})] {
+        let answer = admin.patch(&path, &json!({"version": 1, "data": data})).await;
+        assert_problem(&answer, 413, "too-large", "8 KB");
+    }
+    assert_eq!(collection(&stack, "123").await.0, walk(), "nothing changed");
+}
+
+#[tokio::test]
+async fn an_activity_that_outgrew_its_limit_can_still_be_changed() {
+    let (stack, client) = start().await;
+    let data = |length: usize| json!({"text": "x".repeat(length)});
+    put(&stack, &[Activity { data: Some(json_text(&data(8_192))), ..walk() }]).await;
+    for (version, patch, status) in [
+        (1, json!({"status": "completed"}), 200),
+        (2, json!({"name": "Walk 6000"}), 200),
+        (3, json!({"name": "Walk 60000"}), 413),
+        (3, json!({"data": data(8_100)}), 200),
+        (4, json!({"data": data(4_000)}), 200),
+        (5, json!({"data": data(8_192)}), 413),
+    ] {
+        let mut body = patch.clone();
+        body["version"] = version.into();
+        assert_eq!(client.patch(&path_of("123"), &body).await.status, status, "{}", body["name"]);
+    }
+}
+
+/// GSI2SK of what refers to it in activities that stand so and end in 2020: the key condition of pattern 5.
+async fn uses(stack: &Stack, of: &str, status: &str) -> Vec<String> {
+    let query = stack.client().expect("a client").query().table_name(stack.table("Activities").expect("a table"));
+    let text = |text: String| AttributeValue::S(text);
+    let query = query
+        .index_name("GSI2")
+        .key_condition_expression("GSI2PK = :p AND GSI2SK BETWEEN :from AND :to")
+        .expression_attribute_values(":p", text(format!("CompanyId-123#{of}")))
+        .expression_attribute_values(":from", text(format!("{status}#2020-01-01T00:00:00")))
+        .expression_attribute_values(":to", text(format!("{status}#2021-01-01T00:00:00")));
+    query.send().await.expect("an answer").items().iter().map(|item| key(item, "GSI2SK")).collect()
+}
+
+const OF: [&str; 5] = ["VenueId-123", "FileId-1", "CourseId-1", "TrackerId-1", "NotificationId-1"];
+
+#[tokio::test]
+async fn references_follow_status_and_end() {
+    let (stack, client) = start().await;
+    let others = activity("123", "456", "Blood drive", WALK);
+    put(&stack, &[walk(), others.clone()]).await;
+    put(&stack, &OF.map(|of| reference(&walk(), of))).await;
+    put(&stack, &[reference(&others, "VenueId-123")]).await;
+    let unmoved = "active#2020-12-31T00:00:00#ActivityId-456".to_owned();
+    for (patch, found) in [
+        (json!({"name": "Blood drive"}), [Some("active#2020-12-31T00:00:00"), None, None]),
+        (json!({"endDate": "2020-06-30"}), [Some("active#2020-06-30T00:00:00"), None, None]),
+        (json!({"status": "completed"}), [None, Some("completed#2020-06-30T00:00:00"), None]),
+        (json!({"status": "draft", "endDate": "2020-12-31T23:59:59"}), [None, None, Some("draft#2020-12-31T23:59:59")]),
+        (json!({"endDate": "2021-01-01"}), [None, None, None]),
+        (json!({"status": "active", "endDate": WALK}), [Some("active#2020-12-31T00:00:00"), None, None]),
+    ] {
+        let (row, _) = collection(&stack, "123").await;
+        let mut body = patch.clone();
+        body["version"] = row.version.into();
+        assert_eq!(client.patch(&path_of("123"), &body).await.status, 200, "{patch}");
+        for (of, (status, place)) in
+            OF.iter().flat_map(|of| ["active", "completed", "draft"].into_iter().zip(found).map(move |it| (of, it)))
+        {
+            let mut expected: Vec<String> = place.iter().map(|place| format!("{place}#ActivityId-123")).collect();
+            expected.extend((*of == "VenueId-123" && status == "active").then(|| unmoved.clone()));
+            expected.sort();
+            assert_eq!(uses(&stack, of, status).await, expected, "{of} {status} after {patch}");
+        }
+        let (_, references) = collection(&stack, "123").await;
+        assert!(references.iter().all(|one| one.copied_data == reference(&walk(), "FileId-1").copied_data));
+    }
+    for entry in stored(&stack, Some("GSI2"), "CompanyId-123#VenueId-123").await {
+        let names: BTreeSet<&str> = entry.keys().map(String::as_str).collect();
+        assert_eq!(names, BTreeSet::from(["PK", "SK", "GSI2PK", "GSI2SK", "CopiedData"]), "narrow");
+    }
+}
+
+async fn job(stack: &Stack) -> Option<Job> {
+    let (company, id) = ("123".parse().expect("a company"), JobId::Registrations("123".parse().expect("an activity")));
+    table(stack).1.get(&Job::key_of(&company, &id)).await.expect("an answer")
+}
+
+#[tokio::test]
+async fn another_end_starts_the_job_that_lets_registrations_follow() {
+    let (stack, client) = start().await;
+    put(&stack, &[walk()]).await;
+    let mut before = None;
+    for (version, patch, starts) in [
+        (1, json!({"name": "Walk"}), false),
+        (2, json!({"status": "draft"}), false),
+        (3, json!({"endDate": WALK, "name": "Walk 1"}), false),
+        (4, json!({"endDate": "2020-06-30"}), true),
+        (5, json!({"status": "active"}), false),
+        (6, json!({"endDate": "2020-07-31"}), true),
+    ] {
+        let mut body = patch.clone();
+        body["version"] = version.into();
+        let answer = client.patch(&path_of("123"), &body).await;
+        let id = if starts { json!("ActivityId-123") } else { Value::Null };
+        assert_eq!((answer.status, &answer.body["jobId"]), (200, &id), "{patch}: {}", answer.body);
+        let now = job(&stack).await;
+        if starts {
+            let job = now.as_ref().expect("a job");
+            assert_eq!((job.state, &job.task, job.progress.done), (State::Running, &Task::Follow, 0));
+            assert_ne!(now, before, "a run of its own");
+        } else {
+            assert_eq!(now, before, "{patch}");
+        }
+        before = now;
+    }
+}
+
+/// A patch that another name makes one for sure, and that may change anything else.
+fn random_patch(rng: &mut Rng, version: i64, name: &str) -> Value {
+    let mut patch = json!({"version": version, "name": name});
+    if rng.bool() {
+        patch["status"] = rng.choice(Status::ALL).expect("a status").as_str().into();
+    }
+    if rng.bool() {
+        patch["endDate"] = format!("20{}-{:02}-28", rng.u8(11..99), rng.u8(1..=12)).into();
+    }
+    if rng.bool() {
+        patch["data"] = json!({"round": version});
+    }
+    patch
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_under_one_version_one_wins_and_no_move_is_lost() {
+    let seed = std::env::var("WELLNESS_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("WELLNESS_SEED={seed} repeats the requests of this run");
+    let mut rng = Rng::with_seed(seed);
+    let (stack, client) = start().await;
+    put(&stack, &[walk()]).await;
+    put(&stack, &OF.map(|of| reference(&walk(), of))).await;
+    put(&stack, &["0", "1", "2"].map(|id| section("123", id))).await;
+    let (path, to) = (path_of("123"), format!("{}/section", path_of("123")));
+    for version in 1..=20 {
+        let patches: Vec<Value> =
+            (0..8).map(|number| random_patch(&mut rng, version, &format!("Walk {version}.{number}"))).collect();
+        let sections: Vec<Value> =
+            (0..3).map(|_| rng.choice([json!("0"), json!("1"), json!("2"), Value::Null]).expect("one")).collect();
+        let (answers, moved) = join(
+            join_all(patches.iter().map(|patch| client.patch(&path, patch))),
+            join_all(sections.iter().map(async |section| client.put(&to, &json!({"sectionId": section})).await)),
+        )
+        .await;
+        assert!(moved.iter().all(|answer| answer.status == 200), "{moved:?}");
+        let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
+        assert_eq!((won.len(), lost.len()), (1, 7), "round {version}");
+        for answer in lost {
+            assert_problem(answer, 412, "another-version", "all others");
+        }
+        let (row, references) = collection(&stack, "123").await;
+        let mut stands = body(row.clone());
+        let mut winner = won[0].body.clone();
+        let section = stands["sectionId"].clone();
+        assert!(sections.contains(&section), "{section} of {sections:?}");
+        for body in [&mut stands, &mut winner] {
+            body.as_object_mut().expect("an object").retain(|member, _| member != "sectionId" && member != "jobId");
+        }
+        assert_eq!((row.version, stands), (version + 1, winner), "round {version}");
+        assert_eq!(references.len(), OF.len());
+        for reference in references {
+            assert_eq!(reference.place, reference.moved(row.status, row.end()), "round {version}");
+        }
+    }
+}
+
+fn is_transaction(call: &Call) -> bool {
+    call.action == "TransactWriteItems"
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_move_between_read_and_write_stays() {
+    let twins = Twins::start(resting).await;
+    put(&twins.healthy, &[walk()]).await;
+    put(&twins.healthy, &[section("123", "7")]).await;
+    twins.proxy.rule(|call| if is_transaction(call) { Fault::Held } else { Fault::None });
+    let (healthy, faulty) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
+    let change = json!({"version": 1, "name": "Walk", "status": "draft"});
+    let (path, to) = (path_of("123"), format!("{}/section", path_of("123")));
+    let meanwhile = async {
+        twins.proxy.held(1).await;
+        let moved = healthy.put(&to, &json!({"sectionId": "7"})).await;
+        assert_eq!(moved.status, 200);
+        twins.proxy.release();
+    };
+    let (patched, ()) = join(faulty.patch(&path, &change), meanwhile).await;
+    assert_eq!(patched.status, 200, "{}", patched.body);
+    let (row, _) = collection(&twins.healthy, "123").await;
+    assert_eq!((row.section_id, row.status), (Some("7".parse().expect("a section")), Status::Draft));
+}
+
+/// What a replacement does to an activity, all at once.
+async fn replace(stack: &Stack, old: &str, new: &str) {
+    let (dynamo, table) = table(stack);
+    let (row, references) = collection(stack, "123").await;
+    let old = references.iter().find(|one| one.of().to_string() == old).expect("the old one");
+    let changes = vec![
+        table.delete(Reference::key_of(row.id(), old.of())),
+        table.put_new(&reference(&row, new)).expect("a change"),
+    ];
+    dynamo.transact(changes).await.expect("done");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_replaced_between_read_and_write_follows_as_well() {
+    let twins = Twins::start(resting).await;
+    put(&twins.healthy, &[walk()]).await;
+    put(&twins.healthy, &[reference(&walk(), "VenueId-123"), reference(&walk(), "FileId-1")]).await;
+    twins.proxy.rule(|call| if is_transaction(call) && call.nth == 1 { Fault::Held } else { Fault::None });
+    let client = Client::operator(&twins.faulty);
+    let meanwhile = async {
+        twins.proxy.held(1).await;
+        replace(&twins.healthy, "VenueId-123", "VenueId-456").await;
+        twins.proxy.release();
+    };
+    let (path, change) = (path_of("123"), json!({"version": 1, "status": "completed", "endDate": "2020-06-30"}));
+    let (patched, ()) = join(client.patch(&path, &change), meanwhile).await;
+    assert_eq!((patched.status, twins.proxy.count("TransactWriteItems")), (200, 2), "{}", patched.body);
+    let (row, references) = collection(&twins.healthy, "123").await;
+    assert_eq!((row.version, references.len()), (2, 2));
+    for reference in references {
+        assert_eq!(reference.place.to_string(), "completed#2020-06-30T00:00:00#ActivityId-123", "{:?}", reference.of());
+    }
+}
+
+/// A query is no snapshot: while a reference is replaced it may show neither. The engine's own is one, so it is answered here.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_that_shows_neither_of_two_is_not_believed() {
+    let twins = Twins::start(resting).await;
+    put(&twins.healthy, &[walk()]).await;
+    put(&twins.healthy, &[reference(&walk(), "VenueId-123")]).await;
+    let nothing = json!({"Items": [], "Count": 0, "ScannedCount": 1});
+    twins.proxy.rule(move |call| match (call.action.as_str(), call.nth) {
+        ("Query", 1) => Fault::Refused(axum::http::StatusCode::OK, nothing.clone()),
+        _ => Fault::None,
+    });
+    let patch = json!({"version": 1, "status": "completed"});
+    let patched = Client::operator(&twins.faulty).patch(&path_of("123"), &patch).await;
+    assert_eq!((patched.status, twins.proxy.count("Query")), (200, 4), "{}", patched.body);
+    let (_, references) = collection(&twins.healthy, "123").await;
+    assert_eq!(references[0].place.status, Status::Completed);
+}
+
+const PATCH: &str = r#"{"version": 1, "status": "completed", "endDate": "2020-06-30"}"#;
+
+/// Either all of it or nothing: whether it was done.
+async fn is_done(stack: &Stack, when: &str) -> bool {
+    let (row, references) = collection(stack, "123").await;
+    let done = row.version == 2;
+    let (status, end) = if done { (Status::Completed, "2020-06-30T00:00:00") } else { (Status::Active, WALK) };
+    assert_eq!((row.status, row.end().to_string()), (status, end.to_owned()), "{when}");
+    assert!(references.iter().all(|one| one.place == one.moved(row.status, row.end())), "{when}: {references:?}");
+    assert_eq!(job(stack).await.is_some(), done, "{when}");
+    done
+}
+
+async fn reset(stack: &Stack) {
+    let (dynamo, table) = table(stack);
+    let (company, id) = ("123".parse().expect("a company"), JobId::Registrations("123".parse().expect("an activity")));
+    // There may be none.
+    let _ = dynamo.write(table.delete(Job::key_of(&company, &id))).await;
+    put(stack, &[walk()]).await;
+    put(stack, &["VenueId-123", "FileId-1"].map(|of| reference(&walk(), of))).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_call_of_a_patch_meets_does_not_show() {
+    let twins = Twins::start(resting).await;
+    let client = Client::operator(&twins.faulty);
+    let patch: Value = serde_json::from_str(PATCH).expect("JSON");
+    for (name, fault) in passing() {
+        for number in 1..=4 {
+            reset(&twins.healthy).await;
+            let fault = fault.clone();
+            twins.proxy.rule(move |call| if call.number == number { fault.clone() } else { Fault::None });
+            let answer = client.patch(&path_of("123"), &patch).await;
+            let when = format!("{name}, call {number}");
+            assert_eq!((answer.status, &answer.body["version"]), (200, &json!(2)), "{when}: {}", answer.body);
+            assert!(is_done(&twins.healthy, &when).await);
+        }
+    }
+    for fault in [Fault::in_progress(), Fault::cancelled(&["TransactionConflict", "None", "None", "None"])] {
+        reset(&twins.healthy).await;
+        let rule = move |call: &Call| if is_transaction(call) && call.nth < 3 { fault.clone() } else { Fault::None };
+        twins.proxy.rule(rule);
+        assert_eq!(client.patch(&path_of("123"), &patch).await.status, 200);
+        assert!(is_done(&twins.healthy, "in the way").await);
+    }
+}
+
+/// The caller who was told to come again, or nothing, learns by the version that it was done.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_patch_that_was_done_unheard_is_not_done_again() {
+    let twins = Twins::start(resting).await;
+    let (healthy, faulty) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
+    let patch: Value = serde_json::from_str(PATCH).expect("JSON");
+    reset(&twins.healthy).await;
+    twins.proxy.rule(|call| if is_transaction(call) { Fault::Lost(Moment::After) } else { Fault::None });
+    assert_problem(&faulty.patch(&path_of("123"), &patch).await, 503, "unavailable", "never heard of again");
+    assert!(is_done(&twins.healthy, "unheard").await);
+    let first = job(&twins.healthy).await;
+    assert_problem(&healthy.patch(&path_of("123"), &patch).await, 412, "another-version", "again");
+    assert!(is_done(&twins.healthy, "again").await);
+    assert_eq!(job(&twins.healthy).await, first, "no second job");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_that_dies_leaves_all_of_a_patch_or_nothing() {
+    let twins = Twins::start(resting).await;
+    let functions: Vec<(&str, Function)> = wellness::functions();
+    let (name, function) = functions.iter().find(|(name, _)| *name == "update-activity").expect("a function");
+    let change: Value = serde_json::from_str(PATCH).expect("JSON");
+    let (route, path) = ("PATCH /wellness/companies/{companyId}/activities/{activityId}", path_of("123"));
+    let parameters = json!({"companyId": "123", "activityId": "123"});
+    let event = Asks { route, path: &path, parameters, key: None, body: Some(&change) };
+    let event = event.at("2020-01-01T00:00:00Z".parse().expect("a time"));
+    let mut done = Vec::new();
+    for (number, moment) in (1..=4).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
+        reset(&twins.healthy).await;
+        twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+        let process = twins.process(name, function);
+        assert!(process.run(&event, Duration::from_mins(1)).await.is_none(), "it dies at call {number}");
+        let was = is_done(&twins.healthy, &format!("died {moment:?} call {number}")).await;
+        let again = Client::operator(&twins.healthy).patch(&path, &change).await;
+        assert_eq!(again.status, if was { 412 } else { 200 }, "{}", again.body);
+        assert!(is_done(&twins.healthy, "again").await);
+        done.push(was);
+    }
+    assert_eq!(done, [false, false, false, false, false, false, false, true], "only the last call writes");
+}
+
+// What they cost
+
+/// A part of an activity beside its row.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Part {
+    #[serde(rename = "PK")]
+    partition: String,
+    #[serde(rename = "SK")]
+    sort: ProgramSort,
+    detail: String,
+}
+
+impl Item for Part {
+    const TYPE: &'static str = "Detail";
+}
+
+#[tokio::test]
+async fn changes_cost_what_is_declared() {
+    join_all([(10, 0), (900, 1), (3_000, 5), (7_000, 4)].map(async |(filling, references)| {
+        let (stack, client) = start().await;
+        let data = || json_text(&json!({"text": "x".repeat(filling)}));
+        let row = Activity { data: Some(data()), section_id: Some("7".parse().expect("a section")), ..walk() };
+        let detail =
+            Part { partition: "ActivityId-123".to_owned(), sort: ProgramSort::Detail, detail: "x".repeat(filling) };
+        let referring: Vec<Reference> =
+            OF[..references].iter().map(|of| Reference { copied_data: data(), ..reference(&row, of) }).collect();
+        put(&stack, &[row]).await;
+        put(&stack, &[detail]).await;
+        put(&stack, &referring).await;
+        put(&stack, &["7", "8"].map(|id| section("123", id))).await;
+        put(&stack, &[Registration { data: Some(data()), ..registered() }]).await;
+        let of = async |index, partition: &str, sort: &str| {
+            let items = stored(&stack, index, partition).await;
+            items.iter().find(|item| key(item, "SK").starts_with(sort)).map(bytes).unwrap_or_default()
+        };
+        let case = Case {
+            activity: of(None, "ActivityId-123", "Program").await,
+            program: of(Some("GSI1"), "CompanyId-123#Program", "Program").await,
+            narrow: of(Some("GSI2"), "CompanyId-123#Program#List", "Program").await,
+            part: of(None, "ActivityId-123", "Program#Detail").await,
+            parts: 1,
+            reference: of(Some("GSI2"), &format!("CompanyId-123#{}", OF[0]), "Program").await,
+            references,
+            registration: of(Some("GSI3"), "UserId-123#Registrations", "Registration").await,
+            ..Case::default()
+        };
+        let path = path_of("123");
+        let moved = client.put(&format!("{path}/section"), &json!({"sectionId": "8"})).await;
+        let reported = client.patch(REPORT, &json!({"progress": 40.4})).await;
+        let named = client.patch(&path, &json!({"version": 1, "name": "Walk 6000"})).await;
+        let called_off = client.patch(&path, &json!({"version": 2, "status": "draft"})).await;
+        let ended = client.patch(&path, &json!({"version": 3, "endDate": "2020-06-30"})).await;
+        for (function, answer) in [
+            ("move-activity", &moved),
+            ("record-progress", &reported),
+            ("update-activity", &named),
+            ("update-activity, status", &called_off),
+            ("update-activity, endDate", &ended),
+        ] {
+            assert_eq!(answer.status, 200, "{function}: {}", answer.body);
+            assert_eq!(consumed(answer), declared(function, &case), "{function} of {case:?}");
+        }
+        let stranger = admin(&stack, "12").patch(&path, &json!({"version": 4, "name": "Walk"})).await;
+        assert_eq!(consumed(&stranger), Consumed::new(), "who may not write reads nothing");
+    }))
+    .await;
+}

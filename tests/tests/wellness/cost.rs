@@ -1,0 +1,516 @@
+//! Every access pattern of the programme costs what it declares: the table and each index apart, small items and large ones,
+//! with an idempotency key and without, one item and many; and what a refused request costs.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use jiff::Timestamp;
+use local::{Builder, Stack};
+use serde_json::{Value, json};
+use std::collections::{BTreeSet, HashMap};
+use system_tests::{
+    Answer, Client, root,
+    units::{Consumed, bytes, consumed, declared},
+    wellness::references::step_of,
+    wellness::{of_company, put, stored, text},
+};
+use table::Units;
+use wellness::{Case, Registration};
+
+const COMPANY: &str = "C-1";
+const USER: &str = "u-1";
+const VENUE: &str = "VenueId-123";
+
+/// Bytes of free text in an activity's row, in its detail, and in what its references copy.
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    data: usize,
+    detail: usize,
+    copied: usize,
+}
+
+const SMALL: Size = Size { data: 20, detail: 20, copied: 20 };
+const LARGE: Size = Size { data: 6_500, detail: 12_500, copied: 2_600 };
+
+type Item = HashMap<String, AttributeValue>;
+
+/// A stack whose functions are called by the test alone.
+fn by_hand() -> Builder {
+    const MAPPING: &str = "            Stream: !GetAtt Activities.StreamArn\n";
+    let template = std::fs::read_to_string(root().join("template.yaml")).expect("the template");
+    assert_eq!(template.matches(MAPPING).count(), 2);
+    Stack::of_text(template.replace(MAPPING, &format!("{MAPPING}            Enabled: false\n")))
+}
+
+/// A company's activity of that size, and what was measured on it.
+struct Measured {
+    stack: Stack,
+    client: Client,
+    size: Size,
+    activity: String,
+    functions: BTreeSet<&'static str>,
+}
+
+fn of(rest: &str) -> String {
+    of_company(COMPANY, rest)
+}
+
+fn year() -> String {
+    Timestamp::now().strftime("%Y").to_string()
+}
+
+fn free(bytes: usize) -> Value {
+    json!({"text": "x".repeat(bytes)})
+}
+
+fn is_a(item: &Item, kind: &str) -> bool {
+    item.get("Type").and_then(|kind| kind.as_s().ok()).is_some_and(|found| found == kind)
+}
+
+/// What things of one size weigh each; in units of writing they are all alike.
+fn each(sizes: &[usize]) -> usize {
+    let mean = sizes.iter().sum::<usize>().div_ceil(sizes.len().max(1));
+    assert!(sizes.iter().all(|size| size.div_ceil(1_024) == mean.div_ceil(1_024)), "of one size: {sizes:?}");
+    mean
+}
+
+impl Measured {
+    async fn start(size: Size) -> Self {
+        let stack = by_hand().start().await.expect("a stack");
+        let client = Client::operator(&stack);
+        Self { client, stack, size, activity: String::new(), functions: BTreeSet::new() }
+    }
+
+    fn assert(&mut self, function: &str, case: &Case, answer: &Answer) {
+        assert!(matches!(answer.status, 200..=202), "{function}: {}", answer.body);
+        self.assert_sum(function, case, &consumed(answer));
+    }
+
+    fn assert_sum(&mut self, function: &str, case: &Case, consumed: &Consumed) {
+        let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function);
+        let pattern = pattern.expect("a declared pattern");
+        assert_eq!(*consumed, declared(&(pattern.cost)(case)), "{function} of {case:?}");
+        self.functions.insert(pattern.function);
+    }
+
+    /// The activity as it is posted: its parts are of one size.
+    fn new_activity(&self) -> Value {
+        let copied = free(self.size.copied);
+        let mut activity = json!({
+            "name": "Walk 5000", "type": "challenge", "subType": "Fitness",
+            "startDate": format!("{}-01-01", year()), "endDate": format!("{}-12-31T23:59:58", year()),
+            "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
+            "detail": free(self.size.detail), "data": free(self.size.data),
+            "references": [{"facet": "venues", "id": "123", "data": copied}, {"facet": "files", "id": "1", "data": copied}],
+        });
+        if self.size.detail < 1_024 {
+            activity["goal"] = json!({"type": "steps", "parameters": {"target": 1000}});
+            activity["rewards"] = json!([{"kind": "Attendance", "name": "Points", "amount": 40}]);
+            activity["groups"] = json!({"type": "team", "rules": {}, "items": [{"name": "Red"}, {"name": "Blue"}]});
+        }
+        activity
+    }
+
+    async fn create(&mut self, key: Option<&str>) -> Answer {
+        let (path, body) = (of("activities"), self.new_activity());
+        let answer = match key {
+            Some(key) => self.client.post_once(&path, key, &body).await,
+            None => self.client.post(&path, &body).await,
+        };
+        self.activity = text(&answer.body, "activityId");
+        answer
+    }
+
+    fn path(&self) -> String {
+        of(&format!("activities/{}", self.activity))
+    }
+
+    /// What the patterns are told: the sizes of what stands in the table and in its indexes.
+    async fn case(&self) -> Case {
+        let collection = stored(&self.stack, None, &format!("ActivityId-{}", self.activity)).await;
+        let is_part = |item: &Item| !["Activity", "Reference", "Registration"].iter().any(|kind| is_a(item, kind));
+        let sizes =
+            |is: &dyn Fn(&Item) -> bool| collection.iter().filter(|item| is(item)).map(bytes).collect::<Vec<_>>();
+        let (parts, references) = (sizes(&is_part), sizes(&|item| is_a(item, "Reference")));
+        let entry = async |index, partition: &str| {
+            let entries = stored(&self.stack, Some(index), partition).await;
+            let own = AttributeValue::S(format!("ActivityId-{}", self.activity));
+            entries.iter().find(|entry| entry["PK"] == own).map(bytes).unwrap_or_default()
+        };
+        let employee = stored(&self.stack, None, &format!("UserId-{USER}")).await;
+        Case {
+            activity: each(&sizes(&|item| is_a(item, "Activity"))),
+            program: entry("GSI1", &format!("CompanyId-{COMPANY}#Program")).await,
+            narrow: entry("GSI2", &format!("CompanyId-{COMPANY}#Program#List")).await,
+            part: each(&parts),
+            parts: parts.len(),
+            reference: each(&references),
+            references: references.len(),
+            registration: each(&sizes(&|item| is_a(item, "Registration"))),
+            employee: each(&employee.iter().map(bytes).collect::<Vec<_>>()),
+            items: 1,
+            eligible: 1,
+            job: self.own("Job").await,
+            own: 0,
+            record: None,
+        }
+    }
+
+    /// What a company's own items of that type weigh each.
+    async fn own(&self, kind: &str) -> usize {
+        let items = stored(&self.stack, None, &format!("CompanyId-{COMPANY}")).await;
+        each(&items.iter().filter(|item| is_a(item, kind)).map(bytes).collect::<Vec<_>>())
+    }
+
+    async fn own_case(&self, kind: &str) -> Case {
+        Case { own: self.own(kind).await, ..self.case().await }
+    }
+
+    /// Calls the function for steps of the job until it has ended; what all of them consumed.
+    async fn until_done(&self, job: &str) -> Consumed {
+        let mut sum = Consumed::new();
+        for _ in 0..100 {
+            let answer = self.client.invoke("continue-job", &step_of(COMPANY, job)).await;
+            assert_eq!(answer.body, json!({"batchItemFailures": []}));
+            for (place, (read, write)) in consumed(&answer) {
+                let place = sum.entry(place).or_default();
+                *place = (place.0 + read, place.1 + write);
+            }
+            if self.client.get(&of(&format!("jobs/{job}"))).await.body["status"] == "done" {
+                return sum;
+            }
+        }
+        unreachable!("{job} has no end")
+    }
+}
+
+/// The stream's call for a new employee.
+fn starts() -> Value {
+    json!({"Records": [{
+        "eventID": "1",
+        "eventName": "INSERT",
+        "eventSource": "aws:dynamodb",
+        "dynamodb": {
+            "ApproximateCreationDateTime": Timestamp::now().as_second(),
+            "Keys": {"PK": {"S": format!("UserId-{USER}")}, "SK": {"S": "Employee"}},
+            "SequenceNumber": "1",
+            "StreamViewType": "NEW_IMAGE",
+        },
+    }]})
+}
+
+#[tokio::test]
+async fn small_items_cost_what_is_declared() {
+    goes_its_way(SMALL).await;
+}
+
+#[tokio::test]
+async fn large_items_cost_what_is_declared() {
+    let case = goes_its_way(LARGE).await;
+    assert!(case.activity > 6 * 1_024 && case.part > 12 * 1_024 && case.reference > 2 * 1_024, "{case:?}");
+    assert!(case.narrow < 1_024, "the narrow index is narrow: {case:?}");
+}
+
+/// Measures every pattern on one activity; the activity as it is in the end.
+async fn goes_its_way(size: Size) -> Case {
+    let mut measured = Measured::start(size).await;
+    measured.company().await;
+    measured.activity().await;
+    measured.employee().await;
+    measured.changes().await;
+    measured.venue().await;
+    let patterns = wellness::patterns().iter().map(|pattern| pattern.function).collect();
+    assert_eq!(measured.functions, patterns, "a pattern was not measured");
+    let case = measured.case().await;
+    measured.stack.stop().await;
+    case
+}
+
+impl Measured {
+    async fn company(&mut self) {
+        let client = self.client.clone();
+        // Of another year than the lists.
+        let section = json!({"name": "Summer", "startDate": "2030-06-01", "endDate": "2030-09-01"});
+        let put = client.put(&of("sections/7"), &section).await;
+        let case = self.own_case("Section").await;
+        self.assert("put-section", &case, &put);
+        let record = json!({"name": "Blood Bank A", "data": free(self.size.copied)});
+        let put = client.put(&of("references/venues/123"), &record).await;
+        let case = self.own_case("ReferenceRecord").await;
+        self.assert("put-reference", &case, &put);
+        let template = json!({"name": "Walking", "detail": free(self.size.detail)});
+        let made = client.post(&of("templates"), &template).await;
+        let case = self.own_case("Template").await;
+        self.assert("create-template", &case, &made);
+        self.assert("list-templates", &case, &client.get(&of("templates")).await);
+    }
+
+    async fn activity(&mut self) {
+        let client = self.client.clone();
+        let made = self.create(None).await;
+        let case = self.case().await;
+        self.assert("create-activity", &case, &made);
+        self.assert("list-activities", &case, &client.get(&of("activities")).await);
+        self.assert("list-activity-options", &case, &client.get(&of("activity-options")).await);
+        self.assert("get-activity", &case, &client.get(&self.path()).await);
+        let (level, parts) = if case.parts > 1 { ("Groups", 3) } else { ("Detail", 1) };
+        let part = client.get(&format!("{}?include=Program%23{level}", self.path())).await;
+        self.assert("get-activity, one level", &Case { parts, ..case }, &part);
+        let moved = client.put(&format!("{}/section", self.path()), &json!({"sectionId": "7"})).await;
+        let case = self.case().await;
+        self.assert("move-activity", &case, &moved);
+        let used = client.get(&of("references/venues/123/activities")).await;
+        self.assert("list-references", &Case { references: 1, ..case }, &used);
+    }
+
+    async fn employee(&mut self) {
+        let client = self.client.clone();
+        let placed = json!({"role": "EmployeeOnPlan", "department": "Sales"});
+        let put = client.put(&of(&format!("employees/{USER}")), &placed).await;
+        let case = self.case().await;
+        self.assert("put-employee", &case, &put);
+        let registered = client.invoke("register-new-employee", &starts()).await;
+        let case = self.case().await;
+        self.assert("register-new-employee", &case, &registered);
+        let list = format!("/wellness/users/{USER}/registrations");
+        self.assert("list-registrations", &case, &client.get(&list).await);
+        let report =
+            json!({"progress": 40.4, "progressText": "404 / 1000 steps", "data": free(self.size.data.min(1_900))});
+        let walked = client.patch(&format!("{list}/{}", self.activity), &report).await;
+        let case = self.case().await;
+        self.assert("record-progress", &case, &walked);
+    }
+
+    async fn changes(&mut self) {
+        let client = self.client.clone();
+        let named = client.patch(&self.path(), &json!({"version": 1, "name": "Walk 6000"})).await;
+        let case = self.case().await;
+        self.assert("update-activity", &case, &named);
+        let called_off = client.patch(&self.path(), &json!({"version": 2, "status": "cancelled"})).await;
+        let cancelled = self.case().await;
+        self.assert("update-activity, status", &cancelled, &called_off);
+        let back = client.patch(&self.path(), &json!({"version": 3, "status": "active"})).await;
+        self.assert("update-activity, status", &cancelled, &back);
+        let end = format!("{}-12-31T23:59:59", year());
+        let later = client.patch(&self.path(), &json!({"version": 4, "endDate": end})).await;
+        let case = self.case().await;
+        self.assert("update-activity, endDate", &case, &later);
+        let job = text(&later.body, "jobId");
+        let case = self.case().await;
+        let sum = self.until_done(&job).await;
+        self.assert_sum("continue-job, registrations", &case, &sum);
+        self.assert("get-job", &case, &client.get(&of(&format!("jobs/{job}"))).await);
+        forget(&self.stack, &job).await;
+    }
+
+    /// Changes what the venue has copied, and replaces it by another.
+    async fn venue(&mut self) {
+        let client = self.client.clone();
+        let venue = of("references/venues/123");
+        let mut data = free(self.size.copied);
+        data["text"] = data["text"].as_str().expect("a text").replace('x', "y").into();
+        let updated = client.patch(&venue, &json!({"data": data})).await;
+        let case = Case { references: 1, ..self.case().await };
+        self.assert("update-reference", &case, &updated);
+        let sum = self.until_done(VENUE).await;
+        self.assert_sum("continue-job, update", &case, &sum);
+        let body = json!({"replacementId": "456", "data": data});
+        let replaced = client.post(&format!("{venue}/replacement"), &body).await;
+        let case = Case { references: 1, ..self.case().await };
+        self.assert("replace-reference", &case, &replaced);
+        let sum = self.until_done(VENUE).await;
+        self.assert_sum("continue-job, replacement", &case, &sum);
+    }
+}
+
+/// Takes a job that has ended away, so that jobs are of one size.
+async fn forget(stack: &Stack, job: &str) {
+    let (client, table) = (stack.client().expect("a client"), stack.table("Activities").expect("a table"));
+    let delete = client.delete_item().table_name(table).key("PK", AttributeValue::S(format!("CompanyId-{COMPANY}")));
+    delete.key("SK", AttributeValue::S(format!("Job#{job}"))).send().await.expect("deleted");
+}
+
+#[tokio::test]
+async fn a_key_costs_what_is_declared() {
+    let long = "k".repeat(128);
+    for (size, key) in [(SMALL, "K-1"), (LARGE, long.as_str())] {
+        let mut measured = Measured::start(size).await;
+        let (client, more) = (measured.client.clone(), format!("M{}", &key[1..]));
+        let made = measured.create(Some(key)).await;
+        let keyed =
+            async |measured: &Measured, key: &str| Case { record: measured.record(key).await, ..measured.case().await };
+        let case = keyed(&measured, key).await;
+        measured.assert("create-activity", &case, &made);
+        let template = client.post_once(&of("templates"), &more, &json!({"name": "N"})).await;
+        let case = Case { own: measured.own("Template").await, ..keyed(&measured, &more).await };
+        measured.assert("create-template", &case, &template);
+        let order = format!("O{}", &key[1..]);
+        let body = json!({"replacementId": "456", "data": free(size.copied)});
+        let replaced = client.post_once(&of("references/venues/123/replacement"), &order, &body).await;
+        let case = Case { references: 1, ..keyed(&measured, &order).await };
+        measured.assert("replace-reference", &case, &replaced);
+        measured.stack.stop().await;
+    }
+}
+
+impl Measured {
+    async fn record(&self, key: &str) -> Option<usize> {
+        let items = stored(&self.stack, None, &format!("CompanyId-{COMPANY}")).await;
+        let sort = AttributeValue::S(format!("IDEMPOTENCY#{key}"));
+        items.iter().find(|item| item["SK"] == sort).map(bytes)
+    }
+}
+
+#[tokio::test]
+async fn lists_of_many_cost_what_is_declared() {
+    const MANY: usize = 60;
+    for size in [SMALL, Size { detail: 20, ..LARGE }] {
+        let mut measured = Measured::start(size).await;
+        for _ in 0..MANY {
+            let made = measured.create(None).await;
+            assert_eq!(made.status, 201, "{}", made.body);
+        }
+        let client = measured.client.clone();
+        let placed = json!({"role": "EmployeeOnPlan", "department": "Sales"});
+        assert_eq!(client.put(&of(&format!("employees/{USER}")), &placed).await.status, 201);
+        let registered = client.invoke("register-new-employee", &starts()).await;
+        let case = Case { items: MANY, eligible: MANY, ..measured.case().await };
+        measured.assert("register-new-employee", &case, &registered);
+        measured.assert("list-activities", &case, &client.get(&of("activities")).await);
+        measured.assert("list-activity-options", &case, &client.get(&of("activity-options")).await);
+        let list = client.get(&format!("/wellness/users/{USER}/registrations")).await;
+        measured.assert("list-registrations", &case, &list);
+        let used = client.get(&of("references/venues/123/activities?limit=50")).await;
+        measured.assert("list-references", &Case { references: 50, ..case }, &used);
+        let used = client.get(&of("references/venues/123/activities?limit=100")).await;
+        measured.assert("list-references", &Case { references: MANY, ..case }, &used);
+        measured.stack.stop().await;
+    }
+}
+
+/// More than two pages of everything: their ids make the job's item larger.
+#[tokio::test]
+async fn jobs_of_many_cost_what_is_declared() {
+    const MANY: usize = 120;
+    let mut measured = Measured::start(SMALL).await;
+    for _ in 0..MANY {
+        assert_eq!(measured.create(None).await.status, 201);
+    }
+    let client = measured.client.clone();
+    let (old, new) = (of("references/venues/123"), of("references/venues/456"));
+    let data = free(SMALL.copied);
+    assert_eq!(client.put(&new, &json!({"name": "Blood Bank B", "data": data})).await.status, 201);
+    let replaced = client.post(&format!("{old}/replacement"), &json!({"replacementId": "456", "data": data})).await;
+    let case = Case { references: MANY, ..measured.case().await };
+    measured.assert("replace-reference", &case, &replaced);
+    let sum = measured.until_done(VENUE).await;
+    measured.assert_sum("continue-job, replacement", &case, &sum);
+    forget(&measured.stack, VENUE).await;
+
+    let updated = client.patch(&new, &json!({"data": free(SMALL.copied + 1)})).await;
+    measured.assert("update-reference", &case, &updated);
+    let case = Case { references: MANY, ..measured.case().await };
+    let sum = measured.until_done("VenueId-456").await;
+    measured.assert_sum("continue-job, update", &case, &sum);
+    forget(&measured.stack, "VenueId-456").await;
+
+    let (activity, end) = (measured.activity.clone(), format!("{}-12-31T23:59:58", year()));
+    let registration = |number: usize| {
+        let user = format!("{number:0>32}").parse().expect("a user");
+        let (company, activity) = (COMPANY.parse().expect("a company"), activity.parse().expect("an activity"));
+        let now = "2020-01-01T00:00:00Z".parse().expect("a time");
+        Registration::new(company, activity, end.parse().expect("a time"), user, now)
+    };
+    put(&measured.stack, &(0..MANY).map(registration).collect::<Vec<_>>()).await;
+    let moved = json!({"version": 1, "endDate": format!("{}-12-31T23:59:59", year())});
+    assert_eq!(client.patch(&measured.path(), &moved).await.status, 200);
+    let case = Case { items: MANY, ..measured.case().await };
+    let sum = measured.until_done(&format!("ActivityId-{activity}")).await;
+    measured.assert_sum("continue-job, registrations", &case, &sum);
+    measured.stack.stop().await;
+}
+
+/// What no pattern's numbers tell, but its words.
+#[tokio::test]
+async fn what_only_the_words_of_a_formula_tell_is_so() {
+    let mut measured = Measured::start(SMALL).await;
+    let client = measured.client.clone();
+    let costs = |answer: &Answer, places: &[(&str, u64, u64)]| {
+        assert!(matches!(answer.status, 200 | 201), "{}", answer.body);
+        let units =
+            |(place, read, write): &(&str, _, _)| ((*place).to_owned(), (Units::whole(*read), Units::whole(*write)));
+        assert_eq!(consumed(answer), places.iter().map(units).collect(), "{}", answer.body);
+    };
+    let section = |end: &str| json!({"name": "Summer", "startDate": "2030-06-01", "endDate": end});
+    let put = async |end: &str| client.put(&of("sections/7"), &section(end)).await;
+    costs(&put("2030-09-01").await, &[("Activities", 0, 1), ("Activities/GSI1", 0, 1)]);
+    costs(&put("2030-10-01").await, &[("Activities", 0, 1), ("Activities/GSI1", 0, 2)]);
+
+    let template = json!({"name": "N", "type": "event", "subType": "F", "data": free(5_000)});
+    let template = client.post(&of("templates"), &template).await;
+    let mut activity =
+        json!({"name": "N", "type": "event", "subType": "F", "startDate": "2030-01-01", "endDate": "2030-01-01"});
+    let bare = [("Activities", 0, 2), ("Activities/GSI1", 0, 1), ("Activities/GSI2", 0, 1)];
+    costs(&client.post(&of("activities"), &activity).await, &bare);
+    activity["sectionId"] = "7".into();
+    let made = client.post(&of("activities"), &activity).await;
+    costs(&made, &[("Activities", 1, 2), bare[1], bare[2]]);
+    activity["templateId"] = template.body["templateId"].clone();
+    activity["data"] = json!({});
+    costs(&client.post(&of("activities"), &activity).await, &[("Activities", 1 + 2 + 1, 2), bare[1], bare[2]]);
+
+    measured.activity = text(&made.body, "activityId");
+    let out = client.put(&format!("{}/section", measured.path()), &json!({"sectionId": null})).await;
+    costs(&out, &[("Activities", 0, 1), ("Activities/GSI1", 0, 1)]);
+    let begins = client.patch(&measured.path(), &json!({"version": 1, "startDate": "2029-01-01"})).await;
+    costs(&begins, &[("Activities", 1, 2), ("Activities/GSI1", 0, 1)]);
+
+    let placed = async |role: &str| {
+        client.put(&of(&format!("employees/{USER}")), &json!({"role": role, "department": "D"})).await
+    };
+    for (role, writes) in [("R", 1), ("R", 0), ("S", 1)] {
+        costs(&placed(role).await, &[("Activities", 1, writes)]);
+    }
+    measured.stack.stop().await;
+}
+
+fn reads(places: &[(&str, Units)]) -> Consumed {
+    places.iter().map(|(place, units)| ((*place).to_owned(), (*units, Units::ZERO))).collect()
+}
+
+#[tokio::test]
+async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
+    let mut measured = Measured::start(SMALL).await;
+    let client = measured.client.clone();
+    let made = measured.create(Some("K-1")).await;
+    assert_eq!(made.status, 201);
+    let one = reads(&[("Activities", Units::whole(1))]);
+    let again = measured.create(Some("K-1")).await;
+    assert_eq!((&again.body, consumed(&again)), (&made.body, one.clone()), "a replay");
+    let mut body = measured.new_activity();
+    body["name"] = "Walk 6000".into();
+    let other = client.post_once(&of("activities"), "K-1", &body).await;
+    assert_eq!((other.status, consumed(&other)), (422, one.clone()));
+    let stale = client.patch(&measured.path(), &json!({"version": 7, "name": "N"})).await;
+    assert_eq!((stale.status, consumed(&stale)), (412, one.clone()));
+    let nobodys = of("activities/nobodys");
+    let missing = client.patch(&nobodys, &json!({"version": 1, "name": "N"})).await;
+    assert_eq!((missing.status, consumed(&missing)), (404, one.clone()));
+    let nowhere = client.put(&format!("{}/section", measured.path()), &json!({"sectionId": "8"})).await;
+    assert_eq!((nowhere.status, consumed(&nowhere)), (404, one.clone()));
+    let job = client.get(&of("jobs/VenueId-1")).await;
+    assert_eq!((job.status, consumed(&job)), (404, one.clone()));
+    let stranger = Client::member(&measured.stack, "wellness:read wellness:write wellness:admin", "C-2", "u-2");
+    for answer in [
+        client.get(&of("activities?year=x")).await,
+        stranger.get(&of("activities")).await,
+        stranger.get(&measured.path()).await,
+        stranger.patch(&measured.path(), &json!({"version": 1, "name": "N"})).await,
+        stranger.post(&of("activities"), &measured.new_activity()).await,
+        stranger.get(&format!("/wellness/users/{USER}/registrations")).await,
+        stranger.put(&of("employees/u-2"), &json!({"role": "R", "department": "D"})).await,
+    ] {
+        assert!(matches!(answer.status, 400 | 403), "{}", answer.body);
+        assert_eq!(consumed(&answer), Consumed::new(), "{}", answer.body);
+    }
+    measured.stack.stop().await;
+}

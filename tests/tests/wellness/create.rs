@@ -1,0 +1,1090 @@
+//! Activities as they are made and read by level, from templates or not; sections, and what activities refer to.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use keys::wellness::{
+    ActivityId, ActivityPartition, ActivityType, CompanyId, EndDateSort, FacetRef, GroupId, ListPartition,
+    ProgramPartition, ProgramSort, RewardKind, Status, UseSort,
+};
+use local::Stack;
+use serde_json::{Map, Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+use system_tests::{
+    Answer, Asks, Client, assert_problem,
+    faults::{Call, Fault, MOMENTS, Moment, Twins},
+    parsed, send, stack,
+    units::{consumed, declared},
+    wellness::{admin, challenge, create, employee, event_at, of_company, text},
+};
+use table::{BatchWrite, Dynamo, Item, JsonText, Units};
+use wellness::{
+    Activity, Case, Detail, Filters, Goal, Group, Groups, Progress, Record, Reference, Reward, Section, Template,
+};
+
+const END: &str = "2020-12-31T00:00:00";
+
+/// A value that is written so.
+fn json_text(json: &Value) -> JsonText {
+    serde_json::from_value(json.to_string().into()).expect("JSON")
+}
+
+/// Every item of the table, by its key.
+async fn items(stack: &Stack) -> BTreeMap<(String, String), Value> {
+    let client = stack.client().expect("a client");
+    let table = stack.table("Activities").expect("a table");
+    let mut pages = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
+    let mut items = BTreeMap::new();
+    while let Some(item) = pages.next().await {
+        let item: Value = serde_dynamo::from_item(item.expect("an item")).expect("JSON");
+        items.insert((text(&item, "PK"), text(&item, "SK")), item);
+    }
+    items
+}
+
+/// The items under the partition key, by their sort keys.
+async fn collection(stack: &Stack, partition: &str) -> BTreeMap<String, Value> {
+    let items = items(stack).await.into_iter().filter(|((of, _), _)| of == partition);
+    items.map(|((_, sort), item)| (sort, item)).collect()
+}
+
+async fn count(stack: &Stack, kind: &str) -> usize {
+    items(stack).await.values().filter(|item| item["Type"] == kind).count()
+}
+
+/// The list of a company's activities.
+fn activities(company: &str) -> String {
+    of_company(company, "activities")
+}
+
+fn one(company: &str, activity: &Value) -> String {
+    of_company(company, &format!("activities/{}", text(activity, "activityId")))
+}
+
+/// With levels as they stand in a query.
+fn include(path: &str, levels: &str) -> String {
+    format!("{path}?include={}", levels.replace('#', "%23").replace(' ', "%20"))
+}
+
+fn location(answer: &Answer) -> &str {
+    answer.headers.get("location").and_then(|location| location.to_str().ok()).unwrap_or_default()
+}
+
+/// What a repeated request must get again.
+fn said(answer: &Answer) -> (u16, &str, &Value) {
+    (answer.status, location(answer), &answer.body)
+}
+
+fn faults_of(answer: &Answer) -> BTreeMap<&str, &str> {
+    assert_problem(answer, 400, "invalid-request");
+    let faults = answer.body["errors"].as_array().expect("faults");
+    faults.iter().map(|of| (of["pointer"].as_str().expect("one"), of["detail"].as_str().expect("one"))).collect()
+}
+
+/// The JSON with other members in place of its own.
+fn with(json: &Value, members: &Value) -> Value {
+    let mut all = json.as_object().cloned().expect("an object");
+    all.extend(members.as_object().cloned().expect("an object"));
+    all.into()
+}
+
+fn without(json: &Value, members: &[&str]) -> Value {
+    let all = json.as_object().expect("an object").iter();
+    let left = all.filter(|(name, _)| !members.contains(&name.as_str()));
+    Value::Object(left.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>())
+}
+
+/// An activity with everything that one can have, in company C-1, whose section S-1 is put.
+async fn everything(admin: &Client) -> Value {
+    let section = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"});
+    assert!(admin.put(&of_company("C-1", "sections/S-1"), &section).await.status < 300);
+    with(
+        &challenge("Walk 5000", END),
+        &json!({
+            "status": "draft",
+            "sectionId": "S-1",
+            "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
+            "detail": {"description": "Walk", "steps": 5000, "exact": [1.50, null]},
+            "goal": {"type": "steps", "parameters": {"target": 5000}},
+            "rewards": [
+                {"kind": "Finish", "name": "Points", "amount": 12.50},
+                {"kind": "Attendance", "name": "Points", "amount": 40},
+            ],
+            "groups": {"type": "team", "rules": [], "items": [{"name": "Red", "progress": 40.4}, {"name": "Blue"}]},
+            "data": {"colour": "red"},
+            "references": [
+                {"facet": "venues", "id": "123", "data": {"Name": "Blood Bank A"}},
+                {"facet": "files", "id": "123", "data": {"Name": "Plan"}},
+                {"facet": "courses", "id": "9", "data": {}},
+                {"facet": "trackers", "id": "9", "data": {"unit": "km"}},
+                {"facet": "notifications", "id": "9", "data": {"at": "noon"}},
+            ],
+        }),
+    )
+}
+
+#[tokio::test]
+async fn an_activity_is_one_collection_with_the_seeds_keys() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    let answer = admin.post(&activities("C-1"), &everything(&admin).await).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let id = text(&answer.body, "activityId");
+    assert_eq!(location(&answer), format!("/wellness/companies/C-1/activities/{id}"));
+    let rows = collection(&stack, &format!("ActivityId-{id}")).await;
+    let groups: Vec<&String> = rows.keys().filter(|sort| sort.starts_with("Program#Groups#GroupId-")).collect();
+    assert_eq!(groups.len(), 2);
+    let expected = [
+        "Program",
+        "Program#Course#CourseId-9",
+        "Program#Detail",
+        "Program#File#FileId-123",
+        "Program#GoalPrimary",
+        "Program#Groups",
+        groups[0],
+        groups[1],
+        "Program#Notification#NotificationId-9",
+        "Program#Reward#Attendance",
+        "Program#Reward#Finish",
+        "Program#Tracker#TrackerId-9",
+        "Program#Venue#VenueId-123",
+    ];
+    assert_eq!(rows.keys().collect::<Vec<_>>(), expected);
+    let row = &rows["Program"];
+    for (attribute, value) in [
+        ("Type", json!("Activity")),
+        ("GSI1PK", json!("CompanyId-C-1#Program")),
+        ("GSI1SK", json!("EndDate#2020-12-31T00:00:00")),
+        ("GSI2PK", json!("CompanyId-C-1#Program#List")),
+        ("GSI2SK", json!("EndDate#2020-12-31T00:00:00")),
+        ("CompanyId", json!("C-1")),
+        ("Name", json!("Walk 5000")),
+        ("ActivityType", json!("challenge")),
+        ("SubType", json!("Fitness")),
+        ("Status", json!("draft")),
+        ("StartDate", json!("2020-01-01T00:00:00")),
+        ("SectionId", json!("S-1")),
+        ("Filters", json!({"Roles": ["EmployeeOnPlan"], "Departments": ["Sales"]})),
+        ("Data", json!(r#"{"colour":"red"}"#)),
+        ("Version", json!(1)),
+    ] {
+        assert_eq!(row[attribute], value, "{attribute}");
+    }
+    let venue = &rows["Program#Venue#VenueId-123"];
+    assert_eq!(venue["GSI2PK"], "CompanyId-C-1#VenueId-123");
+    assert_eq!(venue["GSI2SK"], format!("draft#2020-12-31T00:00:00#ActivityId-{id}"));
+    assert_eq!(venue["CopiedData"], r#"{"Name":"Blood Bank A"}"#);
+    assert_eq!(rows["Program#Detail"]["Detail"], r#"{"description":"Walk","exact":[1.5,null],"steps":5000}"#);
+    assert_eq!(rows["Program#GoalPrimary"]["GoalType"], "steps");
+    assert_eq!(rows["Program#Reward#Finish"]["Amount"], "12.5");
+    assert_eq!(
+        (&rows["Program#Groups"]["GroupType"], &rows["Program#Groups"]["Rules"]),
+        (&json!("team"), &json!("[]"))
+    );
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn an_activity_comes_back_as_it_was_sent() {
+    let stack = stack().start().await.expect("a stack");
+    let (admin, employee) = (admin(&stack, "C-1"), employee(&stack, "C-1", "U-1"));
+    let sent = everything(&admin).await;
+    let made = create(&admin, "C-1", &sent).await;
+    let members = json!({"startDate": "2020-01-01T00:00:00Z", "endDate": "2020-12-31T00:00:00Z", "version": 1});
+    let row = without(&with(&sent, &members), &["detail", "goal", "rewards", "groups", "references"]);
+    let own = json!({"activityId": made["activityId"], "companyId": "C-1", "createdAt": made["createdAt"]});
+    let row = with(&row, &own);
+    assert_eq!(made, row);
+    for path in [one("C-1", &made), include(&one("C-1", &made), "Program")] {
+        let got = employee.get(&path).await;
+        assert_eq!(got.status, 200, "{}", got.body);
+        let items = got.body["groups"]["items"].as_array().expect("groups");
+        let names: Vec<_> = items.iter().map(|group| (&group["name"], group["progress"].as_f64())).collect();
+        assert_eq!(names, [(&json!("Red"), Some(40.4)), (&json!("Blue"), Some(0.0))], "in the order they were sent in");
+        let parts = json!({
+            "detail": sent["detail"],
+            "goal": sent["goal"],
+            "rewards": [
+                {"kind": "Attendance", "name": "Points", "amount": 40},
+                {"kind": "Finish", "name": "Points", "amount": 12.5},
+            ],
+            "groups": {"type": "team", "rules": [], "items": items},
+            "references": [
+                {"facet": "courses", "id": "9", "data": {}},
+                {"facet": "files", "id": "123", "data": {"Name": "Plan"}},
+                {"facet": "notifications", "id": "9", "data": {"at": "noon"}},
+                {"facet": "trackers", "id": "9", "data": {"unit": "km"}},
+                {"facet": "venues", "id": "123", "data": {"Name": "Blood Bank A"}},
+            ],
+        });
+        assert_eq!(got.body, with(&row, &parts));
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn each_level_answers_itself_and_nothing_else() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    let made = create(&admin, "C-1", &everything(&admin).await).await;
+    let path = one("C-1", &made);
+    let all = admin.get(&path).await.body;
+    let reference = |facet: &str| {
+        let all = all["references"].as_array().expect("references").iter();
+        json!({"references": all.filter(|reference| reference["facet"] == facet).collect::<Vec<_>>()})
+    };
+    let part = |name: &str| json!({name: all[name]});
+    let ids = json!({"activityId": all["activityId"], "companyId": "C-1"});
+    let venues_and_files =
+        json!({"references": [reference("files")["references"][0], reference("venues")["references"][0]]});
+    for (levels, parts) in [
+        ("Program#Detail", part("detail")),
+        ("Program#GoalPrimary", part("goal")),
+        ("Program#Reward", part("rewards")),
+        ("Program#Groups", part("groups")),
+        ("Program#Venue", reference("venues")),
+        ("Program#File", reference("files")),
+        ("Program#Course", reference("courses")),
+        ("Program#Tracker", reference("trackers")),
+        ("Program#Notification", reference("notifications")),
+        ("Program#Venue,Program#File", venues_and_files),
+        ("Program#Groups, Program#Detail", with(&part("groups"), &part("detail"))),
+        ("Program#Groups,Program", all.clone()),
+    ] {
+        let got = admin.get(&include(&path, levels)).await;
+        assert_eq!((got.status, &got.body), (200, &with(&ids, &parts)), "{levels}");
+    }
+    let bare = without(&challenge("Bare", END), &["detail", "goal", "rewards", "groups", "references", "filters"]);
+    let bare = create(&admin, "C-1", &bare).await;
+    let got = admin.get(&one("C-1", &bare)).await.body;
+    assert_eq!(got, with(&bare, &json!({"rewards": [], "references": []})), "what is not there is left out");
+    assert_eq!(got["filters"], json!({"roles": [], "departments": []}));
+    let ids = json!({"activityId": bare["activityId"], "companyId": "C-1"});
+    assert_eq!(admin.get(&include(&one("C-1", &bare), "Program#Groups")).await.body, ids);
+    for wrong in ["include=", "include=program", "include=Program%23", "include=Program&include=Program", "levels=1"] {
+        let got = admin.get(&format!("{path}?{wrong}")).await;
+        assert_eq!(faults_of(&got).len(), 1, "{wrong}");
+    }
+    stack.stop().await;
+}
+
+/// The rows of the seed's pattern 4, with the ids that it has.
+fn seed() -> (Activity, Detail, Goal, Reward, Groups, [Group; 2], Reference) {
+    let (company, id): (CompanyId, ActivityId) = (parsed("123"), parsed("123"));
+    let (partition, end) = (ActivityPartition(id.clone()), EndDateSort(parsed(END)));
+    let activity = Activity {
+        partition: partition.clone(),
+        sort: ProgramSort::Program,
+        program: ProgramPartition(company.clone()),
+        end,
+        list: Some(ListPartition(company.clone())),
+        list_end: Some(end),
+        company: company.clone(),
+        name: parsed("Walk 5000"),
+        activity_type: ActivityType::Challenge,
+        sub_type: parsed("Fitness"),
+        status: Status::Active,
+        start_date: parsed("2020-01-01T00:00:00"),
+        section_id: None,
+        filters: Filters { roles: vec![parsed("EmployeeOnPlan")], departments: vec![parsed("Sales")] },
+        data: Some(json_text(&json!({"grouped": "no record of truth data"}))),
+        template_id: None,
+        version: 1,
+        created_at: parsed("2019-12-01T00:00:00Z"),
+    };
+    let sort = ProgramSort::Detail;
+    let detail = Detail { partition: partition.clone(), sort, detail: json_text(&json!({"description": "Walk"})) };
+    let (sort, parameters) = (ProgramSort::GoalPrimary, json_text(&json!({"target": 5000})));
+    let goal = Goal { partition: partition.clone(), sort, goal_type: parsed("steps"), parameters };
+    let amount = serde_json::from_value(json!("40")).expect("an amount");
+    let sort = ProgramSort::Reward(parsed::<RewardKind>("Attendance"));
+    let reward = Reward { partition: partition.clone(), sort, name: parsed("Points"), amount };
+    let (sort, rules) = (ProgramSort::Groups, json_text(&json!({"most": 10})));
+    let groups = Groups { partition: partition.clone(), sort, group_type: parsed("team"), rules };
+    let group = |group: &str, name: &str, progress: f64| Group {
+        partition: partition.clone(),
+        sort: ProgramSort::Group(parsed::<GroupId>(group)),
+        name: parsed(name),
+        progress: Progress::try_from(progress).expect("a progress"),
+    };
+    let each = [group("123", "Red", 40.4), group("456", "Blue", 20.0)];
+    let place = UseSort { status: Status::Active, end: parsed(END), activity: id };
+    let venue =
+        Reference::new(company, parsed::<FacetRef>("VenueId-123"), place, json_text(&json!({"Name": "Blood Bank A"})));
+    (activity, detail, goal, reward, groups, each, venue)
+}
+
+async fn put_seed(stack: &Stack) {
+    let dynamo = Dynamo::new(&stack.client().expect("a client"));
+    let table = dynamo.table(stack.table("Activities").expect("a table"));
+    let (activity, detail, goal, reward, groups, each, venue) = seed();
+    let mut batch = BatchWrite::default();
+    batch.put(&table, &activity).expect("writable");
+    batch.put(&table, &detail).expect("writable");
+    batch.put(&table, &goal).expect("writable");
+    batch.put(&table, &reward).expect("writable");
+    batch.put(&table, &groups).expect("writable");
+    for group in &each {
+        batch.put(&table, group).expect("writable");
+    }
+    batch.put(&table, &venue).expect("writable");
+    dynamo.batch_write(batch).await.expect("all of them");
+}
+
+#[tokio::test]
+async fn the_seeds_activity_is_read_word_by_word() {
+    let stack = stack().start().await.expect("a stack");
+    put_seed(&stack).await;
+    let rows = collection(&stack, "ActivityId-123").await;
+    let sorts = [
+        "Program",
+        "Program#Detail",
+        "Program#GoalPrimary",
+        "Program#Groups",
+        "Program#Groups#GroupId-123",
+        "Program#Groups#GroupId-456",
+        "Program#Reward#Attendance",
+        "Program#Venue#VenueId-123",
+    ];
+    assert_eq!(rows.keys().collect::<Vec<_>>(), sorts);
+    assert_eq!(rows["Program"]["GSI1PK"], "CompanyId-123#Program");
+    assert_eq!(rows["Program"]["GSI1SK"], "EndDate#2020-12-31T00:00:00");
+    let groups = json!({
+        "type": "team",
+        "rules": {"most": 10},
+        "items": [
+            {"groupId": "123", "name": "Red", "progress": 40.4},
+            {"groupId": "456", "name": "Blue", "progress": 20.0},
+        ],
+    });
+    let whole = json!({
+        "activityId": "123",
+        "companyId": "123",
+        "name": "Walk 5000",
+        "type": "challenge",
+        "subType": "Fitness",
+        "startDate": "2020-01-01T00:00:00Z",
+        "endDate": "2020-12-31T00:00:00Z",
+        "status": "active",
+        "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
+        "data": {"grouped": "no record of truth data"},
+        "version": 1,
+        "createdAt": "2019-12-01T00:00:00Z",
+        "detail": {"description": "Walk"},
+        "goal": {"type": "steps", "parameters": {"target": 5000}},
+        "rewards": [{"kind": "Attendance", "name": "Points", "amount": 40}],
+        "groups": groups,
+        "references": [{"facet": "venues", "id": "123", "data": {"Name": "Blood Bank A"}}],
+    });
+    let (employee, path) = (employee(&stack, "123", "U-1"), "/wellness/companies/123/activities/123");
+    let got = employee.get(&include(path, "Program")).await;
+    assert_eq!((got.status, &got.body), (200, &whole));
+    let got = employee.get(&include(path, "Program#Groups")).await;
+    assert_eq!((got.status, &got.body), (200, &json!({"activityId": "123", "companyId": "123", "groups": groups})));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn another_companys_activities_sections_and_templates_are_not_there() {
+    let stack = stack().start().await.expect("a stack");
+    let (first, second) = (admin(&stack, "C-1"), admin(&stack, "C-2"));
+    let made = create(&first, "C-1", &everything(&first).await).await;
+    let template = first.post(&of_company("C-1", "templates"), &json!({"name": "Secret"})).await.body;
+    let before = items(&stack).await;
+    let levels = ["Program", "Program#Groups", "Program#Detail,Program#Venue"];
+    for level in levels {
+        let own_path = second.get(&include(&one("C-2", &made), level)).await;
+        assert_problem(&own_path, 404, "not-found");
+        let other_path = second.get(&include(&one("C-1", &made), level)).await;
+        assert_problem(&other_path, 403, "forbidden");
+        assert_problem(&first.get(&include(&activities("C-1"), level).replace('?', "/none?")).await, 404, "not-found");
+    }
+    for (member, id) in [("sectionId", json!("S-1")), ("templateId", template["templateId"].clone())] {
+        let answer = second.post(&activities("C-2"), &with(&challenge("Walk", END), &json!({member: id}))).await;
+        assert_problem(&answer, 404, "not-found");
+    }
+    let (section, record) = (
+        json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"}),
+        json!({"name": "A", "data": {}}),
+    );
+    for answer in [
+        second.post(&activities("C-1"), &challenge("Walk", END)).await,
+        second.post(&of_company("C-1", "templates"), &json!({"name": "Mine"})).await,
+        second.post("/wellness/templates", &json!({"name": "Mine"})).await,
+        second.get(&of_company("C-1", "templates")).await,
+        second.put(&of_company("C-1", "sections/S-1"), &section).await,
+        second.put(&of_company("C-1", "references/venues/1"), &record).await,
+    ] {
+        assert_eq!(answer.status, 403, "{}", answer.body);
+    }
+    let employee = employee(&stack, "C-1", "U-1");
+    for answer in [
+        employee.post(&activities("C-1"), &challenge("Walk", END)).await,
+        employee.post(&of_company("C-1", "templates"), &json!({"name": "Mine"})).await,
+        employee.put(&of_company("C-1", "sections/S-1"), &section).await,
+        employee.put(&of_company("C-1", "references/venues/1"), &record).await,
+    ] {
+        assert_eq!((answer.status, &answer.body), (403, &json!({"message": "Forbidden"})));
+    }
+    assert_eq!(items(&stack).await, before);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_an_activity_says_wins_over_its_template() {
+    let stack = stack().start().await.expect("a stack");
+    let (admin, operator) = (admin(&stack, "C-1"), Client::operator(&stack));
+    let content = json!({
+        "name": "Template",
+        "type": "event",
+        "subType": "Health",
+        "filters": {"roles": ["Nurse"]},
+        "detail": {"from": "template", "exact": 1.50},
+        "goal": {"type": "visits", "parameters": 3},
+        "rewards": [{"kind": "Visit", "name": "Points", "amount": 10}],
+        "groups": {"type": "shift", "rules": null, "items": [{"name": "Early"}]},
+        "data": {"from": "template"},
+    });
+    let global = operator.post("/wellness/templates", &content).await;
+    let own = admin.post(&of_company("C-1", "templates"), &content).await;
+    let filled = with(&content, &json!({"filters": {"roles": ["Nurse"], "departments": []}}));
+    for (template, path, scope, company) in [
+        (&global, "/wellness/templates".to_owned(), "global", None),
+        (&own, of_company("C-1", "templates"), "company", Some("C-1")),
+    ] {
+        assert_eq!(template.status, 201, "{}", template.body);
+        let id = text(&template.body, "templateId");
+        assert_eq!(location(template), format!("{path}/{id}"));
+        let mut body = json!({"templateId": id, "scope": scope, "createdAt": template.body["createdAt"]});
+        if let Some(company) = company {
+            body["companyId"] = company.into();
+        }
+        assert_eq!(groups_without_progress(&template.body), with(&filled, &body));
+        let listed = admin.get(&path).await;
+        assert_eq!((listed.status, &listed.body), (200, &json!({"items": [template.body]})));
+        let dates = json!({"startDate": "2020-01-01", "endDate": "2020-12-31", "templateId": id});
+        let made = create(&admin, "C-1", &dates).await;
+        assert_eq!(made["templateId"], json!(id));
+        let whole = admin.get(&one("C-1", &made)).await.body;
+        for member in ["name", "type", "subType", "detail", "goal", "rewards", "data"] {
+            assert_eq!(whole[member], content[member], "{member}");
+        }
+        assert_eq!(whole["filters"], filled["filters"]);
+        assert_eq!(whole["groups"]["items"][0]["name"], "Early");
+        let mine = with(&challenge("Walk", END), &json!({"templateId": id, "rewards": [], "data": {"from": "me"}}));
+        let whole = admin.get(&one("C-1", &create(&admin, "C-1", &mine).await)).await.body;
+        for member in ["name", "type", "subType", "filters", "detail", "goal", "rewards", "data"] {
+            assert_eq!(whole[member], mine[member], "{member}");
+        }
+        assert_eq!(whole["groups"]["items"].as_array().map(Vec::len), Some(2));
+    }
+    stack.stop().await;
+}
+
+/// A progress of zero is answered and was not sent.
+fn groups_without_progress(template: &Value) -> Value {
+    let mut template = template.clone();
+    for group in template["groups"]["items"].as_array_mut().expect("groups") {
+        assert_eq!(group.as_object_mut().and_then(|group| group.remove("progress")), Some(json!(0.0)));
+    }
+    template
+}
+
+#[tokio::test]
+async fn what_neither_an_activity_nor_its_template_says_is_missing() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    let template = admin.post(&of_company("C-1", "templates"), &json!({"name": "Bare"})).await.body;
+    let dates = json!({"startDate": "2020-01-01", "endDate": "2020-12-31", "templateId": template["templateId"]});
+    let answer = admin.post(&activities("C-1"), &dates).await;
+    assert_eq!(faults_of(&answer), [("/body/subType", "is missing"), ("/body/type", "is missing")].into());
+    let answer = admin.post(&activities("C-1"), &with(&dates, &json!({"type": "event"}))).await;
+    assert_eq!(faults_of(&answer), [("/body/subType", "is missing")].into());
+    let made = create(&admin, "C-1", &with(&dates, &json!({"type": "event", "subType": "Health"}))).await;
+    assert_eq!(made["name"], "Bare");
+    let answer = admin.post(&activities("C-1"), &without(&dates, &["startDate", "endDate"])).await;
+    assert_eq!(faults_of(&answer), [("/body/startDate", "is missing"), ("/body/endDate", "is missing")].into());
+    let unknown = admin.post(&activities("C-1"), &with(&dates, &json!({"templateId": "none"}))).await;
+    assert_problem(&unknown, 404, "not-found");
+    assert_eq!(count(&stack, "Activity").await, 1);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn templates_are_listed_by_owner_page_by_page() {
+    let stack = stack().start().await.expect("a stack");
+    let (first, second, operator) = (admin(&stack, "C-1"), admin(&stack, "C-2"), Client::operator(&stack));
+    for number in 0..5 {
+        let named = |of: &str| json!({"name": format!("{of} {number}")});
+        assert_eq!(first.post(&of_company("C-1", "templates"), &named("first")).await.status, 201);
+        assert_eq!(operator.post("/wellness/templates", &named("global")).await.status, 201);
+    }
+    let own = of_company("C-1", "templates");
+    for (client, path, of) in [(&first, own.as_str(), "first"), (&second, "/wellness/templates", "global")] {
+        let (listed, pages) = client.all(&format!("{path}?limit=2")).await;
+        let names: BTreeSet<String> = listed.iter().map(|template| text(template, "name")).collect();
+        assert_eq!(names, (0..5).map(|number| format!("{of} {number}")).collect());
+        assert_eq!((listed.len(), pages), (5, 3));
+    }
+    assert_eq!(second.get(&of_company("C-2", "templates")).await.body, json!({"items": []}));
+    let cursor = text(&first.get(&format!("{own}?limit=2")).await.body, "nextCursor");
+    for path in [of_company("C-2", "templates"), "/wellness/templates".to_owned()] {
+        let elsewhere = second.get(&format!("{path}?cursor={cursor}")).await;
+        assert_eq!(faults_of(&elsewhere).into_keys().collect::<Vec<_>>(), ["/query/cursor"], "{path}");
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_section_is_put_and_put_again() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    let path = of_company("C-1", "sections/S-1");
+    let sent = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31T12:00:00+02:00"});
+    let answered = json!({
+        "sectionId": "S-1",
+        "companyId": "C-1",
+        "name": "Spring",
+        "startDate": "2020-03-01T00:00:00Z",
+        "endDate": "2020-05-31T10:00:00Z",
+    });
+    let first = admin.put(&path, &sent).await;
+    assert_eq!(said(&first), (201, path.as_str(), &answered));
+    let item = json!({
+        "PK": "CompanyId-C-1",
+        "SK": "Section#SectionId-S-1",
+        "GSI1PK": "CompanyId-C-1#Program",
+        "GSI1SK": "EndDate#2020-05-31T10:00:00",
+        "Type": "Section",
+        "Name": "Spring",
+        "StartDate": "2020-03-01T00:00:00",
+    });
+    assert_eq!(collection(&stack, "CompanyId-C-1").await["Section#SectionId-S-1"], item);
+    let again = admin.put(&path, &with(&sent, &json!({"name": "Summer"}))).await;
+    assert_eq!(said(&again), (200, "", &with(&answered, &json!({"name": "Summer"}))));
+    let wrong = json!({"name": "", "startDate": "2020-03-01", "endDate": "2020-02-30", "colour": 1});
+    let faults = admin.put(&path, &wrong).await;
+    assert_eq!(faults_of(&faults).into_keys().collect::<Vec<_>>(), ["/body/colour", "/body/endDate", "/body/name"]);
+    let backwards = admin.put(&path, &with(&sent, &json!({"endDate": "2020-02-29"}))).await;
+    assert_eq!(faults_of(&backwards), [("/body/endDate", "must not be before startDate")].into());
+    let missing = admin.put(&path, &json!({})).await;
+    assert_eq!(faults_of(&missing).len(), 3);
+    let inside = create(&admin, "C-1", &with(&challenge("Walk", END), &json!({"sectionId": "S-1"}))).await;
+    assert_eq!(inside["sectionId"], "S-1");
+    let nowhere = admin.post(&activities("C-1"), &with(&challenge("Walk", END), &json!({"sectionId": "S-2"}))).await;
+    assert_problem(&nowhere, 404, "not-found");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_reference_is_put_whatever_it_is() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    let sent = json!({"name": "Blood Bank A", "data": {"Addr1": "211 Wabash Street"}});
+    for (facet, sort) in [
+        ("venues", "Venue#VenueId-123"),
+        ("files", "File#FileId-123"),
+        ("courses", "Course#CourseId-123"),
+        ("trackers", "Tracker#TrackerId-123"),
+        ("notifications", "Notification#NotificationId-123"),
+    ] {
+        let path = of_company("C-1", &format!("references/{facet}/123"));
+        let answered = with(&sent, &json!({"facet": facet, "id": "123", "companyId": "C-1"}));
+        let first = admin.put(&path, &sent).await;
+        assert_eq!(said(&first), (201, path.as_str(), &answered));
+        let item = json!({
+            "PK": "CompanyId-C-1",
+            "SK": sort,
+            "Type": "ReferenceRecord",
+            "Name": "Blood Bank A",
+            "Data": r#"{"Addr1":"211 Wabash Street"}"#,
+        });
+        assert_eq!(collection(&stack, "CompanyId-C-1").await[sort], item);
+        assert_eq!(admin.put(&path, &sent).await.status, 200);
+    }
+    let stranger =
+        admin.put(&of_company("C-1", "references/places/123"), &json!({"name": 1, "data": [], "a": 1})).await;
+    let pointers = ["/body/a", "/body/data", "/body/name", "/path/facet"];
+    assert_eq!(faults_of(&stranger).into_keys().collect::<Vec<_>>(), pointers);
+    let path = of_company("C-1", "references/venues/123");
+    let before = items(&stack).await;
+    let large = admin.put(&path, &json!({"name": "A", "data": {"a": "x".repeat(4 * 1024)}})).await;
+    assert_problem(&large, 413, "too-large");
+    assert_eq!(items(&stack).await, before);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn all_faults_of_an_activity_come_at_once() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    let empty = admin.post(&activities("C-1"), &json!({})).await;
+    let missing = ["/body/endDate", "/body/name", "/body/startDate", "/body/subType", "/body/type"];
+    assert_eq!(faults_of(&empty), missing.map(|pointer| (pointer, "is missing")).into());
+    let all = json!({
+        "name": "",
+        "type": "party",
+        "subType": "a#b",
+        "startDate": "2020-01-01T00:00",
+        "endDate": "2020-02-30",
+        "status": "ACTIVE",
+        "sectionId": "",
+        "filters": {"role": []},
+        "detail": [],
+        "goal": ["steps", {}],
+        "rewards": [{"kind": "A", "name": "B", "amount": 1}, {"kind": "A", "name": "C", "amount": 2}],
+        "groups": {"type": "team", "rules": {}, "items": [{"name": "Red", "groupId": "1"}]},
+        "data": "text",
+        "references": [{"facet": "venues", "id": "1", "data": {}}, {"facet": "venues", "id": "1", "data": {"a": 1}}],
+        "templateId": 7,
+        "version": 1,
+    });
+    let answer = admin.post(&activities("C-1"), &all).await;
+    let pointers: BTreeSet<String> =
+        all.as_object().expect("an object").keys().map(|member| format!("/body/{member}")).collect();
+    let faults = faults_of(&answer);
+    assert_eq!(faults.keys().map(|pointer| (*pointer).to_owned()).collect::<BTreeSet<_>>(), pointers);
+    for (pointer, detail) in [
+        ("/body/detail", "must be a JSON object"),
+        ("/body/goal", "must be a JSON object"),
+        ("/body/rewards", "names one more than once"),
+        ("/body/references", "names one more than once"),
+        ("/body/groups", "unknown field `groupId`, expected `name` or `progress`"),
+        ("/body/version", "is not known here"),
+    ] {
+        assert_eq!(faults[pointer], detail, "{pointer}");
+    }
+    assert!(items(&stack).await.is_empty());
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_within_a_member_is_checked_too() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    let reward = |amount: Value| json!({"rewards": [{"kind": "A", "name": "B", "amount": amount}]});
+    let reference = |data: Value| json!({"references": [{"facet": "venues", "id": "1", "data": data}]});
+    let group = |group: Value| json!({"groups": {"type": "team", "rules": {}, "items": [group]}});
+    let wrong = [
+        ("rewards", json!({"rewards": {}})),
+        ("rewards", json!({"rewards": [["A", "B", 1]]})),
+        ("rewards", json!({"rewards": [{"kind": "A", "name": "B"}]})),
+        ("rewards", json!({"rewards": [{"kind": "A#B", "name": "B", "amount": 1}]})),
+        ("rewards", reward(json!(-1))),
+        ("rewards", reward(json!(-0.01))),
+        ("rewards", reward(json!(1.005))),
+        ("rewards", reward(json!(1_000_000_001))),
+        ("rewards", reward(json!(1e300))),
+        ("rewards", reward(json!("many"))),
+        ("rewards", reward(Value::Null)),
+        ("references", reference(json!([]))),
+        ("references", reference(json!("text"))),
+        ("references", reference(Value::Null)),
+        ("references", json!({"references": [{"facet": "places", "id": "1", "data": {}}]})),
+        ("references", json!({"references": [{"facet": "venues", "id": "", "data": {}}]})),
+        ("references", json!({"references": [{"facet": "venues", "id": "1"}]})),
+        ("groups", group(json!({"name": ""}))),
+        ("groups", group(json!({"name": "Red", "progress": -1}))),
+        ("groups", group(json!({"name": "Red", "progress": 1.005}))),
+        ("groups", group(json!({"name": "Red", "progress": "1"}))),
+        ("groups", group(json!(["Red"]))),
+        ("groups", json!({"groups": {"type": "team", "items": []}})),
+        ("groups", json!({"groups": []})),
+        ("goal", json!({"goal": {"type": "steps"}})),
+        ("goal", json!({"goal": {"type": 5, "parameters": {}}})),
+        ("goal", json!({"goal": {"type": "steps", "parameters": {}, "more": 1}})),
+        ("goal", json!({"goal": null})),
+        ("filters", json!({"filters": [[], []]})),
+        ("filters", json!({"filters": {"roles": "Nurse"}})),
+        ("filters", json!({"filters": {"roles": ["a#b"]}})),
+        ("name", json!({"name": "x".repeat(201)})),
+        ("name", json!({"name": "a\u{7}"})),
+        ("endDate", json!({"endDate": "2019-12-31"})),
+        ("endDate", json!({"startDate": "2020-12-31T00:00:01"})),
+        ("data", json!({"data": null})),
+        ("detail", json!({"detail": 1})),
+    ];
+    for (member, change) in &wrong {
+        let answer = admin.post(&activities("C-1"), &with(&challenge("Walk", END), change)).await;
+        let pointer = format!("/body/{member}");
+        assert_eq!(faults_of(&answer).into_keys().collect::<Vec<_>>(), [pointer.as_str()], "{change}");
+    }
+    let twice = challenge("Walk", END).to_string().replace(r#""type":"steps""#, r#""type":"steps","type":"steps""#);
+    let request = admin.request("POST", &activities("C-1")).header("content-type", "application/json").body(twice);
+    assert_eq!(faults_of(&send(request).await), [("/body/goal", "duplicate field `type`")].into());
+    assert!(items(&stack).await.is_empty());
+    for (amount, answered) in
+        [(json!(0), json!(0)), (json!("0.10"), json!(0.1)), (json!(1_000_000_000), json!(1_000_000_000))]
+    {
+        let made = create(&admin, "C-1", &with(&challenge("Walk", END), &reward(amount))).await;
+        let got = admin.get(&include(&one("C-1", &made), "Program#Reward")).await.body;
+        assert_eq!(got["rewards"][0]["amount"], answered);
+    }
+    stack.stop().await;
+}
+
+/// Many of each, named by their numbers.
+fn many(rewards: usize, groups: usize, references: usize) -> Value {
+    let reward = |number| json!({"kind": format!("K{number}"), "name": "Points", "amount": number});
+    let group = |number| json!({"name": format!("Group {number}")});
+    let reference = |number| json!({"facet": "venues", "id": format!("V{number}"), "data": {"number": number}});
+    with(
+        &challenge("Walk", END),
+        &json!({
+            "rewards": (0..rewards).map(reward).collect::<Vec<_>>(),
+            "groups": {"type": "team", "rules": {}, "items": (0..groups).map(group).collect::<Vec<_>>()},
+            "references": (0..references).map(reference).collect::<Vec<_>>(),
+        }),
+    )
+}
+
+#[tokio::test]
+async fn the_most_of_everything_is_one_transaction_and_one_more_is_too_many() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    let most = admin.post_once(&activities("C-1"), "K", &many(10, 50, 25)).await;
+    assert_eq!(most.status, 201, "{}", most.body);
+    let got = admin.get(&one("C-1", &most.body)).await.body;
+    let names: Vec<String> =
+        got["groups"]["items"].as_array().expect("groups").iter().map(|group| text(group, "name")).collect();
+    assert_eq!(names, (0..50).map(|number| format!("Group {number}")).collect::<Vec<_>>());
+    let length = |member: &str| got[member].as_array().map(Vec::len);
+    assert_eq!((length("rewards"), length("references")), (Some(10), Some(25)));
+    let before = items(&stack).await;
+    for (activity, pointer) in
+        [(many(11, 0, 0), "/body/rewards"), (many(0, 51, 0), "/body/groups"), (many(0, 0, 26), "/body/references")]
+    {
+        let answer = admin.post(&activities("C-1"), &activity).await;
+        assert_eq!(faults_of(&answer).into_keys().collect::<Vec<_>>(), [pointer]);
+    }
+    let large = |bytes: usize| json!({"a": "x".repeat(bytes)});
+    for (members, kind) in [
+        (json!({"data": large(8 * 1024)}), "Activity"),
+        (json!({"detail": large(16 * 1024)}), "Detail"),
+        (json!({"goal": {"type": "steps", "parameters": large(16 * 1024)}}), "Goal"),
+        (json!({"groups": {"type": "team", "rules": large(16 * 1024), "items": []}}), "Groups"),
+        (json!({"references": [{"facet": "venues", "id": "1", "data": large(4 * 1024)}]}), "Reference"),
+    ] {
+        let answer = admin.post(&activities("C-1"), &with(&challenge("Walk", END), &members)).await;
+        assert_problem(&answer, 413, "too-large");
+        assert!(text(&answer.body, "detail").starts_with(&format!("{kind} is at most")), "{}", answer.body);
+    }
+    assert_eq!(items(&stack).await, before);
+    let fitting = json!({
+        "data": large(7 * 1024),
+        "detail": large(15 * 1024),
+        "references": [{"facet": "venues", "id": "1", "data": large(3 * 1024)}],
+    });
+    create(&admin, "C-1", &with(&challenge("Walk", END), &fitting)).await;
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_repeated_request_gets_the_first_answer_and_does_nothing() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    let body = everything(&admin).await;
+    let first = admin.post_once(&activities("C-1"), "K", &body).await;
+    assert_eq!(first.status, 201, "{}", first.body);
+    let client = stack.client().expect("a client");
+    let name = |name: &str| aws_sdk_dynamodb::types::AttributeValue::S(name.to_owned());
+    let renamed = client.update_item().table_name(stack.table("Activities").expect("a table"));
+    let renamed = renamed.key("PK", name(&format!("ActivityId-{}", text(&first.body, "activityId"))));
+    let renamed = renamed.key("SK", name("Program")).update_expression("SET #n = :n");
+    let renamed = renamed.expression_attribute_names("#n", "Name").expression_attribute_values(":n", name("Renamed"));
+    renamed.send().await.expect("renamed");
+    let before = items(&stack).await;
+    for _ in 0..2 {
+        assert_eq!(said(&admin.post_once(&activities("C-1"), "K", &body).await), said(&first));
+    }
+    let template = json!({"name": "T", "detail": {"a": 1}});
+    for other in [
+        admin.post_once(&activities("C-1"), "K", &with(&body, &json!({"name": "Walk 6000"}))).await,
+        admin.post_once(&activities("C-1"), "K", &with(&body, &json!({"detail": {"a": 1}}))).await,
+        admin.post_once(&activities("C-1"), "K", &without(&body, &["references"])).await,
+        admin.post_once(&of_company("C-1", "templates"), "K", &template).await,
+    ] {
+        assert_problem(&other, 422, "idempotency-key-reused");
+    }
+    assert_eq!(items(&stack).await, before);
+    let made = admin.post_once(&of_company("C-1", "templates"), "T", &template).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let before = items(&stack).await;
+    assert_eq!(said(&admin.post_once(&of_company("C-1", "templates"), "T", &template).await), said(&made));
+    assert_problem(&admin.post_once(&activities("C-1"), "T", &body).await, 422, "idempotency-key-reused");
+    assert_eq!(items(&stack).await, before);
+    let operator = Client::operator(&stack);
+    for (client, path) in [(&operator, "/wellness/templates"), (&operator, "/wellness/companies/C-2/templates")] {
+        let others = client.post_once(path, "T", &template).await;
+        assert_eq!(others.status, 201, "a key is its owner's: {}", others.body);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn of_twenty_equal_requests_at_once_one_happens_and_all_get_its_answer() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    for (path, kind, body) in [
+        (activities("C-1"), "Activity", challenge("Walk", END)),
+        (of_company("C-1", "templates"), "Template", json!({"name": "Walk"})),
+    ] {
+        let key = format!("K-{kind}");
+        let answers = join_all((0..20).map(|_| admin.post_once(&path, &key, &body))).await;
+        assert_eq!(answers[0].status, 201, "{}", answers[0].body);
+        for answer in &answers {
+            assert_eq!(said(answer), said(&answers[0]));
+        }
+        assert_eq!(count(&stack, kind).await, 1);
+    }
+    stack.stop().await;
+}
+
+const ROUTE: &str = "POST /wellness/companies/{companyId}/activities";
+
+fn asks(company: &str, body: &Value) -> Value {
+    let path = activities(company);
+    let parameters = json!({"companyId": company});
+    let asks = Asks { route: ROUTE, path: &path, parameters, key: Some("K"), body: Some(body) };
+    asks.at(parsed::<Timestamp>("2020-02-01T12:00:00.123Z"))
+}
+
+/// A request that looks for everything that one can look for, of a company with a section and a template of its own.
+async fn prepared(stack: &Stack, company: &str) -> Value {
+    let admin = admin(stack, company);
+    let section = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"});
+    assert_eq!(admin.put(&of_company(company, "sections/S-1"), &section).await.status, 201);
+    let template = admin.post(&of_company(company, "templates"), &json!({"name": "T"})).await.body;
+    let found = json!({"sectionId": "S-1", "templateId": template["templateId"]});
+    with(&event_at("Blood drive", END, &["123", "456"]), &found)
+}
+
+/// Calls that the request makes: the record, the section, two templates, the transaction.
+const CALLS: usize = 5;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_dies_at_any_call_and_comes_again_has_made_one_activity() {
+    let twins = Twins::start(stack).await;
+    let process = twins.process("create-activity", &wellness::create_activity::function());
+    for (number, moment) in (1..=CALLS).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
+        let company = format!("C-{number}-{moment:?}");
+        let event = asks(&company, &prepared(&twins.healthy, &company).await);
+        let rule = move |call: &Call| if call.number == number { Fault::Death(moment) } else { Fault::None };
+        twins.proxy.rule(rule);
+        assert!(process.run(&event, Duration::from_mins(1)).await.is_none(), "{company}: it dies");
+        let made = usize::from(number == CALLS && moment == Moment::After);
+        assert_eq!(count_of(&twins.healthy, &company).await, made, "{company}");
+        twins.proxy.heal();
+        for _ in 0..2 {
+            let again = process.run(&event, Duration::from_mins(1)).await.expect("it lives");
+            let answer = again.answer.expect("an answer");
+            assert_eq!(answer["statusCode"], 201, "{company}: {answer}");
+            assert_eq!(count_of(&twins.healthy, &company).await, 1, "{company}");
+        }
+    }
+}
+
+/// The company's activities, each of which is whole.
+async fn count_of(stack: &Stack, company: &str) -> usize {
+    let items = items(stack).await;
+    let rows = items.values().filter(|item| item["Type"] == "Activity" && item["CompanyId"] == company);
+    let rows: Vec<&Value> = rows.collect();
+    for row in &rows {
+        let parts = items.keys().filter(|(partition, _)| *partition == text(row, "PK"));
+        assert_eq!(parts.count(), 1 + 1 + 1 + 1 + 3 + 2, "row, detail, goal, reward, groups, references");
+    }
+    rows.len()
+}
+
+type Rule = fn(&Call) -> Fault;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_one_call_meets_does_not_show() {
+    let passing: [(&str, Rule); 6] = [
+        ("throttled", |_| Fault::throttled()),
+        ("failed inside", |_| Fault::internal()),
+        ("not reached", |_| Fault::Lost(Moment::Before)),
+        ("not heard of again", |_| Fault::Lost(Moment::After)),
+        ("met a transaction", |call| match call.body["TransactItems"].as_array() {
+            Some(changes) => Fault::cancelled(&vec!["TransactionConflict"; changes.len()]),
+            None => Fault::None,
+        }),
+        ("under way", |call| if call.action == "TransactWriteItems" { Fault::in_progress() } else { Fault::None }),
+    ];
+    join_all(passing.map(async |(name, rule)| {
+        let twins = Twins::start(stack).await;
+        for number in 1..=CALLS {
+            let company = format!("C-{number}");
+            let body = prepared(&twins.healthy, &company).await;
+            twins.proxy.rule(move |call| if call.number == number { rule(call) } else { Fault::None });
+            let answer = admin(&twins.faulty, &company).post_once(&activities(&company), "K", &body).await;
+            assert_eq!(answer.status, 201, "{name}, call {number}: {}", answer.body);
+            assert!(twins.proxy.calls().len() >= CALLS, "{name}: it makes {CALLS} calls at least");
+            assert_eq!(count_of(&twins.healthy, &company).await, 1, "{name}, call {number}");
+        }
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_whose_answer_is_lost_is_made_once() {
+    let twins = Twins::start(stack).await;
+    let admin = admin(&twins.faulty, "C-1");
+    twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
+        ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
+        _ => Fault::None,
+    });
+    let made = admin.post(&of_company("C-1", "templates"), &json!({"name": "T"})).await;
+    assert_eq!((made.status, count(&twins.healthy, "Template").await), (201, 1), "{}", made.body);
+}
+
+fn assert_costs(function: &str, case: &Case, answer: &Answer, more: u64) {
+    let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function);
+    let cost = (pattern.expect("a declared pattern").cost)(case).read("Activities", Units::whole(more));
+    assert!((200..300).contains(&answer.status), "{function}: {}", answer.body);
+    assert_eq!(consumed(answer), declared(&cost), "{function} of {case:?}");
+}
+
+/// What DynamoDB counts of an item of strings, numbers and maps of lists.
+fn bytes<T: Item>(item: &Value) -> usize {
+    let item: T = serde_json::from_value(item.clone()).expect("an item");
+    table::size(&item).expect("a size")
+}
+
+/// The bytes of the attributes of that name.
+fn attributes(item: &Value, names: &[&str]) -> usize {
+    names.iter().map(|name| name.len() + item[*name].as_str().expect("a text").len()).sum()
+}
+
+/// What the stored activity weighs. Parts and references are taken to weigh the same each.
+async fn weighed(stack: &Stack, activity: &Value, key: Option<&str>) -> Case {
+    let rows = collection(stack, &format!("ActivityId-{}", text(activity, "activityId"))).await;
+    let row = &rows["Program"];
+    let activity = bytes::<Activity>(row);
+    let references: Vec<_> = rows.values().filter(|row| row["Type"] == "Reference").collect();
+    let parts: Vec<usize> = rows.values().filter_map(part_bytes).collect();
+    let record = match key {
+        Some(key) => Some(record_bytes(stack, key).await),
+        None => None,
+    };
+    Case {
+        activity,
+        program: activity - attributes(row, &["GSI2PK", "GSI2SK"]),
+        narrow: attributes(row, &["PK", "SK", "GSI2PK", "GSI2SK", "Name", "ActivityType", "SubType", "Status"])
+            + NO_FILTERS,
+        part: parts.iter().sum::<usize>().div_ceil(parts.len()),
+        parts: parts.len(),
+        reference: references.first().map_or(0, |row| bytes::<Reference>(row)),
+        references: references.len(),
+        record,
+        ..Case::default()
+    }
+}
+
+/// A map of two empty lists, with its name and those of its members.
+const NO_FILTERS: usize = "Filters".len() + 3 + 2 * (1 + 3) + "Roles".len() + "Departments".len();
+
+fn part_bytes(row: &Value) -> Option<usize> {
+    Some(match row["Type"].as_str()? {
+        "Detail" => bytes::<Detail>(row),
+        "Goal" => bytes::<Goal>(row),
+        "Reward" => bytes::<Reward>(row),
+        "Groups" => bytes::<Groups>(row),
+        "Group" => bytes::<Group>(row),
+        _ => return None,
+    })
+}
+
+/// An item of any attributes.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Any(BTreeMap<String, Value>);
+
+impl Item for Any {
+    const TYPE: &'static str = "IdempotencyRecord";
+}
+
+async fn record_bytes(stack: &Stack, key: &str) -> usize {
+    bytes::<Any>(&collection(stack, "CompanyId-C-1").await[&format!("IDEMPOTENCY#{key}")])
+}
+
+/// With references to so many venues, and so many bytes of data of its own and of each reference.
+fn weighing(data: usize, references: usize, copied: usize) -> Value {
+    let text = |bytes: usize| json!({"text": "x".repeat(bytes)});
+    let venue = |number: usize| json!({"facet": "venues", "id": format!("V{number:02}"), "data": text(copied)});
+    let references: Vec<Value> = (0..references).map(venue).collect();
+    with(&challenge("Walk", END), &json!({"data": text(data), "references": references}))
+}
+
+#[tokio::test]
+async fn an_activity_costs_what_is_declared() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    for (data, references, copied) in [(10, 0, 0), (10, 3, 10), (1_100, 25, 1_500), (7_000, 8, 3_000)] {
+        let activity = weighing(data, references, copied);
+        let made = admin.post(&activities("C-1"), &activity).await;
+        let case = weighed(&stack, &made.body, None).await;
+        assert_eq!((case.parts, case.references), (6, references));
+        assert_costs("create-activity", &case, &made, 0);
+        let path = one("C-1", &made.body);
+        assert_costs("get-activity", &case, &admin.get(&path).await, 0);
+        let key = format!("K-{references}");
+        let keyed = admin.post_once(&activities("C-1"), &key, &activity).await;
+        assert_costs("create-activity", &weighed(&stack, &keyed.body, Some(&key)).await, &keyed, 0);
+        let groups = admin.get(&include(&path, "Program#Groups")).await;
+        assert_costs("get-activity, one level", &case, &groups, 0);
+    }
+    stack.stop().await;
+}
+
+/// What the stored item of the company weighs.
+async fn own<T: Item>(stack: &Stack, sort: &str) -> Case {
+    Case { own: bytes::<T>(&collection(stack, "CompanyId-C-1").await[sort]), items: 1, ..Case::default() }
+}
+
+#[tokio::test]
+async fn a_section_and_a_reference_cost_what_is_declared() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    for name in ["S".to_owned(), "\u{1F4A7}".repeat(200)] {
+        let section = json!({"name": name, "startDate": "2020-03-01", "endDate": "2020-05-31"});
+        let put =
+            admin.put(&of_company("C-1", &format!("sections/{}", "S".repeat(120 + name.len() / 100))), &section).await;
+        let sort = format!("Section#SectionId-{}", text(&put.body, "sectionId"));
+        assert_costs("put-section", &own::<Section>(&stack, &sort).await, &put, 0);
+        let within = with(&challenge("Walk", END), &json!({"sectionId": put.body["sectionId"]}));
+        let made = admin.post(&activities("C-1"), &within).await;
+        assert_costs("create-activity", &weighed(&stack, &made.body, None).await, &made, 1);
+    }
+    for bytes in [10, 3_000] {
+        let record = json!({"name": "Blood Bank A", "data": {"text": "x".repeat(bytes)}});
+        let put = admin.put(&of_company("C-1", "references/venues/123"), &record).await;
+        assert_costs("put-reference", &own::<Record>(&stack, "Venue#VenueId-123").await, &put, 0);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_template_costs_what_is_declared() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "C-1");
+    let path = of_company("C-1", "templates");
+    let essentials = json!({"name": "T", "type": "event", "subType": "Health"});
+    let template = with(&essentials, &json!({"detail": {"text": "x".repeat(15 * 1024)}}));
+    let made = admin.post(&path, &template).await;
+    let sort = format!("Template#TemplateId-{}", text(&made.body, "templateId"));
+    let case = own::<Template>(&stack, &sort).await;
+    assert_costs("create-template", &case, &made, 0);
+    assert_costs("list-templates", &case, &admin.get(&path).await, 0);
+    let keyed = admin.post_once(&path, "K", &template).await;
+    let record = Some(record_bytes(&stack, "K").await);
+    assert_costs("create-template", &Case { record, ..case }, &keyed, 0);
+    let dates = json!({"startDate": "2020-01-01", "endDate": "2020-12-31", "detail": {}});
+    let of_it = with(&dates, &json!({"templateId": made.body["templateId"]}));
+    let made = admin.post(&activities("C-1"), &of_it).await;
+    let reads = 1 + u64::try_from(case.own.div_ceil(4 * 1024)).expect("few");
+    assert_costs("create-activity", &weighed(&stack, &made.body, None).await, &made, reads);
+    stack.stop().await;
+}

@@ -1,0 +1,1048 @@
+//! W10 and W11: employees as they are put, and the registrations that the stream makes of them: exactly those for which they
+//! are eligible, whatever is delivered again, out of order, in parts, or to a function that dies.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use futures::{StreamExt, future::join_all, stream};
+use jiff::Timestamp;
+use keys::{
+    Second,
+    wellness::{
+        ActivityEndDateSort, ActivityPartition, ActivityType, EmployeeSort, EndDateSort, ListPartition, PlanTime,
+        ProgramPartition, ProgramSort, Status, UserPartition,
+    },
+};
+use local::Stack;
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    time::Duration,
+};
+use system_tests::{
+    Answer, Client, End, assert_problem, drained, dynamo,
+    faults::{Call, Fault, MOMENTS, Moment, Process, Proxy, Twins},
+    parsed, send, stack,
+    units::{self, consumed},
+    until,
+    wellness::{admin, declared, employee, of_company},
+};
+use table::{
+    BatchWrite, Item, JsonText, Units,
+    cost::{Cost, read, read_eventually, write},
+};
+use wellness::{Activity, Case, Employee, Filters, LastChange, Registration};
+
+const ROLES: [&str; 3] = ["EmployeeOnPlan", "Spouse", "Retiree"];
+const DEPARTMENTS: [&str; 6] = ["Sales", "Finance", "Legal", "Research", "Plant 1", "Büro"];
+const FUNCTION: &str = "register-new-employee";
+const ENOUGH: Duration = Duration::from_secs(30);
+
+/// An activity as far as it matters to whom it is for.
+#[derive(Debug, Clone)]
+struct Offer {
+    company: String,
+    id: String,
+    kind: ActivityType,
+    status: Status,
+    end: PlanTime,
+    roles: Vec<&'static str>,
+    departments: Vec<&'static str>,
+}
+
+/// A challenge of company 1 for everybody.
+fn offer(id: &str, end: &str) -> Offer {
+    Offer {
+        company: "1".to_owned(),
+        id: id.to_owned(),
+        kind: ActivityType::Challenge,
+        status: Status::Active,
+        end: parsed(end),
+        roles: Vec::new(),
+        departments: Vec::new(),
+    }
+}
+
+impl Offer {
+    fn activity(&self) -> Activity {
+        let (company, end) = (parsed(&self.company), EndDateSort(self.end));
+        Activity {
+            partition: ActivityPartition(parsed(&self.id)),
+            sort: ProgramSort::Program,
+            program: ProgramPartition(parsed(&self.company)),
+            end,
+            list: Some(ListPartition(parsed(&self.company))),
+            list_end: Some(end),
+            company,
+            name: parsed("Walk 5000"),
+            activity_type: self.kind,
+            sub_type: parsed("Fitness"),
+            status: self.status,
+            start_date: parsed("2020-01-01"),
+            section_id: None,
+            filters: Filters {
+                roles: self.roles.iter().map(|role| parsed(role)).collect(),
+                departments: self.departments.iter().map(|department| parsed(department)).collect(),
+            },
+            data: None,
+            template_id: None,
+            version: 1,
+            created_at: parsed("2020-01-01T00:00:00Z"),
+        }
+    }
+
+    /// Whether somebody who is placed so at that time is to be registered: by the words of the design, and by nothing of the
+    /// library's.
+    fn is_for(&self, who: &Placed, at: &str) -> bool {
+        let end = self.end.to_string();
+        let holds = |list: &[&str], one: &str| list.is_empty() || list.contains(&one);
+        self.company == who.company
+            && self.kind == ActivityType::Challenge
+            && self.status == Status::Active
+            && end[..4] == at[..4]
+            && end[..19] >= at[..19]
+            && holds(&self.roles, who.role)
+            && holds(&self.departments, who.department)
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Placed {
+    company: String,
+    user: String,
+    role: &'static str,
+    department: &'static str,
+}
+
+/// An employee of company 1.
+fn placed(user: &str, role: &'static str, department: &'static str) -> Placed {
+    Placed { company: "1".to_owned(), user: user.to_owned(), role, department }
+}
+
+impl Placed {
+    fn path(&self) -> String {
+        of_company(&self.company, &format!("employees/{}", self.user))
+    }
+
+    fn body(&self) -> Value {
+        json!({"role": self.role, "department": self.department})
+    }
+
+    async fn put(&self, client: &Client) -> Answer {
+        client.put(&self.path(), &self.body()).await
+    }
+
+    fn item(&self) -> Employee {
+        Employee {
+            partition: UserPartition(parsed(&self.user)),
+            sort: EmployeeSort,
+            company: parsed(&self.company),
+            name: None,
+            role: parsed(self.role),
+            department: parsed(self.department),
+            last_change: LastChange::Placement,
+            version: 1,
+        }
+    }
+
+    /// The change of the employee as the stream hands it over.
+    fn change(&self, number: usize, at: &str) -> Value {
+        let keys = json!({"PK": {"S": format!("UserId-{}", self.user)}, "SK": {"S": "Employee"}});
+        json!({
+            "eventID": format!("{number:032x}"),
+            "eventName": "INSERT",
+            "eventVersion": "1.1",
+            "eventSource": "aws:dynamodb",
+            "awsRegion": "us-east-1",
+            "dynamodb": {
+                "ApproximateCreationDateTime": at.parse::<Timestamp>().expect("a time").as_second(),
+                "Keys": keys,
+                "NewImage": {"LastChange": {"S": "PLACEMENT"}},
+                "SequenceNumber": sequence(number),
+                "SizeBytes": 200,
+                "StreamViewType": "NEW_IMAGE",
+            },
+            "eventSourceARN": "arn:aws:dynamodb:us-east-1:000000000000:table/local-Activities/stream/2026-01-01T00:00:00.000",
+        })
+    }
+}
+
+fn sequence(number: usize) -> String {
+    format!("{:021}", 100_000 + number)
+}
+
+fn batch(changes: &[Value]) -> Value {
+    json!({"Records": changes})
+}
+
+fn nothing_failed() -> Value {
+    json!({"batchItemFailures": []})
+}
+
+fn failed_from(number: usize) -> Value {
+    json!({"batchItemFailures": [{"itemIdentifier": sequence(number)}]})
+}
+
+/// Puts the items, past the functions.
+async fn seed<T: Item>(stack: &Stack, items: impl IntoIterator<Item = T>) {
+    let dynamo = dynamo(stack);
+    let table = dynamo.table(stack.table("Activities").expect("a table"));
+    let mut batch = BatchWrite::default();
+    for item in items {
+        batch.put(&table, &item).expect("writable");
+    }
+    dynamo.batch_write(batch).await.expect("all of them");
+}
+
+/// The items of that `Type`.
+async fn stored<T: Item>(stack: &Stack) -> Vec<T> {
+    let client = stack.client().expect("a client");
+    let scan = client.scan().table_name(stack.table("Activities").expect("a table")).consistent_read(true);
+    let mut pages = scan.into_paginator().items().send();
+    let mut items = Vec::new();
+    while let Some(item) = pages.next().await {
+        let item: HashMap<String, AttributeValue> = item.expect("an item");
+        if item["Type"].as_s().is_ok_and(|kind| kind == T::TYPE) {
+            items.push(serde_dynamo::from_item(item).expect("readable"));
+        }
+    }
+    items
+}
+
+/// Each registration: user, activity, end.
+type Registered = BTreeSet<(String, String, String)>;
+
+fn triple(registration: &Registration) -> (String, String, String) {
+    let (user, activity) = (registration.sort.0.to_string(), registration.partition.0.to_string());
+    (user, activity, registration.end.0.to_string())
+}
+
+async fn registered(stack: &Stack) -> Registered {
+    stored::<Registration>(stack).await.iter().map(triple).collect()
+}
+
+/// What is to be registered, by the test's own words.
+fn eligible<'a>(offers: &[Offer], who: impl IntoIterator<Item = (&'a Placed, &'a str)>) -> Registered {
+    let mut eligible = Registered::new();
+    for (who, at) in who {
+        let offers = offers.iter().filter(|offer| offer.is_for(who, at));
+        eligible.extend(offers.map(|offer| (who.user.clone(), offer.id.clone(), offer.end.to_string())));
+    }
+    eligible
+}
+
+fn now() -> String {
+    Second::containing(Timestamp::now()).expect("a time").to_string()
+}
+
+/// So many activities of the company, of all kinds and ends.
+fn offers(rng: &mut fastrand::Rng, company: &str, count: usize) -> Vec<Offer> {
+    let year = &now()[..4];
+    let ends = [
+        format!("{year}-12-31T23:59:59"),
+        format!("{year}-12-31T00:00:00"),
+        format!("{year}-12-31T12:30:00"),
+        "2020-12-31T00:00:00".to_owned(),
+        format!("{}-01-01T00:00:00", year.parse::<u16>().expect("a year") + 1),
+    ];
+    let mut some = |list: &[&'static str]| -> Vec<&'static str> {
+        let count = [0, 1, 1, 2, list.len()][rng.usize(..5)];
+        rng.choose_multiple(list.iter().copied(), count)
+    };
+    let lists: Vec<_> = (0..count).map(|_| (some(&ROLES), some(&DEPARTMENTS))).collect();
+    let offer = |(number, (roles, departments)): (usize, (Vec<_>, Vec<_>))| Offer {
+        company: company.to_owned(),
+        id: format!("{company}-{number}"),
+        kind: if number % 4 == 0 { ActivityType::Event } else { ActivityType::Challenge },
+        status: Status::ALL[[0, 0, 0, 1, 2, 3][number / 4 % 6]],
+        end: parsed(&ends[[0, 1, 2, 2, 1, 3, 4][number % 7]]),
+        roles,
+        departments,
+    };
+    lists.into_iter().enumerate().map(offer).collect()
+}
+
+fn employees(rng: &mut fastrand::Rng, company: &str, count: usize) -> Vec<Placed> {
+    let one = |number| Placed {
+        company: company.to_owned(),
+        user: format!("{company}-user-{number}"),
+        role: ROLES[rng.usize(..ROLES.len())],
+        department: DEPARTMENTS[rng.usize(..DEPARTMENTS.len())],
+    };
+    (0..count).map(one).collect()
+}
+
+/// Every change twice, in any order, in batches of any size: with the stream itself it comes three times.
+fn deliveries(rng: &mut fastrand::Rng, who: &[Placed], at: &str) -> Vec<Value> {
+    let changes = who.iter().enumerate().map(|(number, who)| who.change(number, at));
+    let mut changes: Vec<Value> = changes.flat_map(|change| vec![change; 2]).collect();
+    rng.shuffle(&mut changes);
+    let mut batches = Vec::new();
+    while !changes.is_empty() {
+        let size = rng.usize(1..=100).min(changes.len());
+        batches.push(batch(&changes.split_off(changes.len() - size)));
+    }
+    batches
+}
+
+/// The function's mapping in `/_local/streams`.
+fn mapping(streams: &Value) -> &Value {
+    let mappings = streams["mappings"].as_array().expect("mappings");
+    mappings.iter().find(|mapping| mapping["function"] == FUNCTION).expect("the mapping")
+}
+
+async fn counts(operator: &Client) -> Value {
+    mapping(&operator.get("/_local/streams").await.body).clone()
+}
+
+/// So many employees start at once, some of them of another company, whose activities have the same shape.
+async fn start_at_once(count: usize) {
+    let seed_of_test = fastrand::u64(..);
+    let rng = &mut fastrand::Rng::with_seed(seed_of_test);
+    let stack = stack().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    let offers = [offers(rng, "1", 100), offers(rng, "2", 100)].concat();
+    seed(&stack, offers.iter().map(Offer::activity)).await;
+    let who = [employees(rng, "1", count), employees(rng, "2", count / 10)].concat();
+    let at = now();
+    let batches = deliveries(rng, &who, &at);
+    let puts = stream::iter(&who).for_each_concurrent(32, async |who| {
+        let answer = who.put(&operator).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+    });
+    // They come before the employees as well: that is none of the function's.
+    let delivered = stream::iter(&batches).for_each_concurrent(4, async |batch| {
+        let answer = operator.invoke(FUNCTION, batch).await;
+        assert_eq!(answer.body, nothing_failed());
+    });
+    futures::join!(puts, delivered);
+    drained(&operator, FUNCTION).await;
+    let right = eligible(&offers, who.iter().map(|who| (who, at.as_str())));
+    let each = right.len() / who.len();
+    assert!((5..=20).contains(&each), "some ten each: {each}");
+    let registered = registered(&stack).await;
+    let (missing, more) = (right.difference(&registered).count(), registered.difference(&right).count());
+    assert_eq!((missing, more), (0, 0), "missing and too many, of {} with seed {seed_of_test}", right.len());
+    let counts = counts(&operator).await;
+    assert_eq!((&counts["delivered"], &counts["givenUp"]), (&json!(who.len()), &json!(0)), "{counts}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn employees_who_start_at_once_are_registered_exactly_where_they_are_eligible() {
+    start_at_once(300).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes"]
+async fn five_thousand_employees_start_at_once() {
+    start_at_once(5_000).await;
+}
+
+#[tokio::test]
+async fn an_employee_who_changes_department_gets_the_new_ones_and_keeps_the_old() {
+    let stack = stack().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    let end = format!("{}-12-31T23:59:59", &now()[..4]);
+    let of = |id: &str, department| Offer { departments: vec![department], ..offer(id, &end) };
+    let offers = [offer("all", &end), of("sales", "Sales"), of("legal", "Legal"), of("finance", "Finance")];
+    seed(&stack, offers.iter().map(Offer::activity)).await;
+    let admin = admin(&stack, "1");
+    let steps = [placed("U", ROLES[0], "Sales"), placed("U", ROLES[0], "Legal"), placed("U", ROLES[0], "Sales")];
+    let mut right = Registered::new();
+    for (number, step) in steps.iter().enumerate() {
+        let answer = step.put(&admin).await;
+        assert_eq!(answer.status, if number == 0 { 201 } else { 200 }, "{}", answer.body);
+        drained(&operator, FUNCTION).await;
+        right.extend(eligible(&offers, [(step, now().as_str())]));
+        assert_eq!(registered(&stack).await, right, "{step:?}");
+    }
+    assert_eq!(right.len(), 3);
+}
+
+#[tokio::test]
+async fn nothing_but_starts_and_new_places_reaches_the_function() {
+    let stack = stack().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    let path = of_company("1", "employees/U");
+    let end = format!("{}-12-31T23:59:59", &now()[..4]);
+    let puts = [
+        (json!({"role": "EmployeeOnPlan", "department": "Sales"}), 1, "new"),
+        (json!({"role": "EmployeeOnPlan", "department": "Sales"}), 1, "the same again"),
+        (json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann"}), 1, "a name"),
+        (json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann Smith"}), 1, "another name"),
+        (json!({"role": "Spouse", "department": "Sales", "name": "Ann Smith"}), 2, "another role"),
+        (json!({"role": "Spouse", "department": "Legal"}), 3, "another department"),
+        (json!({"role": "Spouse", "department": "Legal"}), 3, "the same again"),
+    ];
+    for (number, (body, delivered, what)) in puts.iter().enumerate() {
+        let answer = operator.put(&path, body).await;
+        assert!(matches!(answer.status, 200 | 201), "{}", answer.body);
+        drained(&operator, FUNCTION).await;
+        // Other items of the table, and the registrations that are made of them.
+        seed(&stack, [offer(&format!("A-{number}"), &end).activity()]).await;
+        drained(&operator, FUNCTION).await;
+        let counts = counts(&operator).await;
+        assert_eq!(counts["delivered"], json!(delivered), "{what}: {counts}");
+    }
+    let registrations = registered(&stack).await.len();
+    assert_eq!(registrations, 5, "for those that were there before the last new place");
+    // The activities, the registrations, and two names.
+    let filtered = json!(puts.len() + registrations + 2);
+    let all = |answer: &Answer| mapping(&answer.body)["filtered"] == filtered;
+    until(&operator, "/_local/streams", all).await;
+}
+
+/// Employees whom the stream has told of when there was nothing yet to register them for, and a way to the function through
+/// a proxy.
+struct Scene {
+    stack: Stack,
+    proxy: Proxy,
+}
+
+impl Scene {
+    async fn start(who: &[Placed], offers: &[Offer]) -> Self {
+        let stack = stack().start().await.expect("a stack");
+        seed(&stack, who.iter().map(Placed::item)).await;
+        drained(&Client::operator(&stack), FUNCTION).await;
+        seed(&stack, offers.iter().map(Offer::activity)).await;
+        let proxy = Proxy::start(stack.dynamo_url()).await;
+        Self { stack, proxy }
+    }
+
+    /// A process of its own; none where it died.
+    async fn run(&self, changes: &[Value], time: Duration) -> Option<Value> {
+        let process = Process::start(&self.stack, &self.proxy, FUNCTION, &wellness::register_new_employee::function());
+        let invocation = process.run(&batch(changes), time).await?;
+        Some(invocation.answer.expect("an answer"))
+    }
+
+    async fn deliver(&self, changes: &[Value]) -> Value {
+        self.run(changes, ENOUGH).await.expect("alive")
+    }
+
+    /// Past the functions, the end of an activity; what follows it is another's work.
+    async fn move_end(&self, offer: &Offer, end: &str) {
+        let (dynamo, end) = (dynamo(&self.stack), EndDateSort(parsed(end)));
+        let table = dynamo.table(self.stack.table("Activities").expect("a table"));
+        let update = table.update(Activity::key_of(&parsed(&offer.id))).set("GSI1SK", &end).set("GSI2SK", &end);
+        dynamo.write(update).await.expect("written");
+    }
+
+    /// What the job does that follows an activity's end.
+    async fn follow(&self, offer: &Offer, end: &str) {
+        let (dynamo, end) = (dynamo(&self.stack), ActivityEndDateSort(parsed(end)));
+        let table = dynamo.table(self.stack.table("Activities").expect("a table"));
+        for registration in stored::<Registration>(&self.stack).await {
+            if registration.partition.0.as_str() == offer.id {
+                let key = Registration::key_of(&registration.partition.0, &registration.sort.0);
+                dynamo.write(table.update(key).set("GSI3SK", &end)).await.expect("written");
+            }
+        }
+    }
+}
+
+/// A registration that is there already, with an end that its activity no longer has.
+fn stale(offer: &Offer, who: &Placed, end: &str) -> Registration {
+    let (company, activity, user) = (parsed(&who.company), parsed(&offer.id), parsed(&who.user));
+    Registration::new(company, activity, parsed(end), user, parsed("2030-01-01T00:00:00Z"))
+}
+
+fn some(count: usize) -> Vec<Placed> {
+    (0..count).map(|number| placed(&format!("U-{number}"), ROLES[0], "Sales")).collect()
+}
+
+fn changes(who: &[Placed], at: &str) -> Vec<Value> {
+    who.iter().enumerate().map(|(number, who)| who.change(number, at)).collect()
+}
+
+const AT: &str = "2030-06-15T12:00:00Z";
+
+#[tokio::test]
+async fn who_is_eligible_is_decided_by_the_change_and_by_what_is_known_now() {
+    let company_2 = |id| Offer { company: "2".to_owned(), ..offer(id, "2030-12-31") };
+    let offers = [
+        offer("ends later", "2030-12-31T23:59:59"),
+        offer("ends this second", "2030-06-15T12:00:00"),
+        offer("ended a second ago", "2030-06-15T11:59:59"),
+        offer("of the year before", "2029-12-31T23:59:59"),
+        offer("of the year after", "2031-01-01T00:00:00"),
+        Offer { kind: ActivityType::Event, ..offer("an event", "2030-12-31") },
+        Offer { status: Status::Draft, ..offer("a draft", "2030-12-31") },
+        Offer { status: Status::Cancelled, ..offer("called off", "2030-12-31") },
+        Offer { status: Status::Completed, ..offer("over", "2030-12-31") },
+        Offer { roles: vec![ROLES[0]], ..offer("the role", "2030-12-31") },
+        Offer { roles: vec![ROLES[1]], ..offer("another role", "2030-12-31") },
+        Offer { departments: vec!["Sales", "Legal"], ..offer("two departments", "2030-12-31") },
+        Offer { departments: vec!["sales"], ..offer("a department like it", "2030-12-31") },
+        Offer { roles: vec![ROLES[0]], departments: vec!["Legal"], ..offer("half of it", "2030-12-31") },
+        company_2("another company's"),
+    ];
+    let who = [placed("U-0", ROLES[0], "Sales")];
+    let scene = Scene::start(&who, &offers).await;
+    assert_eq!(scene.deliver(&changes(&who, AT)).await, nothing_failed());
+    let names = |registered: &Registered| registered.iter().map(|(_, id, _)| id.clone()).collect::<BTreeSet<_>>();
+    let right = ["ends later", "ends this second", "the role", "two departments"];
+    let first = registered(&scene.stack).await;
+    assert_eq!(names(&first), right.map(str::to_owned).into());
+    assert_eq!(first, eligible(&offers, [(&who[0], AT)]), "the test's own words are the same");
+    let registration = stored::<Registration>(&scene.stack).await.remove(0);
+    let activity = offers.iter().find(|offer| offer.id == registration.partition.0.as_str()).expect("an offer");
+    assert_eq!(
+        registration,
+        Registration { registered_at: parsed(AT), ..stale(activity, &who[0], &activity.end.to_string()) }
+    );
+
+    // The last second of a year is of that year, and the next of the next; together they are both.
+    let new_year = [who[0].change(1, "2030-12-31T23:59:59Z"), who[0].change(2, "2031-01-01T00:00:00Z")];
+    assert_eq!(scene.deliver(&new_year[..1]).await, nothing_failed());
+    assert_eq!(registered(&scene.stack).await, first);
+    assert_eq!(scene.deliver(&new_year).await, nothing_failed());
+    let both = eligible(&offers, [(&who[0], AT), (&who[0], "2031-01-01T00:00:00Z")]);
+    assert_eq!(registered(&scene.stack).await, both);
+    assert_eq!(both.len(), first.len() + 1);
+
+    // Nobody asks what the employee was when the change was told, and who is gone needs nothing.
+    seed(&scene.stack, [placed("U-0", ROLES[1], "Legal").item()]).await;
+    let gone = placed("U-9", ROLES[0], "Sales");
+    assert_eq!(scene.deliver(&changes(&[who[0].clone(), gone], AT)).await, nothing_failed());
+    let now = eligible(&offers, [(&placed("U-0", ROLES[1], "Legal"), AT)]);
+    assert_eq!(
+        names(&now),
+        ["ends later", "ends this second", "another role", "two departments"].map(str::to_owned).into()
+    );
+    assert_eq!(registered(&scene.stack).await, both.union(&now).cloned().collect());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_earliest_of_an_employees_changes_counts_for_a_year() {
+    let offers = [offer("spring", "2030-03-31"), offer("summer", "2030-09-30"), offer("winter", "2030-12-31")];
+    let who = some(1);
+    let scene = Scene::start(&who, &offers).await;
+    let times = ["2030-12-01T00:00:00Z", "2030-06-15T12:00:00Z", "2030-06-15T12:00:01Z"];
+    let changes: Vec<_> = times.iter().enumerate().map(|(number, at)| who[0].change(number, at)).collect();
+    scene.proxy.heal();
+    assert_eq!(scene.deliver(&changes).await, nothing_failed());
+    assert_eq!(registered(&scene.stack).await, eligible(&offers, [(&who[0], times[1])]));
+    assert_eq!(scene.proxy.count("GetItem") + scene.proxy.count("Query"), 3, "one employee, one year");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_change_of_an_employee_is_passed_over_or_comes_again() {
+    let offers = [offer("all", "2030-12-31")];
+    let who = some(2);
+    let scene = Scene::start(&who, &offers).await;
+    let good = changes(&who, AT);
+    let broken = |pointer: &str, value: Value| {
+        let mut change = who[0].change(7, AT);
+        *change.pointer_mut(pointer).expect("a member") = value;
+        change
+    };
+    let passed_over = |sort: &str| broken("/dynamodb/Keys/SK/S", sort.into());
+    for other in ["Program", "Registration#UserId-U-0", "Job#VenueId-1", "employee", "Employee#1", ""] {
+        assert_eq!(scene.deliver(&[passed_over(other)]).await, nothing_failed(), "{other:?}");
+    }
+    assert_eq!(registered(&scene.stack).await, Registered::new());
+    let unreadable = [
+        broken("/dynamodb/Keys/PK/S", "ActivityId-1".into()),
+        broken("/dynamodb/Keys/PK/S", "UserId-".into()),
+        broken("/dynamodb/Keys/PK", Value::Null),
+        broken("/dynamodb/Keys/SK", json!({"N": "1"})),
+        broken("/dynamodb/Keys", Value::Null),
+        broken("/dynamodb/ApproximateCreationDateTime", Value::Null),
+        broken("/dynamodb/ApproximateCreationDateTime", json!(1e300)),
+    ];
+    for unreadable in unreadable {
+        let batch = [good[0].clone(), unreadable.clone(), good[1].clone()];
+        assert_eq!(scene.deliver(&batch).await, failed_from(7), "{unreadable}");
+        assert_eq!(registered(&scene.stack).await, eligible(&offers, who.iter().map(|who| (who, AT))));
+    }
+    let whole = json!({"batchItemFailures": [{"itemIdentifier": ""}]});
+    for numberless in [json!({}), json!(7), json!("UserId-U-0"), broken("/dynamodb", Value::Null)] {
+        assert_eq!(scene.deliver(&[good[0].clone(), numberless.clone()]).await, whole, "{numberless}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_function_that_dies_between_any_two_calls_is_made_good_by_the_next_delivery() {
+    let offers = [offer("A-0", "2030-12-31"), offer("A-1", "2030-11-30"), offer("A-2", "2030-10-31")];
+    let who = some(30);
+    let scene = Scene::start(&who, &offers).await;
+    seed(&scene.stack, who.iter().map(|who| stale(&offers[0], who, "2030-07-01"))).await;
+    let mut at_work = who.iter();
+    'calls: for call in 1.. {
+        for moment in MOMENTS {
+            let who = at_work.next().expect("enough employees");
+            let change = [who.change(call, AT)];
+            scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
+            let died = scene.run(&change, ENOUGH).await.is_none();
+            scene.proxy.heal();
+            let delivered = scene.deliver(&change).await;
+            assert_eq!(delivered, nothing_failed(), "after call {call} {moment:?}");
+            let right = eligible(&offers, [(who, AT)]);
+            let registered: Registered =
+                registered(&scene.stack).await.into_iter().filter(|(user, ..)| *user == who.user).collect();
+            assert_eq!(registered, right, "after call {call} {moment:?}");
+            if !died {
+                // The employee, what is there, the list, two registrations, the activities; one end, and its activity again.
+                assert_eq!(call, 9);
+                break 'calls;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_run_that_died_left_behind_follows_its_activity_into_another_year() {
+    const NEXT_YEAR: &str = "2031-03-31T00:00:00";
+    let (offer, who) = (offer("A", "2030-12-31"), some(1));
+    let scene = Scene::start(&who, std::slice::from_ref(&offer)).await;
+    let change = changes(&who, AT);
+    scene.proxy.rule(|call| match (call.action.as_str(), call.nth) {
+        ("PutItem", 1) => Fault::Death(Moment::After),
+        _ => Fault::None,
+    });
+    assert_eq!(scene.run(&change, ENOUGH).await, None);
+    scene.proxy.heal();
+    assert_eq!(stored::<Registration>(&scene.stack).await.len(), 1, "it was put");
+    // The job went through the registrations before this one was there, and the challenge is in no list of this year.
+    scene.move_end(&offer, NEXT_YEAR).await;
+    assert_eq!(scene.deliver(&change).await, nothing_failed());
+    assert_eq!(stored::<Registration>(&scene.stack).await[0].end.0.to_string(), NEXT_YEAR);
+}
+
+/// A registration of that employee.
+fn is_of(call: &Call, member: &str, user: &str) -> bool {
+    call.body[member]["SK"]["S"] == format!("Registration#UserId-{user}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_failed_comes_again_and_the_others_are_done() {
+    type Hits = fn(&Call) -> bool;
+    let cases: [(&str, Hits, Fault, usize, usize); 7] = [
+        ("a put is throttled", |call| is_of(call, "Item", "U-3"), Fault::throttled(), 3, 1),
+        (
+            "puts are throttled",
+            |call| ["U-2", "U-4"].iter().any(|user| is_of(call, "Item", user)),
+            Fault::throttling(),
+            2,
+            2,
+        ),
+        ("a put is lost", |call| is_of(call, "Item", "U-1"), Fault::Lost(Moment::After), 1, 0),
+        (
+            "an employee is not read",
+            |call| call.action == "GetItem" && call.body["Key"]["PK"]["S"] == "UserId-U-2",
+            Fault::internal(),
+            2,
+            1,
+        ),
+        ("the list is not read", |call| call.action == "Query", Fault::internal(), 0, 5),
+        ("the activities are not read again", |call| call.action == "BatchGetItem", Fault::throttled(), 0, 0),
+        ("an end is not moved", |call| is_of(call, "Key", "U-4"), Fault::throttled(), 4, 0),
+    ];
+    join_all(cases.into_iter().map(async |(what, hits, fault, from, unregistered)| {
+        let offers = [offer("A-0", "2030-12-31"), offer("A-1", "2030-11-30")];
+        let who = some(5);
+        let scene = Scene::start(&who, &offers).await;
+        let old = stale(&offers[0], &who[4], "2030-07-01");
+        seed(&scene.stack, [old.clone()]).await;
+        let changes = changes(&who, AT);
+        scene.proxy.rule(move |call| if hits(call) { fault.clone() } else { Fault::None });
+        assert_eq!(scene.deliver(&changes).await, failed_from(from), "{what}");
+        let right = eligible(&offers, who.iter().map(|who| (who, AT)));
+        let mut so_far = registered(&scene.stack).await;
+        // Of the fifth employee one is there before; its end may not have been moved yet.
+        if so_far.remove(&triple(&old)) {
+            so_far.extend(right.iter().find(|(user, id, _)| user == "U-4" && id == "A-0").cloned());
+        }
+        assert!(so_far.is_subset(&right), "{what}: {so_far:?}");
+        let missing: BTreeSet<_> = right.difference(&so_far).map(|(user, ..)| user).collect();
+        assert_eq!(missing.len(), unregistered, "{what}: {missing:?}");
+        scene.proxy.heal();
+        assert_eq!(scene.deliver(&changes[from..]).await, nothing_failed(), "{what}");
+        assert_eq!(registered(&scene.stack).await, right, "{what}");
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_employee_who_can_not_be_read_holds_up_nobody_else() {
+    let offers = [offer("all", "2030-12-31")];
+    let who = some(3);
+    let scene = Scene::start(&who, &offers).await;
+    let client = scene.stack.client().expect("a client");
+    let put = client.put_item().table_name(scene.stack.table("Activities").expect("a table"));
+    let put = put.item("PK", AttributeValue::S("UserId-U-1".into())).item("SK", AttributeValue::S("Employee".into()));
+    put.item("Type", AttributeValue::S("Employee".into())).send().await.expect("written");
+    assert_eq!(scene.deliver(&changes(&who, AT)).await, failed_from(1));
+    assert_eq!(registered(&scene.stack).await, eligible(&offers, [(&who[0], AT), (&who[2], AT)]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_there_is_no_time_for_comes_again() {
+    let offers = [offer("A-0", "2030-12-31"), offer("A-1", "2030-11-30")];
+    let who = some(4);
+    let scene = Scene::start(&who, &offers).await;
+    let changes = changes(&who, AT);
+    assert_eq!(scene.run(&changes, Duration::ZERO).await, Some(failed_from(0)));
+    assert_eq!(registered(&scene.stack).await, Registered::new());
+    seed(&scene.stack, [stale(&offers[1], &who[3], "2030-07-01")]).await;
+    scene.proxy.rule(|call| if is_of(call, "Item", "U-1") { Fault::Silence } else { Fault::None });
+    assert_eq!(scene.run(&changes, Duration::from_secs(6)).await, Some(failed_from(1)));
+    let others = who.iter().filter(|who| who.user != "U-1").map(|who| (who, AT));
+    assert_eq!(registered(&scene.stack).await, eligible(&offers, others), "time was left to look at the ends");
+    scene.proxy.heal();
+    assert_eq!(scene.deliver(&changes[1..]).await, nothing_failed());
+    assert_eq!(registered(&scene.stack).await, eligible(&offers, who.iter().map(|who| (who, AT))));
+}
+
+/// What becomes of the end of the only registration when the end of its activity moves meanwhile: while the first call of the
+/// action waits, `meanwhile` happens.
+async fn while_waiting(action: &'static str, before: Option<&str>, meanwhile: impl AsyncFn(&Scene, &Offer)) -> String {
+    let (offer, who) = (offer("A", "2030-12-31"), some(1));
+    let scene = Scene::start(&who, std::slice::from_ref(&offer)).await;
+    seed(&scene.stack, before.map(|end| stale(&offer, &who[0], end))).await;
+    scene.proxy.rule(move |call| if call.action == action && call.nth == 1 { Fault::Held } else { Fault::None });
+    let changes = changes(&who, AT);
+    let moved = async {
+        scene.proxy.held(1).await;
+        meanwhile(&scene, &offer).await;
+        scene.proxy.release();
+    };
+    let (answer, ()) = Box::pin(async { futures::join!(scene.deliver(&changes), moved) }).await;
+    assert_eq!(answer, nothing_failed());
+    let registrations = stored::<Registration>(&scene.stack).await;
+    assert_eq!(registrations.len(), 1);
+    registrations[0].end.0.to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registration_has_its_activitys_end_whenever_that_moves() {
+    const FIRST: &str = "2030-10-31T00:00:00";
+    const SECOND: &str = "2030-11-30T00:00:00";
+    // The list was read, and the job goes through the registrations before this one is there.
+    let too_early = async |scene: &Scene, offer: &Offer| {
+        scene.move_end(offer, FIRST).await;
+        scene.follow(offer, FIRST).await;
+    };
+    assert_eq!(while_waiting("PutItem", None, too_early).await, FIRST);
+    // The job goes through the registrations when this one is there, and before its activity is read again.
+    assert_eq!(while_waiting("BatchGetItem", None, too_early).await, FIRST);
+    // The end moves, and the job has not begun.
+    let not_yet = async |scene: &Scene, offer: &Offer| scene.move_end(offer, FIRST).await;
+    assert_eq!(while_waiting("PutItem", None, not_yet).await, FIRST);
+    assert_eq!(while_waiting("BatchGetItem", None, not_yet).await, FIRST);
+    // It was read again, and moves once more before the registration is moved to what was read.
+    let once_more = async |scene: &Scene, offer: &Offer| {
+        scene.move_end(offer, SECOND).await;
+        scene.follow(offer, SECOND).await;
+    };
+    assert_eq!(while_waiting("UpdateItem", Some("2030-07-01"), once_more).await, SECOND);
+    // And back to where the registration was.
+    let back = async |scene: &Scene, offer: &Offer| {
+        scene.move_end(offer, "2030-07-01").await;
+        scene.follow(offer, "2030-07-01").await;
+    };
+    assert_eq!(while_waiting("UpdateItem", Some("2030-07-01"), back).await, "2030-07-01T00:00:00");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registration_that_is_there_keeps_what_was_reached() {
+    let (offer, who) = (offer("A", "2030-12-31"), some(1));
+    let scene = Scene::start(&who, std::slice::from_ref(&offer)).await;
+    let reached = Registration {
+        progress: 40.4.try_into().expect("a progress"),
+        progress_text: "404 / 1000 steps".to_owned(),
+        earned_points: 40,
+        ..stale(&offer, &who[0], "2030-07-01")
+    };
+    seed(&scene.stack, [reached.clone()]).await;
+    assert_eq!(scene.deliver(&changes(&who, AT)).await, nothing_failed());
+    let after = Registration { end: ActivityEndDateSort(offer.end), ..reached };
+    assert_eq!(stored::<Registration>(&scene.stack).await, [after]);
+}
+
+fn size<T: Item>(item: &T) -> usize {
+    table::size(item).expect("a size")
+}
+
+/// An activity as the narrow index carries it.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Narrow(BTreeMap<String, Value>);
+
+impl Item for Narrow {
+    const TYPE: &'static str = "";
+}
+
+impl Narrow {
+    fn size(activity: &Activity) -> usize {
+        const CARRIED: [&str; 9] =
+            ["PK", "SK", "GSI2PK", "GSI2SK", "Name", "ActivityType", "SubType", "Status", "Filters"];
+        let mut attributes: BTreeMap<String, Value> =
+            serde_json::from_value(serde_json::to_value(activity).expect("JSON")).expect("an object");
+        attributes.retain(|name, _| CARRIED.contains(&name.as_str()));
+        // Without the type, which every item has, and the index does not carry.
+        size(&Self(attributes)) - "Type".len()
+    }
+}
+
+#[tokio::test]
+async fn registrations_cost_what_is_declared() {
+    let long = "\u{1F3C3}".repeat(128);
+    for (number, (user, id, data, count)) in
+        [("U", "A", 0, 1), ("U", "A", 7_000, 12), (long.as_str(), &long[..500], 3_000, 3)].into_iter().enumerate()
+    {
+        let data = serde_json::from_value(json!(json!({"text": "x".repeat(data)}).to_string())).expect("data");
+        let offers: Vec<Offer> = (10..10 + count).map(|number| offer(&format!("{id}{number}"), "2030-12-31")).collect();
+        let activities: Vec<Activity> =
+            offers.iter().map(|offer| Activity { data: Some(JsonText::clone(&data)), ..offer.activity() }).collect();
+        let events = (10..40)
+            .map(|number| Offer { kind: ActivityType::Event, ..offer(&format!("{id}E{number}"), "2030-12-31") });
+        let events: Vec<Activity> = events.map(|offer| offer.activity()).collect();
+        let who = [placed(user, ROLES[0], "Sales"), placed("V", ROLES[1], "Sales"), placed("W", ROLES[0], "Legal")];
+        let scene = Scene::start(&who, &[]).await;
+        seed(&scene.stack, activities.iter().chain(&events).cloned()).await;
+        let operator = Client::operator(&scene.stack);
+        let answer = operator.invoke(FUNCTION, &batch(&[who[0].change(1, AT)])).await;
+        assert_eq!(answer.body, nothing_failed());
+        let registrations = stored::<Registration>(&scene.stack).await;
+        assert_eq!(registrations.len(), count);
+        let narrow: usize = activities.iter().chain(&events).map(Narrow::size).sum();
+        let case = Case {
+            employee: size(&who[0].item()),
+            activity: size(&activities[0]),
+            registration: size(&registrations[0]),
+            // All of the year together are one list.
+            narrow,
+            items: 1,
+            eligible: count,
+            ..Case::default()
+        };
+        assert_eq!(consumed(&answer), declared(FUNCTION, &case), "{number}: {case:?}");
+
+        // Others of the same company share the list and the look at the activities.
+        let answer = operator.invoke(FUNCTION, &batch(&[who[1].change(2, AT), who[2].change(3, AT)])).await;
+        let others = stored::<Registration>(&scene.stack).await;
+        let others: Vec<_> = others.iter().filter(|other| !registrations.contains(other)).collect();
+        assert_eq!(others.len(), 2 * count);
+        let puts = write(size(others[0])).times(others.len() as u64);
+        let (activity, places_read) = (read(case.activity).times(count as u64), Units::whole(2));
+        let cost =
+            Cost::default().read("Activities", activity + places_read).read("Activities/GSI2", read_eventually(narrow));
+        let cost =
+            cost.write("Activities", puts).write("Activities/GSI3", puts).read("Activities/GSI3", Units::whole(1));
+        assert_eq!(consumed(&answer), units::declared(&cost), "{number}: two employees at once");
+
+        // Delivered again: what is there is read, and nothing is written. The index does not carry the type.
+        let answer = operator.invoke(FUNCTION, &batch(&[who[1].change(2, AT)])).await;
+        let cost = Cost::default().read("Activities", activity + Units::whole(1));
+        let there = count * (size(others[0]) - "Type".len() - Registration::TYPE.len());
+        let cost =
+            cost.read("Activities/GSI2", read_eventually(narrow)).read("Activities/GSI3", read_eventually(there));
+        assert_eq!(consumed(&answer), units::declared(&cost), "{number}: again");
+    }
+}
+
+#[tokio::test]
+async fn an_employee_costs_what_is_declared() {
+    let long = "\u{1F3C3}".repeat(128);
+    for (user, department) in [("U", "Sales"), (long.as_str(), long.as_str())] {
+        let stack = stack().start().await.expect("a stack");
+        let operator = Client::operator(&stack);
+        let escaped = user.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"));
+        let path = of_company("1", &format!("employees/{escaped}"));
+        let body = |role| json!({"role": role, "department": department, "name": department});
+        let new = operator.put(&path, &body("one")).await;
+        assert_eq!(new.status, 201, "{}", new.body);
+        let employee = size(&stored::<Employee>(&stack).await[0]);
+        assert_eq!(employee > 1_024, user == long, "a large one and a small one");
+        let costs =
+            |reads, writes| units::declared(&Cost::default().read("Activities", reads).write("Activities", writes));
+        assert_eq!(consumed(&new), costs(Units::whole(1), write(employee)));
+        let changed = operator.put(&path, &body("two")).await;
+        assert_eq!(consumed(&changed), declared("put-employee", &Case { employee, ..Case::default() }));
+        let same = operator.put(&path, &body("two")).await;
+        assert_eq!(consumed(&same), costs(read(employee), Units::ZERO));
+    }
+}
+
+#[tokio::test]
+async fn an_employee_is_put_and_put_again() {
+    let stack = stack().start().await.expect("a stack");
+    let admin = admin(&stack, "123");
+    let path = of_company("123", "employees/Ann");
+    let body = |role: &str, department: &str, name: Option<&str>| {
+        let mut body = json!({"role": role, "department": department});
+        if let Some(name) = name {
+            body["name"] = name.into();
+        }
+        body
+    };
+    let steps = [
+        (body("EmployeeOnPlan", "Sales", None), 201, LastChange::Placement, 1),
+        (body("EmployeeOnPlan", "Sales", None), 200, LastChange::Placement, 1),
+        (body("EmployeeOnPlan", "Sales", Some("Ann")), 200, LastChange::Other, 2),
+        (body("EmployeeOnPlan", "Sales", Some("Ann")), 200, LastChange::Other, 2),
+        (body("EmployeeOnPlan", "Legal", Some("Ann")), 200, LastChange::Placement, 3),
+        (body("EmployeeOnPlan", "Legal", Some("Ännchen")), 200, LastChange::Other, 4),
+        (body("Spouse", "Legal", Some("Ännchen")), 200, LastChange::Placement, 5),
+        (body("Spouse", "Legal", None), 200, LastChange::Other, 6),
+        (body("Retiree", "Büro 1", Some("Ann")), 200, LastChange::Placement, 7),
+    ];
+    for (body, status, last_change, version) in steps {
+        let answer = admin.put(&path, &body).await;
+        let mut right = body.clone();
+        right["userId"] = "Ann".into();
+        right["companyId"] = "123".into();
+        assert_eq!((answer.status, &answer.body), (status, &right));
+        let location = answer.headers.get("location").map(|location| location.to_str().expect("a text"));
+        assert_eq!(location, (status == 201).then_some(path.as_str()));
+        let employees = stored::<Employee>(&stack).await;
+        assert_eq!(employees.len(), 1);
+        let stored = &employees[0];
+        assert_eq!((stored.last_change, stored.version), (last_change, version), "{body}");
+        assert_eq!(
+            (stored.role.as_str(), stored.department.as_str()),
+            (body["role"].as_str().expect("a role"), body["department"].as_str().expect("a department"))
+        );
+        assert_eq!(stored.name.as_ref().map(ToString::to_string).as_deref(), body["name"].as_str());
+        assert_eq!((stored.user().as_str(), stored.company.as_str()), ("Ann", "123"));
+    }
+}
+
+#[tokio::test]
+async fn an_employee_who_is_put_wrongly_stays_as_they_are() {
+    let stack = stack().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    let who = placed("U", ROLES[0], "Sales");
+    assert_eq!(who.put(&operator).await.status, 201);
+    let before = stored::<Employee>(&stack).await;
+    let good = |name: &str, value: Value| {
+        let mut body = json!({"role": "Spouse", "department": "Legal", "name": "Ann"});
+        body[name] = value;
+        body.to_string()
+    };
+    let long = "x".repeat(201);
+    for (path, body, pointers) in [
+        ("U", "{}".to_owned(), "/body/role /body/department"),
+        ("U", r#"{"role": "Spouse"}"#.to_owned(), "/body/department"),
+        ("U", r#"{"role": 1, "department": null, "more": 2}"#.to_owned(), "/body/role /body/department /body/more"),
+        ("U", good("role", "".into()), "/body/role"),
+        ("U", good("role", "a#b".into()), "/body/role"),
+        ("U", good("department", "x".repeat(129).into()), "/body/department"),
+        ("U", good("department", "a\nb".into()), "/body/department"),
+        ("U", good("name", "".into()), "/body/name"),
+        ("U", good("name", long.into()), "/body/name"),
+        ("U", good("name", "a\u{0}".into()), "/body/name"),
+        ("U", good("name", Value::Null), "/body/name"),
+        ("U", good("version", 1.into()), "/body/version"),
+        ("U", good("userId", "U".into()), "/body/userId"),
+        ("U", good("companyId", "2".into()), "/body/companyId"),
+        ("U", r#"{"role": "Spouse", "role": "Spouse", "department": "Legal"}"#.to_owned(), "/body/role"),
+        ("U?year=2020", good("role", "Spouse".into()), "/query/year"),
+        ("U%23V", good("role", "Spouse".into()), "/path/userId"),
+        ("U", "[]".to_owned(), "/body"),
+        ("U", "{".to_owned(), "/body"),
+        ("U", String::new(), "/body"),
+    ] {
+        let request = operator.request("PUT", &of_company("1", &format!("employees/{path}")));
+        let answer = send(request.header("content-type", "application/json").body(body.clone())).await;
+        assert_problem(&answer, 400, "invalid-request");
+        let errors = answer.body["errors"].as_array().expect("errors");
+        let found: BTreeSet<&str> = errors.iter().filter_map(|error| error["pointer"].as_str()).collect();
+        assert_eq!(found, pointers.split_whitespace().collect(), "{path} {body}: {}", answer.body);
+    }
+    let text = send(operator.request("PUT", &who.path()).body(good("role", "Spouse".into()))).await;
+    assert_problem(&text, 415, "unsupported-media-type");
+    assert_eq!(stored::<Employee>(&stack).await, before);
+}
+
+#[tokio::test]
+async fn only_a_companys_admin_puts_its_employees() {
+    let stack = stack().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    let ours = placed("ours", ROLES[0], "Sales");
+    let others = Placed { company: "2".to_owned(), ..placed("others", ROLES[1], "Legal") };
+    for who in [&ours, &others] {
+        assert_eq!(who.put(&operator).await.status, 201);
+    }
+    let before = stored::<Employee>(&stack).await;
+    let (first, second, nobodys) =
+        (admin(&stack, "1"), admin(&stack, "2"), Client::caller(&stack, "wellness:admin", &[]));
+    let of_2 = |user: &str| Placed { company: "2".to_owned(), ..placed(user, ROLES[2], "Finance") };
+    // Another company's path; and under the own path a user who is another company's.
+    for (client, who) in [
+        (&first, of_2("others")),
+        (&first, of_2("new")),
+        (&nobodys, placed("ours", ROLES[2], "Finance")),
+        (&first, placed("others", ROLES[2], "Finance")),
+        (&second, of_2("ours")),
+    ] {
+        let answer = who.put(client).await;
+        assert_problem(&answer, 403, "forbidden");
+        assert!(!answer.body.to_string().contains("Legal"), "{}", answer.body);
+    }
+    for scope in ["wellness:read wellness:write", "bank:operate", "wellness", ""] {
+        let answer = ours.put(&Client::member(&stack, scope, "1", "ours")).await;
+        assert_eq!(End::of(&answer), Some(End::NoScope), "{scope}: {}", answer.body);
+    }
+    assert_eq!(End::of(&ours.put(&employee(&stack, "1", "ours")).await), Some(End::NoScope));
+    assert_eq!(stored::<Employee>(&stack).await, before);
+    assert_eq!(placed("new", ROLES[0], "Sales").put(&first).await.status, 201);
+    assert_eq!(of_2("others").put(&second).await.status, 200);
+    assert_eq!(of_2("others").put(&operator).await.status, 200);
+}
+
+#[tokio::test]
+async fn an_operator_moves_an_employee_to_another_company_where_they_start_anew() {
+    let there = Offer { company: "2".to_owned(), ..offer("there", "2030-12-31") };
+    let who = some(1);
+    let scene = Scene::start(&who, &[offer("here", "2030-12-31"), there.clone()]).await;
+    let (first, second, operator) =
+        (admin(&scene.stack, "1"), admin(&scene.stack, "2"), Client::operator(&scene.stack));
+    let moved = Placed { company: "2".to_owned(), ..who[0].clone() };
+    assert_eq!(moved.put(&second).await.status, 403, "nobody takes another's");
+    assert_eq!(moved.put(&operator).await.status, 200);
+    assert_eq!((who[0].put(&first).await.status, moved.put(&second).await.status), (403, 200));
+    let stored = &stored::<Employee>(&scene.stack).await[0];
+    assert_eq!((stored.company.as_str(), stored.last_change), ("2", LastChange::Placement));
+    assert_eq!(scene.deliver(&changes(&who, AT)).await, nothing_failed());
+    assert_eq!(registered(&scene.stack).await, eligible(&[there], [(&moved, AT)]), "of the company by now");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_who_puts_one_employee_at_once_is_heard() {
+    let stack = stack().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    let path = of_company("1", "employees/U");
+    let puts = (0..12).map(|number| json!({"role": "Spouse", "department": format!("D-{number}")}));
+    let answers = join_all(puts.map(async |body| (operator.put(&path, &body).await, body))).await;
+    for (answer, body) in &answers {
+        assert_eq!(answer.body["department"], body["department"], "{}", answer.body);
+        assert!(matches!(answer.status, 200 | 201));
+    }
+    assert_eq!(answers.iter().filter(|(answer, _)| answer.status == 201).count(), 1);
+    let employees = stored::<Employee>(&stack).await;
+    assert_eq!((employees.len(), employees[0].version), (1, 12), "no put is lost");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_was_lost_is_no_second_change() {
+    let twins = Twins::start(stack).await;
+    let operator = Client::operator(&twins.faulty);
+    for (department, version) in [("Sales", 1), ("Legal", 2), ("Finance", 3)] {
+        for moment in MOMENTS {
+            let department = format!("{department} {moment:?}");
+            twins.proxy.rule(move |call| match (call.action.as_str(), call.nth) {
+                ("PutItem", 1) => Fault::Lost(moment),
+                _ => Fault::None,
+            });
+            let user = format!("{moment:?}");
+            let who = json!({"role": "Spouse", "department": department});
+            let answer = operator.put(&of_company("1", &format!("employees/{user}")), &who).await;
+            assert!(matches!(answer.status, 200 | 201), "{}", answer.body);
+            assert_eq!(answer.body["department"], who["department"]);
+            let employees = stored::<Employee>(&twins.healthy).await;
+            let stored = employees.iter().find(|employee| employee.user().as_str() == user).expect("the employee");
+            assert_eq!((stored.version, stored.last_change), (version, LastChange::Placement), "{department}");
+        }
+    }
+}

@@ -1,0 +1,634 @@
+//! Two companies with the same names and guessed ids: no route shows or changes what is the other's, by its path, by its ids
+//! under one's own path, by its cursors, or with a token of less.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use keys::wellness::{
+    ActivityPartition, ActivityType, CompanyId, CompanyPartition, EmployeeSort, EndDateSort, FacetRef, JobId,
+    ListPartition, ProgramPartition, ProgramSort, RecordSort, SectionSort, Status, UseSort, UserPartition,
+};
+use local::{Stack, template::Route};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Debug,
+};
+use system_tests::{
+    Answer, Client, dynamo, parsed, send, stack,
+    wellness::{admin, challenge, of_company},
+};
+use table::{BatchWrite, Item, JsonText};
+use wellness::{Activity, Employee, Filters, Job, LastChange, Record, Reference, Registration, Section, State, Task};
+
+const OURS: &str = "123";
+const THEIRS: &str = "456";
+/// In all that is theirs and no id: in no answer of ours.
+const SECRET: &str = "of nobody's concern";
+/// Long over, so that the stream registers nobody meanwhile.
+const END: &str = "2020-12-31T00:00:00";
+const YEAR: &str = "year=2020";
+
+fn data(marker: &str) -> JsonText {
+    serde_json::from_value(json!(json!({"Name": "Blood Bank A", "Note": marker}).to_string())).expect("data")
+}
+
+/// Everything that a company can have, past the functions. `of` tells its ids from another's; those that are a company's own
+/// are there under the same name as well.
+struct Tenant {
+    company: &'static str,
+    marker: &'static str,
+}
+
+const TENANTS: [Tenant; 2] = [Tenant { company: OURS, marker: "ours" }, Tenant { company: THEIRS, marker: SECRET }];
+
+impl Tenant {
+    fn company(&self) -> CompanyId {
+        parsed(self.company)
+    }
+
+    fn activity(&self, number: usize) -> Activity {
+        let end = EndDateSort(parsed(END));
+        Activity {
+            partition: ActivityPartition(parsed(&format!("activity-{number}-of-{}", self.company))),
+            sort: ProgramSort::Program,
+            program: ProgramPartition(self.company()),
+            end,
+            list: Some(ListPartition(self.company())),
+            list_end: Some(end),
+            company: self.company(),
+            name: parsed(&format!("Walk 5000 {}", self.marker)),
+            activity_type: ActivityType::Challenge,
+            sub_type: parsed("Fitness"),
+            status: Status::Active,
+            start_date: parsed("2020-01-01"),
+            section_id: Some(parsed("section-1")),
+            filters: Filters::default(),
+            data: Some(data(self.marker)),
+            template_id: None,
+            version: 1,
+            created_at: parsed("2020-01-01T00:00:00Z"),
+        }
+    }
+
+    fn reference(&self, activity: &Activity, venue: &str) -> Reference {
+        let place = UseSort { status: Status::Active, end: activity.end(), activity: activity.id().clone() };
+        Reference::new(self.company(), parsed(&format!("VenueId-{venue}")), place, data(self.marker))
+    }
+
+    fn section(&self, id: &str) -> Section {
+        Section {
+            partition: CompanyPartition(self.company()),
+            sort: SectionSort(parsed(id)),
+            program: ProgramPartition(self.company()),
+            end: EndDateSort(parsed(END)),
+            name: parsed(&format!("Spring {}", self.marker)),
+            start_date: parsed("2020-01-01"),
+        }
+    }
+
+    fn venue(&self, id: &str) -> Record {
+        Record {
+            partition: CompanyPartition(self.company()),
+            sort: RecordSort(parsed(&format!("VenueId-{id}"))),
+            name: parsed(&format!("Blood Bank A {}", self.marker)),
+            data: data(self.marker),
+        }
+    }
+
+    fn job(&self, id: &str) -> Job {
+        let of: FacetRef = parsed(&format!("VenueId-{id}"));
+        let period = keys::wellness::Period::of_year(parsed("2020"));
+        let task = Task::Update { copied_data: data(self.marker), period };
+        let run = keys::RequestId::new(jiff::Timestamp::now());
+        let now = parsed("2020-01-01T00:00:00Z");
+        Job { state: State::Done, ..Job::started(self.company(), JobId::Uses(of), task, run, now) }
+    }
+
+    fn employee(&self, user: &str) -> Employee {
+        Employee {
+            partition: UserPartition(parsed(user)),
+            sort: EmployeeSort,
+            company: self.company(),
+            name: Some(parsed(&format!("Ann {}", self.marker))),
+            role: parsed("EmployeeOnPlan"),
+            department: parsed(&format!("Sales {}", self.marker)),
+            last_change: LastChange::Placement,
+            version: 1,
+        }
+    }
+
+    fn registration(&self, activity: &Activity, user: &str) -> Registration {
+        let (id, end, now) = (activity.id().clone(), activity.end(), parsed("2020-01-01T00:00:00Z"));
+        let progress_text = format!("404 / 1000 steps {}", self.marker);
+        Registration { progress_text, ..Registration::new(self.company(), id, end, parsed(user), now) }
+    }
+
+    async fn seed(&self, stack: &Stack) {
+        let own = format!("venue-of-{}", self.company);
+        let user = format!("user-of-{}", self.company);
+        let activities = [1, 2].map(|number| self.activity(number));
+        let venues = ["venue-1", own.as_str()];
+        let references = activities.iter().flat_map(|activity| venues.map(|venue| self.reference(activity, venue)));
+        put(stack, &references.collect::<Vec<_>>()).await;
+        put(stack, &["section-1", &format!("section-of-{}", self.company)].map(|id| self.section(id))).await;
+        put(stack, &venues.map(|id| self.venue(id))).await;
+        put(stack, &venues.map(|id| self.job(id))).await;
+        put(stack, &[self.employee(&user)]).await;
+        put(stack, &activities.iter().map(|activity| self.registration(activity, &user)).collect::<Vec<_>>()).await;
+        put(stack, &activities).await;
+    }
+}
+
+async fn put<T: Item>(stack: &Stack, items: &[T]) {
+    let dynamo = dynamo(stack);
+    let table = dynamo.table(stack.table("Activities").expect("a table"));
+    let mut batch = BatchWrite::default();
+    for item in items {
+        batch.put(&table, item).expect("writable");
+    }
+    dynamo.batch_write(batch).await.expect("all of them");
+}
+
+/// Every item whose text has one of the marks, by its key.
+async fn items_with(stack: &Stack, marks: &[&str]) -> BTreeMap<String, String> {
+    let client = stack.client().expect("a client");
+    let scan = client.scan().table_name(stack.table("Activities").expect("a table")).consistent_read(true);
+    let mut pages = scan.into_paginator().items().send();
+    let mut items = BTreeMap::new();
+    while let Some(item) = pages.next().await {
+        let item: Value = serde_dynamo::from_item(item.expect("an item")).expect("JSON");
+        let text = item.to_string();
+        if marks.iter().any(|mark| text.contains(mark)) {
+            items.insert(format!("{} {}", item["PK"], item["SK"]), text);
+        }
+    }
+    items
+}
+
+/// The parameters of paths.
+#[derive(Debug, Clone)]
+struct Ids(BTreeMap<&'static str, String>);
+
+impl Ids {
+    /// Ids that only that company has.
+    fn of(company: &str) -> Self {
+        let ids = [
+            ("companyId", company.to_owned()),
+            ("userId", format!("user-of-{company}")),
+            ("activityId", format!("activity-1-of-{company}")),
+            ("sectionId", format!("section-of-{company}")),
+            ("facet", "venues".to_owned()),
+            ("facetId", format!("venue-of-{company}")),
+            ("jobId", format!("VenueId-venue-of-{company}")),
+        ];
+        Self(ids.into())
+    }
+
+    fn with(&self, name: &'static str, value: &str) -> Self {
+        let mut ids = self.0.clone();
+        ids.insert(name, value.to_owned());
+        Self(ids)
+    }
+
+    fn path(&self, route: &str) -> String {
+        function::path(route, |name| Some(self.0.get(name).expect("a parameter that the walk knows").clone()))
+    }
+}
+
+/// A route as it is asked, and how it ends when an administrator asks it with another company's ids under the own path: 200
+/// for lists, 201 and 202 for what is then the own company's.
+struct Case {
+    route: &'static str,
+    query: &'static str,
+    body: Option<Value>,
+    own: &'static [u16],
+}
+
+fn reads(route: &'static str, query: &'static str, own: &'static [u16]) -> Case {
+    Case { route, query, body: None, own }
+}
+
+fn writes(route: &'static str, body: Value, own: &'static [u16]) -> Case {
+    Case { route, query: "", body: Some(body), own }
+}
+
+const LIST_OF_REFERENCES: &str = "GET /wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
+const LIST_OF_TEMPLATES: &str = "GET /wellness/companies/{companyId}/templates";
+
+/// Every route, in an order in which none needs what another one made.
+fn cases() -> Vec<Case> {
+    let section = json!({"name": "Spring", "startDate": "2020-01-01", "endDate": END});
+    vec![
+        reads("GET /wellness/companies/{companyId}/activities", YEAR, &[200]),
+        reads("GET /wellness/companies/{companyId}/activity-options", YEAR, &[200]),
+        reads("GET /wellness/users/{userId}/registrations", YEAR, &[403]),
+        reads("GET /wellness/companies/{companyId}/activities/{activityId}", "", &[404]),
+        reads(LIST_OF_REFERENCES, "from=2020-01-01&to=2020-12-31", &[200]),
+        reads("GET /wellness/templates", "", &[200]),
+        reads(LIST_OF_TEMPLATES, "", &[200]),
+        reads("GET /wellness/companies/{companyId}/jobs/{jobId}", "", &[404]),
+        writes("POST /wellness/companies/{companyId}/activities", challenge("Walk 5000", END), &[201]),
+        writes(
+            "PUT /wellness/companies/{companyId}/activities/{activityId}/section",
+            json!({"sectionId": "section-1"}),
+            &[404],
+        ),
+        writes(
+            "PATCH /wellness/companies/{companyId}/activities/{activityId}",
+            json!({"version": 1, "name": "Run 5000"}),
+            &[404],
+        ),
+        writes(
+            "PUT /wellness/companies/{companyId}/employees/{userId}",
+            json!({"role": "EmployeeOnPlan", "department": "Legal"}),
+            &[403],
+        ),
+        writes("PATCH /wellness/users/{userId}/registrations/{activityId}", json!({"progress": 50}), &[403]),
+        writes("POST /wellness/templates", json!({"name": "Walk"}), &[403]),
+        writes("POST /wellness/companies/{companyId}/templates", json!({"name": "Walk"}), &[201]),
+        writes("PUT /wellness/companies/{companyId}/sections/{sectionId}", section, &[201]),
+        // There is no record yet: an update may want one.
+        writes(
+            "PATCH /wellness/companies/{companyId}/references/{facet}/{facetId}",
+            json!({"data": {"Name": "Blood Bank B"}}),
+            &[202, 404],
+        ),
+        writes(
+            "PUT /wellness/companies/{companyId}/references/{facet}/{facetId}",
+            json!({"name": "Blood Bank B", "data": {}}),
+            &[201],
+        ),
+        writes(
+            "POST /wellness/companies/{companyId}/references/{facet}/{facetId}/replacement",
+            json!({"replacementId": "venue-1", "data": {"Name": "Blood Bank B"}}),
+            &[202, 409],
+        ),
+    ]
+}
+
+impl Case {
+    fn path(&self, ids: &Ids) -> String {
+        let mark = if self.query.is_empty() { "" } else { "?" };
+        format!("{}{mark}{}", ids.path(self.route), self.query)
+    }
+
+    async fn ask(&self, client: &Client, ids: &Ids) -> Answer {
+        self.ask_path(client, &self.path(ids)).await
+    }
+
+    async fn ask_path(&self, client: &Client, path: &str) -> Answer {
+        let (method, _) = self.route.split_once(' ').expect("a method");
+        let request = client.request(method, path);
+        send(match &self.body {
+            Some(body) => request.json(body),
+            None => request,
+        })
+        .await
+    }
+
+    fn is_of_company(&self) -> bool {
+        self.route.contains("{companyId}")
+    }
+}
+
+/// All that went wrong on the way; the walk goes on.
+#[derive(Default)]
+struct Wrong(Vec<String>);
+
+impl Wrong {
+    fn check(&mut self, what: &str, answer: &Answer, right: &[u16]) {
+        let is_shown = answer.body.to_string().contains(SECRET)
+            || answer.headers.values().any(|value| String::from_utf8_lossy(value.as_bytes()).contains(SECRET));
+        if !right.contains(&answer.status) || is_shown {
+            self.0.push(format!("{what}: {} in place of {right:?}: {}", answer.status, answer.body));
+        }
+    }
+
+    fn expect(&mut self, what: &str, holds: bool) {
+        if !holds {
+            self.0.push(what.to_owned());
+        }
+    }
+
+    fn none(&self) {
+        assert!(self.0.is_empty(), "{} of them:\n{}", self.0.len(), self.0.join("\n"));
+    }
+}
+
+fn routes(stack: &Stack) -> BTreeMap<String, Route> {
+    let routes = stack.template().lambdas.iter().flat_map(|lambda| lambda.routes.clone());
+    let routes = routes.filter(|route| route.path.starts_with("/wellness/"));
+    routes.map(|route| (format!("{} {}", route.method, route.path), route)).collect()
+}
+
+/// Two companies, and what theirs made through the functions: an activity with all its parts, and two templates.
+struct Scene {
+    stack: Stack,
+    ours: Client,
+    theirs: Client,
+    activity: String,
+    template: String,
+    wrong: Wrong,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let stack = stack().start().await.expect("a stack");
+        for tenant in &TENANTS {
+            tenant.seed(&stack).await;
+        }
+        let (ours, theirs) = (admin(&stack, OURS), admin(&stack, THEIRS));
+        let mut wrong = Wrong::default();
+        let activity = made(&mut wrong, &theirs, "activities", &all_secret(), "activityId").await;
+        let template =
+            json!({"name": SECRET, "type": "challenge", "detail": {"description": SECRET}, "data": {"is": SECRET}});
+        let first = made(&mut wrong, &theirs, "templates", &template, "templateId").await;
+        made(&mut wrong, &theirs, "templates", &template, "templateId").await;
+        Self { stack, ours, theirs, activity, template: first, wrong }
+    }
+
+    /// Every item that has to do with them.
+    async fn theirs(&self) -> BTreeMap<String, String> {
+        items_with(&self.stack, &["CompanyId-456", "-of-456", SECRET, &self.activity]).await
+    }
+}
+
+/// Makes it under their path, and answers its id.
+async fn made(wrong: &mut Wrong, theirs: &Client, what: &str, body: &Value, id: &str) -> String {
+    let answer = theirs.post(&of_company(THEIRS, what), body).await;
+    wrong.expect(&format!("{what} are made: {}", answer.body), answer.status == 201);
+    answer.body[id].as_str().unwrap_or("none").to_owned()
+}
+
+/// An activity whose every part is marked.
+fn all_secret() -> Value {
+    let mut activity = challenge(SECRET, END);
+    activity["data"] = json!({"is": SECRET});
+    activity["goal"]["parameters"] = json!({"is": SECRET});
+    activity["rewards"][0]["name"] = SECRET.into();
+    activity["groups"]["rules"] = json!({"is": SECRET});
+    activity["groups"]["items"][0]["name"] = SECRET.into();
+    activity["references"] = json!([{"facet": "venues", "id": "venue-1", "data": {"is": SECRET}}]);
+    activity
+}
+
+#[tokio::test]
+async fn no_route_shows_or_changes_what_is_another_companys() {
+    let mut scene = Scene::start().await;
+    let mut wrong = std::mem::take(&mut scene.wrong);
+    let cases = cases();
+    let known: BTreeSet<_> = cases.iter().map(|case| case.route.to_owned()).collect();
+    assert_eq!(known, routes(&scene.stack).into_keys().collect(), "every route of the template has its case");
+    let before = scene.theirs().await;
+    let theirs = Ids::of(THEIRS);
+    let under_ours = theirs.with("companyId", OURS);
+    for case in &cases {
+        let what = format!("{}, by their path", case.route);
+        if case.is_of_company() {
+            wrong.check(&what, &case.ask(&scene.ours, &theirs).await, &[403]);
+        }
+        for id in ["activity-1-of-456", scene.activity.as_str()] {
+            let ids = under_ours.with("activityId", id);
+            let answer = case.ask(&scene.ours, &ids).await;
+            wrong.check(&format!("{}, by their ids", case.route), &answer, &own_or_there_by_now(case));
+        }
+    }
+    for level in ["Program", "Detail", "GoalPrimary", "Reward", "Groups", "Venue", "Groups,Program%23Detail"] {
+        let level = if level == "Program" { level.to_owned() } else { format!("Program%23{level}") };
+        for id in ["activity-1-of-456", scene.activity.as_str()] {
+            let path = of_company(OURS, &format!("activities/{id}?include={level}"));
+            wrong.check(&path, &scene.ours.get(&path).await, &[404]);
+        }
+    }
+    let after = scene.theirs().await;
+    // What is now ours under an id that is theirs as well is no item of theirs.
+    let changed: Vec<_> = before.iter().filter(|(key, item)| after.get(*key) != Some(item)).collect();
+    wrong.expect(&format!("nothing of theirs changes: {changed:?}"), changed.is_empty());
+    let new: Vec<_> = after.iter().filter(|(key, _)| !before.contains_key(*key)).collect();
+    let is_ours = |(_, item): &&(&String, &String)| item.contains("CompanyId-123") && !item.contains("CompanyId-456");
+    wrong.expect(&format!("nothing new is theirs: {new:?}"), new.iter().all(|item| is_ours(&item)));
+    wrong.none();
+}
+
+/// The second time a PUT finds what the first one put.
+fn own_or_there_by_now(case: &Case) -> Vec<u16> {
+    let is_put = case.route.starts_with("PUT ") && case.own == [201];
+    case.own.iter().copied().chain(is_put.then_some(200)).collect()
+}
+
+/// What shows that the walk would notice: the same requests of their own administrator, and of their own user.
+#[tokio::test]
+async fn their_own_see_what_is_theirs() {
+    let mut scene = Scene::start().await;
+    let mut wrong = std::mem::take(&mut scene.wrong);
+    let ids = Ids::of(THEIRS);
+    let user = Client::member(&scene.stack, "wellness:read wellness:write", THEIRS, "user-of-456");
+    for case in cases().iter().filter(|case| case.route.starts_with("GET ")) {
+        let client = if case.is_of_company() { &scene.theirs } else { &user };
+        let answer = case.ask(client, &ids).await;
+        let is_global = case.route == "GET /wellness/templates";
+        let shows = answer.body.to_string().contains(SECRET) || case.route.contains("/jobs/") || is_global;
+        wrong.expect(&format!("{}: {} {}", case.route, answer.status, answer.body), answer.status == 200 && shows);
+    }
+    let whole = of_company(THEIRS, &format!("activities/{}", scene.activity));
+    let answer = scene.theirs.get(&whole).await;
+    wrong.expect(&format!("all of it: {}", answer.body), answer.body.to_string().matches(SECRET).count() >= 8);
+    wrong.none();
+}
+
+/// A part of the body that names what is another company's.
+#[tokio::test]
+async fn nothing_of_another_company_can_be_referred_to() {
+    let mut scene = Scene::start().await;
+    let mut wrong = std::mem::take(&mut scene.wrong);
+    let before = items_with(&scene.stack, &[""]).await;
+    let activities = of_company(OURS, "activities");
+    for (name, id) in [("sectionId", "section-of-456"), ("templateId", scene.template.as_str())] {
+        let mut activity = challenge("Walk 5000", END);
+        activity[name] = id.into();
+        wrong.check(name, &scene.ours.post(&activities, &activity).await, &[404]);
+    }
+    let section = format!("{activities}/activity-1-of-123/section");
+    let moved = scene.ours.put(&section, &json!({"sectionId": "section-of-456"})).await;
+    wrong.check("a section of theirs", &moved, &[404]);
+    let user = Client::member(&scene.stack, "wellness:read wellness:write", OURS, "user-of-123");
+    let theirs = "/wellness/users/user-of-123/registrations/activity-1-of-456";
+    wrong.check("an activity of theirs", &user.patch(theirs, &json!({"progress": 50})).await, &[404]);
+    wrong.expect("nothing is written", items_with(&scene.stack, &[""]).await == before);
+    wrong.none();
+}
+
+#[tokio::test]
+async fn what_is_not_there_and_what_is_theirs_look_alike() {
+    let mut scene = Scene::start().await;
+    let mut wrong = std::mem::take(&mut scene.wrong);
+    let shown = |answer: Answer| {
+        let mut body = answer.body;
+        body["instance"].take();
+        (answer.status, body)
+    };
+    let theirs = Ids::of(THEIRS).with("companyId", OURS);
+    let nobodys = Ids::of("789").with("companyId", OURS);
+    for case in cases().iter().filter(|case| case.own == [404]) {
+        let (one, other) = (case.ask(&scene.ours, &theirs).await, case.ask(&scene.ours, &nobodys).await);
+        let (one, other) = (shown(one), shown(other));
+        wrong.expect(&format!("{}: {one:?} {other:?}", case.route), one == other && one.0 == 404);
+    }
+    let (theirs, nobodys) = (Ids::of(THEIRS), Ids::of("789"));
+    for case in cases().iter().filter(|case| case.is_of_company()) {
+        let (one, other) = (case.ask(&scene.ours, &theirs).await, case.ask(&scene.ours, &nobodys).await);
+        let (one, other) = (shown(one), shown(other));
+        wrong.expect(&format!("{}: {one:?} {other:?}", case.route), one == other && one.0 == 403);
+    }
+    wrong.none();
+}
+
+#[tokio::test]
+async fn their_cursors_open_nothing_of_ours_or_theirs() {
+    let mut scene = Scene::start().await;
+    let mut wrong = std::mem::take(&mut scene.wrong);
+    let (ours, theirs) = (Ids::of(OURS), Ids::of(THEIRS));
+    let period = "from=2020-01-01&to=2020-12-31&";
+    for (route, query, same) in [(LIST_OF_REFERENCES, period, "venue-1"), (LIST_OF_TEMPLATES, "", "none")] {
+        let path = |ids: &Ids| format!("{}?{query}", ids.with("facetId", same).path(route));
+        let (ours, theirs) = (path(&ours), path(&theirs));
+        let page = scene.theirs.get(&format!("{theirs}limit=1")).await;
+        let cursor = page.body["nextCursor"].as_str().unwrap_or("none").to_owned();
+        wrong.expect(&format!("{route} has a cursor: {}", page.body), page.body["nextCursor"].is_string());
+        for limit in ["limit=1&", ""] {
+            let with = |path: &str| format!("{path}{limit}cursor={cursor}");
+            let own_path = scene.ours.get(&with(&ours)).await;
+            wrong.check(&format!("{route}, their cursor on our path"), &own_path, &[400]);
+            let their_path = scene.ours.get(&with(&theirs)).await;
+            wrong.check(&format!("{route}, their cursor on their path"), &their_path, &[403]);
+            let own = scene.theirs.get(&with(&theirs)).await;
+            wrong.expect(&format!("{route}, their cursor for them: {}", own.body), own.status == 200);
+            // Whoever reaches all has cursors of their own.
+            let operator = Client::operator(&scene.stack).get(&with(&theirs)).await;
+            wrong.check(&format!("{route}, for another reach"), &operator, &[400]);
+        }
+    }
+    wrong.none();
+}
+
+const ALL: &str = "wellness:read wellness:write wellness:admin";
+
+#[tokio::test]
+async fn a_company_opens_to_its_own_claim_only() {
+    let scene = Scene::start().await;
+    let mut wrong = Wrong::default();
+    let before = items_with(&scene.stack, &[""]).await;
+    let claims = ["", "45", "4567", "456 123", "[456]", "123 456", "*", "456#", "CompanyId-456", " 456"];
+    let mut clients: Vec<_> =
+        claims.map(|claim| (claim, Client::member(&scene.stack, ALL, claim, "user-of-456"))).into();
+    clients.push(("none", Client::caller(&scene.stack, ALL, &["456"])));
+    let bank = Client::member(&scene.stack, &format!("{ALL} bank:operate cart:operate"), OURS, "user-of-123");
+    clients.push(("another domain's operator", bank));
+    let ids = Ids::of(THEIRS);
+    for (claim, client) in &clients {
+        for case in cases().iter().filter(|case| case.is_of_company()) {
+            let answer = case.ask(client, &ids).await;
+            wrong.check(&format!("{claim:?}: {}", case.route), &answer, &[403]);
+            let is_problem = answer.body["type"] == "/problems/forbidden";
+            wrong.expect(&format!("{claim:?}: {} by the function: {}", case.route, answer.body), is_problem);
+        }
+    }
+    wrong.expect("nothing is written", items_with(&scene.stack, &[""]).await == before);
+    wrong.none();
+}
+
+#[tokio::test]
+async fn a_user_opens_to_the_same_subject_only() {
+    let scene = Scene::start().await;
+    let mut wrong = Wrong::default();
+    let before = items_with(&scene.stack, &[""]).await;
+    let ids = Ids::of(THEIRS);
+    let of_users = cases().into_iter().filter(|case| case.route.contains("{userId}") && !case.is_of_company());
+    let of_users: Vec<_> = of_users.collect();
+    assert_eq!(of_users.len(), 2);
+    for subject in ["another-of-456", "admin-of-456", "user-of-45", "user-of-4567", "", "UserId-user-of-456", "*"] {
+        for company in [THEIRS, OURS] {
+            let client = Client::member(&scene.stack, ALL, company, subject);
+            for case in &of_users {
+                wrong.check(
+                    &format!("{subject:?} of {company}: {}", case.route),
+                    &case.ask(&client, &ids).await,
+                    &[403],
+                );
+            }
+        }
+    }
+    wrong.expect("nothing is written", items_with(&scene.stack, &[""]).await == before);
+    wrong.none();
+}
+
+#[tokio::test]
+async fn a_route_opens_to_its_scopes_only() {
+    let scene = Scene::start().await;
+    let mut wrong = Wrong::default();
+    let before = items_with(&scene.stack, &[""]).await;
+    let routes = routes(&scene.stack);
+    let ids = Ids::of(OURS);
+    let mut refused = 0;
+    for scopes in [
+        "",
+        "wellness:read",
+        "wellness:write",
+        "wellness:read wellness:write",
+        "wellness:admin",
+        "bank:read bank:operate cart:operate",
+        "wellness wellness:operator xwellness:admin WELLNESS:ADMIN",
+    ] {
+        let client = Client::member(&scene.stack, scopes, OURS, "user-of-123");
+        for case in cases() {
+            let opens = &routes[case.route].scopes;
+            if scopes.split_whitespace().all(|scope| !opens.iter().any(|open| open == scope)) {
+                let answer = case.ask(&client, &ids).await;
+                let is_gateways = answer.status == 403 && answer.body == json!({"message": "Forbidden"});
+                wrong.expect(&format!("{scopes:?}: {}: {}", case.route, answer.body), is_gateways);
+                refused += 1;
+            }
+        }
+    }
+    // What an employee who is no administrator may not do, whatever the template says.
+    for case in cases() {
+        let by_users = ["GET ", "PATCH /wellness/users/"].iter().any(|begin| case.route.starts_with(begin));
+        let opens = &routes[case.route].scopes;
+        let to_employees = opens.iter().any(|open| open == "wellness:read" || open == "wellness:write");
+        let right = to_employees == (by_users && !case.route.contains("/jobs/"));
+        wrong.expect(&format!("{} opens to {opens:?}", case.route), right);
+        let to_operators_only = case.route == "POST /wellness/templates";
+        wrong.expect(case.route, !to_operators_only || *opens == ["wellness:operate"]);
+    }
+    assert!(refused > 70, "{refused}");
+    wrong.expect("nothing is written", items_with(&scene.stack, &[""]).await == before);
+    wrong.none();
+}
+
+#[tokio::test]
+async fn body_query_and_headers_set_no_identity() {
+    let scene = Scene::start().await;
+    let mut wrong = Wrong::default();
+    let ids = Ids::of(THEIRS);
+    let claims = r#"{"sub":"user-of-456","scope":"wellness:operate","company_id":"456"}"#;
+    for case in cases().iter().filter(|case| case.is_of_company()) {
+        let (method, _) = case.route.split_once(' ').expect("a method");
+        for name in ["company_id", "x-company-id", "scope", "x-amzn-request-context", "x-amzn-oidc-data"] {
+            let request = scene.ours.request(method, &case.path(&ids)).header(name, claims);
+            let request = if let Some(body) = &case.body { request.json(body) } else { request };
+            wrong.check(&format!("{name}: {}", case.route), &send(request).await, &[403]);
+        }
+        let mark = if case.query.is_empty() { '?' } else { '&' };
+        for query in ["company_id=456", "companyId=456", "scope=wellness:operate"] {
+            let path = format!("{}{mark}{query}", case.path(&ids));
+            wrong.check(&format!("{query}: {}", case.route), &case.ask_path(&scene.ours, &path).await, &[400, 403]);
+        }
+        if let Some(body) = &case.body {
+            let mut body = body.clone();
+            body["companyId"] = THEIRS.into();
+            let case = Case { body: Some(body), ..*case };
+            let ids = Ids::of(OURS);
+            wrong.check(&format!("{} of the body", case.route), &case.ask(&scene.ours, &ids).await, &[400]);
+        }
+    }
+    wrong.none();
+}

@@ -1,0 +1,636 @@
+//! Jobs of the wellness programme: killed anywhere, called twice, throttled, out of time, while others edit. Every activity has
+//! exactly one of the references at any time, and what was done is counted once.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use futures::future::{join, join_all};
+use keys::{
+    RequestId,
+    wellness::{ActivityEndDateSort, Status},
+};
+use local::Stack;
+use serde_json::{Value, json};
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+use system_tests::{
+    Answer, Client,
+    faults::{Call, Fault, MOMENTS, Process, Proxy},
+    units::Consumed,
+    until,
+    wellness::references::{
+        Rows, activity, in_runs_of, named, path, read, record, reference, step_of, steps_of, without_jobs,
+    },
+    wellness::{declared, of_company},
+};
+use table::Usage;
+use wellness::{Activity, Case, Hold, Job, Registration, State};
+
+const CONTINUE: &str = "continue-job";
+const YEAR: &str = "?from=2020-01-01&to=2020-12-31";
+const END: &str = "2020-12-31T00:00:00";
+const MOVED: &str = "2021-06-30T12:00:00";
+const MOVED_AGAIN: &str = "2022-01-01T00:00:00";
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// A stack whose jobs nobody goes on with but the test, and the way to it on which calls can fail.
+struct Ground {
+    stack: Stack,
+    proxy: Proxy,
+    rows: Rows,
+    client: Client,
+}
+
+impl Ground {
+    async fn start() -> Self {
+        let stack = without_jobs().start().await.expect("a stack");
+        let proxy = Proxy::start(stack.dynamo_url()).await;
+        let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
+        Self { stack, proxy, rows, client }
+    }
+
+    fn process(&self) -> Process<'_> {
+        Process::start(&self.stack, &self.proxy, CONTINUE, &wellness::continue_job::function())
+    }
+
+    async fn job(&self, task: &Task) -> Job {
+        self.rows.job(&task.company, &task.id).await
+    }
+
+    /// Calls the function for steps of the job until it has ended: after how many calls. None where it died.
+    async fn run(&self, task: &Task, timeout: Duration) -> Option<usize> {
+        let process = self.process();
+        for calls in 0..1_000 {
+            if self.job(task).await.state == State::Done {
+                return Some(calls);
+            }
+            process.run(&task.step(), timeout).await?;
+        }
+        unreachable!("{} never ends", task.company);
+    }
+
+    /// Calls the function once; the sequence numbers that it reports.
+    async fn call(&self, event: &Value) -> Value {
+        let run = self.process().run(event, MINUTE).await.expect("nobody dies");
+        run.answer.expect("an answer")["batchItemFailures"].clone()
+    }
+}
+
+/// A job, and what it is at: so many activities at a venue, or registrations of an activity.
+struct Task {
+    kind: Kind,
+    company: String,
+    id: String,
+    activities: Vec<Activity>,
+    count: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Replacement,
+    Update,
+    Registrations,
+}
+
+const KINDS: [Kind; 3] = [Kind::Replacement, Kind::Update, Kind::Registrations];
+
+impl Task {
+    /// Puts what it is at, and starts it.
+    async fn start(rows: &Rows, client: &Client, kind: Kind, company: &str, count: usize) -> Self {
+        let one = |number: usize| {
+            let status = if number.is_multiple_of(3) { Status::Draft } else { Status::Active };
+            activity(company, &format!("{company}-{number}"), status, &end(number))
+        };
+        let activities = if kind == Kind::Registrations { Vec::new() } else { (0..count).map(one).collect() };
+        let id =
+            if kind == Kind::Registrations { format!("ActivityId-{company}-walk") } else { "VenueId-1".to_owned() };
+        let task = Self { kind, company: company.to_owned(), id, activities, count };
+        if kind == Kind::Registrations {
+            rows.put(&[task.walk()]).await;
+            let all: Vec<_> = (0..count).map(|number| task.registration(&format!("U{number}"))).collect();
+            rows.put(&all).await;
+            task.move_end(rows, MOVED).await;
+            return task;
+        }
+        rows.put_uses(&task.activities, "VenueId-1", &json!({"v": 1})).await;
+        rows.put(&[record(company, "VenueId-1", &json!({"v": 1}))]).await;
+        let answer = task.ask(client).await;
+        assert_eq!((answer.status, &answer.body["left"]), (202, &json!(count)), "{}", answer.body);
+        task
+    }
+
+    async fn ask(&self, client: &Client) -> Answer {
+        let venue = |rest: &str| path(&self.company, "venues", "1", &format!("{rest}{YEAR}"));
+        match self.kind {
+            Kind::Update => client.patch(&venue(""), &json!({"data": {"v": 2}})).await,
+            _ => client.post(&venue("/replacement"), &json!({"replacementId": "2", "data": {"v": 2}})).await,
+        }
+    }
+
+    fn step(&self) -> Value {
+        step_of(&self.company, &self.id)
+    }
+
+    /// The activity of the registrations.
+    fn walk(&self) -> Activity {
+        activity(&self.company, &format!("{}-walk", self.company), Status::Active, END)
+    }
+
+    fn registration(&self, user: &str) -> Registration {
+        let made = read("2020-01-01T00:00:00Z");
+        Registration::new(read(&self.company), self.walk().id().clone(), read(END), read(user), made)
+    }
+
+    /// As an administrator does who moves the end: with the start of the job, in place of one that is under way.
+    async fn move_end(&self, rows: &Rows, end: &str) {
+        let (walk, run) = (self.walk(), RequestId::new(jiff::Timestamp::now()));
+        let job = Job::following(walk.company.clone(), walk.id().clone(), run, read("2020-01-01T00:00:00Z"));
+        let put = rows.table.put(&job).expect("writable");
+        rows.move_activity(walk.id(), Status::Active, read(end), &[put]).await;
+    }
+
+    /// At any time each activity has one of the references, and nobody's registration is lost.
+    async fn assert_whole(&self, rows: &Rows, when: &str) {
+        let of_company = format!("CompanyId-{}#", self.company);
+        let all = rows.all_references().await;
+        let own = all.iter().filter(|reference| reference.uses.to_string().starts_with(&of_company));
+        let mut found: Vec<_> = own.map(|reference| reference.partition.0.clone()).collect();
+        let mut wanted: Vec<_> = self.activities.iter().map(|activity| activity.id().clone()).collect();
+        found.sort();
+        wanted.sort();
+        assert_eq!(found, wanted, "{when}");
+        let registrations = rows.registrations(self.walk().id()).await;
+        assert_eq!(registrations.len(), if self.kind == Kind::Registrations { self.count } else { 0 }, "{when}");
+    }
+
+    /// Everything is as it should be, where its activity stands by now, and was counted once.
+    async fn assert_done(&self, ground: &Ground, when: &str) {
+        let rows = &ground.rows;
+        self.assert_whole(rows, when).await;
+        let (venue, data) = (if self.kind == Kind::Update { "VenueId-1" } else { "VenueId-2" }, json!({"v": 2}));
+        for stored in join_all(self.activities.iter().map(|activity| rows.activity(activity.id()))).await {
+            assert_eq!(rows.venues(stored.id()).await, [reference(&stored, venue, &data)], "{when}");
+        }
+        for registration in rows.registrations(self.walk().id()).await {
+            let end = ActivityEndDateSort(rows.activity(self.walk().id()).await.end());
+            assert_eq!(
+                registration,
+                Registration { end, ..self.registration(&registration.sort.0.to_string()) },
+                "{when}"
+            );
+        }
+        let job = ground.client.get(&of_company(&self.company, &format!("jobs/{}", self.id))).await.body;
+        assert_eq!((&job["status"], &job["left"]), (&json!("done"), &json!(0)), "{when}: {job}");
+        assert_eq!(job["done"], json!(self.count), "{when}");
+        let hold: Option<Hold> =
+            rows.table.get(&Hold::key_of(&read(&self.company), &named("venues", "2"))).await.expect("read");
+        assert_eq!(hold, None, "{when}");
+    }
+}
+
+fn end(number: usize) -> String {
+    format!("2020-{:02}-{:02}T00:00:00", 1 + number % 12, 1 + number % 28)
+}
+
+#[tokio::test]
+async fn a_run_that_is_killed_at_any_call_is_gone_on_with() {
+    for kind in KINDS {
+        for moment in MOMENTS {
+            let (ground, mut number) = (Ground::start().await, 0);
+            loop {
+                number += 1;
+                let when = format!("{kind:?}-{moment:?}-{number}");
+                let task = Task::start(&ground.rows, &ground.client, kind, &when, 3).await;
+                ground.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+                let ended = ground.run(&task, MINUTE).await.is_some();
+                task.assert_whole(&ground.rows, &when).await;
+                ground.proxy.heal();
+                assert!(ground.run(&task, MINUTE).await.is_some(), "{when}");
+                task.assert_done(&ground, &when).await;
+                if ended {
+                    break;
+                }
+            }
+            assert!(number > 8, "{kind:?} {moment:?}: only {number} calls");
+            ground.stack.stop().await;
+        }
+    }
+}
+
+/// Moves activities between draft and active and from end to end, all within the job's time, until it is told to stop.
+async fn edit(rows: &Rows, task: &Task, seed: u64, stop: &AtomicBool) -> usize {
+    let (mut random, mut moves) = (fastrand::Rng::with_seed(seed), 0);
+    while !stop.load(Ordering::Relaxed) {
+        let activity = &task.activities[random.usize(..task.activities.len())];
+        let status = if random.bool() { Status::Draft } else { Status::Active };
+        rows.move_activity(activity.id(), status, read(end(random.usize(..) % 336)), &[]).await;
+        moves += 1;
+    }
+    moves
+}
+
+async fn killed_while_others_edit(kind: Kind, count: usize, kills: usize) {
+    let (seed, ground) = (fastrand::u64(..), Ground::start().await);
+    let when = format!("seed {seed}");
+    let task = Task::start(&ground.rows, &ground.client, kind, "C", count).await;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let stop = AtomicBool::new(false);
+    let work = async {
+        for kill in 0..kills {
+            let number = random.usize(1..=count / kills * 4 / 3);
+            let moment = MOMENTS[random.usize(..2)];
+            ground.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+            assert!(ground.run(&task, MINUTE).await.is_none(), "{when}: ended before kill {kill}");
+            task.assert_whole(&ground.rows, &format!("{when}, kill {kill}")).await;
+        }
+        let killed = ground.job(&task).await;
+        assert!(killed.state == State::Running && killed.progress.done < count as u64, "{when}: {killed:?}");
+        ground.proxy.heal();
+        assert!(ground.run(&task, MINUTE).await.is_some(), "{when}");
+        stop.store(true, Ordering::Relaxed);
+    };
+    let ((), moves) = Box::pin(join(work, edit(&ground.rows, &task, seed, &stop))).await;
+    assert!(moves > kills, "{when}: only {moves} moves");
+    task.assert_done(&ground, &when).await;
+    for status in Status::ALL {
+        let path = path("C", "venues", "1", &format!("/activities{YEAR}&status={status}&limit=100"));
+        let (old, _) = ground.client.all(&path).await;
+        assert_eq!(
+            old.len(),
+            if kind == Kind::Replacement { 0 } else { of_status(&ground, &task, status).await },
+            "{when}"
+        );
+    }
+    ground.stack.stop().await;
+}
+
+async fn of_status(ground: &Ground, task: &Task, status: Status) -> usize {
+    let stored = join_all(task.activities.iter().map(|activity| ground.rows.activity(activity.id()))).await;
+    stored.iter().filter(|activity| activity.status == status).count()
+}
+
+#[tokio::test]
+async fn replaced_300_times_killed_20_times_while_others_edit() {
+    Box::pin(killed_while_others_edit(Kind::Replacement, 300, 20)).await;
+}
+
+#[tokio::test]
+async fn updated_300_times_killed_20_times_while_others_edit() {
+    Box::pin(killed_while_others_edit(Kind::Update, 300, 20)).await;
+}
+
+#[tokio::test]
+#[ignore = "takes minutes"]
+async fn replaced_3000_times_killed_20_times_while_others_edit() {
+    Box::pin(killed_while_others_edit(Kind::Replacement, 3_000, 20)).await;
+}
+
+#[tokio::test]
+async fn a_run_that_is_short_of_time_stops_and_the_next_goes_on() {
+    let ground = Ground::start().await;
+    for kind in KINDS {
+        let task = Task::start(&ground.rows, &ground.client, kind, &format!("{kind:?}"), 400).await;
+        let calls = ground.run(&task, Duration::from_millis(100)).await.expect("an end");
+        assert!(calls > 1, "{kind:?}: {calls} calls were enough");
+        task.assert_done(&ground, &format!("{kind:?} in {calls} calls")).await;
+    }
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_stream_lets_a_job_go_on_until_it_has_ended() {
+    let stack = in_runs_of(1).start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
+    let proxy = Proxy::start(stack.dynamo_url()).await;
+    let mut tasks = Vec::new();
+    for (kind, count) in
+        [(Kind::Replacement, 300), (Kind::Update, 60), (Kind::Registrations, 200), (Kind::Replacement, 0)]
+    {
+        tasks.push(Task::start(&rows, &client, kind, &format!("{kind:?}-{count}"), count).await);
+    }
+    for task in &tasks {
+        let job = of_company(&task.company, &format!("jobs/{}", task.id));
+        until(&client, &job, |answer| answer.body["status"] == "done").await;
+    }
+    let streams = client.get("/_local/streams").await.body;
+    let mappings = streams["mappings"].as_array().expect("mappings").iter();
+    assert!(mappings.clone().any(|mapping| mapping["function"] == CONTINUE && mapping["givenUp"] == 0), "{streams}");
+    let ground = Ground { stack, proxy, rows, client };
+    for task in &tasks {
+        task.assert_done(&ground, &task.company).await;
+    }
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn two_runs_at_once_count_each_change_once() {
+    let ground = Ground::start().await;
+    for kind in KINDS {
+        let task = Task::start(&ground.rows, &ground.client, kind, &format!("{kind:?}"), 120).await;
+        let (one, other) = Box::pin(join(ground.run(&task, MINUTE), ground.run(&task, MINUTE))).await;
+        assert!(one.is_some() && other.is_some());
+        task.assert_done(&ground, &format!("{kind:?}")).await;
+    }
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_that_fell_behind_writes_nothing_over_what_another_did() {
+    let ground = Ground::start().await;
+    for kind in KINDS {
+        let task = Task::start(&ground.rows, &ground.client, kind, &format!("{kind:?}"), 3).await;
+        let mut is_first = true;
+        ground.proxy.rule(move |call| {
+            let is_held = call.action == "Query" && std::mem::take(&mut is_first);
+            if is_held { Fault::Held } else { Fault::None }
+        });
+        let other = async {
+            ground.proxy.held(1).await;
+            ground.client.invoke(CONTINUE, &task.step()).await;
+            assert_eq!(ground.job(&task).await.progress.done, 3, "{kind:?}");
+            ground.proxy.release();
+        };
+        let (step, process) = (task.step(), ground.process());
+        let (behind, ()) = Box::pin(join(process.run(&step, MINUTE), other)).await;
+        let answer = behind.expect("nobody dies").answer.expect("an answer");
+        assert_eq!(answer, json!({"batchItemFailures": []}), "{kind:?}");
+        assert!(ground.run(&task, MINUTE).await.is_some());
+        task.assert_done(&ground, &format!("{kind:?}")).await;
+    }
+    ground.stack.stop().await;
+}
+
+/// Fails calls of the action from the second on.
+fn from_the_second(action: &'static str, fault: Fault) -> impl FnMut(&Call) -> Fault {
+    move |call| if call.action == action && call.nth > 1 { fault.clone() } else { Fault::None }
+}
+
+#[tokio::test]
+async fn what_dynamodb_refuses_for_now_comes_again() {
+    let ground = Ground::start().await;
+    let troubles = [
+        (Kind::Replacement, "TransactWriteItems", Fault::throttled()),
+        (Kind::Replacement, "TransactWriteItems", Fault::cancelled(&["TransactionConflict", "None"])),
+        (Kind::Replacement, "TransactWriteItems", Fault::cancelled(&["None", "ThrottlingError"])),
+        (Kind::Replacement, "TransactWriteItems", Fault::internal()),
+        (Kind::Replacement, "Query", Fault::throttling()),
+        (Kind::Replacement, "UpdateItem", Fault::conflict()),
+        (Kind::Update, "UpdateItem", Fault::throttled()),
+        (Kind::Update, "Query", Fault::internal()),
+        (Kind::Registrations, "UpdateItem", Fault::conflict()),
+        (Kind::Registrations, "GetItem", Fault::throttled()),
+    ];
+    for (number, (kind, action, fault)) in troubles.into_iter().enumerate() {
+        let when = format!("{kind:?}-{number}-{action}");
+        let task = Task::start(&ground.rows, &ground.client, kind, &when, 3).await;
+        ground.proxy.rule(from_the_second(action, fault));
+        assert_eq!(ground.call(&task.step()).await, json!([{"itemIdentifier": "1"}]), "{when}");
+        task.assert_whole(&ground.rows, &when).await;
+        assert_eq!(ground.job(&task).await.state, State::Running, "{when}");
+        ground.proxy.heal();
+        assert!(ground.run(&task, MINUTE).await.is_some(), "{when}");
+        task.assert_done(&ground, &when).await;
+    }
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_jobs_of_a_batch_do_not_wait_for_one_that_fails() {
+    let ground = Ground::start().await;
+    let mut tasks = Vec::new();
+    for company in ["A", "B", "C"] {
+        tasks.push(Task::start(&ground.rows, &ground.client, Kind::Replacement, company, 3).await);
+    }
+    let batch =
+        steps_of(&[("A", "VenueId-1"), ("B", "VenueId-1"), ("A", "VenueId-1"), ("C", "VenueId-1"), ("D", "VenueId-1")]);
+    ground.proxy.rule(|call| {
+        let is_of_b = call.action == "TransactWriteItems" && call.body.to_string().contains("CompanyId-B#");
+        if is_of_b { Fault::throttled() } else { Fault::None }
+    });
+    assert_eq!(ground.call(&batch).await, json!([{"itemIdentifier": "2"}]));
+    let done: Vec<u64> =
+        join_all(tasks.iter().map(|task| ground.job(task))).await.iter().map(|job| job.progress.done).collect();
+    assert_eq!(done, [3, 0, 3]);
+    ground.proxy.heal();
+    assert_eq!(ground.call(&batch).await, json!([]));
+    assert_eq!(ground.call(&batch).await, json!([]));
+    for task in &tasks {
+        task.assert_done(&ground, &task.company).await;
+    }
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_cant_be_read_holds_up_nobody() {
+    let ground = Ground::start().await;
+    let good = Task::start(&ground.rows, &ground.client, Kind::Replacement, "good", 3).await;
+    let bad = Task::start(&ground.rows, &ground.client, Kind::Replacement, "bad", 3).await;
+    let job = ground.job(&bad).await;
+    let table = &ground.rows.table;
+    let spoil = table.update(Job::key_of(job.company(), job.id())).set("Task", &"nonsense");
+    ground.rows.dynamo.write(spoil).await.expect("spoiled");
+    let mut batch = steps_of(&[("x", "VenueId-1"), ("bad", "VenueId-1"), ("good", "VenueId-1"), ("good", "VenueId-1")]);
+    batch["Records"][0]["dynamodb"]["Keys"] = json!({"PK": {"S": "CompanyId-"}, "SK": {"N": "1"}});
+    batch["Records"][3] = json!({"eventID": 7});
+    assert_eq!(ground.call(&batch).await, json!([]));
+    assert_eq!(ground.call(&batch).await, json!([]));
+    good.assert_done(&ground, "good").await;
+    bad.assert_whole(&ground.rows, "bad").await;
+    // Once it can be read again, whoever asks for the same lets it go on.
+    let repair =
+        table.update(Job::key_of(job.company(), job.id())).set("Task", table::Value::of(&job.task).expect("a value"));
+    ground.rows.dynamo.write(repair).await.expect("repaired");
+    assert_eq!(bad.ask(&ground.client).await.status, 202);
+    assert!(ground.run(&bad, MINUTE).await.is_some());
+    bad.assert_done(&ground, "bad").await;
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_whose_job_was_started_anew_stops() {
+    let ground = Ground::start().await;
+    let task = Task::start(&ground.rows, &ground.client, Kind::Registrations, "C", 3).await;
+    let is_of_registration =
+        |call: &Call| call.body["Key"]["SK"]["S"].as_str().is_some_and(|sort| sort.starts_with("Registration#"));
+    ground.proxy.rule(move |call| if is_of_registration(call) { Fault::Held } else { Fault::None });
+    let second = async {
+        ground.proxy.held(3).await;
+        task.move_end(&ground.rows, MOVED_AGAIN).await;
+        ground.proxy.release();
+    };
+    let (step, process) = (task.step(), ground.process());
+    let (first, ()) = Box::pin(join(process.run(&step, MINUTE), second)).await;
+    assert_eq!(first.expect("nobody dies").answer.expect("an answer"), json!({"batchItemFailures": []}));
+    let anew = ground.job(&task).await;
+    assert_eq!((anew.state, anew.progress.done), (State::Running, 0), "the old run wrote nothing into the new");
+    ground.proxy.heal();
+    assert!(ground.run(&task, MINUTE).await.is_some());
+    task.assert_done(&ground, "anew").await;
+    assert_eq!(ground.rows.activity(task.walk().id()).await.end(), read(MOVED_AGAIN));
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn who_registers_meanwhile_gets_the_new_end_too() {
+    let ground = Ground::start().await;
+    let mut task = Task::start(&ground.rows, &ground.client, Kind::Registrations, "C", 150).await;
+    let late: Vec<_> = (0..60).map(|number| task.registration(&format!("U{number}-late"))).collect();
+    let register = async {
+        for registration in late {
+            ground.rows.register(registration).await;
+        }
+    };
+    let (calls, ()) = Box::pin(join(ground.run(&task, MINUTE), register)).await;
+    assert!(calls.is_some());
+    let end = ActivityEndDateSort(read(MOVED));
+    let all = ground.rows.registrations(task.walk().id()).await;
+    assert!(all.len() == 210 && all.iter().all(|registration| registration.end == end));
+    // Whoever came first moved it: the job counts what it moved itself.
+    let done = ground.job(&task).await.progress.done;
+    assert!((150..=210).contains(&done), "{done}");
+    task.count = 210;
+    task.assert_whole(&ground.rows, "at the end").await;
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn what_ends_meanwhile_is_history() {
+    let ground = Ground::start().await;
+    for (kind, venue) in [(Kind::Replacement, "VenueId-2"), (Kind::Update, "VenueId-1")] {
+        let company = format!("{kind:?}");
+        // The first page are the four drafts: every third.
+        let task = Task::start(&ground.rows, &ground.client, kind, &company, 12).await;
+        let mut changes = 0;
+        ground.proxy.rule(move |call| {
+            let is_write = matches!(call.action.as_str(), "TransactWriteItems" | "UpdateItem");
+            let is_change = is_write && call.body.to_string().contains("Program#Venue");
+            changes += usize::from(is_change);
+            if is_change && changes <= 4 { Fault::Held } else { Fault::None }
+        });
+        let edit = async {
+            ground.proxy.held(4).await;
+            for (number, status, end) in HISTORY {
+                ground.rows.move_activity(task.activities[number].id(), status, read(end), &[]).await;
+            }
+            ground.proxy.release();
+        };
+        let (step, process) = (task.step(), ground.process());
+        Box::pin(join(process.run(&step, MINUTE), edit)).await;
+        ground.proxy.heal();
+        assert!(ground.run(&task, MINUTE).await.is_some());
+        for (number, activity) in task.activities.iter().enumerate() {
+            let is_history = HISTORY.iter().any(|(history, ..)| *history == number);
+            let (venue, data) = if is_history { ("VenueId-1", 1) } else { (venue, 2) };
+            let stored = ground.rows.activity(activity.id()).await;
+            let reference = reference(&stored, venue, &json!({"v": data}));
+            assert_eq!(ground.rows.venues(activity.id()).await, [reference], "{kind:?} {number}");
+        }
+        let job = ground.client.get(&of_company(&company, "jobs/VenueId-1")).await.body;
+        assert_eq!((&job["status"], &job["done"], &job["left"]), (&json!("done"), &json!(9), &json!(0)), "{kind:?}");
+    }
+    ground.stack.stop().await;
+}
+
+/// Drafts that are completed, called off, or end after the job's time.
+const HISTORY: [(usize, Status, &str); 3] =
+    [(0, Status::Completed, END), (3, Status::Cancelled, END), (6, Status::Active, MOVED)];
+
+/// What a query of the index answers that is behind the table.
+fn behind(entries: &[Value]) -> Fault {
+    Fault::Refused(
+        axum::http::StatusCode::OK,
+        json!({"Items": entries, "Count": entries.len(), "ScannedCount": entries.len()}),
+    )
+}
+
+#[tokio::test]
+async fn an_index_that_is_behind_hides_nothing_and_nothing_is_counted_twice() {
+    let ground = Ground::start().await;
+    for kind in [Kind::Replacement, Kind::Update] {
+        let company = format!("{kind:?}");
+        let task = Task::start(&ground.rows, &ground.client, kind, &company, 3).await;
+        // First it shows none of them; later all of them, as they were.
+        ground.proxy.rule(|call| if call.action == "Query" { behind(&[]) } else { Fault::None });
+        assert_eq!(ground.call(&task.step()).await, json!([]));
+        assert_eq!(ground.job(&task).await.state, State::Running, "{kind:?}: one look is not enough");
+        let entry = |activity: &Activity| {
+            let old = reference(activity, "VenueId-1", &json!({"v": 1}));
+            let text = |text: String| json!({"S": text});
+            json!({
+                "PK": text(old.partition.to_string()), "SK": text(old.sort.to_string()), "GSI2PK": text(old.uses.to_string()),
+                "GSI2SK": text(old.place.to_string()), "CopiedData": text(old.copied_data.text().to_owned()),
+            })
+        };
+        let entries: Vec<_> = task.activities.iter().map(entry).collect();
+        let mut queries = 0;
+        ground.proxy.rule(move |call| {
+            queries += usize::from(call.action == "Query");
+            if call.action == "Query" && (3..20).contains(&queries) { behind(&entries) } else { Fault::None }
+        });
+        assert!(ground.run(&task, MINUTE).await.is_some());
+        ground.proxy.heal();
+        task.assert_done(&ground, &company).await;
+    }
+    ground.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_ends_without_its_hold() {
+    let ground = Ground::start().await;
+    let task = Task::start(&ground.rows, &ground.client, Kind::Replacement, "C", 3).await;
+    let hold = ground.rows.table.delete(Hold::key_of(&read("C"), &named("venues", "2")));
+    ground.rows.dynamo.write(hold).await.expect("there was one");
+    assert!(ground.run(&task, MINUTE).await.is_some());
+    task.assert_done(&ground, "without").await;
+    ground.stack.stop().await;
+}
+
+fn sum(usages: &[Usage]) -> Consumed {
+    let mut sums = Consumed::new();
+    for call in usages.iter().flat_map(|usage| &usage.calls) {
+        let place = call.index.as_ref().map_or("Activities".to_owned(), |index| format!("Activities/{index}"));
+        let sum = sums.entry(place).or_default();
+        *sum = (sum.0 + call.read, sum.1 + call.write);
+    }
+    sums
+}
+
+#[tokio::test]
+async fn jobs_cost_what_is_declared() {
+    for (count, bytes) in [(1, 10), (3, 10), (12, 2_000), (3, 3_500)] {
+        let ground = Ground::start().await;
+        let (rows, client) = (&ground.rows, &ground.client);
+        let (old, new) = (json!({"text": "x".repeat(bytes)}), json!({"text": "y".repeat(bytes)}));
+        let all: Vec<_> =
+            (0..count).map(|number| activity("C", &format!("A{number:02}"), Status::Active, END)).collect();
+        rows.put_uses(&all, "VenueId-1", &old).await;
+        rows.put(&[record("C", "VenueId-2", &old)]).await;
+        let replace = path("C", "venues", "1", &format!("/replacement{YEAR}"));
+        assert_eq!(client.post(&replace, &json!({"replacementId": "2", "data": old})).await.status, 202);
+        let size = table::size(&reference(&all[0], "VenueId-1", &old)).expect("a size");
+        measure(&ground, "replacement", "VenueId-1", Case { reference: size, references: count, ..Case::default() })
+            .await;
+        assert_eq!(client.patch(&path("C", "venues", "2", YEAR), &json!({"data": new})).await.status, 202);
+        measure(&ground, "update", "VenueId-2", Case { reference: size, references: count, ..Case::default() }).await;
+        let task = Task::start(rows, client, Kind::Registrations, "R", count).await;
+        let activity = table::size(&rows.activity(task.walk().id()).await).expect("a size");
+        let registration = table::size(&task.registration("U0")).expect("a size");
+        let case = Case { activity, registration, items: count, ..Case::default() };
+        measure_of(&ground, "R", "registrations", &task.id, case).await;
+        ground.stack.stop().await;
+    }
+}
+
+async fn measure(ground: &Ground, kind: &str, id: &str, case: Case) {
+    measure_of(ground, "C", kind, id, case).await;
+}
+
+async fn measure_of(ground: &Ground, company: &str, kind: &str, id: &str, case: Case) {
+    let job = table::size(&ground.rows.job(company, id).await).expect("a size");
+    let (process, mut usages) = (ground.process(), Vec::new());
+    while ground.rows.job(company, id).await.state == State::Running {
+        usages.push(process.run(&step_of(company, id), MINUTE).await.expect("nobody dies").usage);
+    }
+    let function = format!("{CONTINUE}, {kind}");
+    assert_eq!(sum(&usages), declared(&function, &Case { job, ..case }), "{function} of {case:?}");
+}

@@ -1,0 +1,508 @@
+//! The lists of a programme: activities and sections, options, registrations (seed 002, patterns 1 to 3).
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use futures::future::join_all;
+use keys::{
+    Second,
+    wellness::{ActivityEndDateSort, CompanyId, CompanyPartition, EndDateSort, ProgramPartition, SectionSort, Status},
+};
+use local::Stack;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use system_tests::{
+    Asks, Client, End, stack,
+    units::{Consumed, bytes, consumed},
+    wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, stored, text},
+};
+use wellness::{Activity, Case, Filters, Registration, Section};
+
+const REGISTRATIONS: &str = "/wellness/users/123/registrations";
+
+fn section(company: &str, id: &str, name: &str, end: &str) -> Section {
+    let company: CompanyId = company.parse().expect("a company");
+    Section {
+        partition: CompanyPartition(company.clone()),
+        sort: SectionSort(id.parse().expect("a section")),
+        program: ProgramPartition(company),
+        end: EndDateSort(end.parse().expect("a time")),
+        name: name.parse().expect("a name"),
+        start_date: "2020-01-01T00:00:00".parse().expect("a time"),
+    }
+}
+
+fn filters(roles: &[&str], departments: &[&str]) -> Filters {
+    Filters {
+        roles: roles.iter().map(|role| role.parse().expect("a role")).collect(),
+        departments: departments.iter().map(|department| department.parse().expect("a department")).collect(),
+    }
+}
+
+/// The seed's activity.
+fn walk_5000() -> Activity {
+    Activity {
+        filters: filters(&["EmployeeOnPlan"], &["Sales"]),
+        data: Some(json_text(&json!({"banner": "walk.png", "steps": 5000}))),
+        ..activity("123", "123", "Walk 5000", "2020-12-31T00:00:00")
+    }
+}
+
+async fn start() -> (Stack, Client) {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    (stack, client)
+}
+
+async fn list(client: &Client, path: &str) -> Vec<Value> {
+    let answer = client.get(path).await;
+    assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+    assert!(answer.body.get("nextCursor").is_none(), "lists are whole: {path}");
+    answer.body["items"].as_array().expect("items").clone()
+}
+
+async fn ids(client: &Client, path: &str) -> Vec<String> {
+    list(client, path).await.iter().map(|item| text(item, "activityId")).collect()
+}
+
+fn attributes(item: &std::collections::HashMap<String, impl Sized>) -> BTreeSet<&str> {
+    item.keys().map(String::as_str).collect()
+}
+
+#[tokio::test]
+async fn the_seeds_first_example() {
+    let (stack, client) = start().await;
+    let whole = Activity {
+        section_id: Some("7".parse().expect("a section")),
+        template_id: Some("T-1".parse().expect("a template")),
+        ..walk_5000()
+    };
+    put(&stack, &[whole]).await;
+    put(&stack, &[section("123", "7", "Autumn", "2020-11-30T00:00:00")]).await;
+    let entries = stored(&stack, Some("GSI1"), "CompanyId-123#Program").await;
+    let key = |at: usize| ["GSI1SK", "PK", "SK"].map(|name| entries[at][name].as_s().expect("text").as_str());
+    assert_eq!(key(0), ["EndDate#2020-11-30T00:00:00", "CompanyId-123", "Section#SectionId-7"]);
+    assert_eq!(key(1), ["EndDate#2020-12-31T00:00:00", "ActivityId-123", "Program"]);
+    let projected = "PK SK GSI1PK GSI1SK Type CompanyId Name ActivityType SubType Status StartDate SectionId Filters Data \
+                     TemplateId Version CreatedAt";
+    assert_eq!(attributes(&entries[1]), projected.split(' ').collect());
+    let answer = client.get(&of_company("123", "activities?year=2020")).await;
+    let expected = json!({
+        "items": [{
+            "activityId": "123",
+            "companyId": "123",
+            "name": "Walk 5000",
+            "type": "challenge",
+            "subType": "Fitness",
+            "startDate": "2010-01-01T00:00:00Z",
+            "endDate": "2020-12-31T00:00:00Z",
+            "status": "active",
+            "sectionId": "7",
+            "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
+            "data": {"banner": "walk.png", "steps": 5000},
+            "templateId": "T-1",
+            "version": 1,
+            "createdAt": "2019-12-01T09:30:00Z",
+        }],
+        "sections": [{
+            "sectionId": "7",
+            "name": "Autumn",
+            "startDate": "2020-01-01T00:00:00Z",
+            "endDate": "2020-11-30T00:00:00Z",
+            "activityIds": ["123"],
+        }],
+    });
+    assert_eq!((answer.status, answer.body), (200, expected));
+}
+
+#[tokio::test]
+async fn the_seeds_second_example() {
+    let (stack, client) = start().await;
+    let everybodys = activity("123", "456", "Sleep 8", "2020-12-31T00:00:00");
+    put(&stack, &[walk_5000(), everybodys]).await;
+    let entries = stored(&stack, Some("GSI2"), "CompanyId-123#Program#List").await;
+    for entry in &entries {
+        let narrow = "PK SK GSI2PK GSI2SK Name ActivityType SubType Status Filters";
+        assert_eq!(attributes(entry), narrow.split(' ').collect(), "no Data in the narrow index");
+        assert_eq!(entry["GSI2SK"].as_s().map(String::as_str), Ok("EndDate#2020-12-31T00:00:00"));
+    }
+    let options = of_company("123", "activity-options?year=2020");
+    let expected = json!({
+        "activityId": "123",
+        "name": "Walk 5000",
+        "type": "challenge",
+        "subType": "Fitness",
+        "status": "active",
+        "endDate": "2020-12-31T00:00:00Z",
+        "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
+    });
+    assert!(list(&client, &options).await.contains(&expected));
+    for (query, found) in [
+        ("", ["123", "456"].as_slice()),
+        ("&role=EmployeeOnPlan&department=Sales", &["123", "456"]),
+        ("&role=EmployeeOnPlan", &["123", "456"]),
+        ("&department=Sales", &["123", "456"]),
+        ("&department=Finance", &["456"]),
+        ("&role=Spouse", &["456"]),
+        ("&role=EmployeeOnPlan&department=Finance", &["456"]),
+        ("&role=employeeonplan", &["456"]),
+        ("&type=challenge&subType=Fitness&role=EmployeeOnPlan&department=Sales", &["123", "456"]),
+        ("&type=event", &[]),
+        ("&subType=Education", &[]),
+    ] {
+        // They end at one time, and an index has no order for such entries.
+        let mut ids = ids(&client, &format!("{options}{query}")).await;
+        ids.sort();
+        assert_eq!(ids, found, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn the_seeds_third_example() {
+    let (stack, client) = start().await;
+    let walk = activity("123", "789", "Walk 1000", "2020-12-31T00:00:00");
+    let progress = Registration {
+        progress: 40.4.try_into().expect("progress"),
+        progress_text: "404 / 1000 steps".to_owned(),
+        earned_points: 40,
+        data: Some(json_text(&json!({"device": "watch"}))),
+        ..registration(&walk, "123")
+    };
+    let plain = activity("123", "790", "Read", "2020-12-31T00:00:01");
+    put(&stack, &[registration(&plain, "123"), progress]).await;
+    put(&stack, &[plain, Activity { section_id: Some("7".parse().expect("a section")), ..walk }]).await;
+    let entries = stored(&stack, Some("GSI3"), "UserId-123#Registrations").await;
+    assert_eq!(entries[0]["GSI3SK"].as_s().map(String::as_str), Ok("ActivityEndDate#2020-12-31T00:00:00"));
+    assert_eq!(entries[0]["Progress"].as_n().map(String::as_str), Ok("40.4"));
+    let expected = json!([
+        {
+            "activityId": "789",
+            "name": "Walk 1000",
+            "endDate": "2020-12-31T00:00:00Z",
+            "status": "active",
+            "sectionId": "7",
+            "progress": 40.4,
+            "progressText": "404 / 1000 steps",
+            "earnedPoints": 40,
+            "data": {"device": "watch"},
+        },
+        {
+            "activityId": "790",
+            "name": "Read",
+            "endDate": "2020-12-31T00:00:01Z",
+            "status": "active",
+            "progress": 0.0,
+            "progressText": "",
+            "earnedPoints": 0,
+        },
+    ]);
+    assert_eq!(Value::from(list(&client, &format!("{REGISTRATIONS}?year=2020")).await), expected);
+}
+
+#[tokio::test]
+async fn registrations_show_activities_as_they_are_now() {
+    let (stack, client) = start().await;
+    let old = activity("123", "789", "Walk 1000", "2020-12-31T00:00:00");
+    let gone = activity("123", "790", "Gone", "2020-12-31T00:00:00");
+    put(&stack, &[registration(&old, "123"), registration(&gone, "123"), registration(&old, "1234")]).await;
+    assert_eq!(list(&client, &format!("{REGISTRATIONS}?year=2020")).await, [] as [Value; 0], "no activity, no name");
+    let now = Activity {
+        name: "Walk 2000".parse().expect("a name"),
+        status: Status::Completed,
+        section_id: Some("8".parse().expect("a section")),
+        ..old
+    };
+    put(&stack, &[now]).await;
+    let items = list(&client, &format!("{REGISTRATIONS}?year=2020")).await;
+    assert_eq!(items.len(), 1);
+    assert_eq!(
+        ["name", "status", "sectionId"].map(|name| text(&items[0], name)),
+        ["Walk 2000", "completed", "8"],
+        "{items:?}"
+    );
+}
+
+/// The three lists, each by its path up to the query.
+fn lists() -> [String; 3] {
+    [of_company("123", "activities"), of_company("123", "activity-options"), REGISTRATIONS.to_owned()]
+}
+
+const ENDS: [&str; 6] = [
+    "2018-12-31T23:59:59",
+    "2019-12-31T23:59:59",
+    "2020-01-01T00:00:00",
+    "2020-12-31T23:59:59",
+    "2021-01-01T00:00:00",
+    "2021-12-31T23:59:59",
+];
+
+/// An activity for each end, and user 123 registered for it.
+async fn seed_ends(stack: &Stack) {
+    let activities = ENDS.map(|end| activity("123", end, end, end));
+    put(stack, &activities.each_ref().map(|activity| registration(activity, "123"))).await;
+    put(stack, &activities).await;
+    put(stack, &ENDS.map(|end| section("123", end, end, end))).await;
+}
+
+#[tokio::test]
+async fn a_period_holds_both_its_ends_and_nothing_more() {
+    let (stack, client) = start().await;
+    seed_ends(&stack).await;
+    for (query, found) in [
+        ("year=2020", &ENDS[2..4]),
+        ("year=2019", &ENDS[1..2]),
+        ("year=2022", &[]),
+        ("from=2020-12-31T23:59:59&to=2021-01-01T00:00:00", &ENDS[3..5]),
+        ("from=2021-01-01T00:00:00&to=2021-01-01T00:00:00", &ENDS[4..5]),
+        ("from=2020-12-31&to=2020-12-31", &ENDS[3..4]),
+        ("from=2020-01-01&to=2021-01-01", &ENDS[2..5]),
+        ("from=2019-12-31T23:59:58&to=2020-12-31T23:59:58", &ENDS[1..3]),
+        ("from=2020-12-31T23:59:59Z&to=2021-01-01T00:00:00Z", &ENDS[3..5]),
+        ("from=2021-01-01T01:59:59%2B02:00&to=2021-01-01T02:00:00%2B02:00", &ENDS[3..5]),
+        ("from=2020-12-31T23:59:59.001Z&to=2021-01-01T00:00:00.999Z", &ENDS[4..5]),
+        ("from=2019-12-31&to=2021-12-30", &ENDS[1..5]),
+        ("from=2020-01-01&to=2021-12-31", &ENDS[2..6]),
+    ] {
+        for path in lists() {
+            assert_eq!(ids(&client, &format!("{path}?{query}")).await, found, "{path} {query}");
+        }
+        let programme = client.get(&of_company("123", &format!("activities?{query}"))).await;
+        let sections = programme.body["sections"].as_array().expect("sections");
+        assert_eq!(sections.iter().map(|section| text(section, "sectionId")).collect::<Vec<_>>(), found, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn the_period_is_the_year_of_the_request_where_nobody_says() {
+    let (stack, client) = start().await;
+    seed_ends(&stack).await;
+    for (time, found) in [
+        ("2019-12-31T23:59:59.999Z", &ENDS[1..2]),
+        ("2020-01-01T00:00:00Z", &ENDS[2..4]),
+        ("2020-12-31T23:59:59.999Z", &ENDS[2..4]),
+        ("2021-01-01T00:00:00Z", &ENDS[4..6]),
+    ] {
+        for (function, route, parameters) in [
+            ("list-activities", "/wellness/companies/{companyId}/activities", json!({"companyId": "123"})),
+            ("list-activity-options", "/wellness/companies/{companyId}/activity-options", json!({"companyId": "123"})),
+            ("list-registrations", "/wellness/users/{userId}/registrations", json!({"userId": "123"})),
+        ] {
+            let (route, path) = (format!("GET {route}"), route);
+            let event = Asks { route: &route, path, parameters, key: None, body: None };
+            let answer = client.invoke(function, &event.at(time.parse().expect("a time"))).await.body;
+            let body: Value = serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON");
+            let items = body["items"].as_array().expect("items");
+            assert_eq!(items.iter().map(|item| text(item, "activityId")).collect::<Vec<_>>(), found, "{path} {time}");
+        }
+    }
+}
+
+/// More than DynamoDB reads in one call, and all under one sort key: only its own position goes on from there.
+#[tokio::test]
+async fn hundreds_that_end_in_one_second_are_all_answered() {
+    const MANY: usize = 300;
+    let (stack, client) = start().await;
+    let last = "2020-12-31T23:59:59";
+    let departments: Vec<String> = (0..32).map(|number| format!("{number:0>128}")).collect();
+    let departments: Vec<&str> = departments.iter().map(String::as_str).collect();
+    let big = json_text(&json!({"text": "x".repeat(4_000)}));
+    let activities: Vec<Activity> = (0..MANY)
+        .map(|number| Activity {
+            filters: filters(&[], &departments),
+            ..activity("123", &format!("A-{number:03}"), "Walk", last)
+        })
+        .collect();
+    let registered = activities.iter().map(|activity| registration(activity, "123"));
+    let registered: Vec<Registration> = registered.map(|one| Registration { data: Some(big.clone()), ..one }).collect();
+    put(&stack, &activities).await;
+    put(&stack, &registered).await;
+    put(&stack, &[activity("123", "next", "Next", "2021-01-01T00:00:00")]).await;
+    let expected: BTreeSet<String> = activities.iter().map(|activity| activity.id().to_string()).collect();
+    for (index, partition) in [
+        ("GSI1", "CompanyId-123#Program"),
+        ("GSI2", "CompanyId-123#Program#List"),
+        ("GSI3", "UserId-123#Registrations"),
+    ] {
+        let entries = stored(&stack, Some(index), partition).await;
+        assert!(entries.iter().map(bytes).sum::<usize>() > 1024 * 1024, "{index}: one call would be enough");
+    }
+    for path in lists() {
+        let found = ids(&client, &format!("{path}?year=2020")).await;
+        assert_eq!((found.len(), found.into_iter().collect::<BTreeSet<_>>()), (MANY, expected.clone()), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn statuses_choose_activities_and_no_sections() {
+    let (stack, client) = start().await;
+    let of_status = |status: Status| Activity {
+        status,
+        section_id: Some("7".parse().expect("a section")),
+        ..activity("123", status.as_str(), "Walk", "2020-06-30T00:00:00")
+    };
+    put(&stack, &Status::ALL.map(of_status)).await;
+    put(&stack, &[section("123", "7", "Spring", "2020-06-30"), section("123", "8", "Empty", "2020-06-30")]).await;
+    for (status, found) in [
+        ("", ["active"].as_slice()),
+        ("&status=active", &["active"]),
+        ("&status=draft", &["draft"]),
+        ("&status=draft,completed", &["completed", "draft"]),
+        ("&status=draft,%20completed,draft", &["completed", "draft"]),
+        ("&status=active,cancelled,completed,draft", &["active", "cancelled", "completed", "draft"]),
+    ] {
+        let sorted = |mut ids: Vec<String>| {
+            ids.sort();
+            ids
+        };
+        for path in &lists()[..2] {
+            assert_eq!(sorted(ids(&client, &format!("{path}?year=2020{status}")).await), found, "{path} {status}");
+        }
+        let programme = client.get(&of_company("123", &format!("activities?year=2020{status}"))).await.body;
+        let sections: BTreeMap<String, Vec<String>> = programme["sections"]
+            .as_array()
+            .expect("sections")
+            .iter()
+            .map(|section| {
+                let within = serde_json::from_value(section["activityIds"].clone()).expect("ids");
+                (text(section, "sectionId"), sorted(within))
+            })
+            .collect();
+        let found: Vec<String> = found.iter().map(|&id| id.to_owned()).collect();
+        assert_eq!(sections, BTreeMap::from([("7".to_owned(), found), ("8".to_owned(), Vec::new())]), "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_is_its_owners() {
+    let (stack, operator) = start().await;
+    for company in ["12", "123", "1234"] {
+        let of = activity(company, &format!("of-{company}"), "Walk 5000", "2020-12-31T00:00:00");
+        put(&stack, &[registration(&of, company)]).await;
+        put(&stack, &[of]).await;
+        put(&stack, &[section(company, "7", "Autumn", "2020-12-31T00:00:00")]).await;
+    }
+    let [activities, options, registrations] = lists().map(|path| format!("{path}?year=2020"));
+    let user = employee(&stack, "123", "123");
+    for path in [&activities, &options, &registrations] {
+        for client in [&operator, &user] {
+            assert_eq!(ids(client, path).await, ["of-123"], "{path}");
+        }
+    }
+    let other = admin(&stack, "12");
+    let writer = Client::member(&stack, "wellness:write", "123", "123");
+    let colleague = admin(&stack, "123");
+    for (client, path, end) in [
+        (&other, &activities, End::NoReach),
+        (&other, &options, End::NoReach),
+        (&other, &registrations, End::NoReach),
+        (&colleague, &activities, End::Done),
+        (&colleague, &options, End::Done),
+        (&colleague, &registrations, End::NoReach),
+        (&writer, &activities, End::NoScope),
+        (&writer, &options, End::NoScope),
+        (&writer, &registrations, End::NoScope),
+    ] {
+        let answer = client.get(path).await;
+        assert_eq!(End::of(&answer), Some(end), "{path}: {}", answer.body);
+        assert!(end == End::Done || !answer.body.to_string().contains("of-"), "{}", answer.body);
+    }
+}
+
+async fn pointers(client: &Client, path: &str) -> Vec<String> {
+    let answer = client.get(path).await;
+    let problem = (400, &json!("/problems/invalid-request"));
+    assert_eq!((answer.status, &answer.body["type"]), problem, "{path}: {}", answer.body);
+    answer.body["errors"].as_array().expect("errors").iter().map(|fault| text(fault, "pointer")).collect()
+}
+
+#[tokio::test]
+async fn what_can_not_be_asked_is_told_at_once() {
+    let (_stack, client) = start().await;
+    for (query, found) in [
+        ("year=20", ["/query/year"].as_slice()),
+        ("year=020", &["/query/year"]),
+        ("year=20201", &["/query/year"]),
+        ("year=", &["/query/year"]),
+        ("year=2020&year=2021", &["/query/year"]),
+        ("year=2020&from=2020-01-01&to=2020-12-31", &["/query/year"]),
+        ("year=2020&from=2020-01-01", &["/query/year"]),
+        ("from=2020-01-01", &["/query/to"]),
+        ("to=2020-01-01", &["/query/from"]),
+        ("from=2020-01-02&to=2020-01-01", &["/query/to"]),
+        ("from=2020-01-01T00:00:01&to=2020-01-01T00:00:00", &["/query/to"]),
+        ("from=2020-13-01&to=2020-01-01", &["/query/from"]),
+        ("from=2020-01-01&to=yesterday", &["/query/to"]),
+        ("from=2018-12-31&to=2020-12-31", &["/query/to"]),
+        ("limit=5", &["/query/limit"]),
+        ("year=x&cursor=y", &["/query/year", "/query/cursor"]),
+    ] {
+        for path in lists() {
+            assert_eq!(pointers(&client, &format!("{path}?{query}")).await, found, "{path}?{query}");
+        }
+    }
+    for (query, found) in [
+        ("activities?status=open", ["/query/status"].as_slice()),
+        ("activities?status=", &["/query/status"]),
+        ("activities?status=active,", &["/query/status"]),
+        ("activities?status=Active", &["/query/status"]),
+        ("activities?role=EmployeeOnPlan", &["/query/role"]),
+        ("activity-options?type=walk&year=x", &["/query/year", "/query/type"]),
+        (
+            "activity-options?status=a&type=b&subType=%23&role=%23&department=%23&from=2020-01-01",
+            &["/query/to", "/query/status", "/query/type", "/query/subType", "/query/role", "/query/department"],
+        ),
+    ] {
+        assert_eq!(pointers(&client, &of_company("123", query)).await, found, "{query}");
+    }
+    assert_eq!(pointers(&client, "/wellness/companies/a%23b/activities").await, ["/path/companyId"]);
+    assert_eq!(pointers(&client, "/wellness/companies/a%23b/activity-options").await, ["/path/companyId"]);
+    assert_eq!(pointers(&client, "/wellness/users/a%23b/registrations").await, ["/path/userId"]);
+}
+
+#[tokio::test]
+async fn lists_cost_what_is_declared() {
+    join_all([(1, 100), (40, 700), (150, 3_000)].map(async |(items, filling)| {
+        let (stack, client) = start().await;
+        let data = || Some(json_text(&json!({"text": "x".repeat(filling)})));
+        let activities: Vec<Activity> = (0..items)
+            .map(|number| Activity {
+                data: data(),
+                ..activity("123", &format!("A-{number:03}"), "Walk", "2020-12-31T00:00:00")
+            })
+            .collect();
+        let registered = activities.iter().map(|activity| registration(activity, "123"));
+        let registered: Vec<Registration> = registered.map(|one| Registration { data: data(), ..one }).collect();
+        put(&stack, &activities).await;
+        put(&stack, &registered).await;
+        let size = async |index, partition| bytes(&stored(&stack, index, partition).await[0]);
+        let case = Case {
+            activity: size(None, "ActivityId-A-000").await,
+            program: size(Some("GSI1"), "CompanyId-123#Program").await,
+            narrow: size(Some("GSI2"), "CompanyId-123#Program#List").await,
+            registration: size(Some("GSI3"), "UserId-123#Registrations").await,
+            items,
+            ..Case::default()
+        };
+        let functions = ["list-activities", "list-activity-options", "list-registrations"];
+        for (path, function) in lists().into_iter().zip(functions) {
+            let answer = client.get(&format!("{path}?year=2020")).await;
+            assert_eq!(answer.body["items"].as_array().map(Vec::len), Some(items), "{function}");
+            assert_eq!(consumed(&answer), declared(function, &case), "{function} of {case:?}");
+            let stranger = admin(&stack, "12").get(&format!("{path}?year=2020")).await;
+            assert_eq!(consumed(&stranger), Consumed::new(), "who may not read reads nothing");
+        }
+    }))
+    .await;
+}
+
+/// What the keys say, whatever the functions do.
+#[test]
+fn the_ends_of_a_plan_year_stand_in_its_keys() {
+    let second: Second = "2020-06-30T12:00:00Z".parse().expect("a time");
+    let year = keys::wellness::Period::of_year(keys::wellness::Year::of(second));
+    let activities = EndDateSort::within(year);
+    assert_eq!(activities.from(), "EndDate#2020-01-01T00:00:00");
+    for (end, is_within) in ENDS.into_iter().zip([false, false, true, true, false, false]) {
+        assert_eq!(activities.contains(&format!("EndDate#{end}")), is_within, "{end}");
+        let registrations = ActivityEndDateSort::within(year);
+        assert_eq!(registrations.contains(&format!("ActivityEndDate#{end}")), is_within, "{end}");
+    }
+}

@@ -1,0 +1,596 @@
+//! Pattern 5 over HTTP: what refers to a venue, file, course, tracker or notification is listed, replaced and updated.
+#![expect(clippy::expect_used, reason = "a test may stop here")]
+
+use jiff::Timestamp;
+use keys::wellness::{Facet, Status};
+use local::Stack;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use system_tests::{
+    Answer, Asks, Client, stack,
+    units::consumed,
+    until,
+    wellness::references::{Rows, activity, named, path, read, record, reference, step_of, without_jobs},
+    wellness::{admin, declared, employee, of_company},
+};
+use wellness::{Activity, Case, Record, Reference};
+
+const CONTINUE: &str = "continue-job";
+const YEAR: &str = "?from=2020-01-01&to=2020-12-31";
+
+fn blood_bank(name: &str, address: &str) -> Value {
+    json!({"Name": name, "Addr1": address, "City": "Chicago", "ST": "IL", "Postal": "60606"})
+}
+
+fn replaced_by(id: &str, data: &Value) -> Value {
+    json!({"replacementId": id, "data": data})
+}
+
+fn job(client_path: &str, id: &str) -> String {
+    of_company(client_path, &format!("jobs/{id}"))
+}
+
+fn is_done(answer: &Answer) -> bool {
+    answer.body["status"] == "done"
+}
+
+/// The activities of a list, by their ids.
+async fn listed(client: &Client, path: &str) -> Vec<String> {
+    let (items, _) = client.all(path).await;
+    items.iter().map(|item| item["activityId"].as_str().expect("an id").to_owned()).collect()
+}
+
+/// Goes on with a job on a stack where nobody else does, until it has ended.
+async fn finish(client: &Client, company: &str, id: &str) -> Value {
+    for _ in 0..100 {
+        let answer = client.get(&job(company, id)).await;
+        if is_done(&answer) {
+            return answer.body;
+        }
+        let run = client.invoke(CONTINUE, &step_of(company, id)).await;
+        assert_eq!(run.body, json!({"batchItemFailures": []}));
+    }
+    unreachable!("{id} never ends");
+}
+
+#[tokio::test]
+async fn the_blood_banks_of_the_seed() {
+    let stack = stack().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), admin(&stack, "123"));
+    let bank_a = blood_bank("Blood Bank A", "211 Wabash Street");
+    let end = "2020-12-31T00:00:00";
+    let activities = ["123", "456", "789"].map(|id| activity("123", id, Status::Active, end));
+    rows.put_uses(&activities, "VenueId-123", &bank_a).await;
+
+    let of_a = path("123", "venues", "123", &format!("/activities{YEAR}"));
+    let item = |id: &str, data: &Value| json!({"activityId": id, "status": "active", "endDate": "2020-12-31T00:00:00Z", "data": data});
+    let all = |data: &Value| ["123", "456", "789"].map(|id| item(id, data));
+    assert_eq!(client.get(&of_a).await.body, json!({"items": all(&bank_a)}));
+
+    let bank_b = blood_bank("Blood Bank B", "211 Wabash Street");
+    rows.put(&[record("123", "VenueId-456", &bank_b)]).await;
+    let replace = path("123", "venues", "123", &format!("/replacement{YEAR}"));
+    let started = client.post(&replace, &replaced_by("456", &bank_b)).await;
+    assert_eq!(started.status, 202, "{}", started.body);
+    let location = "/wellness/companies/123/jobs/VenueId-123";
+    assert_eq!(started.headers["location"], location);
+    assert_eq!(
+        started.body,
+        json!({"jobId": "VenueId-123", "kind": "replacement", "status": "running", "done": 0, "left": 3})
+    );
+    let ended = until(&client, location, is_done).await;
+    assert_eq!(
+        ended.body,
+        json!({"jobId": "VenueId-123", "kind": "replacement", "status": "done", "done": 3, "left": 0})
+    );
+    let of_b = path("123", "venues", "456", &format!("/activities{YEAR}"));
+    assert_eq!(client.get(&of_a).await.body, json!({"items": []}));
+    assert_eq!(client.get(&of_b).await.body, json!({"items": all(&bank_b)}));
+
+    let again = client.post(&replace, &replaced_by("456", &bank_b)).await;
+    assert_eq!((again.status, &again.body["left"]), (202, &json!(0)), "{}", again.body);
+    until(&client, location, is_done).await;
+    assert_eq!(client.get(&of_b).await.body, json!({"items": all(&bank_b)}), "the second time does no harm");
+
+    let moved = blood_bank("Blood Bank B", "311 Wabash Street");
+    let update = path("123", "venues", "456", YEAR);
+    let started = client.patch(&update, &json!({"data": moved})).await;
+    assert_eq!(started.status, 202, "{}", started.body);
+    assert_eq!(started.body["kind"], "update");
+    let ended = until(&client, &job("123", "VenueId-456"), is_done).await;
+    assert_eq!((&ended.body["done"], &ended.body["left"]), (&json!(3), &json!(0)));
+    assert_eq!(client.get(&of_b).await.body, json!({"items": all(&moved)}));
+    let venue: Option<Record> =
+        rows.table.get(&Record::key_of(&read("123"), &read("VenueId-456"))).await.expect("read");
+    assert_eq!(venue.expect("the venue"), record("123", "VenueId-456", &moved), "the venue itself has moved");
+    for activity in &activities {
+        assert_eq!(rows.venues(activity.id()).await, [reference(activity, "VenueId-456", &moved)]);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn every_facet_has_references_of_its_own() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
+    let walk = activity("C", "walk", Status::Active, "2020-12-31T00:00:00");
+    rows.put(std::slice::from_ref(&walk)).await;
+    for facet in Facet::ALL {
+        let (old, new) = (named(facet.as_str(), "1").to_string(), named(facet.as_str(), "2").to_string());
+        rows.put(&[reference(&walk, &old, &json!({"of": facet.as_str()}))]).await;
+        rows.put(&[record("C", &new, &json!({}))]).await;
+    }
+    for facet in Facet::ALL.map(Facet::as_str) {
+        let data = json!({"new": facet});
+        let replace = path("C", facet, "1", &format!("/replacement{YEAR}"));
+        let started = client.post(&replace, &replaced_by("2", &data)).await;
+        assert_eq!((started.status, &started.body["left"]), (202, &json!(1)), "{facet}: {}", started.body);
+        let id = named(facet, "1").to_string();
+        assert_eq!(started.body["jobId"], json!(id));
+        assert_eq!(finish(&client, "C", &id).await["done"], 1, "{facet}");
+        let list = |id: &str| path("C", facet, id, &format!("/activities{YEAR}"));
+        assert_eq!(client.get(&list("1")).await.body["items"], json!([]), "{facet}");
+        assert_eq!(client.get(&list("2")).await.body["items"][0]["data"], data, "{facet}");
+        let started = client.patch(&path("C", facet, "2", YEAR), &json!({"data": {"newer": facet}})).await;
+        assert_eq!((started.status, &started.body["left"]), (202, &json!(1)), "{facet}: {}", started.body);
+        finish(&client, "C", &named(facet, "2").to_string()).await;
+        assert_eq!(client.get(&list("2")).await.body["items"][0]["data"], json!({"newer": facet}), "{facet}");
+    }
+    stack.stop().await;
+}
+
+/// A second of a day in the middle of a year, and activities that end around it.
+fn noon() -> Timestamp {
+    "2020-06-15T12:00:00Z".parse().expect("a time")
+}
+
+const ENDS: [&str; 5] =
+    ["2020-06-14T23:59:59", "2020-06-15T00:00:00", "2020-06-15T12:00:00", "2020-12-31T00:00:00", "2021-01-01T00:00:00"];
+
+/// Puts one activity for each status and end, all at the venue.
+async fn of_all_kinds(rows: &Rows, company: &str) -> Vec<Activity> {
+    let one = |status: Status, number: usize| {
+        activity(company, &format!("{company}-{status}-{number}"), status, ENDS[number])
+    };
+    let all: Vec<_> =
+        Status::ALL.into_iter().flat_map(|status| (0..ENDS.len()).map(move |end| one(status, end))).collect();
+    rows.put_uses(&all, "VenueId-1", &json!({"v": 1})).await;
+    all
+}
+
+/// The numbers of the ends that a query means at noon.
+const PERIODS: [(&str, &[usize]); 5] = [
+    ("", &[1, 2, 3, 4]),
+    ("to=2020-12-31", &[1, 2, 3]),
+    ("from=2020-06-15T00:00:01", &[2, 3, 4]),
+    ("from=2000-01-01&to=2020-06-15T11:59:59Z", &[0, 1]),
+    ("from=2020-12-31&to=2020-12-31", &[3]),
+];
+
+fn asks<'a>(route: &'a str, path: &'a str, body: Option<&'a Value>) -> Asks<'a> {
+    let mut parts = path.split('/').skip(3);
+    let mut part = |skipped: usize| parts.nth(skipped).map(|part| part.split('?').next().unwrap_or_default());
+    let parameters = json!({"companyId": part(0), "facet": part(1), "facetId": part(0)});
+    Asks { route, path, parameters, key: None, body }
+}
+
+fn body(answer: &Answer) -> Value {
+    serde_json::from_str(answer.body["body"].as_str().expect("a body")).expect("JSON")
+}
+
+#[tokio::test]
+async fn the_time_is_from_today_on_or_as_it_is_given() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
+    of_all_kinds(&rows, "list").await;
+    for (query, numbers) in PERIODS {
+        for status in Status::ALL {
+            let path = path("list", "venues", "1", &format!("/activities?status={status}&{query}"));
+            let route = "GET /wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
+            let answer =
+                client.invoke("list-references", &asks(route, path.trim_end_matches('&'), None).at(noon())).await;
+            let items = body(&answer)["items"].clone();
+            let ids: Vec<_> = numbers.iter().map(|number| json!(format!("list-{status}-{number}"))).collect();
+            let found: Vec<_> =
+                items.as_array().expect("items").iter().map(|item| item["activityId"].clone()).collect();
+            assert_eq!(found, ids, "{status} {query}");
+        }
+    }
+    for (number, (query, numbers)) in PERIODS.into_iter().enumerate() {
+        let touched = |activity: &Activity| {
+            let open = [Status::Active, Status::Draft].contains(&activity.status);
+            open && numbers.iter().any(|number| activity.end() == read(ENDS[*number]))
+        };
+        let company = format!("replace-{number}");
+        let all = of_all_kinds(&rows, &company).await;
+        let route = "POST /wellness/companies/{companyId}/references/{facet}/{facetId}/replacement";
+        let path_of = path(&company, "venues", "1", &format!("/replacement?{query}"));
+        let sent = replaced_by("2", &json!({"v": 2}));
+        let answer = client
+            .invoke("replace-reference", &asks(route, path_of.trim_end_matches('?'), Some(&sent)).at(noon()))
+            .await;
+        assert_eq!(body(&answer)["left"], json!(numbers.len() * 2), "{query}");
+        finish(&client, &company, "VenueId-1").await;
+        for activity in &all {
+            let (of, data) = if touched(activity) { ("VenueId-2", 2) } else { ("VenueId-1", 1) };
+            assert_eq!(rows.venues(activity.id()).await, [reference(activity, of, &json!({"v": data}))], "{query}");
+        }
+        let company = format!("update-{number}");
+        let all = of_all_kinds(&rows, &company).await;
+        rows.put(&[record(&company, "VenueId-1", &json!({}))]).await;
+        let route = "PATCH /wellness/companies/{companyId}/references/{facet}/{facetId}";
+        let path_of = path(&company, "venues", "1", &format!("?{query}"));
+        let sent = json!({"data": {"v": 3}});
+        let answer = client
+            .invoke("update-reference", &asks(route, path_of.trim_end_matches('?'), Some(&sent)).at(noon()))
+            .await;
+        assert_eq!(body(&answer)["left"], json!(numbers.len() * 2), "{query}");
+        finish(&client, &company, "VenueId-1").await;
+        for activity in &all {
+            let data = if touched(activity) { 3 } else { 1 };
+            assert_eq!(
+                rows.venues(activity.id()).await,
+                [reference(activity, "VenueId-1", &json!({"v": data}))],
+                "{query}"
+            );
+        }
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_list_comes_in_pages_in_the_order_of_the_ends() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), employee(&stack, "C", "U"));
+    let end = |number: usize| format!("2020-{:02}-{:02}T00:00:00", 12 - number % 12, 1 + number % 7);
+    let all: Vec<_> =
+        (0..25).map(|number| activity("C", &format!("A{number}"), Status::Active, &end(number))).collect();
+    rows.put_uses(&all, "VenueId-1", &json!({})).await;
+    let mut sorted: Vec<_> = all.iter().map(|activity| (activity.end(), activity.id().to_string())).collect();
+    sorted.sort();
+    let sorted: Vec<_> = sorted.into_iter().map(|(_, id)| id).collect();
+    let list = path("C", "venues", "1", &format!("/activities{YEAR}"));
+    for limit in ["", "&limit=1", "&limit=7", "&limit=25", "&limit=100"] {
+        assert_eq!(listed(&client, &format!("{list}{limit}")).await, sorted, "{limit}");
+    }
+    let first = client.get(&format!("{list}&limit=5")).await;
+    let cursor = first.body["nextCursor"].as_str().expect("a cursor");
+    for other in [
+        path("C", "venues", "2", &format!("/activities{YEAR}")),
+        path("C", "files", "1", &format!("/activities{YEAR}")),
+        path("C", "venues", "1", "/activities?from=2020-01-02&to=2020-12-31"),
+        path("C", "venues", "1", &format!("/activities{YEAR}&status=draft")),
+    ] {
+        let answer = client.get(&format!("{other}&cursor={cursor}")).await;
+        assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (400, &json!("/query/cursor")), "{other}");
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_bad_request_names_all_its_faults() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let client = admin(&stack, "C");
+    let (good, data) = (replaced_by("2", &json!({})), json!({"data": {}}));
+    let venue = |rest: &str| path("C", "venues", "1", rest);
+    let get = |path: String| ("GET", path, Value::Null);
+    let requests: [(_, &[&str]); 24] = [
+        (get(path("C", "places", "1", "/activities")), &["/path/facet"]),
+        (get(path("C", "venues", "a%23b", "/activities")), &["/path/facetId"]),
+        (get(venue("/activities?status=open&from=x&to=2020-13-01")), &["/query/status", "/query/from", "/query/to"]),
+        (get(venue("/activities?from=2020-02-01&to=2020-01-31")), &["/query/to"]),
+        (get(venue("/activities?to=2020-01-31")), &["/query/to"]),
+        (get(venue("/activities?limit=0&cursor=x&year=2020")), &["/query/cursor", "/query/limit", "/query/year"]),
+        (get(venue("/activities?status=active,draft")), &["/query/status"]),
+        (get(job("C", "Venue-1")), &["/path/jobId"]),
+        (get(job("C", "VenueId-")), &["/path/jobId"]),
+        (("POST", venue("/replacement"), json!({})), &["/body/replacementId", "/body/data"]),
+        (("POST", venue("/replacement"), replaced_by("1", &json!({}))), &["/body/replacementId"]),
+        (("POST", venue("/replacement"), replaced_by("", &json!([]))), &["/body/replacementId", "/body/data"]),
+        (("POST", venue("/replacement"), replaced_by("2", &json!("text"))), &["/body/data"]),
+        (("POST", venue("/replacement"), json!({"replacementId": 2, "data": {}})), &["/body/replacementId"]),
+        (
+            ("POST", venue("/replacement"), json!({"replacementId": "2", "data": null, "x": 1})),
+            &["/body/data", "/body/x"],
+        ),
+        (("POST", venue("/replacement?from=2020-02-01&to=2020-01-31"), good.clone()), &["/query/to"]),
+        (("POST", venue("/replacement?to=2020-01-31"), good.clone()), &["/query/to"]),
+        (("POST", venue("/replacement?status=draft"), good.clone()), &["/query/status"]),
+        (
+            ("POST", path("C", "halls", "1", "/replacement?from=x"), json!({"data": 1})),
+            &["/path/facet", "/query/from", "/body/replacementId", "/body/data"],
+        ),
+        (("PATCH", venue(""), json!({})), &["/body/data"]),
+        (("PATCH", venue("?to=yesterday"), json!({"data": 1})), &["/body/data", "/query/to"]),
+        (("PATCH", venue("?to=2020-01-31"), data.clone()), &["/query/to"]),
+        (("PATCH", venue(""), json!({"data": {}, "name": "N"})), &["/body/name"]),
+        (("PATCH", path("C", "venue", "1", ""), data), &["/path/facet"]),
+    ];
+    for ((method, path, body), pointers) in requests {
+        let request = client.request(method, &path);
+        let answer = system_tests::send(if body.is_null() { request } else { request.json(&body) }).await;
+        let errors = answer.body["errors"].as_array().cloned().unwrap_or_default();
+        let found: BTreeSet<_> = errors.iter().map(|error| error["pointer"].as_str().expect("a pointer")).collect();
+        assert_eq!((answer.status, found), (400, pointers.iter().copied().collect()), "{method} {path} {body}");
+    }
+    for path in [job("C", "VenueId-1"), job("C", "ActivityId-1")] {
+        assert_eq!(client.get(&path).await.status, 404, "{path}");
+    }
+    let missing = client.patch(&venue(""), &json!({"data": {}})).await;
+    assert_eq!((missing.status, &missing.body["type"]), (404, &json!("/problems/not-found")));
+    assert_eq!(client.get(&job("C", "VenueId-1")).await.status, 404, "nothing was started");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_reference_has_room_for_4_kb() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
+    // As long as the ids that activities are given.
+    let long = activity("C", &"a".repeat(32), Status::Completed, "2020-12-31T00:00:00");
+    let empty = table::size(&reference(&long, "VenueId-2", &json!({"text": ""}))).expect("a size");
+    rows.put(&[record("C", "VenueId-2", &json!({}))]).await;
+    for (room, status) in [(4096 - empty, 202), (4097 - empty, 413)] {
+        let data = json!({"text": "x".repeat(room)});
+        let answer = client.post(&path("C", "venues", "1", "/replacement"), &replaced_by("2", &data)).await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+        finish_if(&client, status == 202, "VenueId-1").await;
+        let answer = client.patch(&path("C", "venues", "2", ""), &json!({"data": data})).await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+        finish_if(&client, status == 202, "VenueId-2").await;
+    }
+    stack.stop().await;
+}
+
+async fn finish_if(client: &Client, is_started: bool, id: &str) {
+    if is_started {
+        finish(client, "C", id).await;
+    }
+}
+
+#[tokio::test]
+async fn one_job_at_a_time_is_at_a_venue() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
+    let old = json!({"v": 1});
+    rows.put_uses(&[activity("C", "A", Status::Active, "2020-12-31T00:00:00")], "VenueId-1", &old).await;
+    for venue in ["VenueId-1", "VenueId-2"] {
+        rows.put(&[record("C", venue, &old)]).await;
+    }
+    let replace = async |from: &str, to: &str| {
+        client
+            .post(&path("C", "venues", from, &format!("/replacement{YEAR}")), &replaced_by(to, &json!({"v": 2})))
+            .await
+    };
+    let update = async |id: &str| client.patch(&path("C", "venues", id, YEAR), &json!({"data": {"v": 3}})).await;
+    let refused = |answer: Answer, way: &str| {
+        assert_eq!((answer.status, &answer.body["type"]), (409, &json!("/problems/job-under-way")), "{way}");
+        assert!(
+            answer.body["detail"].as_str().is_some_and(|detail| detail.contains("VenueId-1")),
+            "{way}: {}",
+            answer.body
+        );
+    };
+    let started = replace("1", "2").await;
+    assert_eq!((started.status, &started.body["left"]), (202, &json!(1)));
+    refused(replace("1", "3").await, "another of the same");
+    refused(update("1").await, "what is replaced is not updated");
+    refused(update("2").await, "nor is what takes its place");
+    refused(replace("2", "3").await, "nor replaced");
+    refused(replace("2", "1").await, "nor chased in a circle");
+    refused(replace("3", "1").await, "nothing is replaced by what goes");
+    refused(replace("3", "2").await, "nor, yet, by what comes");
+    let other_time = path("C", "venues", "1", "/replacement?from=2020-01-01&to=2020-12-30");
+    refused(client.post(&other_time, &replaced_by("2", &json!({"v": 2}))).await, "another time");
+    let venue: Option<Record> = rows.table.get(&Record::key_of(&read("C"), &read("VenueId-1"))).await.expect("read");
+    assert_eq!(venue.expect("the venue").data, record("C", "VenueId-1", &old).data, "what was refused changed nothing");
+
+    let run = rows.job("C", "VenueId-1").await;
+    let again = replace("1", "2").await;
+    assert_eq!(
+        (again.status, &again.body, &again.headers["location"]),
+        (202, &started.body, &started.headers["location"])
+    );
+    assert_eq!(rows.job("C", "VenueId-1").await, run, "it is the same");
+    assert_eq!(
+        client.post(&path("C", "files", "1", "/replacement"), &replaced_by("2", &json!({}))).await.status,
+        202,
+        "a file is no venue"
+    );
+
+    assert_eq!(finish(&client, "C", "VenueId-1").await["done"], 1);
+    let started = update("2").await;
+    assert_eq!((started.status, &started.body["left"]), (202, &json!(1)), "{}", started.body);
+    let way = "VenueId-2 is being updated";
+    let busy = replace("1", "2").await;
+    assert_eq!((busy.status, &busy.body["type"]), (409, &json!("/problems/job-under-way")), "{way}");
+    assert_eq!(update("2").await.body, started.body, "{way}");
+    finish(&client, "C", "VenueId-2").await;
+    let back = replace("2", "1").await;
+    assert_eq!((back.status, &back.body["left"]), (202, &json!(1)), "{}", back.body);
+    finish(&client, "C", "VenueId-2").await;
+    assert_eq!(rows.venues(&read("A")).await[0].of(), &named("venues", "1"), "and back again");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_is_nudged_by_whoever_asks_for_it_or_finds_it_in_the_way() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
+    let replace = path("C", "venues", "1", "/replacement");
+    assert_eq!(client.post(&replace, &replaced_by("2", &json!({}))).await.status, 202);
+    let mut nudges = BTreeSet::from([nudged(&stack).await]);
+    for (path, body, status) in [
+        (&replace, replaced_by("2", &json!({})), 202),
+        (&replace, replaced_by("3", &json!({})), 409),
+        (&path("C", "venues", "2", "/replacement"), replaced_by("3", &json!({})), 409),
+    ] {
+        let before = rows.job("C", "VenueId-1").await;
+        let answer = client.post(path, &body).await;
+        assert_eq!(answer.status, status, "{}", answer.body);
+        assert!(nudges.insert(nudged(&stack).await), "{path}: the stream has nothing to tell");
+        assert_eq!(rows.job("C", "VenueId-1").await, before, "{path}: and nothing else is changed");
+    }
+    finish(&client, "C", "VenueId-1").await;
+    stack.stop().await;
+}
+
+/// Who has nudged the job last.
+async fn nudged(stack: &Stack) -> Option<String> {
+    let client = stack.client().expect("a client");
+    let request = client.get_item().table_name(stack.table("Activities").expect("a table"));
+    let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+    let request = request.key("PK", text("CompanyId-C")).key("SK", text("Job#VenueId-1")).consistent_read(true);
+    let item = request.send().await.expect("an answer").item.expect("a job");
+    item.get("NudgedBy").map(|by| by.as_s().expect("a text").clone())
+}
+
+#[tokio::test]
+async fn a_key_makes_a_replacement_happen_once() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
+    rows.put_uses(&[activity("C", "A", Status::Active, "2020-12-31T00:00:00")], "VenueId-1", &json!({})).await;
+    let replace = path("C", "venues", "1", &format!("/replacement{YEAR}"));
+    let (there, back) = (replaced_by("2", &json!({"v": 2})), replaced_by("1", &json!({"v": 1})));
+    let started = client.post_once(&replace, "K", &there).await;
+    assert_eq!((started.status, &started.body["left"]), (202, &json!(1)), "{}", started.body);
+    assert_eq!(client.post_once(&replace, "K", &there).await.body, started.body, "while it is under way");
+    finish(&client, "C", "VenueId-1").await;
+    client.post(&path("C", "venues", "2", &format!("/replacement{YEAR}")), &back).await;
+    finish(&client, "C", "VenueId-2").await;
+    let again = client.post_once(&replace, "K", &there).await;
+    assert_eq!((again.status, &again.body), (202, &started.body), "and after that");
+    assert_eq!(client.get(&job("C", "VenueId-1")).await.body["status"], "done", "nothing is started anew");
+    assert_eq!(rows.venues(&read("A")).await[0].of(), &named("venues", "1"));
+    for (path, body) in [
+        (&replace, replaced_by("2", &json!({"v": 3}))),
+        (&replace, replaced_by("3", &json!({"v": 2}))),
+        (&path("C", "venues", "3", &format!("/replacement{YEAR}")), there.clone()),
+        (&path("C", "venues", "1", "/replacement?from=2020-01-02&to=2020-12-31"), there.clone()),
+    ] {
+        let answer = client.post_once(path, "K", &body).await;
+        assert_eq!((answer.status, &answer.body["type"]), (422, &json!("/problems/idempotency-key-reused")), "{path}");
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn an_activity_with_both_keeps_the_new_one_with_the_new_data() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
+    let both = activity("C", "A", Status::Draft, "2020-12-31T00:00:00");
+    rows.put_uses(std::slice::from_ref(&both), "VenueId-1", &json!({"v": 1})).await;
+    rows.put(&[reference(&both, "VenueId-2", &json!({"v": 2})), reference(&both, "VenueId-3", &json!({"v": 3}))]).await;
+    client.post(&path("C", "venues", "1", &format!("/replacement{YEAR}")), &replaced_by("2", &json!({"v": 4}))).await;
+    assert_eq!(finish(&client, "C", "VenueId-1").await["done"], 1);
+    let left = [reference(&both, "VenueId-2", &json!({"v": 4})), reference(&both, "VenueId-3", &json!({"v": 3}))];
+    assert_eq!(rows.venues(both.id()).await, left);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn an_update_leaves_alone_what_is_right() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
+    let all: Vec<_> =
+        (0..130).map(|number| activity("C", &format!("A{number}"), Status::Active, "2020-12-31T00:00:00")).collect();
+    rows.put_uses(&all, "VenueId-1", &json!({"v": 1})).await;
+    rows.put_uses(&all[60..], "VenueId-1", &json!({"v": 2})).await;
+    rows.put(&[record("C", "VenueId-1", &json!({}))]).await;
+    let started = client.patch(&path("C", "venues", "1", YEAR), &json!({"data": {"v": 2}})).await;
+    assert_eq!((started.status, &started.body["left"]), (202, &json!(60)), "{}", started.body);
+    let ended = finish(&client, "C", "VenueId-1").await;
+    assert_eq!(ended, json!({"jobId": "VenueId-1", "kind": "update", "status": "done", "done": 60, "left": 0}));
+    for activity in &all {
+        assert_eq!(rows.venues(activity.id()).await, [reference(activity, "VenueId-1", &json!({"v": 2}))]);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_company_reaches_only_its_own() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let (rows, client, other) = (Rows::of(&stack), admin(&stack, "A"), admin(&stack, "B"));
+    let mut theirs: Vec<Vec<Reference>> = Vec::new();
+    for company in ["A", "B"] {
+        let all: Vec<_> = (0..3)
+            .map(|number| activity(company, &format!("{company}{number}"), Status::Active, "2020-12-31T00:00:00"))
+            .collect();
+        rows.put_uses(&all, "VenueId-1", &json!({"of": company})).await;
+        rows.put(&[record(company, "VenueId-1", &json!({})), record(company, "VenueId-2", &json!({}))]).await;
+        theirs.extend(all.iter().map(|activity| vec![reference(activity, "VenueId-1", &json!({"of": company}))]));
+    }
+    let (list, replace) = (format!("/activities{YEAR}"), format!("/replacement{YEAR}"));
+    let sent = replaced_by("2", &json!({"of": "A"}));
+    assert_eq!(listed(&client, &path("A", "venues", "1", &list)).await, ["A0", "A1", "A2"]);
+    assert_eq!(client.post(&path("A", "venues", "1", &replace), &sent).await.status, 202);
+    finish(&Client::operator(&stack), "A", "VenueId-1").await;
+    assert_eq!(client.patch(&path("A", "venues", "2", YEAR), &json!({"data": {"of": "all"}})).await.status, 202);
+    finish(&Client::operator(&stack), "A", "VenueId-2").await;
+    for (number, before) in theirs[3..].iter().enumerate() {
+        assert_eq!(&rows.venues(&read(format!("B{number}"))).await, before);
+    }
+    assert_eq!(listed(&other, &path("B", "venues", "1", &list)).await, ["B0", "B1", "B2"]);
+    assert_eq!(listed(&other, &path("B", "venues", "2", &list)).await, [""; 0]);
+    assert_eq!(other.get(&job("B", "VenueId-1")).await.status, 404, "the job is A's");
+    for answer in [
+        other.get(&path("A", "venues", "2", &list)).await,
+        other.get(&job("A", "VenueId-1")).await,
+        other.post(&path("A", "venues", "2", &replace), &replaced_by("1", &json!({}))).await,
+        other.patch(&path("A", "venues", "2", YEAR), &json!({"data": {}})).await,
+    ] {
+        assert_eq!((answer.status, &answer.body["type"]), (403, &json!("/problems/forbidden")), "{}", answer.body);
+    }
+    let cursor = client.get(&format!("{}&limit=1", path("A", "venues", "2", &list))).await.body["nextCursor"].clone();
+    let stolen = format!("{}&cursor={}", path("B", "venues", "2", &list), cursor.as_str().expect("a cursor"));
+    assert_eq!(other.get(&stolen).await.status, 400);
+    let worker = employee(&stack, "A", "U");
+    for answer in [
+        worker.post(&path("A", "venues", "2", &replace), &replaced_by("1", &json!({}))).await,
+        worker.patch(&path("A", "venues", "2", YEAR), &json!({"data": {}})).await,
+        worker.get(&job("A", "VenueId-1")).await,
+    ] {
+        assert_eq!(answer.status, 403, "{}", answer.body);
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn requests_cost_what_is_declared() {
+    for (references, bytes) in [(0, 10), (3, 10), (3, 3_000), (40, 1_000)] {
+        let stack = without_jobs().start().await.expect("a stack");
+        let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
+        let all: Vec<_> = (0..references)
+            .map(|number| activity("C", &format!("A{number:03}"), Status::Active, "2020-12-31T00:00:00"))
+            .collect();
+        let data = json!({"text": "x".repeat(bytes)});
+        rows.put_uses(&all, "VenueId-1", &data).await;
+        rows.put(&[record("C", "VenueId-1", &data)]).await;
+        let size = |activity: &Activity| table::size(&reference(activity, "VenueId-1", &data)).expect("a size");
+        let reference = size(&activity("C", "A000", Status::Active, "2020-12-31T00:00:00"));
+        let case = Case { reference, references, ..Case::default() };
+        let list = client.get(&path("C", "venues", "1", &format!("/activities{YEAR}&limit=100"))).await;
+        assert_eq!(consumed(&list), declared("list-references", &case), "{references} of {bytes}");
+        let sent = json!({"text": "y".repeat(bytes)});
+        for (key, new) in [(None, "2"), (Some("K"), "3")] {
+            let replace = path("C", "venues", "1", &format!("/replacement{YEAR}"));
+            let answer = match key {
+                Some(key) => client.post_once(&replace, key, &replaced_by(new, &sent)).await,
+                None => client.post(&replace, &replaced_by(new, &sent)).await,
+            };
+            let stored = table::size(&rows.job("C", "VenueId-1").await).expect("a size");
+            let case = Case { job: stored, record: key.map(|_| stored + 100), ..case };
+            assert_eq!(consumed(&answer), declared("replace-reference", &case), "{references} of {bytes}, {key:?}");
+            let read = client.get(&job("C", "VenueId-1")).await;
+            assert_eq!(consumed(&read), declared("get-job", &case), "{references} of {bytes}");
+            finish(&client, "C", "VenueId-1").await;
+            client.post(&path("C", "venues", new, &format!("/replacement{YEAR}")), &replaced_by("1", &data)).await;
+            finish(&client, "C", &format!("VenueId-{new}")).await;
+        }
+        let answer = client.patch(&path("C", "venues", "1", YEAR), &json!({"data": sent})).await;
+        let stored = table::size(&rows.job("C", "VenueId-1").await).expect("a size");
+        let case = Case { job: stored, ..case };
+        assert_eq!(consumed(&answer), declared("update-reference", &case), "{references} of {bytes}");
+        stack.stop().await;
+    }
+}
