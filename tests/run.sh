@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 
 MAX_EXECUTABLES=20
 export PERMISSIONS_USED=$PWD/target/permissions
+# Many tests wait for a lease, a retry or a connection that is lost: two a processor keep it busy.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(getconf _NPROCESSORS_ONLN)))}
 # Not the functions' binaries: each would be linked as one more executable, without a test in it.
 every=(cargo test --workspace --lib --test '*')
 
