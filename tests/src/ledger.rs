@@ -6,7 +6,7 @@ pub mod model;
 use crate::{Answer, Client, clock::At, stack};
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
-use local::Stack;
+use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -120,6 +120,12 @@ impl Books {
 
 fn key_of(index: Option<&str>) -> String {
     format!("{}PK", index.unwrap_or_default())
+}
+
+/// A stack whose status index has so many shards to write and to read.
+#[must_use]
+pub fn status_shards(write: u16, read: u16) -> Builder {
+    stack().parameter("StatusWriteShards", write.to_string()).parameter("StatusReadShards", read.to_string())
 }
 
 /// An item as DynamoDB has it.

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod emulator;
 pub mod events;
 pub mod faults;
+pub mod growth;
 pub mod ledger;
 pub mod openapi;
 pub mod requests;

@@ -30,7 +30,8 @@ const SETTINGS: [(&str, &str); 8] = [
     ("DUE_INDEX", "GSI1"),
     ("LEDGER_TABLE", "local-FinancialTransactions"),
     ("RECONCILIATIONS_TABLE", "local-Reconciliations"),
-    ("STATUS_SHARDS", "1"),
+    ("STATUS_WRITE_SHARDS", "1"),
+    ("STATUS_READ_SHARDS", "1"),
 ];
 
 #[tokio::main(flavor = "current_thread")]

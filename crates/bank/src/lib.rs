@@ -24,7 +24,6 @@ pub use payment::{MOST_BYTES, Payment, PaymentBody};
 pub use transaction::{Transaction, TransactionBody};
 
 use function::{App, Clients, Function, SettingsReader};
-use keys::Shards;
 use table::{Dynamo, Index, Key, Projection, Query, ShardedIndex, Table};
 
 /// The domain's name in scopes: `bank:read`, `bank:write`, `bank:operate`.
@@ -45,8 +44,7 @@ impl App for Bank {
         let dynamo = clients.dynamo();
         let (payments, transactions) =
             (settings.get::<String>("PAYMENTS_TABLE"), settings.get::<String>("TRANSACTIONS_TABLE"));
-        let (write, read) = (settings.get("WRITE_SHARDS"), settings.get("READ_SHARDS"));
-        let shards = Shards::new(write?, read?).map_err(|error| settings.fault::<()>(error));
+        let shards = settings.shards("WRITE_SHARDS", "READ_SHARDS");
         let name = settings.get::<String>("DUE_INDEX")?;
         let projection = match name.as_str() {
             "GSI1" => Projection::KeysOnly,
@@ -58,7 +56,7 @@ impl App for Bank {
             dynamo: dynamo.clone(),
             payments: dynamo.table(payments?),
             transactions: dynamo.table(transactions?),
-            due: ShardedIndex { index, projection, shards: shards.ok()? },
+            due: ShardedIndex { index, projection, shards: shards? },
         })
     }
 }

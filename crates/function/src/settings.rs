@@ -1,3 +1,4 @@
+use keys::Shards;
 use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 
 /// The settings of a function: its environment variables.
@@ -48,6 +49,13 @@ impl SettingsReader<'_> {
     pub fn optional<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
         let is_set = self.settings.0.get(name).is_some_and(|text| !text.is_empty());
         if is_set { self.get(name) } else { None }
+    }
+
+    /// The shards of an index, by the names of the settings that say how many are written and how many are read.
+    pub fn shards(&mut self, write: &str, read: &str) -> Option<Shards> {
+        let (shards, of) = (self.get(write), self.get(read));
+        Shards::new(shards?, of?)
+            .map_or_else(|_| self.fault(format!("1 ≤ {write} ≤ {read} ≤ {} must hold", Shards::MAX)), Some)
     }
 
     /// Notes what is wrong with settings that can be read, and gives nothing.

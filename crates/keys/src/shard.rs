@@ -1,9 +1,6 @@
 use crate::text::{Invalid, serde_as_text};
 use std::{fmt, str::FromStr};
 
-/// More shards than any design here needs; a page reads at least one entry of each.
-const MOST: u16 = 100;
-
 /// One partition key value of a write-sharded index: `0`, `1`, … (seed 000: `RAND(0,4)`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard(u16);
@@ -19,7 +16,7 @@ impl FromStr for Shard {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         text.parse()
             .ok()
-            .filter(|number: &u16| *number < MOST && number.to_string() == text)
+            .filter(|number: &u16| *number < Shards::MAX && number.to_string() == text)
             .map(Self)
             .ok_or(Invalid::key("Shard"))
     }
@@ -42,15 +39,18 @@ pub struct Shards {
 }
 
 impl Shards {
+    /// More shards than any design here needs; a page reads at least one entry of each.
+    pub const MAX: u16 = 100;
+
     /// `write` shards to choose from, of the `read` that readers ask.
     ///
     /// # Errors
     /// Not `1 ≤ write ≤ read ≤ 100`.
     pub fn new(write: u16, read: u16) -> Result<Self, Invalid> {
-        if (1..=read).contains(&write) && read <= MOST {
+        if (1..=read).contains(&write) && read <= Self::MAX {
             Ok(Self { write, read })
         } else {
-            Err(Invalid::new("shards must be 1 ≤ WRITE_SHARDS ≤ READ_SHARDS ≤ 100"))
+            Err(Invalid::new("shards must be 1 ≤ write ≤ read ≤ 100"))
         }
     }
 

@@ -24,7 +24,7 @@ pub struct Ledger {
     pub(crate) by_time: Index,
     /// `GSI2`: transactions by idempotency key, and all accounts.
     pub(crate) by_key: Index,
-    /// Parts of the status index.
+    /// Shards of the status index.
     pub(crate) shards: Shards,
 }
 
@@ -32,10 +32,7 @@ impl App for Ledger {
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
         let table = settings.get::<String>("LEDGER_TABLE");
         let reconciliations = settings.get::<String>("RECONCILIATIONS_TABLE");
-        let shards = settings.get("STATUS_SHARDS");
-        let shards = shards.and_then(|shards| {
-            Shards::new(shards, shards).map_or_else(|_| settings.fault("STATUS_SHARDS must be from 1 to 100"), Some)
-        });
+        let shards = settings.shards("STATUS_WRITE_SHARDS", "STATUS_READ_SHARDS");
         let index = |name: &str, partition, sort| Index { name: name.into(), partition, sort };
         let dynamo = clients.dynamo();
         Some(Self {

@@ -1,22 +1,18 @@
 //! Shards grown from 5 to 7 while payments are scheduled and listed: readers first, and nothing is missed.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
-use futures::future::{join, join_all};
 use local::{Builder, Stack};
-use serde_json::{Value, json};
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+use serde_json::Value;
+use std::{collections::BTreeSet, sync::atomic::AtomicBool};
+use system_tests::{
+    Client,
+    bank::{payments, schedule},
+    growth::{ENTRIES, Growth},
+    stack, text, texts,
 };
-use system_tests::{Client, bank::payments, stack};
 
 const NEW: &str = "2099-12-01T09:30:00Z";
 const DUE: &str = "/bank/payments/due?date=2099-12-01&limit=40";
-/// Payments of each writer in each step.
-const PAYMENTS: usize = 16;
 
 fn sharded(write: usize, read: usize) -> Builder {
     stack().parameter("WriteShards", write.to_string()).parameter("ReadShards", read.to_string())
@@ -27,56 +23,16 @@ async fn beside(first: &Stack, write: usize, read: usize) -> Stack {
     sharded(write, read).dynamo_endpoint(first.dynamo_url()).start().await.expect("a stack")
 }
 
-/// The ids of what is answered so far. A list that starts later has all of them.
-#[derive(Default)]
-struct Scheduled(Mutex<BTreeSet<String>>);
-
-impl Scheduled {
-    fn now(&self) -> BTreeSet<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    async fn schedule(&self, writer: &Stack) {
-        let client = Client::operator(writer);
-        for number in 0..PAYMENTS {
-            let path = format!("/bank/accounts/A-{}/payments", number % 3);
-            let answer = client.post(&path, &json!({"scheduledTime": NEW, "data": number})).await;
-            let id = id(&answer.body);
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
-        }
-    }
+async fn write(client: &Client, number: usize) -> String {
+    text(&schedule(client, &format!("A-{}", number % 3), NEW).await, "paymentId").to_owned()
 }
 
-fn id(payment: &Value) -> String {
-    payment["paymentId"].as_str().expect("an id").to_owned()
+async fn list(client: &Client) -> Vec<String> {
+    ids(&client.all(DUE).await.0)
 }
 
-/// Lists until told to stop, and once more: each time nothing is missed and nothing comes twice.
-async fn misses_nothing(reader: &Stack, scheduled: &Scheduled, done: &AtomicBool, step: &str) {
-    let client = Client::operator(reader);
-    for _ in 0..1_000 {
-        let last = done.load(Ordering::SeqCst);
-        let before = scheduled.now();
-        let (items, _) = client.all(DUE).await;
-        let listed: BTreeSet<String> = items.iter().map(id).collect();
-        assert_eq!(listed.len(), items.len(), "{step}: a payment came twice");
-        let missed: Vec<_> = before.difference(&listed).collect();
-        assert!(missed.is_empty(), "{step}: {} of {} are missed", missed.len(), before.len());
-        if last {
-            return;
-        }
-    }
-}
-
-/// Schedules by the writers while the readers list.
-async fn step(name: &str, writers: &[&Stack], readers: &[&Stack], scheduled: &Scheduled) {
-    let done = AtomicBool::new(false);
-    let writing = async {
-        join_all(writers.iter().map(|writer| scheduled.schedule(writer))).await;
-        done.store(true, Ordering::SeqCst);
-    };
-    let reading = join_all(readers.iter().map(|reader| misses_nothing(reader, scheduled, &done, name)));
-    join(writing, reading).await;
+fn ids(payments: &[Value]) -> Vec<String> {
+    texts(payments, "paymentId").into_iter().map(str::to_owned).collect()
 }
 
 /// The shards that hold a payment.
@@ -88,38 +44,38 @@ async fn shards(stack: &Stack) -> BTreeSet<String> {
 async fn readers_first_and_nothing_is_missed_at_any_moment() {
     let old = sharded(5, 5).start().await.expect("a stack");
     let (between, grown) = (beside(&old, 5, 7).await, beside(&old, 7, 7).await);
-    let scheduled = Scheduled::default();
-    step("before", &[&old], &[&old], &scheduled).await;
-    step("readers change", &[&old, &between], &[&old, &between], &scheduled).await;
-    step("writers change", &[&between, &grown], &[&between, &grown], &scheduled).await;
-    step("after", &[&grown], &[&between, &grown], &scheduled).await;
+    let due = Growth::new(write, list);
+    due.step("before", &[&old], &[&old]).await;
+    due.step("readers change", &[&old, &between], &[&old, &between]).await;
+    due.step("writers change", &[&between, &grown], &[&between, &grown]).await;
+    due.step("after", &[&grown], &[&between, &grown]).await;
     for _ in 0..100 {
-        scheduled.schedule(&grown).await;
+        due.write(&grown).await;
         if shards(&old).await.len() == 7 {
             break;
         }
     }
     assert_eq!(shards(&old).await, (0..7).map(|shard| shard.to_string()).collect());
-    misses_nothing(&between, &scheduled, &AtomicBool::new(true), "at the end").await;
+    due.misses_nothing(&between, &AtomicBool::new(true), "at the end").await;
     let (items, _) = Client::operator(&old).all(DUE).await;
-    assert!(items.len() < scheduled.now().len(), "a reader of 5 shards can't see 7: the order of the steps matters");
+    assert!(items.len() < due.written().len(), "a reader of 5 shards can't see 7: the order of the steps matters");
 }
 
 #[tokio::test]
 async fn a_list_goes_on_where_a_reader_of_fewer_shards_stopped() {
     let old = sharded(5, 5).start().await.expect("a stack");
     let grown = beside(&old, 7, 7).await;
-    let scheduled = Scheduled::default();
+    let due = Growth::new(write, list);
     for _ in 0..3 {
-        scheduled.schedule(&old).await;
+        due.write(&old).await;
     }
     let first = Client::operator(&old).get(DUE).await;
     let cursor = first.body["nextCursor"].as_str().expect("more");
     let rest = Client::operator(&grown).get(&format!("{DUE}&cursor={cursor}")).await;
     assert_eq!(rest.status, 200, "{}", rest.body);
-    let items = |answer: &Value| answer["items"].as_array().expect("items").iter().map(id).collect::<Vec<_>>();
+    let items = |page: &Value| ids(page["items"].as_array().expect("items"));
     let both = [items(&first.body), items(&rest.body)].concat();
-    assert_eq!((both.len(), both.iter().cloned().collect()), (3 * PAYMENTS, scheduled.now()));
+    assert_eq!((both.len(), both.iter().cloned().collect()), (3 * ENTRIES, due.written()));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use system_tests::{
     Client,
     clock::{DAY, MILLISECOND, time},
-    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment},
+    ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment, status_shards},
     stack,
 };
 
@@ -248,7 +248,7 @@ async fn a_list_has_the_last_24_hours_where_nothing_else_is_asked() {
 
 /// A stack whose list by status has so many parts.
 async fn sharded(shards: u16) -> Stack {
-    stack().parameter("StatusShards", shards.to_string()).start().await.expect("a stack")
+    status_shards(shards, shards).start().await.expect("a stack")
 }
 
 /// The partition keys of the transactions in the status index.
@@ -293,7 +293,7 @@ async fn ties_in_one_millisecond_are_listed_once_each_in_every_page_size() {
 #[tokio::test]
 async fn more_shards_lose_nothing() {
     let one = Books::of(sharded(1).await).await;
-    let four = stack().parameter("StatusShards", "4").dynamo_endpoint(one.stack.dynamo_url());
+    let four = status_shards(4, 4).dynamo_endpoint(one.stack.dynamo_url());
     let four = Books::of(four.start().await.expect("a stack")).await;
     let noon = time(NOON);
     let old = posted(&one, &[noon, noon, noon + MILLISECOND * 2, noon + MILLISECOND * 4]).await;

@@ -11,4 +11,5 @@ mod pages;
 mod random;
 mod reconciliation;
 mod requests;
+mod shards;
 mod values;

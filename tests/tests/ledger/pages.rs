@@ -8,8 +8,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use system_tests::{
     Client,
-    ledger::{Books, TRANSACTIONS},
-    stack,
+    ledger::{Books, TRANSACTIONS, status_shards},
 };
 
 const LIMITS: [usize; 5] = [1, 2, 3, 7, 100];
@@ -22,8 +21,8 @@ fn text(item: &Item, name: &str) -> String {
 }
 
 /// A stack with that many shards, and the header of a transaction that it made.
-async fn start(shards: usize) -> (Stack, Item) {
-    let stack = stack().parameter("StatusShards", shards.to_string()).start().await.expect("a stack");
+async fn start(shards: u16) -> (Stack, Item) {
+    let stack = status_shards(shards, shards).start().await.expect("a stack");
     let books = Books::of(stack).await;
     books.funded("ann", "1.00").await;
     let client = books.stack.client().expect("a client");
@@ -137,7 +136,7 @@ async fn all_who_used_a_key_are_listed_once_each() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_goes_on_over_the_shards_that_were_added_meanwhile() {
     let (five, header) = start(5).await;
-    let one = stack().parameter("StatusShards", "1").dynamo_endpoint(five.dynamo_url()).start().await.expect("a stack");
+    let one = status_shards(1, 1).dynamo_endpoint(five.dynamo_url()).start().await.expect("a stack");
     let transaction = |number: usize, shard| (format!("T-{number:02}"), "00.123".to_owned(), shard);
     let old: Vec<_> = (0..6).map(|number| transaction(number, 0)).collect();
     let new: Vec<_> = (6..12).map(|number| transaction(number, 1 + number % 4)).collect();
