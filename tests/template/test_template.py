@@ -19,6 +19,10 @@ from samtranslator.yaml_helper import yaml_parse
 # CloudFormation takes 500; the rest is for what comes.
 MOST = 450
 METRICS_OF_AN_ALARM = 10
+# A shard is read by two consumers without throttling.
+MAX_CONSUMERS_OF_A_STREAM = 2
+# The log group of a crate's functions, where it is not named after the crate.
+LOGS = {"export": "CartLogs"}
 # What may name a function: these are about it, and do not call it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
 
@@ -28,7 +32,7 @@ def main(template: Path, made: Path) -> None:
     made.parent.mkdir(parents=True, exist_ok=True)
     made.write_text(json.dumps({"AWSTemplateFormatVersion": "2010-09-09", **resources}, indent=1))
     stack = Stack(resources["Resources"])
-    faults = [*stack.size(), *stack.calls(), *stack.keeps(), *stack.alarms(), *stack.dashboards()]
+    faults = [*stack.size(), *stack.calls(), *stack.keeps(), *stack.alarms(), *stack.dashboards(), *stack.streams(), *stack.logs()]
     for fault in faults:
         print(fault)
     print(f"{len(stack.resources)} resources, {len(stack.functions)} functions, {len(faults)} faults")
@@ -105,6 +109,21 @@ class Stack:
             if watched[metric, name] != 1:
                 yield f"{name} has {watched[metric, name]} alarms of {metric}, not 1"
 
+    def streams(self):
+        mappings = self.of("AWS::Lambda::EventSourceMapping").values()
+        consumers = Counter(json.dumps(mapping["EventSourceArn"]) for mapping in mappings)
+        for stream, count in consumers.items():
+            if count > MAX_CONSUMERS_OF_A_STREAM:
+                yield f"{stream} has {count} consumers; a stream takes {MAX_CONSUMERS_OF_A_STREAM}"
+
+    def logs(self):
+        """A function's log group is its service's: defects are counted there."""
+        for name, function in self.of("AWS::Lambda::Function").items():
+            crate = crate_of(Path(function["Code"]["S3Key"]).name)
+            wanted, group = LOGS.get(crate, f"{crate.title()}Logs"), function.get("LoggingConfig", {}).get("LogGroup")
+            if group != {"Ref": wanted}:
+                yield f"{name} logs to {group}, not to {wanted}"
+
     def called(self, alias: dict) -> str:
         return self.resources[alias["Ref"]]["Properties"]["FunctionName"]["Ref"]
 
@@ -118,6 +137,11 @@ class Stack:
             shown |= names(dashboard["DashboardBody"])
         wanted = self.functions | set(self.of("AWS::DynamoDB::Table")) | set(self.of("AWS::CloudWatch::Alarm"))
         yield from (f"no dashboard shows {name}" for name in sorted(wanted - shown))
+
+
+def crate_of(function: str) -> str:
+    [source] = Path("crates").glob(f"*/src/bin/{function}.rs")
+    return source.parts[1]
 
 
 def names(node) -> set[str]:

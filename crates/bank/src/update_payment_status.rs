@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Pattern},
     transaction::TransactionGuard,
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Problem, Request};
 use keys::{
     AccountId, RequestId, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
@@ -107,7 +107,7 @@ impl Move {
 }
 
 fn not_allowed(detail: String) -> Error {
-    Error::Conflict("status-conflict", detail)
+    Error::Conflict(Problem::StatusConflict, detail)
 }
 
 fn stands(payment: &Payment) -> Error {
@@ -171,7 +171,7 @@ impl Bank {
                 let ours = refused.found::<TransactionGuard>(1)?.is_some_and(|found| found == guard);
                 if refused.at(1) && !refused.at(0) && !ours {
                     let detail = "The transaction id names another payment.".to_owned();
-                    return Err(Error::Conflict("transaction-id-used", detail));
+                    return Err(Error::Conflict(Problem::TransactionIdUsed, detail));
                 }
                 // Whoever moved it, the payment tells; a refusal for the guard alone does not show it.
                 let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;

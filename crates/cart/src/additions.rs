@@ -1,5 +1,5 @@
 use crate::{Cart, Line, MOST_LINES, store::unexpired};
-use function::Error;
+use function::{Error, Problem};
 use jiff::SignedDuration;
 use keys::{
     AccountId, Milli, RequestId, Sku,
@@ -127,7 +127,7 @@ impl Seen {
         }
         let detail =
             format!("A cart has {MOST_LINES} active lines at most, so that it can be bought in one transaction.");
-        Err(Error::Conflict("cart-full", detail))
+        Err(Error::Conflict(Problem::CartFull, detail))
     }
 
     /// Lines that were added within the last minute and are not among those that were read.

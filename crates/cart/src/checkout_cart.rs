@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Pattern},
     line::Move,
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Json, Once, Request, optimistically};
+use function::{Error, Fields, Fingerprint, Function, Input, Json, Once, Problem, Request, optimistically};
 use futures::future::try_join;
 use keys::{
     AccountId, Milli, OrderId,
@@ -85,7 +85,7 @@ impl Cart {
         let lines = &seen.lines;
         seen.must_have_room_for(0)?;
         if lines.is_empty() {
-            let refusal = Error::Conflict("cart-empty", "The cart has no active line.".to_owned());
+            let refusal = Error::Conflict(Problem::CartEmpty, "The cart has no active line.".to_owned());
             // The same request, done since the record was looked for, may be what emptied the cart.
             return self.order(account, once.before().await?.ok_or(refusal)?).await;
         }

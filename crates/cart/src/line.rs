@@ -1,4 +1,4 @@
-use function::Error;
+use function::{Error, Problem};
 use keys::{
     AccountId, Milli, OrderId, Sku,
     cart::{ItemId, LineSort, Status},
@@ -207,7 +207,7 @@ impl Line {
     /// 409 where that is more than a line takes.
     pub(crate) fn grown(&self, more: Quantity, now: Milli, days: Days) -> Result<Self, Error> {
         let quantity = self.quantity.plus(more).ok_or_else(|| {
-            Error::Conflict("quantity-limit", format!("A line takes {} of a product at most.", Quantity::MOST))
+            Error::Conflict(Problem::QuantityLimit, format!("A line takes {} of a product at most.", Quantity::MOST))
         })?;
         self.with_quantity(quantity, now, days)
     }
@@ -247,7 +247,7 @@ impl Line {
     pub(crate) fn must_be_open(&self) -> Result<(), Error> {
         if self.sort.status == Status::Purchased {
             let detail = "The line was purchased, which is final.".to_owned();
-            return Err(Error::Conflict("purchased", detail));
+            return Err(Error::Conflict(Problem::Purchased, detail));
         }
         Ok(())
     }
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!((&removed.index_partition, removed.index_sort), (&None, None));
         let bought = saved.moved(&Move::Purchased("o".parse().expect("an order id")), later, DAYS).expect("open");
         for to in [Move::Active, Move::Saved, Move::Removed] {
-            assert!(matches!(bought.moved(&to, later, DAYS), Err(Error::Conflict("purchased", _))));
+            assert!(matches!(bought.moved(&to, later, DAYS), Err(Error::Conflict(Problem::Purchased, _))));
         }
     }
 

@@ -7,7 +7,7 @@ use crate::{
     line::Move,
     pointer::Pointer,
 };
-use function::{Error, Fields, Function, Input, Json, Request, optimistically};
+use function::{Error, Fields, Function, Input, Json, Problem, Request, optimistically};
 use keys::{
     AccountId, Milli, OrderId,
     cart::{ItemId, Status},
@@ -130,7 +130,7 @@ impl Cart {
             Some(to) if to.status() != old.sort.status => self.move_line(&old, to, request).await,
             Some(Target::Purchased(Some(order))) if old.order_id.as_ref() != Some(order) => {
                 let detail = "The line was purchased under another order.".to_owned();
-                Err(Error::Conflict("purchased", detail))
+                Err(Error::Conflict(Problem::Purchased, detail))
             }
             _ => self.count(old, wanted.quantity, now).await,
         }

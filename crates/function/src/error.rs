@@ -1,3 +1,4 @@
+use crate::Problem;
 use http::{HeaderValue, StatusCode, Uri};
 use lambda_http::{Body, Response};
 use lambda_runtime::Diagnostic;
@@ -25,9 +26,9 @@ pub enum Error {
     /// 404: there is no such thing.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// 409: what is stored does not allow it; the name of the rule and a sentence.
-    #[error("{0}: {1}")]
-    Conflict(&'static str, String),
+    /// 409: what is stored does not allow it; the problem type and a sentence.
+    #[error("{name}: {1}", name = .0.name())]
+    Conflict(Problem, String),
     /// 412: it was changed since the version that the caller names.
     #[error("another version is stored")]
     AnotherVersion,
@@ -61,44 +62,36 @@ impl Error {
         Self::Invalid(vec![Fault { pointer: pointer.to_owned(), detail: detail.to_string() }])
     }
 
-    /// Status, name of the type, title, and a sentence that shows nothing of another's.
-    fn problem(&self) -> (u16, &str, &'static str, String) {
+    /// The problem type, and a sentence that shows nothing of another caller's.
+    fn problem(&self) -> (Problem, String) {
         use table::Error as Store;
         const AGAIN: &str = "Send the same request again a little later.";
-        match self {
+        let (problem, detail) = match self {
             Self::Invalid(faults) => {
                 let names: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
-                (400, "invalid-request", "The request is not valid", format!("See errors: {}.", names.join(", ")))
+                return (Problem::InvalidRequest, format!("See errors: {}.", names.join(", ")));
             }
-            Self::Forbidden => (403, "forbidden", "Not allowed", "The caller may not do this here.".into()),
-            Self::NotFound(what) => (404, "not-found", "Not found", format!("There is no such {what}.")),
-            Self::Conflict(rule, detail) => (409, rule, "What is stored does not allow it", detail.clone()),
+            Self::NotFound(what) => return (Problem::NotFound, format!("There is no such {what}.")),
+            Self::Conflict(problem, detail) => (*problem, detail.as_str()),
+            Self::TooLarge(detail) => (Problem::TooLarge, detail.as_str()),
+            Self::Forbidden => (Problem::Forbidden, "The caller may not do this here."),
             Self::AnotherVersion => {
-                let detail = "It was changed since: read it again, and send the version that it has now.".into();
-                (412, "another-version", "Changed since", detail)
+                (Problem::AnotherVersion, "It was changed since: read it again, and send the version that it has now.")
             }
-            Self::TooLarge(detail) => (413, "too-large", "Too large", detail.clone()),
-            Self::UnsupportedMediaType => {
-                (415, "unsupported-media-type", "Not JSON", "Send the body as application/json.".into())
-            }
+            Self::UnsupportedMediaType => (Problem::UnsupportedMediaType, "Send the body as application/json."),
             Self::KeyReused => {
-                let detail = "This Idempotency-Key came with another request before.".into();
-                (422, "idempotency-key-reused", "The key was used before", detail)
+                (Problem::IdempotencyKeyReused, "This Idempotency-Key came with another request before.")
             }
-            Self::Table(Store::Throttled | Store::Contended { throttled: true }) => {
-                (429, "throttled", "Too many requests", AGAIN.into())
-            }
+            Self::Table(Store::Throttled | Store::Contended { throttled: true }) => (Problem::Throttled, AGAIN),
             Self::Table(Store::Contended { .. } | Store::Unavailable(_) | Store::Underway) => {
-                (503, "unavailable", "Not available now", AGAIN.into())
+                (Problem::Unavailable, AGAIN)
             }
-            Self::Table(Store::TooMuch) => (
-                413,
-                "too-large",
-                "Too large",
-                "There is more than one answer can hold: ask for a shorter range.".into(),
-            ),
-            Self::Table(_) | Self::Internal(_) => (500, "internal", "Internal error", "The error is logged.".into()),
-        }
+            Self::Table(Store::TooMuch) => {
+                (Problem::TooLarge, "There is more than one answer can hold: ask for a shorter range.")
+            }
+            Self::Table(_) | Self::Internal(_) => (Problem::Internal, "The error is logged."),
+        };
+        (problem, detail.to_owned())
     }
 
     /// The one place where an error becomes HTTP. `instance` is the request id.
@@ -108,11 +101,11 @@ impl Error {
             #[serde(skip_serializing_if = "Option::is_none")]
             errors: Option<&'a [Fault]>,
         }
-        let (status, kind, title, detail) = self.problem();
+        let (problem_type, detail) = self.problem();
         let errors = if let Self::Invalid(faults) = self { Some(faults.as_slice()) } else { None };
-        let code = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut problem = ProblemDetails::from_status_code(code).with_title(title).with_detail(detail);
-        if let Ok(kind) = format!("/problems/{kind}").parse::<Uri>() {
+        let code = StatusCode::from_u16(problem_type.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut problem = ProblemDetails::from_status_code(code).with_title(problem_type.title()).with_detail(detail);
+        if let Ok(kind) = format!("/problems/{}", problem_type.name()).parse::<Uri>() {
             problem = problem.with_type(kind);
         }
         if let Ok(instance) = instance.parse::<Uri>() {
@@ -123,25 +116,25 @@ impl Error {
         *response.status_mut() = code;
         let headers = response.headers_mut();
         headers.insert("content-type", HeaderValue::from_static("application/problem+json"));
-        if matches!(status, 429 | 503) {
+        if self.is_outage() {
             headers.insert("retry-after", HeaderValue::from_static("1"));
         }
         response
     }
 
     /// The name of its problem type, for logs.
-    pub(crate) fn kind(&self) -> &str {
-        self.problem().1
+    pub(crate) fn kind(&self) -> &'static str {
+        self.problem().0.name()
     }
 
     /// Whether somebody has to look at it.
     pub(crate) fn is_defect(&self) -> bool {
-        self.problem().0 == 500
+        self.problem().0 == Problem::Internal
     }
 
     /// Whether what was wanted can't be done now, although nothing is wrong with it.
     pub(crate) fn is_outage(&self) -> bool {
-        matches!(self.problem().0, 429 | 503)
+        matches!(self.problem().0, Problem::Throttled | Problem::Unavailable)
     }
 }
 
@@ -164,7 +157,7 @@ where
 
 impl From<Error> for Diagnostic {
     fn from(error: Error) -> Self {
-        Self { error_type: error.problem().1.to_owned(), error_message: error.to_string() }
+        Self { error_type: error.kind().to_owned(), error_message: error.to_string() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a transaction does to its accounts: the rules.
 
 use crate::{Account, DOMAIN, Leg, Posted, Posting, Reversal, account::LastLeg, store::missing, transaction::Draft};
-use function::{Caller, Error};
+use function::{Caller, Error, Problem};
 use keys::{
     AccountId, Milli, Shard,
     ledger::{AccountStatus, LegType},
@@ -99,13 +99,17 @@ fn must_take(account: &Account, posting: &Posting) -> Result<(), Error> {
     let id = &account.id;
     match account.status {
         AccountStatus::Active => {}
-        AccountStatus::Frozen => return Err(Error::Conflict("account-frozen", format!("Account {id} is frozen."))),
-        AccountStatus::Closed => return Err(Error::Conflict("account-closed", format!("Account {id} is closed."))),
+        AccountStatus::Frozen => {
+            return Err(Error::Conflict(Problem::AccountFrozen, format!("Account {id} is frozen.")));
+        }
+        AccountStatus::Closed => {
+            return Err(Error::Conflict(Problem::AccountClosed, format!("Account {id} is closed.")));
+        }
     }
     if account.currency == posting.amount.currency() {
         return Ok(());
     }
-    Err(Error::Conflict("currency-mismatch", format!("Account {id} takes {} only.", account.currency)))
+    Err(Error::Conflict(Problem::CurrencyMismatch, format!("Account {id} takes {} only.", account.currency)))
 }
 
 /// No leg takes from an account that may not hold less than nothing more than it holds by then. What it holds is not told.
@@ -113,9 +117,9 @@ fn must_hold(account: &Account, posting: &Posting, after: Money) -> Result<(), E
     if posting.leg_type == LegType::Credit || after.minor() >= 0 || account.allow_negative {
         return Ok(());
     }
-    Err(Error::Conflict("insufficient-funds", format!("Account {} does not hold enough.", account.id)))
+    Err(Error::Conflict(Problem::InsufficientFunds, format!("Account {} does not hold enough.", account.id)))
 }
 
 fn too_much(account: &Account) -> Error {
-    Error::Conflict("balance-too-large", format!("Account {} can't hold more than 38 digits.", account.id))
+    Error::Conflict(Problem::BalanceTooLarge, format!("Account {} can't hold more than 38 digits.", account.id))
 }

@@ -1,7 +1,7 @@
 //! How a transaction is posted: once, whatever becomes of the calls.
 
 use crate::{Account, Ledger, Merchant, Posted, Reversal, entry::Entry, transaction::Draft};
-use function::{Caller, Error};
+use function::{Caller, Error, Problem};
 use futures::future::try_join3;
 use keys::{AccountId, Milli, ledger::MerchantId};
 use std::{
@@ -82,7 +82,7 @@ impl Ledger {
                 }
                 Some(_) => {
                     let why = "The transaction was reversed before.".to_owned();
-                    return Err(Error::Conflict("already-reversed", why));
+                    return Err(Error::Conflict(Problem::AlreadyReversed, why));
                 }
             },
         };

@@ -6,7 +6,7 @@ use crate::{
     store::{missing, user},
     transaction::{Draft, TransactionBody},
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Located, Request};
+use function::{Error, Fields, Fingerprint, Function, Input, Located, Problem, Request};
 use keys::TransactionId;
 use table::Units;
 
@@ -59,7 +59,7 @@ pub async fn reverse_transaction(
     let original = original.transaction;
     if original.reverses.is_some() {
         return Err(Error::Conflict(
-            "is-reversal",
+            Problem::IsReversal,
             "A reversal is not reversed: post the transaction anew.".to_owned(),
         ));
     }

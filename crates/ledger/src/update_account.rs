@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Pattern},
     store::user,
 };
-use function::{Caller, Error, Fields, Function, Input, Json, Request, optimistically};
+use function::{Caller, Error, Fields, Function, Input, Json, Problem, Request, optimistically};
 use keys::{AccountId, ledger::AccountStatus};
 use table::cost::{Cost, read, write};
 
@@ -79,9 +79,9 @@ impl Account {
     fn must_become(&self, status: AccountStatus, caller: &Caller) -> Result<(), Error> {
         let refused = |rule, why: &str| Err(Error::Conflict(rule, format!("Account {} {why}.", self.id)));
         match status {
-            _ if self.status == AccountStatus::Closed => refused("account-closed", "is closed for good"),
+            _ if self.status == AccountStatus::Closed => refused(Problem::AccountClosed, "is closed for good"),
             AccountStatus::Closed if self.holds()?.minor() != 0 => {
-                refused("balance-not-zero", "can be closed when its balance is 0")
+                refused(Problem::BalanceNotZero, "can be closed when its balance is 0")
             }
             AccountStatus::Frozen => Ok(()),
             // What was frozen for a reason its owner neither thaws nor closes.

@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Pattern},
     object::JsonObject,
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Problem, Request};
 use keys::wellness::{ActivityId, UserId};
 use serde::Deserialize;
 use table::{
@@ -97,7 +97,7 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
             let own = found.filter(|found| company.is_none_or(|company| found.company.as_str() == company));
             own.ok_or(Error::NotFound("registration"))?;
             let detail = "More progress or more points are stored; a correction can lower them.".to_owned();
-            Err(Error::Conflict("progress-backwards", detail))
+            Err(Error::Conflict(Problem::ProgressBackwards, detail))
         }
         updated => Ok(Json(updated?.into())),
     }

@@ -1,7 +1,7 @@
 //! How jobs on references are started: one at a time for each that is referred to.
 
 use crate::{Job, Wellness, job::Hold};
-use function::Error;
+use function::{Error, Problem};
 use keys::{
     RequestId,
     wellness::{FacetRef, HoldSort, JobId},
@@ -95,7 +95,7 @@ impl Wellness {
         }
         self.nudge(&other, by).await?;
         Err(Error::Conflict(
-            "job-under-way",
+            Problem::JobUnderWay,
             format!("The job {hindrance} is under way. Send the request again when it is done."),
         ))
     }

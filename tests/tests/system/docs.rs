@@ -1,6 +1,7 @@
 //! The pages that are written from the code are not stale. `make docs` writes them.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
+use function::Problem;
 use local::template::{Lambda, Template};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -226,12 +227,26 @@ fn the_access_patterns_are_those_of_the_code() {
     is_current("docs/access-patterns.md", &page(&template()));
 }
 
+/// The part of a page between the two marks is this text.
+fn part_is_current(path: &str, wanted: &str) {
+    let page = fs::read_to_string(root().join(path)).expect("a page");
+    let (before, rest) = page.split_once(BEGIN).expect("the place where the part begins");
+    let (_, after) = rest.split_once(END).expect("the place where it ends");
+    is_current(path, &format!("{before}{BEGIN}\n{wanted}\n{END}{after}"));
+}
+
 #[test]
 fn the_readme_shows_the_same() {
-    let readme = fs::read_to_string(root().join("README.md")).expect("the README");
-    let (before, rest) = readme.split_once(BEGIN).expect("the place where the table begins");
-    let (_, after) = rest.split_once(END).expect("the place where it ends");
-    is_current("README.md", &format!("{before}{BEGIN}\n{}\n{END}{after}", short(&template())));
+    part_is_current("README.md", &short(&template()));
+}
+
+#[test]
+fn the_contract_lists_every_problem_type() {
+    let mut table = "| status | type | when |\n| --- | --- | --- |\n".to_owned();
+    for problem in Problem::ALL {
+        let _ = writeln!(table, "| {} | `/problems/{}` | {} |", problem.status(), problem.name(), problem.when());
+    }
+    part_is_current("docs/http.md", &table);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! docs/openapi.yaml says what the template, the code and the other docs say, and what the functions answer.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
+use function::Problem;
 use local::template::Template;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 use system_tests::{
     Client,
@@ -79,46 +80,12 @@ fn every_reference_leads_somewhere_and_every_component_is_used() {
 }
 
 #[test]
-fn every_problem_of_the_code_is_described_and_no_other() {
+fn describes_exactly_the_problem_types_of_the_code() {
     let mut described = BTreeSet::new();
-    walk(&Document::read().0, &mut |value| described.extend(value.as_str().and_then(problem).map(str::to_owned)));
-    let page = fs::read_to_string(root().join("docs/http.md")).expect("the page");
-    let listed: BTreeSet<String> = page.split('`').filter_map(problem).map(str::to_owned).collect();
-    assert_eq!(described, listed, "docs/http.md");
-    let mut in_code = BTreeSet::new();
-    for file in sources(&root().join("crates")) {
-        let text = fs::read_to_string(file).expect("a source");
-        // What is stored does not allow it: the name of the rule comes first.
-        let rules = text.split("Error::Conflict(").chain(text.split("refused(")).skip(1);
-        // The others have a status before their name.
-        let others = text.split('(').filter_map(|part| {
-            let (status, rest) = part.trim_start().split_once(',')?;
-            matches!(status.parse::<u16>(), Ok(400..600)).then_some(rest)
-        });
-        in_code.extend(rules.chain(others).filter_map(literal).map(str::to_owned));
-    }
-    assert_eq!(described, in_code);
-}
-
-/// The name of a problem's type.
-fn problem(text: &str) -> Option<&str> {
-    text.strip_prefix("/problems/")
-}
-
-/// The name that the code begins with, as a literal.
-fn literal(code: &str) -> Option<&str> {
-    let name = code.trim_start().strip_prefix('"')?.split('"').next()?;
-    (name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')).then_some(name)
-}
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let of_entry = |path: PathBuf| match path.is_dir() {
-        true if path.ends_with("tests") => Vec::new(),
-        true => sources(&path),
-        false => vec![path],
-    };
-    entries.flat_map(of_entry).filter(|path| path.extension().is_some_and(|kind| kind == "rs")).collect()
+    walk(&Document::read().0, &mut |value| {
+        described.extend(value.as_str().and_then(|text| text.strip_prefix("/problems/")).map(str::to_owned));
+    });
+    assert_eq!(described, Problem::ALL.iter().map(|problem| problem.name().to_owned()).collect());
 }
 
 fn walk(value: &Value, visit: &mut impl FnMut(&Value)) {
