@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use bank::Payment;
 use jiff::{SignedDuration, Timestamp};
 use keys::{
-    Second,
+    TimestampSeconds,
     bank::{DueSort, PaymentId, Status},
 };
 use local::Stack;
@@ -103,7 +103,7 @@ pub fn payments_table(stack: &Stack) -> Table {
 /// A payment on a shard, to be put straight into the table.
 #[must_use]
 pub fn scheduled_payment(account: &str, due: Timestamp, shard: usize) -> Payment {
-    let second = Second::containing(due).expect("a second");
+    let second = TimestampSeconds::containing(due).expect("a second");
     let data: JsonText = serde_json::from_value(json!("{\"amount\":\"12.50\"}")).expect("data");
     let (account, shard) = (account.parse().expect("an account"), shard.to_string().parse().expect("a shard"));
     Payment::scheduled(account, PaymentId::new(second, Timestamp::now()), shard, data, second)
@@ -156,7 +156,7 @@ pub async fn transactions(stack: &Stack) -> Vec<Row> {
 /// A payment of the account that stands so, on a shard; PROCESSED ones have transaction ids of their own.
 #[must_use]
 pub fn payment(account: &str, time: &str, status: Status, shard: usize) -> Payment {
-    let time: Second = time.parse().expect("a time");
+    let time: TimestampSeconds = time.parse().expect("a time");
     let id = PaymentId::new(time, time.instant());
     let shard = shard.to_string().parse().expect("a shard");
     let data = serde_json::from_value("{\"amount\": 1}".into()).expect("data");

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// The statuses that customers see.
 pub const STATUSES: [&str; 3] = ["ACTIVE", "SAVED", "PURCHASED"];
 /// Lines that may be ACTIVE in one cart.
-pub const MOST_LINES: usize = cart::MOST_LINES;
+pub const MAX_LINES: usize = cart::MAX_LINES;
 
 /// Where a line is.
 #[must_use]

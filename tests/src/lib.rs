@@ -255,12 +255,12 @@ pub fn dynamo(stack: &Stack) -> Dynamo {
     Dynamo::new(&stack.client().expect("a client"))
 }
 
-const MOST_LOOKS: usize = 6_000;
+const MAX_LOOKS: usize = 6_000;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Asks again until the answer is as it should be: a minute at most.
 pub async fn until(client: &Client, path: &str, is_so: impl Fn(&Answer) -> bool) -> Answer {
-    for _ in 0..MOST_LOOKS {
+    for _ in 0..MAX_LOOKS {
         let answer = client.get(path).await;
         if is_so(&answer) {
             return answer;

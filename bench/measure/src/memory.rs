@@ -14,7 +14,7 @@ const FUNCTION: &str = "export-cart-changes";
 const EVENT: &str = "events/cart/export-cart-changes.json";
 const CHANGES: [usize; 5] = [1, 100, 1_000, 2_000, 10_000];
 /// An invocation's payload (Lambda quotas: 6 MB); it ends a batch before the 10,000 records that a mapping may ask for.
-const MOST_BYTES: usize = 6_000_000;
+const MAX_BYTES: usize = 6_000_000;
 /// How often the largest is given to one process.
 const AGAIN: usize = 20;
 
@@ -63,7 +63,7 @@ fn event(changes: usize) -> (String, u64) {
         change["dynamodb"]["SequenceNumber"] = format!("{:028}", number + 1).into();
         let record = change.to_string();
         bytes += record.len() + 1;
-        if bytes + 100 > MOST_BYTES {
+        if bytes + 100 > MAX_BYTES {
             break;
         }
         records.push(record);

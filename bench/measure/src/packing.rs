@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 /// The largest is what an item of DynamoDB nearly can be.
 const BYTES: [usize; 7] = [300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000];
 /// Changes that the stream hands over at once: so many, or so many bytes of them.
-const MOST_CHANGES: usize = 1_000;
-const MOST_BYTES: usize = 6_000_000;
+const MAX_CHANGES: usize = 1_000;
+const MAX_BYTES: usize = 6_000_000;
 
 pub(crate) fn measure() -> Value {
     BYTES.into_iter().map(of_size).collect()
 }
 
 fn of_size(bytes: usize) -> Value {
-    let changes = MOST_CHANGES.min(MOST_BYTES / bytes);
+    let changes = MAX_CHANGES.min(MAX_BYTES / bytes);
     let rows = || (0..changes).map(|place| Row { place, json: "x".repeat(bytes) });
     let (packed, too_large) = records(rows());
     let (alone, none): (Vec<_>, Vec<_>) = rows().map(|row| records([row])).unzip();

@@ -7,7 +7,7 @@ use crate::{
 use function::{Error, Fields, Function, Input, Scheduled};
 use futures::{StreamExt, stream::FuturesUnordered};
 use keys::{
-    Day, KeyRange, Second,
+    Day, KeyRange, TimestampSeconds,
     bank::{DueSort, Status},
 };
 use serde::Serialize;
@@ -123,7 +123,12 @@ impl Tally {
 
 impl Bank {
     /// Moves the first payments of the range; the position behind them, or what stopped it.
-    async fn archive_page(&self, range: &KeyRange, now: Second, tally: &mut Tally) -> Result<Option<String>, Error> {
+    async fn archive_page(
+        &self,
+        range: &KeyRange,
+        now: TimestampSeconds,
+        tally: &mut Tally,
+    ) -> Result<Option<String>, Error> {
         let page = self.payments.sharded_page::<Payment>(&self.due, range, PAGE).await?;
         let mut next = Ok(page.next);
         let mut waiting = page.items.into_iter();
@@ -142,7 +147,7 @@ impl Bank {
         next
     }
 
-    async fn archive(&self, payment: Payment, now: Second) -> Result<Outcome, Error> {
+    async fn archive(&self, payment: Payment, now: TimestampSeconds) -> Result<Outcome, Error> {
         let delete = self.payments.delete(payment.key()).only_if(table::Condition::is("GSI1SK", &payment.due));
         let Some(transaction) = Transaction::archived(payment, now) else {
             return Ok(Outcome::Stuck("it has no transaction id"));

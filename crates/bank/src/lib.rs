@@ -20,7 +20,7 @@ mod transaction;
 pub mod update_payment_status;
 
 pub use cost::{Case, Pattern};
-pub use payment::{MOST_BYTES, Payment, PaymentBody};
+pub use payment::{MAX_BYTES, Payment, PaymentBody};
 pub use transaction::{Transaction, TransactionBody};
 
 use function::{App, Clients, Function, SettingsReader};
@@ -65,11 +65,11 @@ impl App for Bank {
 /// failure shows again, with its reason, at the first event.
 impl Bank {
     async fn warm_by_get_payment(self) {
-        let _ = self.payments.get_eventually::<Payment>(&Key::nobody()).await;
+        let _ = self.payments.get_eventually::<Payment>(&Key::placeholder()).await;
     }
 
     async fn warm_by_get_transaction(self) {
-        let _ = self.transactions.get_eventually::<Transaction>(&Key::nobody()).await;
+        let _ = self.transactions.get_eventually::<Transaction>(&Key::placeholder()).await;
     }
 
     async fn warm_by_query_payments(self) {

@@ -1,13 +1,13 @@
 use function::Error;
 use keys::{
-    AccountId, RequestId, Second, Shard, TransactionId,
+    AccountId, RequestId, Shard, TimestampSeconds, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
 use serde::{Deserialize, Serialize};
 use table::{Item, JsonText, Key};
 
 /// The largest item, in bytes (seed 000: 8 KB), whatever moves and the archive add to it later.
-pub const MOST_BYTES: usize = 8 * 1024;
+pub const MAX_BYTES: usize = 8 * 1024;
 
 /// What moves and the archive can add: the transaction id at its longest, 128 characters of four
 /// bytes, and the id of the request that moved it, each with its attribute's name.
@@ -32,7 +32,7 @@ pub struct Payment {
     #[serde(rename = "GSI1SK")]
     pub due: DueSort,
     /// When it was scheduled.
-    pub created_at: Second,
+    pub created_at: TimestampSeconds,
     /// What is to be paid.
     pub data: JsonText,
     /// What it became, once it is processed.
@@ -50,7 +50,13 @@ impl Item for Payment {
 impl Payment {
     /// A payment that waits for its time.
     #[must_use]
-    pub fn scheduled(account: AccountId, id: PaymentId, shard: Shard, data: JsonText, created_at: Second) -> Self {
+    pub fn scheduled(
+        account: AccountId,
+        id: PaymentId,
+        shard: Shard,
+        data: JsonText,
+        created_at: TimestampSeconds,
+    ) -> Self {
         Self {
             account,
             sort: PaymentSort(id),
@@ -77,7 +83,7 @@ impl Payment {
 
     /// Refuses a payment that could outgrow its 8 KB.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
-        let over = (table::size(self)? + LATER_BYTES).saturating_sub(MOST_BYTES);
+        let over = (table::size(self)? + LATER_BYTES).saturating_sub(MAX_BYTES);
         if over == 0 {
             return Ok(());
         }
@@ -92,11 +98,11 @@ impl Payment {
 pub struct PaymentBody {
     payment_id: PaymentId,
     account_id: AccountId,
-    scheduled_time: Second,
+    scheduled_time: TimestampSeconds,
     status: Status,
     #[serde(with = "table::raw_json")]
     data: JsonText,
-    created_at: Second,
+    created_at: TimestampSeconds,
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction_id: Option<TransactionId>,
 }
@@ -121,7 +127,7 @@ pub(crate) mod tests {
     use serde_json::value::RawValue;
 
     pub(crate) fn payment(data_bytes: usize) -> Payment {
-        let time: Second = "2026-12-01T09:30:00Z".parse().expect("a time");
+        let time: TimestampSeconds = "2026-12-01T09:30:00Z".parse().expect("a time");
         let json = format!("\"{}\"", "x".repeat(data_bytes - 2));
         let data = JsonText::from(RawValue::from_string(json).expect("JSON"));
         let account = "Account1".parse().expect("an account");
@@ -131,7 +137,7 @@ pub(crate) mod tests {
     #[test]
     fn no_move_makes_a_payment_outgrow_its_limit() {
         let mut largest = payment(7_000);
-        let room = MOST_BYTES - LATER_BYTES - table::size(&largest).expect("writable");
+        let room = MAX_BYTES - LATER_BYTES - table::size(&largest).expect("writable");
         largest = payment(7_000 + room);
         assert!(largest.must_fit().is_ok());
         assert!(payment(7_001 + room).must_fit().is_err());
@@ -139,9 +145,9 @@ pub(crate) mod tests {
         largest.due.status = Status::Processed;
         largest.transaction_id = Some("\u{1F4B6}".repeat(128).parse().expect("a transaction id"));
         largest.moved_by = Some(RequestId::new(largest.created_at.instant()));
-        assert_eq!(table::size(&largest).expect("writable"), MOST_BYTES);
+        assert_eq!(table::size(&largest).expect("writable"), MAX_BYTES);
         let archived_at = largest.created_at;
         let transaction = crate::Transaction::archived(largest, archived_at);
-        assert!(table::size(&transaction.expect("processed")).expect("writable") <= MOST_BYTES);
+        assert!(table::size(&transaction.expect("processed")).expect("writable") <= MAX_BYTES);
     }
 }

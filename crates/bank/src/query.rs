@@ -3,7 +3,7 @@
 use crate::{Bank, DOMAIN};
 use function::{Error, Fields, Input, List, Request};
 use keys::{
-    AccountId, Bound, Day, KeyRange, Second,
+    AccountId, Bound, Day, KeyRange, TimestampSeconds,
     bank::{DueSort, PaymentSort, Status},
 };
 use table::{Condition, Item, Query, Table};
@@ -15,8 +15,8 @@ const PAGE: usize = 50;
 #[derive(Debug, Clone)]
 pub struct OfAccount {
     account: AccountId,
-    from: Option<Second>,
-    to: Option<Second>,
+    from: Option<TimestampSeconds>,
+    to: Option<TimestampSeconds>,
     status: Option<Status>,
 }
 
@@ -35,7 +35,7 @@ impl Input for OfAccount {
 
 impl OfAccount {
     /// The range that is asked for: within the default where an end is left open.
-    fn range(&self, default: (Second, Second)) -> Result<KeyRange, Error> {
+    fn range(&self, default: (TimestampSeconds, TimestampSeconds)) -> Result<KeyRange, Error> {
         let (from, to) = (self.from.unwrap_or(default.0), self.to.unwrap_or(default.1));
         // With both ends given there may be no whole second between them, and nothing is wrong with that.
         if from > to && (self.from.is_none() || self.to.is_none()) {
@@ -50,7 +50,7 @@ impl OfAccount {
 pub(crate) async fn of_account<T: Item, B: From<T>>(
     table: &Table,
     request: &Request<OfAccount>,
-    default: (Second, Second),
+    default: (TimestampSeconds, TimestampSeconds),
 ) -> Result<List<B>, Error> {
     let OfAccount { account, status, .. } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Pattern},
 };
 use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
-use keys::{AccountId, IdempotencyKey, IdempotencySort, Second, bank::PaymentId};
+use keys::{AccountId, IdempotencyKey, IdempotencySort, TimestampSeconds, bank::PaymentId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use table::{Item, JsonText, Key, cost::Cost};
@@ -34,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
 #[derive(Debug, Clone)]
 pub struct NewPayment {
     account: AccountId,
-    scheduled_time: Second,
+    scheduled_time: TimestampSeconds,
     data: JsonText,
 }
 
@@ -51,7 +51,7 @@ impl Input for NewPayment {
 
 impl NewPayment {
     /// Payments come due by the day, so today is early enough (UTC).
-    fn must_not_be_past(&self, now: Second) -> Result<(), Error> {
+    fn must_not_be_past(&self, now: TimestampSeconds) -> Result<(), Error> {
         if self.scheduled_time.day() < now.day() {
             return Err(Error::invalid("/body/scheduledTime", format!("must not be on a day before {}", now.day())));
         }
@@ -74,7 +74,7 @@ struct Record {
     sort: IdempotencySort,
     request: Fingerprint,
     payment_id: PaymentId,
-    created_at: Second,
+    created_at: TimestampSeconds,
 }
 
 impl Item for Record {

@@ -1,6 +1,6 @@
 use crate::Payment;
 use keys::{
-    AccountId, Second, Shard, TransactionId,
+    AccountId, Shard, TimestampSeconds, TransactionId,
     bank::{DueSort, GuardPartition, GuardSort, PaymentId, PaymentSort, Status},
 };
 use serde::{Deserialize, Serialize};
@@ -26,9 +26,9 @@ pub struct Transaction {
     #[serde(rename = "GSI2PK")]
     pub transaction_id: TransactionId,
     /// When the payment was scheduled.
-    pub created_at: Second,
+    pub created_at: TimestampSeconds,
     /// When it moved here.
-    pub archived_at: Second,
+    pub archived_at: TimestampSeconds,
     /// What was paid.
     pub data: JsonText,
 }
@@ -40,7 +40,7 @@ impl Item for Transaction {
 impl Transaction {
     /// What the payment becomes in the archive; none while it has no transaction id.
     #[must_use]
-    pub fn archived(payment: Payment, now: Second) -> Option<Self> {
+    pub fn archived(payment: Payment, now: TimestampSeconds) -> Option<Self> {
         Some(Self {
             account: payment.account,
             sort: payment.sort,
@@ -89,11 +89,11 @@ pub struct TransactionBody {
     transaction_id: TransactionId,
     account_id: AccountId,
     payment_id: PaymentId,
-    scheduled_time: Second,
+    scheduled_time: TimestampSeconds,
     status: Status,
     #[serde(with = "table::raw_json")]
     data: JsonText,
-    archived_at: Second,
+    archived_at: TimestampSeconds,
 }
 
 impl From<Transaction> for TransactionBody {

@@ -5,7 +5,7 @@ use crate::{
     additions::Seen,
     cost::{self, Pattern},
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Once, Request, Upserted, optimistically};
+use function::{Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Upserted, optimistically};
 use futures::future::try_join;
 use keys::{AccountId, Sku};
 use money::{Currency, JsonDecimal, Money};
@@ -112,7 +112,7 @@ impl Cart {
     async fn add(&self, request: &Request<NewLine>) -> Result<Upserted<LineBody>, Error> {
         let (new, now) = (&request.input, request.milli);
         let key = request.idempotency_key.as_ref();
-        let once = Once::new(&self.table, &new.account, key, new.fingerprint(), now);
+        let once = IdempotentRequest::new(&self.table, &new.account, key, new.fingerprint(), now);
         let (before, additions) = Box::pin(try_join(once.before::<Added>(), self.additions(&new.account))).await?;
         if let Some(added) = before {
             return Ok(added.into());
@@ -135,7 +135,7 @@ impl Cart {
         &self,
         seen: &Seen,
         request: &Request<NewLine>,
-        once: &Once<'_>,
+        once: &IdempotentRequest<'_>,
     ) -> Result<Upserted<LineBody>, Error> {
         seen.must_have_room_for(1)?;
         let NewLine { account, sku, quantity, price } = request.input.clone();
@@ -148,7 +148,13 @@ impl Cart {
         Ok(Upserted { created: Some(line.id().to_string()), body: line.into() })
     }
 
-    async fn grow(&self, seen: &Seen, old: &Line, new: &NewLine, once: &Once<'_>) -> Result<Upserted<LineBody>, Error> {
+    async fn grow(
+        &self,
+        seen: &Seen,
+        old: &Line,
+        new: &NewLine,
+        once: &IdempotentRequest<'_>,
+    ) -> Result<Upserted<LineBody>, Error> {
         let grown = old.grown(new.quantity, once.now, self.days)?;
         let grown = Line { price: new.price.or(old.price), ..grown };
         grown.must_fit()?;

@@ -1,8 +1,8 @@
-use crate::{Cart, Line, MOST_LINES, store::unexpired};
+use crate::{Cart, Line, MAX_LINES, store::unexpired};
 use function::{Error, Problem};
 use jiff::SignedDuration;
 use keys::{
-    AccountId, Milli, RequestId, Sku,
+    AccountId, RequestId, Sku, TimestampMillis,
     cart::{CartSort, ItemId, LineSort, Status},
 };
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ impl Item for Additions {
 }
 
 /// Additions that are remembered: more than can be made while one of them is still on its way to its line.
-const MOST_RECENT: usize = 8;
+const MAX_RECENT: usize = 8;
 
 /// How long an addition may be on its way.
 const SETTLING: SignedDuration = SignedDuration::from_mins(1);
@@ -56,12 +56,12 @@ impl Cart {
         account: &AccountId,
         additions: Option<Additions>,
         known: Option<ItemId>,
-        now: Milli,
+        now: TimestampMillis,
     ) -> Result<Seen, Error> {
         let clock = additions.as_ref().map_or(now, |additions| additions.clock(now));
         let range = LineSort::with_status(Status::Active);
         let query = Query::new(account, &range).only_if(unexpired(clock));
-        let seen = Seen { lines: self.table.whole(&query).await?, additions };
+        let seen = Seen { lines: self.table.query_all(&query).await?, additions };
         for added in seen.unexplained(now).filter(|added| known != Some(added.item)) {
             let pointer = self.pointer(account, added.item).await?.ok_or_else(Error::stale)?;
             let elsewhere = pointer.line != *added && pointer.line.since >= added.since;
@@ -73,9 +73,15 @@ impl Cart {
     }
 
     /// An addition, if there was none since the cart was read.
-    pub(crate) fn addition(&self, seen: &Seen, line: &Line, last: RequestId, now: Milli) -> Result<Change, Error> {
+    pub(crate) fn addition(
+        &self,
+        seen: &Seen,
+        line: &Line,
+        last: RequestId,
+        now: TimestampMillis,
+    ) -> Result<Change, Error> {
         let mut recent = seen.additions.as_ref().map_or_else(Vec::new, |additions| additions.recent.clone());
-        recent.drain(..recent.len().saturating_sub(MOST_RECENT - 1));
+        recent.drain(..recent.len().saturating_sub(MAX_RECENT - 1));
         recent.push(line.sort);
         let (account, expires_at) = (line.account.clone(), self.days.and_one().after(now));
         let additions = Additions { account, sort: CartSort, last, recent, expires_at };
@@ -122,16 +128,16 @@ impl Seen {
 
     /// Refuses so many more lines where the cart has no room for them.
     pub(crate) fn must_have_room_for(&self, more: usize) -> Result<(), Error> {
-        if self.lines.len() + more <= MOST_LINES {
+        if self.lines.len() + more <= MAX_LINES {
             return Ok(());
         }
         let detail =
-            format!("A cart has {MOST_LINES} active lines at most, so that it can be bought in one transaction.");
+            format!("A cart has {MAX_LINES} active lines at most, so that it can be bought in one transaction.");
         Err(Error::Conflict(Problem::CartFull, detail))
     }
 
     /// Lines that were added within the last minute and are not among those that were read.
-    fn unexplained(&self, now: Milli) -> impl Iterator<Item = &LineSort> {
+    fn unexplained(&self, now: TimestampMillis) -> impl Iterator<Item = &LineSort> {
         let recent = self.additions.iter().flat_map(|additions| &additions.recent);
         let is_settling = move |added: &&LineSort| now.instant().duration_since(added.since.instant()) < SETTLING;
         let is_there =
@@ -143,7 +149,7 @@ impl Seen {
 impl Additions {
     /// The time by which the cart's lines are judged: the request's, or that of the last addition where another clock was
     /// ahead. What has expired for who added has expired for all.
-    pub(crate) fn clock(&self, now: Milli) -> Milli {
+    pub(crate) fn clock(&self, now: TimestampMillis) -> TimestampMillis {
         self.recent.last().map_or(now, |last| last.since.max(now))
     }
 }

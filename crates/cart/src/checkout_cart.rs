@@ -5,10 +5,12 @@ use crate::{
     cost::{self, Pattern},
     line::Move,
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Json, Once, Problem, Request, optimistically};
+use function::{
+    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, optimistically,
+};
 use futures::future::try_join;
 use keys::{
-    AccountId, Milli, OrderId,
+    AccountId, OrderId, TimestampMillis,
     cart::{LineSort, Status},
 };
 use serde::{Deserialize, Serialize};
@@ -69,14 +71,14 @@ pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Jso
 #[derive(Debug, Serialize, Deserialize)]
 struct Bought {
     order: OrderId,
-    at: Milli,
+    at: TimestampMillis,
 }
 
 impl Cart {
     async fn check_out(&self, request: &Request<Checkout>) -> Result<Order, Error> {
         let (account, now) = (&request.input.account, request.milli);
         let key = request.idempotency_key.as_ref();
-        let once = Once::new(&self.table, account, key, Fingerprint::of(&["checkout-cart"]), now);
+        let once = IdempotentRequest::new(&self.table, account, key, Fingerprint::of(&["checkout-cart"]), now);
         let (before, additions) = Box::pin(try_join(once.before(), self.additions(account))).await?;
         if let Some(bought) = before {
             return self.order(account, bought).await;
@@ -90,7 +92,7 @@ impl Cart {
             return self.order(account, once.before().await?.ok_or(refusal)?).await;
         }
         // One time for all of them, by which the order is found again; a line's own times never go back.
-        let at = lines.iter().map(|line| line.sort.since).fold(now, Milli::max);
+        let at = lines.iter().map(|line| line.sort.since).fold(now, TimestampMillis::max);
         let order = OrderId::new(now.instant());
         let mut bought = Vec::with_capacity(lines.len());
         let mut changes = vec![self.nothing_added(account, seen.additions())];
@@ -108,7 +110,7 @@ impl Cart {
     async fn order(&self, account: &AccountId, Bought { order, at }: Bought) -> Result<Order, Error> {
         let range = LineSort::between(Status::Purchased, Some(at), Some(at));
         let query = Query::new(account, &range).only_if(Condition::is("OrderId", &order));
-        Ok(Order::of(order, self.table.whole(&query).await?))
+        Ok(Order::of(order, self.table.query_all(&query).await?))
     }
 }
 

@@ -1,6 +1,6 @@
 use function::{Error, Problem};
 use keys::{
-    AccountId, Milli, OrderId, Sku,
+    AccountId, OrderId, Sku, TimestampMillis,
     cart::{ItemId, LineSort, Status},
 };
 use money::{Currency, Decimal, Money};
@@ -11,7 +11,7 @@ use table::{Item, Key};
 use crate::store::Days;
 
 /// The largest line, in bytes, whatever moves add to it later: one write unit.
-pub const MOST_BYTES: usize = 1_024;
+pub const MAX_BYTES: usize = 1_024;
 
 /// What every move but the first leaves as it is.
 const PREVIOUS_BYTES: usize =
@@ -50,7 +50,7 @@ pub struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Money>,
     /// When it was added.
-    pub added_at: Milli,
+    pub added_at: TimestampMillis,
     /// What it was purchased under.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order_id: Option<OrderId>,
@@ -75,7 +75,7 @@ pub struct Previous {
     /// Where it stood.
     pub status: Status,
     /// Since when.
-    pub since: Milli,
+    pub since: TimestampMillis,
     /// How many there were.
     pub quantity: Quantity,
 }
@@ -169,7 +169,7 @@ impl Line {
         sku: Sku,
         quantity: Quantity,
         price: Option<Money>,
-        now: Milli,
+        now: TimestampMillis,
         days: Days,
     ) -> Self {
         let sort = LineSort { status: Status::Active, since: now, item: ItemId::new(now.instant()) };
@@ -194,7 +194,7 @@ impl Line {
     ///
     /// # Errors
     /// 409 for a line that was purchased.
-    pub(crate) fn with_quantity(&self, quantity: Quantity, now: Milli, days: Days) -> Result<Self, Error> {
+    pub(crate) fn with_quantity(&self, quantity: Quantity, now: TimestampMillis, days: Days) -> Result<Self, Error> {
         self.must_be_open()?;
         let alive = self.expires_at.is_none_or(|at| at >= days.after(now));
         let expires_at = if alive { self.expires_at } else { Some(days.and_one().after(now)) };
@@ -205,7 +205,7 @@ impl Line {
     ///
     /// # Errors
     /// 409 where that is more than a line takes.
-    pub(crate) fn grown(&self, more: Quantity, now: Milli, days: Days) -> Result<Self, Error> {
+    pub(crate) fn grown(&self, more: Quantity, now: TimestampMillis, days: Days) -> Result<Self, Error> {
         let quantity = self.quantity.plus(more).ok_or_else(|| {
             Error::Conflict(Problem::QuantityLimit, format!("A line takes {} of a product at most.", Quantity::MOST))
         })?;
@@ -216,7 +216,7 @@ impl Line {
     ///
     /// # Errors
     /// 409 for a line that was purchased; 413 for an order id with which it outgrows its 1 KB.
-    pub(crate) fn moved(&self, to: &Move, now: Milli, days: Days) -> Result<Self, Error> {
+    pub(crate) fn moved(&self, to: &Move, now: TimestampMillis, days: Days) -> Result<Self, Error> {
         self.must_be_open()?;
         let status = to.status();
         // Clocks differ a little; a line's own times never go back.
@@ -237,7 +237,7 @@ impl Line {
             expires_at,
             ..self.clone()
         };
-        if table::size(&moved)? > MOST_BYTES {
+        if table::size(&moved)? > MAX_BYTES {
             return Err(Error::TooLarge("A line is at most 1 KB: the order id is too long.".to_owned()));
         }
         Ok(moved)
@@ -266,14 +266,14 @@ impl Line {
 
     /// Whether it is there for readers, although TTL may not have deleted it yet.
     #[must_use]
-    pub fn is_live(&self, now: Milli) -> bool {
+    pub fn is_live(&self, now: TimestampMillis) -> bool {
         self.expires_at.is_none_or(|at| at > now.second().instant().as_second())
     }
 
     /// Refuses a line that could outgrow its 1 KB.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
         let previous = if self.previous.is_none() { PREVIOUS_BYTES } else { 0 };
-        if table::size(self)? + previous + LATER_BYTES <= MOST_BYTES {
+        if table::size(self)? + previous + LATER_BYTES <= MAX_BYTES {
             return Ok(());
         }
         let detail = "A line is at most 1 KB with its keys: account and SKU are too long together.";
@@ -294,8 +294,8 @@ pub struct LineBody {
     price: Option<Decimal>,
     #[serde(skip_serializing_if = "Option::is_none")]
     currency: Option<Currency>,
-    added_at: Milli,
-    status_changed_at: Milli,
+    added_at: TimestampMillis,
+    status_changed_at: TimestampMillis,
     #[serde(skip_serializing_if = "Option::is_none")]
     order_id: Option<OrderId>,
 }
@@ -323,7 +323,7 @@ mod tests {
 
     const DAYS: Days = Days::WEEK;
 
-    fn now() -> Milli {
+    fn now() -> TimestampMillis {
         "2026-12-01T09:30:00.123Z".parse().expect("a time")
     }
 
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_move_keeps_what_the_line_is_and_says_what_it_was() {
-        let later: Milli = "2026-12-02T00:00:00.000Z".parse().expect("a time");
+        let later: TimestampMillis = "2026-12-02T00:00:00.000Z".parse().expect("a time");
         let active = line(3, 3);
         let saved = active.moved(&Move::Saved, later, DAYS).expect("open");
         assert_eq!((saved.id(), saved.added_at, saved.version), (active.id(), active.added_at, 2));
@@ -381,8 +381,8 @@ mod tests {
     #[test]
     fn a_change_renews_a_life_that_is_a_day_old() {
         let line = line(3, 3);
-        let at = |text: &str| text.parse::<Milli>().expect("a time");
-        let changed = |at: Milli| line.with_quantity(quantity(2), at, DAYS).expect("open").expires_at;
+        let at = |text: &str| text.parse::<TimestampMillis>().expect("a time");
+        let changed = |at: TimestampMillis| line.with_quantity(quantity(2), at, DAYS).expect("open").expires_at;
         assert_eq!(changed(at("2026-12-02T09:30:00.123Z")), line.expires_at);
         assert_eq!(changed(at("2026-12-02T09:30:01.123Z")), line.expires_at.map(|at| at + 24 * 60 * 60 + 1));
         assert!(line.is_live(at("2026-12-09T09:29:59.999Z")) && !line.is_live(at("2026-12-09T09:30:00.000Z")));

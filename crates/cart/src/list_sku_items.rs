@@ -6,7 +6,7 @@ use crate::{
     store::unexpired,
 };
 use function::{Error, Fields, Function, Input, List, Request};
-use keys::{Bound, Day, KeyRange, Milli, Sku, cart::LineSort};
+use keys::{Bound, Day, KeyRange, Sku, TimestampMillis, cart::LineSort};
 use table::{Query, cost::Cost};
 
 /// The Lambda.
@@ -35,7 +35,7 @@ pub struct OfSku {
 #[derive(Debug, Clone)]
 enum When {
     Day(Day),
-    Between(Option<Milli>, Option<Milli>),
+    Between(Option<TimestampMillis>, Option<TimestampMillis>),
 }
 
 impl Input for OfSku {

@@ -1,6 +1,6 @@
 use crate::Line;
 use keys::{
-    AccountId, Milli,
+    AccountId, TimestampMillis,
     cart::{ItemSort, LineSort},
 };
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ impl Pointer {
         Key::new(&self.account, &self.line)
     }
 
-    pub(crate) fn is_live(&self, now: Milli) -> bool {
+    pub(crate) fn is_live(&self, now: TimestampMillis) -> bool {
         self.expires_at.is_none_or(|at| at > now.second().instant().as_second())
     }
 }

@@ -1,17 +1,17 @@
 use crate::{Line, pointer::Pointer};
 use function::{App, Clients, Error, SettingsReader};
 use keys::{
-    AccountId, Milli,
+    AccountId, TimestampMillis,
     cart::{ItemId, ItemSort, LineSort},
 };
-use table::{Change, Condition, Dynamo, Index, Key, MOST_CHANGES, Query, Table};
+use table::{Change, Condition, Dynamo, Index, Key, MAX_CHANGES, Query, Table};
 
 /// Lines that may be ACTIVE in one cart: each takes three changes of the one transaction that buys them all, beside the
 /// cart's own item and the idempotency record.
-pub const MOST_LINES: usize = (MOST_CHANGES - 2) / 3;
+pub const MAX_LINES: usize = (MAX_CHANGES - 2) / 3;
 
 /// Looks at where a line is while it is moved about.
-const MOST_LOOKS: usize = 5;
+const MAX_LOOKS: usize = 5;
 
 /// What every function of the domain works with.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ impl std::str::FromStr for Days {
 
 impl Days {
     /// So many days after, in seconds since 1970.
-    pub(crate) fn after(self, now: Milli) -> i64 {
+    pub(crate) fn after(self, now: TimestampMillis) -> i64 {
         now.second().plus_days(self.0).instant().as_second()
     }
 
@@ -65,7 +65,7 @@ impl App for Cart {
 /// failure shows again, with its reason, at the first event.
 impl Cart {
     pub(crate) async fn warm_by_get(self) {
-        let _ = self.table.get_eventually::<Line>(&Key::nobody()).await;
+        let _ = self.table.get_eventually::<Line>(&Key::placeholder()).await;
     }
 
     pub(crate) async fn warm_by_query(self) {
@@ -82,8 +82,8 @@ impl Cart {
     ///
     /// # Errors
     /// 404 where there is none, or it has expired, or nobody sees it any more.
-    pub(crate) async fn locate(&self, account: &AccountId, item: ItemId, now: Milli) -> Result<Line, Error> {
-        for _ in 0..MOST_LOOKS {
+    pub(crate) async fn locate(&self, account: &AccountId, item: ItemId, now: TimestampMillis) -> Result<Line, Error> {
+        for _ in 0..MAX_LOOKS {
             let found = self.pointer(account, item).await?;
             let found = found.filter(|pointer| pointer.line.status.is_listed() && pointer.is_live(now));
             let pointer = found.ok_or(Error::NotFound("cart item"))?;
@@ -124,6 +124,6 @@ impl Cart {
 }
 
 /// What holds of lines that have not expired: TTL deletes the others hours or days later.
-pub(crate) fn unexpired(now: Milli) -> Condition {
+pub(crate) fn unexpired(now: TimestampMillis) -> Condition {
     Condition::missing_or_over("ExpiresAt", now.second().instant().as_second())
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, Json, Problem, Request, optimistically};
 use keys::{
-    AccountId, Milli, OrderId,
+    AccountId, OrderId, TimestampMillis,
     cart::{ItemId, Status},
 };
 use table::{Change, Units, cost::Cost};
@@ -136,7 +136,7 @@ impl Cart {
         }
     }
 
-    async fn count(&self, old: Line, quantity: Option<Quantity>, now: Milli) -> Result<Line, Error> {
+    async fn count(&self, old: Line, quantity: Option<Quantity>, now: TimestampMillis) -> Result<Line, Error> {
         let Some(quantity) = quantity.filter(|quantity| *quantity != old.quantity) else { return Ok(old) };
         let new = old.with_quantity(quantity, now, self.days)?;
         let mut additions = None;
@@ -201,7 +201,7 @@ impl Cart {
     }
 
     /// The line in the cart that the wanted one became a part of, for the same request to make it ACTIVE that comes again.
-    async fn joined(&self, wanted: &Update, now: Milli) -> Result<Option<Line>, Error> {
+    async fn joined(&self, wanted: &Update, now: TimestampMillis) -> Result<Option<Line>, Error> {
         let Some(Target::Active) = wanted.to else { return Ok(None) };
         let pointer = self.pointer(&wanted.account, wanted.item).await?;
         let is_joined = |pointer: &Pointer| pointer.line.status == Status::Joined && pointer.is_live(now);

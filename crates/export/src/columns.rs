@@ -2,7 +2,7 @@ use cart::{Line, Previous, Quantity};
 use function::Record;
 use jiff::Timestamp;
 use keys::{
-    Milli, OrderId, Sku,
+    OrderId, Sku, TimestampMillis,
     cart::{ItemId, Status},
 };
 use money::{Currency, Decimal, Money};
@@ -164,7 +164,7 @@ impl<'a> Columns<'a> {
         self.old(previous.status, previous.since, previous.quantity, line.price)
     }
 
-    fn old(self, status: Status, since: Milli, quantity: Quantity, price: Option<Money>) -> Self {
+    fn old(self, status: Status, since: TimestampMillis, quantity: Quantity, price: Option<Money>) -> Self {
         Self {
             old_status: Some(status),
             old_status_changed_at: Some(since.into()),
@@ -197,8 +197,8 @@ impl From<Timestamp> for Time {
     }
 }
 
-impl From<Milli> for Time {
-    fn from(milli: Milli) -> Self {
+impl From<TimestampMillis> for Time {
+    fn from(milli: TimestampMillis) -> Self {
         Self(milli.instant())
     }
 }
@@ -224,7 +224,7 @@ mod tests {
     fn times_have_one_width() {
         let text = |seconds: i64| serde_json::to_string(&Time::of_seconds(seconds)).expect("JSON");
         assert_eq!(text(1_767_349_800), r#""2026-01-02 10:30:00.000""#);
-        let milli: Milli = "2026-01-02T10:30:00.120Z".parse().expect("a time");
+        let milli: TimestampMillis = "2026-01-02T10:30:00.120Z".parse().expect("a time");
         assert_eq!(serde_json::to_string(&Time::from(milli)).expect("JSON"), r#""2026-01-02 10:30:00.120""#);
         assert_eq!(text(i64::MAX), "null");
     }

@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 const LONGEST_CALL: Duration = Duration::from_secs(5);
 
 /// Rows refused one by one before the delivery stream itself is taken for the reason, where it took no other.
-const MOST_REFUSED: usize = 10;
+const MAX_REFUSED: usize = 10;
 
 /// The delivery stream.
 #[derive(Clone)]
@@ -71,7 +71,7 @@ impl Delivery {
                     Err(row) => delivered.refused.extend(row.map(|row| (row.place, reason))),
                 },
             }
-            if delivered.refused.len() >= MOST_REFUSED && counts.exported == 0 {
+            if delivered.refused.len() >= MAX_REFUSED && counts.exported == 0 {
                 delivered.unsent.extend(delivered.refused.drain(..).map(|(place, _)| place));
                 break;
             }

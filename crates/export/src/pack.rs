@@ -1,7 +1,7 @@
 //! How rows are packed into records, and records into calls, so that Firehose bills little more than their bytes.
 
 /// Bytes that a record may have, before base64 (Firehose quotas: 1,000 KiB).
-pub const MOST_RECORD_BYTES: usize = 1_000 * 1_024;
+pub const MAX_RECORD_BYTES: usize = 1_000 * 1_024;
 
 /// Firehose bills a record in steps of so many bytes (Firehose pricing: 5 KB).
 pub const BILLED_STEP: usize = 5 * 1_024;
@@ -11,11 +11,11 @@ pub const BILLED_STEP: usize = 5 * 1_024;
 pub const RECORD_BYTES: usize = 10 * BILLED_STEP;
 
 /// Records that a call may have (Firehose quotas).
-pub const MOST_CALL_RECORDS: usize = 500;
+pub const MAX_CALL_RECORDS: usize = 500;
 
 /// Bytes that the body of a call may have. The quota, 4 MiB, is told once for "a call" and once as "4 MB for the entire request";
 /// the smaller number and the larger body, in base64, hold both.
-pub const MOST_CALL_BYTES: usize = 4_000_000;
+pub const MAX_CALL_BYTES: usize = 4_000_000;
 
 /// What a record takes in the body beside its data, `{"Data":""},`, and the body beside its records, with the longest name of a
 /// delivery stream.
@@ -86,7 +86,7 @@ impl Record {
 pub fn records(rows: impl IntoIterator<Item = Row>) -> (Vec<Record>, Vec<Row>) {
     let (mut records, mut too_large) = (Vec::<Record>::new(), Vec::new());
     for row in rows {
-        if row.json.len() > MOST_RECORD_BYTES {
+        if row.json.len() > MAX_RECORD_BYTES {
             too_large.push(row);
             continue;
         }
@@ -105,7 +105,7 @@ pub fn calls(records: impl IntoIterator<Item = Record>) -> Vec<Vec<Record>> {
     for record in records {
         let more = record.body_bytes();
         match calls.last_mut() {
-            Some(last) if last.len() < MOST_CALL_RECORDS && bytes + more <= MOST_CALL_BYTES => {
+            Some(last) if last.len() < MAX_CALL_RECORDS && bytes + more <= MAX_CALL_BYTES => {
                 last.push(record);
                 bytes += more;
             }

@@ -5,7 +5,7 @@ use crate::{
 };
 use ::http::Method;
 use jiff::Timestamp;
-use keys::{IdempotencyKey, KeyRange, Milli, RequestId, Second};
+use keys::{IdempotencyKey, KeyRange, RequestId, TimestampMillis, TimestampSeconds};
 use lambda_http::{
     Adapter, Body, Context, LambdaEvent, RequestExt, Response, Service as _,
     request::{LambdaRequest, RequestContext},
@@ -23,12 +23,12 @@ pub struct Request<I> {
     /// Who calls.
     pub caller: Caller,
     /// When the request came, by API Gateway's clock.
-    pub now: Second,
+    pub now: TimestampSeconds,
     /// When the first page of the list was asked for: what "today" means on every page. As `now` where there is no cursor,
     /// and not to be trusted before [`Request::listing`].
-    pub first_page: Second,
+    pub first_page: TimestampSeconds,
     /// When the request came, to the millisecond.
-    pub milli: Milli,
+    pub milli: TimestampMillis,
     /// The invocation's id.
     pub id: RequestId,
     /// What the caller sent as `Idempotency-Key`, if anything.
@@ -59,7 +59,7 @@ impl<I: Input> Request<I> {
             caller: claims.map(|jwt| Caller::from_claims(&jwt.claims)).unwrap_or_default(),
             now: second(instant)?,
             first_page: second(first)?,
-            milli: Milli::containing(instant).map_err(|error| Error::Internal(error.to_string()))?,
+            milli: TimestampMillis::containing(instant).map_err(|error| Error::Internal(error.to_string()))?,
             id: request_id(request, instant),
             idempotency_key,
             path: answer::path(route, |name| Some(parameters?.first(name)?.to_owned())),
@@ -98,8 +98,8 @@ impl<I> Request<I> {
     }
 }
 
-fn second(instant: Timestamp) -> Result<Second, Error> {
-    Second::containing(instant).map_err(|error| Error::Internal(error.to_string()))
+fn second(instant: Timestamp) -> Result<TimestampSeconds, Error> {
+    TimestampSeconds::containing(instant).map_err(|error| Error::Internal(error.to_string()))
 }
 
 fn request_id(request: &lambda_http::Request, now: Timestamp) -> RequestId {

@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, fmt, str::FromStr};
 use table::Cursor;
 
 /// The largest body that is read at all, in bytes: every item here is far smaller, escapes included.
-const MOST_BODY: usize = 64 * 1024;
+const MAX_BODY: usize = 64 * 1024;
 
 /// What an access pattern needs of a request, read at the border.
 pub trait Input: Sized + Send {
@@ -224,8 +224,8 @@ fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {
         Body::Binary(bytes) => bytes,
         _ => &[],
     };
-    if text.len() > MOST_BODY {
-        return Err(Error::TooLarge(format!("The body may have at most {MOST_BODY} bytes.")));
+    if text.len() > MAX_BODY {
+        return Err(Error::TooLarge(format!("The body may have at most {MAX_BODY} bytes.")));
     }
     if text.is_empty() {
         return Err(Error::invalid("/body", "is missing: send a JSON object"));

@@ -30,12 +30,12 @@ pub use http::{Request, http};
 pub use input::{Fields, Input};
 pub use lambda_runtime::{Context, Diagnostic};
 pub use observe::count;
-pub use once::Once;
+pub use once::IdempotentRequest;
 pub use problem::Problem;
 pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};
 pub use stream::{Batch, Record, stream};
-pub use words::{NoWords, Words};
+pub use words::{BoundedText, InvalidText};
 
 use futures::future::BoxFuture;
 use lambda_http::{Body, Response};

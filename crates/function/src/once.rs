@@ -1,5 +1,5 @@
 use crate::{Error, Fingerprint};
-use keys::{IdempotencyKey, IdempotencySort, Milli};
+use keys::{IdempotencyKey, IdempotencySort, TimestampMillis};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fmt::Display;
 use table::{Change, Item, Key, Table};
@@ -28,7 +28,7 @@ impl Item for Record {
 
 /// A request that may come again: its key, if it has one, and what it asks.
 #[derive(Debug, Clone)]
-pub struct Once<'a> {
+pub struct IdempotentRequest<'a> {
     /// Where the record is kept: beside the items that the request changes.
     pub table: &'a Table,
     /// Under the partition key of the one who owns them.
@@ -38,10 +38,10 @@ pub struct Once<'a> {
     /// What it asks.
     pub request: Fingerprint,
     /// When it came.
-    pub now: Milli,
+    pub now: TimestampMillis,
 }
 
-impl<'a> Once<'a> {
+impl<'a> IdempotentRequest<'a> {
     /// A request for something of the owner.
     #[must_use]
     pub fn new(
@@ -49,7 +49,7 @@ impl<'a> Once<'a> {
         owner: &impl Display,
         key: Option<&'a IdempotencyKey>,
         request: Fingerprint,
-        now: Milli,
+        now: TimestampMillis,
     ) -> Self {
         Self { table, partition: owner.to_string(), key, request, now }
     }

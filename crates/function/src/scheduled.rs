@@ -1,6 +1,6 @@
 use crate::{App, Error, EventHandler, Function, Input, input::Fields};
 use jiff::Timestamp;
-use keys::Second;
+use keys::TimestampSeconds;
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub struct Scheduled<I> {
     /// What was asked by hand; a schedule asks for nothing.
     pub input: I,
     /// When the schedule was due, or when somebody asked.
-    pub now: Second,
+    pub now: TimestampSeconds,
     /// When the run must have ended.
     pub deadline: Instant,
 }
@@ -21,10 +21,12 @@ impl<I: Input> Scheduled<I> {
     fn read(event: &Value, context: &Context) -> Result<Self, Error> {
         let by_schedule = event.get("detail-type").is_some();
         let due = event.get("time").and_then(Value::as_str).filter(|_| by_schedule);
-        let now = match due.map(str::parse::<Second>) {
+        let now = match due.map(str::parse::<TimestampSeconds>) {
             Some(Ok(due)) => due,
             Some(Err(error)) => return Err(Error::invalid("/time", error)),
-            None => Second::containing(Timestamp::now()).map_err(|error| Error::Internal(error.to_string()))?,
+            None => {
+                TimestampSeconds::containing(Timestamp::now()).map_err(|error| Error::Internal(error.to_string()))?
+            }
         };
         let input = if by_schedule { "{}".to_owned() } else { event.to_string() };
         Ok(Self { input: Fields::of_event(&input)?.read()?, now, deadline: crate::deadline(context) })

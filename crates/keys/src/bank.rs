@@ -8,7 +8,7 @@
 //! | transaction guard | `TRANSACTION#<transaction id>` | `TRANSACTION` | | | |
 
 use crate::{
-    Day, KeyRange, Second, TransactionId,
+    Day, KeyRange, TimestampSeconds, TransactionId,
     text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -60,20 +60,20 @@ impl Status {
 /// of payments of an account stand in one second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentId {
-    time: Second,
+    time: TimestampSeconds,
     unique: Uuid,
 }
 
 impl PaymentId {
     /// A new identifier for a payment due at `time`, made at `now`.
     #[must_use]
-    pub fn new(time: Second, now: Timestamp) -> Self {
+    pub fn new(time: TimestampSeconds, now: Timestamp) -> Self {
         Self { time, unique: uuid_of(now) }
     }
 
     /// When the payment is due.
     #[must_use]
-    pub fn time(self) -> Second {
+    pub fn time(self) -> TimestampSeconds {
         self.time
     }
 }
@@ -84,7 +84,7 @@ impl FromStr for PaymentId {
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let parse = || {
             let (time, unique) = text.split_once('-')?;
-            Some(Self { time: Second::parse_compact(time)?, unique: parse_simple(unique)? })
+            Some(Self { time: TimestampSeconds::parse_compact(time)?, unique: parse_simple(unique)? })
         };
         parse().ok_or_else(|| Invalid::new("is no payment id"))
     }
@@ -105,7 +105,7 @@ pub struct PaymentSort(pub PaymentId);
 impl PaymentSort {
     /// Due from the one second to the other, both included; nothing where the other comes first.
     #[must_use]
-    pub fn between(from: Second, to: Second) -> KeyRange {
+    pub fn between(from: TimestampSeconds, to: TimestampSeconds) -> KeyRange {
         if to < from {
             return KeyRange::nothing_from(from.to_string());
         }
@@ -114,7 +114,7 @@ impl PaymentSort {
 
     /// Due from now to 90 days ahead (seed 000, access pattern two).
     #[must_use]
-    pub fn next_90_days(now: Second) -> KeyRange {
+    pub fn next_90_days(now: TimestampSeconds) -> KeyRange {
         Self::between(now, now.plus_days(DAYS_AHEAD))
     }
 
@@ -132,7 +132,7 @@ impl FromStr for PaymentSort {
         let parse = || {
             let (time, id) = text.rsplit_once('#')?;
             let id: PaymentId = id.parse().ok()?;
-            (Second::parse_exact(time)? == id.time).then_some(Self(id))
+            (TimestampSeconds::parse_exact(time)? == id.time).then_some(Self(id))
         };
         parse().ok_or(Invalid::key("PaymentSort"))
     }

@@ -10,7 +10,7 @@
 //! A line that was removed or joined into another leaves GSI1.
 
 use crate::{
-    Day, KeyRange, Milli,
+    Day, KeyRange, TimestampMillis,
     text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -84,7 +84,7 @@ pub struct LineSort {
     /// Where the line stands.
     pub status: Status,
     /// Since when.
-    pub since: Milli,
+    pub since: TimestampMillis,
     /// Which line.
     pub item: ItemId,
 }
@@ -105,8 +105,9 @@ impl LineSort {
     /// With the status since a time from the one to the other, both included; nothing where the other comes first. An end
     /// that is not given is open.
     #[must_use]
-    pub fn between(status: Status, from: Option<Milli>, to: Option<Milli>) -> KeyRange {
-        let end = |time: Option<Milli>, close: &str| time.map_or_else(String::new, |time| format!("{time}{close}"));
+    pub fn between(status: Status, from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {
+        let end =
+            |time: Option<TimestampMillis>, close: &str| time.map_or_else(String::new, |time| format!("{time}{close}"));
         if from.zip(to).is_some_and(|(from, to)| to < from) {
             return KeyRange::nothing_from(format!("{status}#{}", end(from, "")));
         }

@@ -14,7 +14,7 @@
 //! What a request makes has an id that its caller and its idempotency key make, so that the same request can't make two.
 
 use crate::{
-    AccountId, Day, IdempotencyKey, KeyRange, Milli, Shard, TransactionId,
+    AccountId, Day, IdempotencyKey, KeyRange, Shard, TimestampMillis, TransactionId,
     id::identifier,
     text::{Invalid, constant_key, derived, names, prefixed_key, serde_as_text, uuid_of},
 };
@@ -195,7 +195,7 @@ prefixed_key!(
     /// GSI1SK of a transaction: `CREATED#<time>`. Several may have the same: what a list goes on from is a [`CreatedPlace`].
     CreatedSort,
     "CREATED",
-    Milli
+    TimestampMillis
 );
 prefixed_key!(
     /// SK of a leg: `LEG#<leg>`.
@@ -257,7 +257,7 @@ impl FindingSort {
 impl CreatedSort {
     /// Made from the one time to the other, both included; nothing where the other comes first. An open end is open.
     #[must_use]
-    pub fn between(since: Milli, until: Option<Milli>) -> KeyRange {
+    pub fn between(since: TimestampMillis, until: Option<TimestampMillis>) -> KeyRange {
         match until {
             // Also two ends within one millisecond: what was made at its beginning or end is not between them.
             Some(until) if until < since => Self::nothing(),
@@ -311,7 +311,7 @@ serde_as_text!(StatusPartition);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedPlace {
     /// When it was made.
-    pub created: Milli,
+    pub created: TimestampMillis,
     /// In which shard it is.
     pub shard: Shard,
     /// Which it is.
@@ -344,7 +344,7 @@ serde_as_text!(CreatedPlace);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LegTimeSort {
     /// When its transaction was made.
-    pub created: Milli,
+    pub created: TimestampMillis,
     /// Which leg it is.
     pub leg: LegId,
 }
@@ -358,14 +358,14 @@ impl LegTimeSort {
 
     /// The legs from the one time to the other, both included; nothing where the other comes first.
     #[must_use]
-    pub fn between(since: Milli, until: Milli) -> KeyRange {
+    pub fn between(since: TimestampMillis, until: TimestampMillis) -> KeyRange {
         let first = format!("LEG#{since}");
         if until < since { KeyRange::nothing_from(first) } else { KeyRange::through(first, format!("LEG#{until}#")) }
     }
 
     /// Every leg before a time.
     #[must_use]
-    pub fn before(time: Milli) -> KeyRange {
+    pub fn before(time: TimestampMillis) -> KeyRange {
         // No leg's key is its time alone, and one of that very time is longer.
         KeyRange::between("LEG#", format!("LEG#{time}"))
     }
@@ -445,7 +445,7 @@ mod tests {
         let within = |range: KeyRange| {
             legs.iter().map(|leg| if range.contains(&leg.to_string()) { '1' } else { '0' }).collect::<String>()
         };
-        let [before, first, last] = times.map(|time| time.parse::<Milli>().expect("a time"));
+        let [before, first, last] = times.map(|time| time.parse::<TimestampMillis>().expect("a time"));
         assert_eq!(within(LegTimeSort::all()), "111111");
         assert_eq!(within(LegTimeSort::between(first, last)), "001111");
         assert_eq!(within(LegTimeSort::between(before, first)), "111100");

@@ -23,7 +23,7 @@ pub use id::{AccountId, IdempotencyKey, IdempotencySort, OrderId, RequestId, Sku
 pub use range::KeyRange;
 pub use shard::{Shard, Shards};
 pub use text::Invalid;
-pub use time::{Bound, Day, Milli, Second};
+pub use time::{Bound, Day, TimestampMillis, TimestampSeconds};
 
 #[cfg(test)]
 mod tests;

@@ -12,9 +12,9 @@ use std::{fmt, str::FromStr};
 /// Reads RFC 3339 with any offset and any fraction. The offset is converted; the fraction is cut
 /// off, so that 23:59:59.999 stays on its day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Second(Timestamp);
+pub struct TimestampSeconds(Timestamp);
 
-impl Second {
+impl TimestampSeconds {
     /// The first that keys can hold, 0000-01-01T00:00:00Z.
     pub const MIN: Self = Self(Timestamp::constant(-62_167_219_200, 0));
 
@@ -60,7 +60,7 @@ impl Second {
         self.0.strftime("%Y%m%dT%H%M%SZ")
     }
 
-    /// Reads what [`Second::compact`] writes, and nothing else.
+    /// Reads what [`TimestampSeconds::compact`] writes, and nothing else.
     pub(crate) fn parse_compact(text: &str) -> Option<Self> {
         Self::parse_form(text, "00000000T000000Z")
     }
@@ -88,15 +88,15 @@ impl Second {
 ///
 /// Reads RFC 3339 with any offset and any fraction; what is finer than a millisecond is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Milli(Timestamp);
+pub struct TimestampMillis(Timestamp);
 
-impl Milli {
+impl TimestampMillis {
     /// The millisecond that the instant lies in.
     ///
     /// # Errors
     /// The instant is before the year 0, where the text would lose its width.
     pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
-        Second::containing(instant)?;
+        TimestampSeconds::containing(instant)?;
         let milli = instant.as_millisecond() - i64::from(instant.subsec_nanosecond() % 1_000_000 < 0);
         Timestamp::from_millisecond(milli)
             .map(Self)
@@ -124,12 +124,12 @@ impl Milli {
 
     /// The same time to the second.
     #[must_use]
-    pub fn second(self) -> Second {
-        Second::containing(self.0).unwrap_or(Second::MIN)
+    pub fn second(self) -> TimestampSeconds {
+        TimestampSeconds::containing(self.0).unwrap_or(TimestampSeconds::MIN)
     }
 }
 
-impl FromStr for Milli {
+impl FromStr for TimestampMillis {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
@@ -137,13 +137,13 @@ impl FromStr for Milli {
     }
 }
 
-impl fmt::Display for Milli {
+impl fmt::Display for TimestampMillis {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:.3}", self.0)
     }
 }
 
-serde_as_text!(Milli);
+serde_as_text!(TimestampMillis);
 
 const MILLI: SignedDuration = SignedDuration::from_millis(1);
 
@@ -175,7 +175,7 @@ pub(crate) fn parse_instant(text: &str) -> Result<Timestamp, Invalid> {
     text.parse().map_err(|_| Invalid::new("is no time that exists between the years 0000 and 9999"))
 }
 
-impl FromStr for Second {
+impl FromStr for TimestampSeconds {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
@@ -183,45 +183,45 @@ impl FromStr for Second {
     }
 }
 
-impl fmt::Display for Second {
+impl fmt::Display for TimestampSeconds {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(out)
     }
 }
 
-serde_as_text!(Second);
+serde_as_text!(TimestampSeconds);
 
 /// An end of a range of times, to the nanosecond as it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bound {
-    floor: Second,
+    floor: TimestampSeconds,
     exact: Timestamp,
 }
 
 impl Bound {
     /// The first whole second that is not before it: where a range starts.
     #[must_use]
-    pub fn first(self) -> Second {
+    pub fn first(self) -> TimestampSeconds {
         if self.floor.0 == self.exact { self.floor } else { self.floor.plus_seconds(1) }
     }
 
     /// The last whole second that is not after it: where a range ends.
     #[must_use]
-    pub fn last(self) -> Second {
+    pub fn last(self) -> TimestampSeconds {
         self.floor
     }
 
     /// The first whole millisecond that is not before it.
     #[must_use]
-    pub fn first_milli(self) -> Milli {
+    pub fn first_milli(self) -> TimestampMillis {
         let last = self.last_milli();
-        if last.0 == self.exact { last } else { Milli(last.0.saturating_add(MILLI).unwrap_or(last.0)) }
+        if last.0 == self.exact { last } else { TimestampMillis(last.0.saturating_add(MILLI).unwrap_or(last.0)) }
     }
 
     /// The last whole millisecond that is not after it.
     #[must_use]
-    pub fn last_milli(self) -> Milli {
-        Milli::containing(self.exact).unwrap_or(Milli(self.floor.0))
+    pub fn last_milli(self) -> TimestampMillis {
+        TimestampMillis::containing(self.exact).unwrap_or(TimestampMillis(self.floor.0))
     }
 }
 
@@ -230,7 +230,7 @@ impl FromStr for Bound {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let exact = parse_instant(text)?;
-        Ok(Self { floor: Second::containing(exact)?, exact })
+        Ok(Self { floor: TimestampSeconds::containing(exact)?, exact })
     }
 }
 
@@ -245,27 +245,27 @@ impl Day {
     }
 
     /// Its first second.
-    pub(crate) fn first_second(self) -> Second {
-        self.0.to_zoned(TimeZone::UTC).map_or(Second::MAX, |zoned| Second(zoned.timestamp()))
+    pub(crate) fn first_second(self) -> TimestampSeconds {
+        self.0.to_zoned(TimeZone::UTC).map_or(TimestampSeconds::MAX, |zoned| TimestampSeconds(zoned.timestamp()))
     }
 
     /// Its last second: the one before the next day starts.
-    pub(crate) fn last_second(self) -> Second {
+    pub(crate) fn last_second(self) -> TimestampSeconds {
         self.first_second().plus_seconds(24 * 60 * 60 - 1)
     }
 
     /// Its first millisecond.
     #[must_use]
-    pub fn first_milli(self) -> Milli {
-        Milli(self.first_second().0)
+    pub fn first_milli(self) -> TimestampMillis {
+        TimestampMillis(self.first_second().0)
     }
 
     /// Its last millisecond.
     #[must_use]
-    pub fn last_milli(self) -> Milli {
+    pub fn last_milli(self) -> TimestampMillis {
         const REST: SignedDuration = SignedDuration::from_millis(999);
         let last = self.last_second().0;
-        Milli(last.saturating_add(REST).unwrap_or(last))
+        TimestampMillis(last.saturating_add(REST).unwrap_or(last))
     }
 
     /// The day before, or the same where there is none.

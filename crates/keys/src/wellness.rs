@@ -18,7 +18,7 @@
 //! of the one is one of the other, because `Program#List` is no facet's id.
 
 use crate::{
-    Day, KeyRange, Second,
+    Day, KeyRange, TimestampSeconds,
     id::identifier,
     text::{Invalid, constant_key, framed_key, names, prefixed_key, serde_as_text, uuid_of},
 };
@@ -167,18 +167,18 @@ impl Facet {
 ///
 /// Reads this form, RFC 3339 with any offset, and a day, which is its first second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PlanTime(Second);
+pub struct PlanTime(TimestampSeconds);
 
 impl PlanTime {
     /// The same time with its `Z`, as it is answered.
     #[must_use]
-    pub fn second(self) -> Second {
+    pub fn second(self) -> TimestampSeconds {
         self.0
     }
 }
 
-impl From<Second> for PlanTime {
-    fn from(second: Second) -> Self {
+impl From<TimestampSeconds> for PlanTime {
+    fn from(second: TimestampSeconds) -> Self {
         Self(second)
     }
 }
@@ -253,7 +253,7 @@ pub struct Year(u16);
 impl Year {
     /// The year that the time lies in.
     #[must_use]
-    pub fn of(time: Second) -> Self {
+    pub fn of(time: TimestampSeconds) -> Self {
         Self(time.day().year())
     }
 }
@@ -294,14 +294,14 @@ impl Period {
     pub fn of_year(year: Year) -> Self {
         let at = |rest: &str| format!("{year}{rest}").parse().ok();
         // The last days of the year 9999 are out of reach.
-        let last = at("-12-31T23:59:59").unwrap_or(PlanTime(Second::MAX));
+        let last = at("-12-31T23:59:59").unwrap_or(PlanTime(TimestampSeconds::MAX));
         Self { first: at("-01-01T00:00:00").unwrap_or(last), last }
     }
 
     /// From the time on.
     #[must_use]
     pub fn since(first: PlanTime) -> Self {
-        Self { first, last: PlanTime(Second::MAX).max(first) }
+        Self { first, last: PlanTime(TimestampSeconds::MAX).max(first) }
     }
 
     /// What is left of it from the time on, the whole where the time is before it; none where it is over.
@@ -429,20 +429,20 @@ serde_as_text!(FacetRef);
 /// GSI2PK of the references to a venue, file, course, tracker or notification: `CompanyId-<id>#VenueId-<id>`. The seed has
 /// `VenueId-<id>` alone; the company makes it one tenant's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct UsesPartition {
+pub struct ReferencePartition {
     /// Whose it is.
     pub company: CompanyId,
     /// What is referred to.
     pub of: FacetRef,
 }
 
-impl fmt::Display for UsesPartition {
+impl fmt::Display for ReferencePartition {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "CompanyId-{}#{}", self.company, self.of)
     }
 }
 
-impl FromStr for UsesPartition {
+impl FromStr for ReferencePartition {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
@@ -450,11 +450,11 @@ impl FromStr for UsesPartition {
             let (company, of) = text.strip_prefix("CompanyId-")?.split_once('#')?;
             Some(Self { company: company.parse().ok()?, of: of.parse().ok()? })
         };
-        parse().ok_or(Invalid::key("UsesPartition"))
+        parse().ok_or(Invalid::key("ReferencePartition"))
     }
 }
 
-serde_as_text!(UsesPartition);
+serde_as_text!(ReferencePartition);
 
 /// SK within an activity's `Program`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

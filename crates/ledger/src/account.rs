@@ -1,7 +1,7 @@
-use crate::{Leg, store::MadeOnce};
+use crate::{Leg, store::IdempotentItem};
 use function::{Error, Fingerprint};
 use keys::{
-    AccountId, Milli, TransactionId,
+    AccountId, TimestampMillis, TransactionId,
     ledger::{AccountPartition, AccountStatus, AccountType, AccountsPartition, LegId, Metadata, UserId, UserPartition},
 };
 use money::{Currency, Decimal, Money};
@@ -47,12 +47,12 @@ pub struct Account {
     pub last: Option<LastLeg>,
     /// When its status was changed last, if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status_changed_at: Option<Milli>,
+    pub status_changed_at: Option<TimestampMillis>,
     /// Who changed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_changed_by: Option<UserId>,
     /// When it was opened.
-    pub created_at: Milli,
+    pub created_at: TimestampMillis,
     /// What was asked when it was opened.
     pub request: Fingerprint,
 }
@@ -68,7 +68,7 @@ pub struct LastLeg {
     pub leg: LegId,
     /// Its time: the next is later.
     #[serde(rename = "LastLegAt")]
-    pub created: Milli,
+    pub created: TimestampMillis,
 }
 
 impl Item for Account {
@@ -76,7 +76,7 @@ impl Item for Account {
     const NUMBERS: &'static [&'static str] = &["Balance"];
 }
 
-impl MadeOnce for Account {
+impl IdempotentItem for Account {
     fn request(&self) -> &Fingerprint {
         &self.request
     }
@@ -93,7 +93,7 @@ pub(crate) struct Terms {
 
 impl Account {
     /// A new one, empty.
-    pub(crate) fn opened(id: AccountId, terms: Terms, request: Fingerprint, now: Milli) -> Self {
+    pub(crate) fn opened(id: AccountId, terms: Terms, request: Fingerprint, now: TimestampMillis) -> Self {
         let partition = AccountPartition(id.clone());
         Self {
             sort: Metadata,
@@ -145,7 +145,7 @@ impl Account {
     }
 
     /// When its last leg was made.
-    pub(crate) fn last_at(&self) -> Option<Milli> {
+    pub(crate) fn last_at(&self) -> Option<TimestampMillis> {
         self.last.as_ref().map(|last| last.created)
     }
 
@@ -183,8 +183,8 @@ pub struct AccountBody {
     allow_negative: bool,
     version: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status_changed_at: Option<Milli>,
-    created_at: Milli,
+    status_changed_at: Option<TimestampMillis>,
+    created_at: TimestampMillis,
 }
 
 impl TryFrom<Account> for AccountBody {

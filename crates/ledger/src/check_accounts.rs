@@ -10,7 +10,7 @@ use crate::{
 use function::Error;
 use futures::{StreamExt, TryStreamExt, stream};
 use keys::{
-    AccountId, KeyRange, Milli, TransactionId,
+    AccountId, KeyRange, TimestampMillis, TransactionId,
     ledger::{AccountPartition, AccountsPartition, FindingSort, LegTimeSort},
 };
 use money::Money;
@@ -23,7 +23,7 @@ const PAGE: usize = 50;
 /// Legs of an account that are read in a step.
 const LEGS: usize = 500;
 /// Legs that may come to light between two that were neighbours.
-const MOST_BETWEEN: usize = 100;
+const MAX_BETWEEN: usize = 100;
 
 /// How far the accounts are gone through.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -51,10 +51,10 @@ struct Walk {
     account: AccountId,
     /// When the last leg was made that the account knows of.
     #[serde(skip_serializing_if = "Option::is_none")]
-    last: Option<Milli>,
+    last: Option<TimestampMillis>,
     /// The leg that was looked at last: the next is older.
     #[serde(skip_serializing_if = "Option::is_none")]
-    newer: Option<Newer>,
+    newer: Option<PendingLeg>,
     /// Whether its balance is known to be wrong: one finding an account is enough.
     reported: bool,
 }
@@ -62,7 +62,7 @@ struct Walk {
 /// What is kept of a leg until the one before it is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Newer {
+struct PendingLeg {
     place: LegTimeSort,
     transaction: TransactionId,
     /// What there must have been before it.
@@ -70,7 +70,7 @@ struct Newer {
     before: Option<Money>,
 }
 
-impl Newer {
+impl PendingLeg {
     fn of(leg: &Leg) -> Self {
         Self { place: leg.place().clone(), transaction: leg.transaction.clone(), before: leg.before() }
     }
@@ -100,7 +100,7 @@ fn first_break(legs: &[Leg], is_beginning: bool) -> Option<Break> {
 }
 
 /// What a step among the accounts came to.
-pub(crate) struct Seen {
+pub(crate) struct AccountsPage {
     pub(crate) accounts: usize,
     pub(crate) faults: Vec<Fault>,
     pub(crate) at: Accounts,
@@ -113,7 +113,7 @@ impl Ledger {
         of: &Reconciliation,
         mut at: Accounts,
         known: &Known,
-    ) -> Result<Seen, Error> {
+    ) -> Result<AccountsPage, Error> {
         let (mut accounts, mut faults) = (0, Vec::new());
         if !at.listed && at.open.len() < PAGE {
             let (all, partition) = (AccountPartition::all(), AccountsPartition);
@@ -132,7 +132,7 @@ impl Ledger {
             at.open.extend(rest);
             faults.extend(found);
         }
-        Ok(Seen { accounts, faults, at })
+        Ok(AccountsPage { accounts, faults, at })
     }
 
     /// What the accounts hold, beside what their last legs left. The accounts are read first, and a leg never changes: whatever
@@ -190,7 +190,7 @@ impl Ledger {
                 Some(newer) => self.check_pair(of, &walk, &newer, Some(leg)).await?,
                 None => self.check_newest(&walk, leg).await?,
             };
-            walk.newer = Some(Newer::of(leg));
+            walk.newer = Some(PendingLeg::of(leg));
             walk.reported |= found.is_some();
             faults.extend(found);
         }
@@ -242,7 +242,7 @@ impl Ledger {
         &self,
         of: &Reconciliation,
         walk: &Walk,
-        newer: &Newer,
+        newer: &PendingLeg,
         older: Option<&Leg>,
     ) -> Result<Option<Fault>, Error> {
         if walk.reported || follows(newer.before, older) {
@@ -267,11 +267,11 @@ impl Ledger {
     async fn look_again(
         &self,
         account: &AccountId,
-        newer: &Newer,
+        newer: &PendingLeg,
         older: Option<&Leg>,
     ) -> Result<Option<Break>, Error> {
         let stretch = LegTimeSort::stretch(older.map(Leg::place), &newer.place).newest_first();
-        let entries = self.legs(account, &stretch, MOST_BETWEEN).await?.items;
+        let entries = self.legs(account, &stretch, MAX_BETWEEN).await?.items;
         let keys: Vec<Key> = entries.iter().map(Leg::key).collect();
         let mut legs = self.table.get_all::<Leg>(&keys, true).await?;
         let legs: Vec<Leg> = keys.iter().filter_map(|key| legs.remove(key)).collect();

@@ -119,7 +119,7 @@ impl Known {
 }
 
 /// What a step among the transactions came to.
-pub(crate) struct Gone {
+pub(crate) struct TransactionsPage {
     pub(crate) transactions: usize,
     pub(crate) faults: Vec<Fault>,
     /// The last of them, if there may be more behind it.
@@ -133,14 +133,14 @@ impl Ledger {
         window: Window,
         behind: Option<CreatedPlace>,
         known: &mut Known,
-    ) -> Result<Gone, Error> {
+    ) -> Result<TransactionsPage, Error> {
         let range = CreatedSort::between(window.from, Some(window.to));
         let (headers, next) = self.transactions(TransactionStatus::Completed, &range, behind, PAGE).await?;
         let transactions = headers.len();
         known.note(&headers);
         let checks = stream::iter(batches(headers)).map(|batch| self.check_batch(batch)).buffered(SIDE_BY_SIDE);
         let faults: Vec<Vec<Fault>> = checks.try_collect().await?;
-        Ok(Gone { transactions, faults: faults.concat(), next })
+        Ok(TransactionsPage { transactions, faults: faults.concat(), next })
     }
 
     /// Reads the legs of all of them together; once more, strongly, of those that seem to be wrong.

@@ -3,7 +3,7 @@
 use crate::{Account, DOMAIN, Leg, Posted, Posting, Reversal, account::LastLeg, store::missing, transaction::Draft};
 use function::{Caller, Error, Problem};
 use keys::{
-    AccountId, Milli, Shard,
+    AccountId, Shard, TimestampMillis,
     ledger::{AccountStatus, LegType},
 };
 use money::Money;
@@ -12,7 +12,7 @@ use table::{Change, Refused, Table};
 
 /// A transaction that the rules allow, and the accounts as they are before it.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PostingPlan {
     pub(crate) posted: Posted,
     /// What says of another transaction that this one reverses it.
     undoes: Option<Reversal>,
@@ -24,7 +24,7 @@ pub(crate) struct Entry {
 const HEADER: usize = 0;
 const REVERSAL: usize = 1;
 
-impl Entry {
+impl PostingPlan {
     /// Applies the draft to the accounts as they were read.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Entry {
         draft: &Draft,
         accounts: &HashMap<AccountId, Account>,
         caller: &Caller,
-        now: Milli,
+        now: TimestampMillis,
         shard: Shard,
     ) -> Result<Self, Error> {
         // First of all, so that nobody learns anything of another's account by taking from it.
@@ -91,8 +91,8 @@ fn debited_first(postings: &[Posting]) -> Vec<(usize, &Posting)> {
 
 /// Now, or the first moment after every account's last leg, where a clock is behind: times of an account never go backwards,
 /// and no two transactions of one account have the same.
-fn after_all<'a>(accounts: impl Iterator<Item = &'a Account>, now: Milli) -> Milli {
-    accounts.filter_map(|account| account.last.as_ref()).map(|last| last.created.next()).fold(now, Milli::max)
+fn after_all<'a>(accounts: impl Iterator<Item = &'a Account>, now: TimestampMillis) -> TimestampMillis {
+    accounts.filter_map(|account| account.last.as_ref()).map(|last| last.created.next()).fold(now, TimestampMillis::max)
 }
 
 fn must_take(account: &Account, posting: &Posting) -> Result<(), Error> {

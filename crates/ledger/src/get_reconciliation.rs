@@ -55,6 +55,6 @@ impl Ledger {
     /// What the reconciliation has found.
     pub(crate) async fn findings(&self, id: &ReconciliationId, range: &KeyRange) -> Result<Vec<Finding>, Error> {
         let partition = ReconciliationPartition(id.clone());
-        Ok(self.reconciliations.whole(&Query::new(&partition, range)).await?)
+        Ok(self.reconciliations.query_all(&Query::new(&partition, range)).await?)
     }
 }

@@ -7,13 +7,13 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, List, Listing, Request};
 use keys::{
-    Bound, IdempotencyKey, Invalid, KeyRange, Milli,
+    Bound, IdempotencyKey, Invalid, KeyRange, TimestampMillis,
     ledger::{
         ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort, StatusPartition, TransactionPartition, TransactionStatus,
     },
 };
 use table::{
-    BadCursor, Merged, Page, Place, Projection, Units,
+    BadCursor, IndexPosition, MergedQuery, Page, Projection, Units,
     cost::{Cost, read_eventually},
 };
 
@@ -47,7 +47,7 @@ pub const BY_KEY: Pattern = Pattern {
 #[derive(Debug, Clone)]
 pub enum Wanted {
     /// By status and time, both ends included. Without a beginning those of the last 24 hours, or of the 24 before the end.
-    ByTime(TransactionStatus, Option<Milli>, Option<Milli>),
+    ByTime(TransactionStatus, Option<TimestampMillis>, Option<TimestampMillis>),
     /// Those under a key, whoever used it.
     ByKey(IdempotencyKey),
 }
@@ -84,7 +84,7 @@ pub async fn list_transactions(ledger: Ledger, request: Request<Wanted>) -> Resu
     request.caller.must_operate(DOMAIN)?;
     let (listing, page) = match &request.input {
         Wanted::ByTime(status, since, until) => {
-            let now = Milli::containing(request.first_page.instant()).unwrap_or(request.milli);
+            let now = TimestampMillis::containing(request.first_page.instant()).unwrap_or(request.milli);
             let since = since.unwrap_or_else(|| until.map_or(now, |until| now.min(until)).minus_seconds(DAY));
             let listing = request.listing(CreatedSort::between(since, *until), status.as_str())?;
             let page = ledger.list_by_time(&listing, *status).await?;
@@ -116,12 +116,12 @@ impl Ledger {
         limit: usize,
     ) -> Result<(Vec<Transaction>, Option<CreatedPlace>), Error> {
         let partition = |shard| StatusPartition { status, shard }.to_string();
-        let behind = behind.map(|CreatedPlace { created, shard, transaction }| Place {
+        let behind = behind.map(|CreatedPlace { created, shard, transaction }| IndexPosition {
             partition: partition(shard),
             sort: CreatedSort(created).to_string(),
             key: Transaction::key_of(&transaction),
         });
-        let list = Merged {
+        let list = MergedQuery {
             index: &self.by_time,
             projection: Projection::All,
             partitions: self.shards.read().map(partition).collect(),
@@ -140,12 +140,12 @@ impl Ledger {
 
     async fn list_by_key(&self, listing: &Listing, key: &IdempotencyKey) -> Result<Page<Transaction>, Error> {
         let partition = ByKeyPartition(key.clone()).to_string();
-        let behind = |TransactionPartition(transaction)| Place {
+        let behind = |TransactionPartition(transaction)| IndexPosition {
             partition: partition.clone(),
             sort: ByKeySort.to_string(),
             key: Transaction::key_of(&transaction),
         };
-        let list = Merged {
+        let list = MergedQuery {
             index: &self.by_key,
             projection: Projection::KeysOnly,
             range: &listing.whole,

@@ -1,14 +1,14 @@
 //! How a transaction is posted: once, whatever becomes of the calls.
 
-use crate::{Account, Ledger, Merchant, Posted, Reversal, entry::Entry, transaction::Draft};
+use crate::{Account, Ledger, Merchant, Posted, Reversal, entry::PostingPlan, transaction::Draft};
 use function::{Caller, Error, Problem};
 use futures::future::try_join3;
-use keys::{AccountId, Milli, ledger::MerchantId};
+use keys::{AccountId, TimestampMillis, ledger::MerchantId};
 use std::{
     collections::{BTreeSet, HashMap},
     time::Duration,
 };
-use table::{Error as Store, leaving};
+use table::{Error as Store, with_reserved_time};
 
 /// Time that is kept to look what became of a transaction whose answer did not come.
 const RESERVE: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ impl Ledger {
     /// # Errors
     /// What the rules refuse; 422 where the key came with another request, 409 where another request reversed the transaction;
     /// 429 or 503 where it is not done and not known to be: the same request again finds out.
-    pub(crate) async fn post(&self, draft: &Draft, caller: &Caller, now: Milli) -> Result<Posted, Error> {
+    pub(crate) async fn post(&self, draft: &Draft, caller: &Caller, now: TimestampMillis) -> Result<Posted, Error> {
         let reads = try_join3(self.outcome(draft), self.touched(draft), self.knows(draft.merchant.as_ref()));
         let (before, accounts, has_merchant) = Box::pin(reads).await?;
         if let Some(posted) = before {
@@ -30,7 +30,7 @@ impl Ledger {
             || Box::pin(self.enter(draft, known.take(), has_merchant, caller, now)),
             |error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. })),
         );
-        match Box::pin(leaving(RESERVE, attempts)).await {
+        match Box::pin(with_reserved_time(RESERVE, attempts)).await {
             Ok(posted) => Ok(posted),
             // Whatever is in the way, and also where the answer did not come: only what is there tells whether it has happened.
             Err(error) => Box::pin(self.outcome(draft)).await?.ok_or_else(|| unsettled(error)),
@@ -44,13 +44,13 @@ impl Ledger {
         accounts: Option<HashMap<AccountId, Account>>,
         has_merchant: bool,
         caller: &Caller,
-        now: Milli,
+        now: TimestampMillis,
     ) -> Result<Posted, Error> {
         let accounts = match accounts {
             Some(accounts) => accounts,
             None => self.touched(draft).await?,
         };
-        let entry = Entry::new(draft, &accounts, caller, now, self.shards.pick())?;
+        let entry = PostingPlan::new(draft, &accounts, caller, now, self.shards.pick())?;
         if !has_merchant {
             return Err(Error::NotFound("merchant"));
         }

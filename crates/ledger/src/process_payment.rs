@@ -16,7 +16,7 @@ use keys::{
 use money::{Currency, JsonDecimal, Money};
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use table::MOST_CHANGES;
+use table::MAX_CHANGES;
 
 /// The Lambda.
 #[must_use]
@@ -35,7 +35,7 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Legs and accounts of one transaction together: each is a change, the header is one, and what says that another is reversed is
 /// one, for what is posted must be reversible.
-pub(crate) const MOST_PARTS: usize = MOST_CHANGES - 2;
+pub(crate) const MAX_PARTS: usize = MAX_CHANGES - 2;
 
 /// What a caller posts.
 #[derive(Debug, Clone)]
@@ -121,9 +121,8 @@ fn read_amount(fields: &mut Fields, at: &str, amount: JsonDecimal, currency: Cur
 /// Two legs at least, no more than one transaction takes, and nothing made or lost of any currency.
 fn must_balance(fields: &mut Fields, postings: &[Posting]) {
     let accounts: BTreeSet<_> = postings.iter().map(|posting| &posting.account).collect();
-    if postings.len() + accounts.len() > MOST_PARTS {
-        fields
-            .fault::<()>("/body/legs", format!("are too many: legs and their accounts together at most {MOST_PARTS}"));
+    if postings.len() + accounts.len() > MAX_PARTS {
+        fields.fault::<()>("/body/legs", format!("are too many: legs and their accounts together at most {MAX_PARTS}"));
     }
     if accounts.len() < 2 {
         fields.fault::<()>("/body/legs", "must be of two accounts at least");

@@ -2,10 +2,10 @@
 
 use crate::{
     Ledger, Progress, Reconciliation, State,
-    check_accounts::{Accounts, Seen},
-    check_transactions::{Gone, Known},
+    check_accounts::{Accounts, AccountsPage},
+    check_transactions::{Known, TransactionsPage},
     cost::{self, Case, Pattern},
-    reconciliation::{Fault, Finding, MOST_KEPT, Phase},
+    reconciliation::{Fault, Finding, MAX_KEPT, Phase},
 };
 use function::{Batch, Error, Function, Record};
 use futures::{StreamExt, TryStreamExt, future::ready, stream};
@@ -113,13 +113,14 @@ impl Ledger {
         let mut progress = of.progress.clone();
         let (faults, phase) = match progress.phase {
             Phase::Transactions(behind) => {
-                let Gone { transactions, faults, next } = self.check_transactions(of.window, behind, known).await?;
+                let TransactionsPage { transactions, faults, next } =
+                    self.check_transactions(of.window, behind, known).await?;
                 progress.transactions += Case::count(transactions);
                 let accounts = || Phase::Accounts(Accounts::default());
                 (faults, next.map_or_else(accounts, |next| Phase::Transactions(Some(next))))
             }
             Phase::Accounts(at) => {
-                let Seen { accounts, faults, at } = Box::pin(self.check_accounts(&of, at, known)).await?;
+                let AccountsPage { accounts, faults, at } = Box::pin(self.check_accounts(&of, at, known)).await?;
                 progress.accounts += Case::count(accounts);
                 (faults, Phase::Accounts(at))
             }
@@ -131,7 +132,7 @@ impl Ledger {
 
     /// Keeps what was found; how much of it no earlier step has found.
     async fn keep(&self, of: &Reconciliation, mut faults: Vec<Fault>) -> Result<u64, Error> {
-        let room = MOST_KEPT.saturating_sub(of.progress.discrepancies);
+        let room = MAX_KEPT.saturating_sub(of.progress.discrepancies);
         let rest = faults.split_off(faults.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
         let kept = stream::iter(faults).map(|fault| self.keep_one(of, fault)).buffer_unordered(WRITES);
         let new = kept.try_fold(0, |sum, is_new| ready(Ok(sum + u64::from(is_new)))).await?;

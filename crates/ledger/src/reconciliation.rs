@@ -1,7 +1,7 @@
-use crate::{Leg, Transaction, check_accounts::Accounts, store::MadeOnce};
+use crate::{Leg, Transaction, check_accounts::Accounts, store::IdempotentItem};
 use function::Fingerprint;
 use keys::{
-    AccountId, Milli, TransactionId,
+    AccountId, TimestampMillis, TransactionId,
     ledger::{CreatedPlace, FindingSort, LegId, Metadata, ReconciliationId, ReconciliationPartition, Subject},
 };
 use money::Decimal;
@@ -17,14 +17,14 @@ const SETTLES: i64 = 30;
 #[serde(rename_all = "PascalCase")]
 pub struct Window {
     /// From then on.
-    pub from: Milli,
+    pub from: TimestampMillis,
     /// Until then. Before `from` there is nothing to go through.
-    pub to: Milli,
+    pub to: TimestampMillis,
 }
 
 impl Window {
     /// Without the youngest moments, in which transactions are still on their way.
-    pub(crate) fn settled(self, now: Milli) -> Self {
+    pub(crate) fn settled(self, now: TimestampMillis) -> Self {
         Self { to: self.to.min(now.minus_seconds(SETTLES)), ..self }
     }
 }
@@ -53,7 +53,7 @@ pub struct Reconciliation {
     /// How far it is.
     pub progress: Progress,
     /// When it was started.
-    pub started_at: Milli,
+    pub started_at: TimestampMillis,
     /// What was asked.
     pub request: Fingerprint,
 }
@@ -62,7 +62,7 @@ impl Item for Reconciliation {
     const TYPE: &'static str = "Reconciliation";
 }
 
-impl MadeOnce for Reconciliation {
+impl IdempotentItem for Reconciliation {
     fn request(&self) -> &Fingerprint {
         &self.request
     }
@@ -86,7 +86,7 @@ pub struct Progress {
     pub transactions: u64,
     /// Accounts that it has looked at.
     pub accounts: u64,
-    /// What it has found; no more than [`MOST_KEPT`] of it is kept.
+    /// What it has found; no more than [`MAX_KEPT`] of it is kept.
     pub discrepancies: u64,
     /// Where it is.
     pub(crate) phase: Phase,
@@ -108,7 +108,7 @@ impl Default for Phase {
 
 impl Reconciliation {
     /// One that is started now.
-    pub(crate) fn started(id: ReconciliationId, window: Window, request: Fingerprint, now: Milli) -> Self {
+    pub(crate) fn started(id: ReconciliationId, window: Window, request: Fingerprint, now: TimestampMillis) -> Self {
         Self {
             partition: ReconciliationPartition(id.clone()),
             sort: Metadata,
@@ -130,7 +130,7 @@ impl Reconciliation {
 }
 
 /// Discrepancies that are kept, at most: they are answered in one piece. All are counted.
-pub(crate) const MOST_KEPT: u64 = 1_000;
+pub(crate) const MAX_KEPT: u64 = 1_000;
 
 /// What does not agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,7 +167,7 @@ pub(crate) struct Discrepancy {
     pub(crate) actual: Option<Decimal>,
     /// When the transaction was made.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) created_at: Option<Milli>,
+    pub(crate) created_at: Option<TimestampMillis>,
 }
 
 impl Fault {
@@ -247,8 +247,8 @@ impl Finding {
 pub struct ReconciliationBody {
     reconciliation_id: ReconciliationId,
     status: State,
-    from: Milli,
-    to: Milli,
+    from: TimestampMillis,
+    to: TimestampMillis,
     transactions: u64,
     accounts: u64,
     discrepancies: Vec<DiscrepancyBody>,
@@ -281,7 +281,7 @@ impl ReconciliationBody {
             to: window.to,
             transactions: progress.transactions,
             accounts: progress.accounts,
-            more: progress.discrepancies > MOST_KEPT,
+            more: progress.discrepancies > MAX_KEPT,
             discrepancies: found.into_iter().map(body).collect(),
         }
     }

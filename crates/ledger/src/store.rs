@@ -50,11 +50,11 @@ impl App for Ledger {
 /// failure shows again, with its reason, at the first event.
 impl Ledger {
     pub(crate) async fn warm_by_get(self) {
-        let _ = self.table.get_eventually::<Account>(&Key::nobody()).await;
+        let _ = self.table.get_eventually::<Account>(&Key::placeholder()).await;
     }
 
     pub(crate) async fn warm_by_batch_get(self) {
-        let _ = self.table.get_all::<Account>(&[Key::nobody()], false).await;
+        let _ = self.table.get_all::<Account>(&[Key::placeholder()], false).await;
     }
 
     pub(crate) async fn warm_by_query(self) {
@@ -62,7 +62,7 @@ impl Ledger {
     }
 
     pub(crate) async fn warm_by_reconciliation(self) {
-        let _ = self.reconciliations.get_eventually::<Reconciliation>(&Key::nobody()).await;
+        let _ = self.reconciliations.get_eventually::<Reconciliation>(&Key::placeholder()).await;
     }
 
     pub(crate) async fn warm_by_index(self) {
@@ -80,7 +80,7 @@ pub(crate) fn user(caller: &Caller) -> Result<UserId, Error> {
 }
 
 /// What a request makes, under an id that its caller and its key make: the same request finds what it made before.
-pub(crate) trait MadeOnce: Item {
+pub(crate) trait IdempotentItem: Item {
     /// What was asked.
     fn request(&self) -> &Fingerprint;
 }
@@ -104,7 +104,7 @@ impl Ledger {
     ///
     /// # Errors
     /// 422 where another request made it.
-    pub(crate) async fn make<T: MadeOnce>(&self, table: &Table, thing: T) -> Result<T, Error> {
+    pub(crate) async fn make<T: IdempotentItem>(&self, table: &Table, thing: T) -> Result<T, Error> {
         match self.dynamo.write(table.put_new(&thing)?).await {
             Ok(()) => Ok(thing),
             Err(table::Error::Refused(refused)) => {

@@ -1,7 +1,7 @@
 use crate::{DOMAIN, Leg, Posting, Reversal, leg::LegBody, posting::sum};
-use function::{Caller, Fingerprint, Words};
+use function::{BoundedText, Caller, Fingerprint};
 use keys::{
-    IdempotencyKey, Milli, Shard, TransactionId,
+    IdempotencyKey, Shard, TimestampMillis, TransactionId,
     ledger::{
         ByKeyPartition, ByKeySort, CreatedSort, LegId, MerchantId, Metadata, StatusPartition, TransactionPartition,
         TransactionStatus, TransactionType, UserId,
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
 /// What a transaction is for.
-pub(crate) type Description = Words<256>;
+pub(crate) type Description = BoundedText<256>;
 
 /// The header of a transaction. Its id is made of who posted it and their key, so it is the record that decides: whoever comes
 /// again finds it, and what was asked, and with its legs what was answered. It never changes.
@@ -60,7 +60,7 @@ pub struct Transaction {
     #[serde(rename = "ReversesID", skip_serializing_if = "Option::is_none")]
     pub reverses: Option<TransactionId>,
     /// When it was made, by API Gateway's clock and later than all that its accounts had.
-    pub created_at: Milli,
+    pub created_at: TimestampMillis,
     /// Who posted it.
     pub created_by: UserId,
     /// What was asked.
@@ -100,12 +100,12 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// What says of another that this one reverses it, where it does.
-    pub(crate) fn undoes(&self, created_at: Milli) -> Option<Reversal> {
+    pub(crate) fn undoes(&self, created_at: TimestampMillis) -> Option<Reversal> {
         let original = self.reverses.clone()?;
         Some(Reversal::new(original, self.id.clone(), self.request.clone(), created_at))
     }
 
-    pub(crate) fn made(&self, created_at: Milli, shard: Shard) -> Transaction {
+    pub(crate) fn made(&self, created_at: TimestampMillis, shard: Shard) -> Transaction {
         let Self { id, key, transaction_type, merchant, description, postings, reverses, by, request } = self.clone();
         let sum = sum(&postings);
         Transaction {
@@ -201,7 +201,7 @@ pub struct HeaderBody {
     created_by: Option<UserId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reverses: Option<TransactionId>,
-    created_at: Milli,
+    created_at: TimestampMillis,
 }
 
 impl HeaderBody {

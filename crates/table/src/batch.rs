@@ -13,9 +13,9 @@ use std::{
 use tokio::time::sleep;
 
 /// Keys in one `BatchGetItem` (DynamoDB's limit).
-const MOST_KEYS: usize = 100;
+const MAX_KEYS: usize = 100;
 /// Writes in one `BatchWriteItem` (DynamoDB's limit).
-const MOST_WRITES: usize = 25;
+const MAX_WRITES: usize = 25;
 
 /// Writes without conditions that need not happen together: cheaper to send than one by one.
 #[derive(Clone, Default)]
@@ -86,7 +86,7 @@ impl Dynamo {
         let mut left = batch.requests;
         let mut pauses = Pauses::new();
         while !left.is_empty() {
-            let rest = left.split_off(left.len().min(MOST_WRITES));
+            let rest = left.split_off(left.len().min(MAX_WRITES));
             let sent = left.len();
             let unprocessed = match self.batch_write_once(left.clone()).await {
                 Ok(unprocessed) => unprocessed,
@@ -137,7 +137,7 @@ impl Table {
         let mut found = HashMap::with_capacity(keys.len());
         // DynamoDB refuses a call that names a key twice.
         let keys: Vec<&Key> = keys.iter().collect::<HashSet<_>>().into_iter().collect();
-        for chunk in keys.chunks(MOST_KEYS) {
+        for chunk in keys.chunks(MAX_KEYS) {
             let mut left: Vec<Attributes> = chunk.iter().map(|key| key.attributes()).collect();
             let mut pauses = Pauses::new();
             while !left.is_empty() {

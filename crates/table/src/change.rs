@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::types::{
 use std::{collections::HashMap, fmt::Display, sync::Arc};
 
 /// Changes in one transaction (DynamoDB's limit).
-pub const MOST_CHANGES: usize = 100;
+pub const MAX_CHANGES: usize = 100;
 
 /// One conditional write, done alone with [`Dynamo::write`] or with others in [`Dynamo::transact`].
 #[derive(Debug, Clone)]
@@ -229,7 +229,7 @@ impl Dynamo {
     ///
     /// # Errors
     /// As [`Dynamo::write`], or the item is not a `T`.
-    pub async fn exchange<T: Item>(&self, put: Change) -> Result<Option<T>, Error> {
+    pub async fn put_returning_old<T: Item>(&self, put: Change) -> Result<Option<T>, Error> {
         despite_contention(|| self.write_once(put.clone())).await?.map(read).transpose()
     }
 
@@ -270,7 +270,7 @@ impl Dynamo {
         Ok(None)
     }
 
-    /// Does all changes or none, at most [`MOST_CHANGES`].
+    /// Does all changes or none, at most [`MAX_CHANGES`].
     ///
     /// A retry by the SDK is the same transaction to DynamoDB (its client token), so an answer that
     /// was lost on the way is not a second try.
@@ -289,7 +289,7 @@ impl Dynamo {
     /// # Errors
     /// As [`Dynamo::transact`].
     pub async fn transact_once(&self, changes: Vec<Change>) -> Result<(), Error> {
-        if changes.len() > MOST_CHANGES {
+        if changes.len() > MAX_CHANGES {
             return Err(Error::Rejected(format!("{} changes are too many for one transaction", changes.len())));
         }
         let items = changes.into_iter().map(Change::in_transaction).collect::<Result<Vec<_>, _>>()?;

@@ -32,7 +32,7 @@ impl Key {
     /// A key that no item has: no identifier and no key here is a lone `#`. For calls that only open
     /// the connection.
     #[must_use]
-    pub fn nobody() -> Self {
+    pub fn placeholder() -> Self {
         Self { partition: "#".to_owned(), sort: "#".to_owned() }
     }
 

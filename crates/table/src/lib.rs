@@ -18,15 +18,15 @@ mod sharded;
 mod usage;
 
 pub use batch::{BatchWrite, Leftover};
-pub use change::{Change, MOST_CHANGES};
+pub use change::{Change, MAX_CHANGES};
 pub use condition::{Condition, Value};
 pub use cursor::{BadCursor, Binding, Cursor};
 pub use error::{Error, Refused, optimistically};
 pub use item::{Item, Key, size};
 pub use json::{JsonText, raw_json};
 pub use query::{Index, Page, Query};
-pub use sharded::{Merged, Place, Projection, ShardedIndex};
-pub use usage::{Call, Units, Usage, leaving, measured};
+pub use sharded::{IndexPosition, MergedQuery, Projection, ShardedIndex};
+pub use usage::{Call, Units, Usage, measured, with_reserved_time};
 
 use std::sync::Arc;
 

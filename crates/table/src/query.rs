@@ -12,11 +12,11 @@ use keys::KeyRange;
 use std::{fmt::Display, sync::Arc};
 
 /// Calls that a filtered page may make before it comes back short, with a position to go on from.
-const MOST_CALLS: usize = 10;
+const MAX_CALLS: usize = 10;
 /// Calls that read a range whole, of 1 MB each: as JSON it stays below the 6 MB that a Lambda answers.
-const MOST_WHOLE: usize = 5;
+const MAX_WHOLE: usize = 5;
 /// Calls that a count may make: 100 MB of entries.
-const MOST_COUNTS: usize = 100;
+const MAX_COUNTS: usize = 100;
 
 /// A global secondary index: its name in the template, and its key attributes.
 #[derive(Debug, Clone)]
@@ -120,7 +120,7 @@ impl Table {
         let position = |item: &Attributes| text(item, query.sort()).map(str::to_owned);
         let mut page = Page { items: Vec::new(), next: None };
         let mut rest = query.range.clone();
-        for _ in 0..MOST_CALLS {
+        for _ in 0..MAX_CALLS {
             let mut slice = self.query(query, &rest, limit).await?;
             page.next = slice.more.as_ref().map(position).transpose()?;
             let room = limit - page.items.len();
@@ -145,11 +145,11 @@ impl Table {
     ///
     /// # Errors
     /// A call failed, an item is not a `T`, or the range is not short at all.
-    pub async fn whole<T: Item>(&self, query: &Query<'_>) -> Result<Vec<T>, Error> {
+    pub async fn query_all<T: Item>(&self, query: &Query<'_>) -> Result<Vec<T>, Error> {
         let consistent = query.index.is_none();
         let mut items = Vec::new();
         let mut from = None;
-        for _ in 0..MOST_WHOLE {
+        for _ in 0..MAX_WHOLE {
             let request = self.ask(query, query.range).consistent_read(consistent).set_exclusive_start_key(from);
             let slice = send(request, &|| query.condition(query.range)).await?;
             items.extend(slice.items.into_iter().map(read).collect::<Result<Vec<_>, _>>()?);
@@ -168,7 +168,7 @@ impl Table {
     pub async fn count(&self, query: &Query<'_>) -> Result<u64, Error> {
         let mut count = 0;
         let mut from = None;
-        for _ in 0..MOST_COUNTS {
+        for _ in 0..MAX_COUNTS {
             let request = self.ask(query, query.range).consistent_read(query.consistent);
             let request = request.select(Select::Count).set_exclusive_start_key(from);
             let answer = usage::call(request.send()).await?;
@@ -187,7 +187,12 @@ impl Table {
     ///
     /// # Errors
     /// The call failed.
-    pub async fn find(&self, index: &str, attribute: &'static str, value: &impl Display) -> Result<Option<Key>, Error> {
+    pub async fn find_key_by_index(
+        &self,
+        index: &str,
+        attribute: &'static str,
+        value: &impl Display,
+    ) -> Result<Option<Key>, Error> {
         let value = value.to_string();
         let condition = || format!("{attribute} = {value:?}");
         let request = self

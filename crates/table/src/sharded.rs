@@ -32,7 +32,7 @@ pub struct ShardedIndex {
 
 /// One list over some partitions of an index. Several items may have the same sort key.
 #[derive(Debug, Clone)]
-pub struct Merged<'a> {
+pub struct MergedQuery<'a> {
     /// The index.
     pub index: &'a Index,
     /// What its entries carry.
@@ -42,12 +42,12 @@ pub struct Merged<'a> {
     /// The sort keys.
     pub range: &'a KeyRange,
     /// The last item that was returned before, if any.
-    pub behind: Option<Place>,
+    pub behind: Option<IndexPosition>,
 }
 
 /// Where an item stands in an index: what a list whose sort keys are not unique goes on from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct IndexPosition {
     /// The index's partition key.
     pub partition: String,
     /// The index's sort key.
@@ -56,7 +56,7 @@ pub struct Place {
     pub key: Key,
 }
 
-impl Place {
+impl IndexPosition {
     fn of(entry: &Attributes, index: &Index) -> Result<Self, Error> {
         let key = |name| text(entry, name).map(str::to_owned);
         Ok(Self { partition: key(index.partition)?, sort: key(index.sort)?, key: Key::of(entry)? })
@@ -88,7 +88,7 @@ impl Table {
         limit: usize,
     ) -> Result<Page<T>, Error> {
         let partitions = index.shards.read().map(|shard| shard.to_string()).collect();
-        let list = Merged { index: &index.index, projection: index.projection, partitions, range, behind: None };
+        let list = MergedQuery { index: &index.index, projection: index.projection, partitions, range, behind: None };
         let (items, next) = self.merged_page(&list, limit).await?;
         Ok(Page { items, next: next.map(|place| place.sort) })
     }
@@ -101,9 +101,9 @@ impl Table {
     /// A call failed, or an item is not a `T`.
     pub async fn merged_page<T: Item>(
         &self,
-        list: &Merged<'_>,
+        list: &MergedQuery<'_>,
         limit: usize,
-    ) -> Result<(Vec<T>, Option<Place>), Error> {
+    ) -> Result<(Vec<T>, Option<IndexPosition>), Error> {
         let (entries, next) = Merge::new(self, list, limit).run().await?;
         let items = match list.projection {
             Projection::All => entries,
@@ -151,7 +151,7 @@ struct Merge<'a> {
 }
 
 impl<'a> Merge<'a> {
-    fn new(table: &'a Table, list: &Merged<'a>, limit: usize) -> Self {
+    fn new(table: &'a Table, list: &MergedQuery<'a>, limit: usize) -> Self {
         let at = list.behind.as_ref();
         let own = at.and_then(|place| list.partitions.iter().position(|partition| *partition == place.partition));
         let lane = |(number, partition): (usize, &String)| {
@@ -168,7 +168,7 @@ impl<'a> Merge<'a> {
         Self { table, index: list.index, projection: list.projection, limit, lanes }
     }
 
-    async fn run(mut self) -> Result<(Vec<Attributes>, Option<Place>), Error> {
+    async fn run(mut self) -> Result<(Vec<Attributes>, Option<IndexPosition>), Error> {
         let mut merged: Vec<Attributes> = Vec::with_capacity(self.limit);
         while merged.len() < self.limit {
             while self.lanes.iter().any(|lane| !lane.done && lane.ahead.is_empty()) {
@@ -178,7 +178,7 @@ impl<'a> Merge<'a> {
             merged.extend(self.lanes[first].ahead.pop_front());
         }
         let more = self.lanes.iter().any(|lane| !lane.done || !lane.ahead.is_empty());
-        let last = merged.last().filter(|_| more).map(|entry| Place::of(entry, self.index)).transpose()?;
+        let last = merged.last().filter(|_| more).map(|entry| IndexPosition::of(entry, self.index)).transpose()?;
         Ok((merged, last))
     }
 

@@ -133,7 +133,7 @@ pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usag
 }
 
 /// Runs the work so that its calls end that long before the deadline of [`measured`]: time to look what became of them.
-pub async fn leaving<F: Future>(reserve: Duration, work: F) -> F::Output {
+pub async fn with_reserved_time<F: Future>(reserve: Duration, work: F) -> F::Output {
     let outer = SCOPE.try_with(Arc::clone);
     let Ok(outer) = outer else { return work.await };
     let left = outer.deadline.saturating_duration_since(Instant::now());

@@ -1,5 +1,5 @@
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{
         ActivityId, ActivityPartition, ActivityType, CompanyId, Department, EndDateSort, ListPartition, PlanTime,
         ProgramPartition, ProgramSort, Role, SectionId, Status, SubType, TemplateId,
@@ -60,7 +60,7 @@ pub struct Activity {
     /// Counts its changes, moves between sections left out. The first is 1.
     pub version: i64,
     /// When it was made.
-    pub created_at: Second,
+    pub created_at: TimestampSeconds,
 }
 
 impl Item for Activity {
@@ -155,7 +155,7 @@ impl From<FiltersBody> for Filters {
 }
 
 /// What an activity, a group and the like are called, and kinds of them.
-pub type Name = function::Words<200>;
+pub type Name = function::BoundedText<200>;
 
 /// An activity as it is answered.
 #[derive(Debug, Clone, Serialize)]
@@ -167,8 +167,8 @@ pub struct ActivityBody {
     #[serde(rename = "type")]
     activity_type: ActivityType,
     sub_type: SubType,
-    start_date: Second,
-    end_date: Second,
+    start_date: TimestampSeconds,
+    end_date: TimestampSeconds,
     status: Status,
     #[serde(skip_serializing_if = "Option::is_none")]
     section_id: Option<SectionId>,
@@ -178,7 +178,7 @@ pub struct ActivityBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     template_id: Option<TemplateId>,
     version: i64,
-    created_at: Second,
+    created_at: TimestampSeconds,
 }
 
 /// JSON that may be missing, as JSON within JSON.

@@ -3,12 +3,12 @@
 use crate::{
     Reference, Task, Wellness,
     uses::OPEN,
-    walk::{PAGE, Standing, Walk},
+    walk::{ItemState, JobRunner, PAGE},
 };
 use function::Error;
 use keys::{
     KeyRange,
-    wellness::{FacetRef, Period, UseSort, UsesPartition},
+    wellness::{FacetRef, Period, ReferencePartition, UseSort},
 };
 use std::collections::HashMap;
 use table::{Change, Condition, JsonText, Key, Page, Query, Value};
@@ -16,7 +16,7 @@ use table::{Change, Condition, JsonText, Key, Page, Query, Value};
 /// The references of activities that are drafts or active and end within the period.
 pub(crate) struct References<'a> {
     wellness: &'a Wellness,
-    uses: UsesPartition,
+    uses: ReferencePartition,
     period: Period,
     copied_data: JsonText,
     /// What takes the place; none where only the data changes.
@@ -25,7 +25,7 @@ pub(crate) struct References<'a> {
 
 impl<'a> References<'a> {
     /// None where the task is no matter of references.
-    pub(crate) fn of(wellness: &'a Wellness, uses: UsesPartition, task: Task) -> Option<Self> {
+    pub(crate) fn of(wellness: &'a Wellness, uses: ReferencePartition, task: Task) -> Option<Self> {
         let facet = uses.of.facet;
         match task {
             Task::Replace { replacement: id, copied_data, period } => {
@@ -49,7 +49,7 @@ impl<'a> References<'a> {
         let keys: Vec<Key> = entries.iter().map(|entry| self.key_of(entry)).collect();
         let mut found: HashMap<Key, Reference> = self.wellness.table.get_all(&keys, true).await?;
         let found = keys.iter().filter_map(|key| found.remove(key));
-        Ok(found.filter(|reference| self.standing(Some(reference)) == Standing::Due).collect())
+        Ok(found.filter(|reference| self.standing(Some(reference)) == ItemState::Due).collect())
     }
 
     fn key_of(&self, reference: &Reference) -> Key {
@@ -57,7 +57,7 @@ impl<'a> References<'a> {
     }
 }
 
-impl Walk for References<'_> {
+impl JobRunner for References<'_> {
     type Thing = Reference;
 
     /// An activity that is moved while a pass is under way may get from before it to behind it, and the index may be behind
@@ -86,13 +86,13 @@ impl Walk for References<'_> {
         Ok(Reference::key_of(&activity, &self.uses.of))
     }
 
-    fn standing(&self, reference: Option<&Reference>) -> Standing {
+    fn standing(&self, reference: Option<&Reference>) -> ItemState {
         match (reference, &self.replacement) {
             // Nothing but this job takes a reference away.
-            (None, Some(_)) => Standing::Done,
-            (Some(reference), None) if reference.copied_data == self.copied_data => Standing::Done,
-            (Some(reference), _) if self.is_within(reference) => Standing::Due,
-            _ => Standing::Out,
+            (None, Some(_)) => ItemState::Done,
+            (Some(reference), None) if reference.copied_data == self.copied_data => ItemState::Done,
+            (Some(reference), _) if self.is_within(reference) => ItemState::Due,
+            _ => ItemState::Out,
         }
     }
 

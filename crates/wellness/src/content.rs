@@ -1,7 +1,7 @@
 use crate::{
     FiltersBody, Name,
     object::{JsonObject, Object},
-    parts::{GoalBody, GroupsBody, MOST_GROUPS, MOST_REWARDS, RewardBody},
+    parts::{GoalBody, GroupsBody, MAX_GROUPS, MAX_REWARDS, RewardBody},
 };
 use function::{Error, Fault, Fields};
 use keys::wellness::{ActivityType, SubType};
@@ -49,7 +49,7 @@ impl Content {
             filters: object(fields, "filters"),
             detail: fields.body_if_any("detail"),
             goal: object(fields, "goal"),
-            rewards: list(fields, "rewards", MOST_REWARDS, |reward: &RewardBody| reward.kind.clone()),
+            rewards: list(fields, "rewards", MAX_REWARDS, |reward: &RewardBody| reward.kind.clone()),
             groups: read_groups(fields),
             data: fields.body_if_any("data"),
         }
@@ -122,8 +122,8 @@ pub(crate) fn list<T: DeserializeOwned, K: Ord>(
 
 fn read_groups(fields: &mut Fields) -> Option<GroupsBody> {
     let groups: GroupsBody = object(fields, "groups")?;
-    if groups.items.len() > MOST_GROUPS {
-        return fields.fault("/body/groups", format!("must have {MOST_GROUPS} items at most"));
+    if groups.items.len() > MAX_GROUPS {
+        return fields.fault("/body/groups", format!("must have {MAX_GROUPS} items at most"));
     }
     Some(groups)
 }

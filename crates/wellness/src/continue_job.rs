@@ -9,7 +9,7 @@ use crate::{
 };
 use function::{Batch, Error, Function, Record};
 use futures::future::join_all;
-use keys::wellness::{CompanyId, CompanyPartition, JobId, JobSort, UsesPartition};
+use keys::wellness::{CompanyId, CompanyPartition, JobId, JobSort, ReferencePartition};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
@@ -151,7 +151,7 @@ impl Wellness {
                 self.walk(Registrations::new(self, company.clone(), activity), job, stop).await
             }
             (JobId::Uses(of), task) => {
-                let uses = UsesPartition { company: company.clone(), of };
+                let uses = ReferencePartition { company: company.clone(), of };
                 match References::of(self, uses, task) {
                     Some(references) => self.walk(references, job, stop).await,
                     None => Err(Error::Internal("a job at references that is for registrations".to_owned())),

@@ -5,13 +5,13 @@ use crate::{
     content::{Content, Essentials, list, require},
     cost::{self, Pattern},
     object::JsonObject,
-    parts::{MOST_REFERENCES, ReferenceBody},
-    sizes::{MOST_PART, MOST_REFERENCE, MOST_ROW, must_fit},
+    parts::{MAX_REFERENCES, ReferenceBody},
+    sizes::{MAX_PART, MAX_REFERENCE, MAX_ROW, must_fit},
 };
-use function::{Created, Error, Fields, Fingerprint, Function, Input, Once, Request, optimistically};
+use function::{Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, optimistically};
 use futures::future::try_join;
 use keys::{
-    Milli,
+    TimestampMillis,
     wellness::{
         ActivityId, ActivityPartition, CompanyId, EndDateSort, ListPartition, Owner, PlanTime, ProgramPartition,
         ProgramSort, SectionId, Status, TemplateId,
@@ -62,7 +62,7 @@ impl Input for NewActivity {
         let (company, content) = (fields.path("companyId"), Content::read(fields));
         let (start, end) = (fields.body("startDate"), fields.body("endDate"));
         let (status, section) = (fields.body_if_any("status"), fields.body_if_any("sectionId"));
-        let references = list(fields, "references", MOST_REFERENCES, ReferenceBody::of);
+        let references = list(fields, "references", MAX_REFERENCES, ReferenceBody::of);
         let template = fields.body_if_any("templateId");
         if !fields.has_body("templateId") {
             require(fields, &["name", "type", "subType"]);
@@ -90,7 +90,7 @@ impl NewActivity {
         Ok(Fingerprint::of(&["create-activity", &asked.map_err(|error| Error::Internal(error.to_string()))?]))
     }
 
-    fn activity(&self, content: &Content, now: Milli) -> Result<Activity, Error> {
+    fn activity(&self, content: &Content, now: TimestampMillis) -> Result<Activity, Error> {
         let Essentials { name, activity_type, sub_type } = content.essentials()?;
         Ok(Activity {
             partition: ActivityPartition(ActivityId::new(now.instant())),
@@ -133,7 +133,8 @@ impl Wellness {
     async fn create(&self, request: &Request<NewActivity>) -> Result<Activity, Error> {
         let (new, now) = (&request.input, request.milli);
         let owner = Owner::Company(new.company.clone());
-        let once = Once::new(&self.table, &owner, request.idempotency_key.as_ref(), new.fingerprint()?, now);
+        let once =
+            IdempotentRequest::new(&self.table, &owner, request.idempotency_key.as_ref(), new.fingerprint()?, now);
         if let Some(activity) = once.before().await? {
             return Ok(activity);
         }
@@ -166,26 +167,26 @@ impl Wellness {
         activity: &Activity,
         content: Content,
         references: &[ReferenceBody],
-        now: Milli,
+        now: TimestampMillis,
     ) -> Result<Vec<Change>, Error> {
         let id = activity.id();
         let mut new = Insertion { table: &self.table, changes: Vec::new() };
-        new.add(activity, MOST_ROW)?;
+        new.add(activity, MAX_ROW)?;
         if let Some(detail) = content.detail {
-            new.add(&Detail::new(id, detail), MOST_PART)?;
+            new.add(&Detail::new(id, detail), MAX_PART)?;
         }
         if let Some(goal) = content.goal {
-            new.add(&Goal::new(id, goal), MOST_PART)?;
+            new.add(&Goal::new(id, goal), MAX_PART)?;
         }
         for reward in content.rewards.into_iter().flatten() {
-            new.add(&Reward::new(id, reward), MOST_PART)?;
+            new.add(&Reward::new(id, reward), MAX_PART)?;
         }
         if let Some((groups, each)) = content.groups.map(|groups| Groups::new(id, groups, now)) {
-            new.add(&groups, MOST_PART)?;
-            each.iter().try_for_each(|group| new.add(group, MOST_PART))?;
+            new.add(&groups, MAX_PART)?;
+            each.iter().try_for_each(|group| new.add(group, MAX_PART))?;
         }
         for reference in references {
-            new.add(&reference.within(activity), MOST_REFERENCE)?;
+            new.add(&reference.within(activity), MAX_REFERENCE)?;
         }
         Ok(new.changes)
     }

@@ -4,9 +4,11 @@ use crate::{
     DOMAIN, Template, TemplateBody, Wellness,
     content::{Content, require},
     cost::{self, Pattern},
-    sizes::{MOST_TEMPLATE, must_fit},
+    sizes::{MAX_TEMPLATE, must_fit},
 };
-use function::{Caller, Created, Error, Fields, Fingerprint, Function, Input, Once, Request, optimistically};
+use function::{
+    Caller, Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, optimistically,
+};
 use keys::wellness::{Owner, TemplateId};
 use table::cost::{Cost, write};
 
@@ -84,13 +86,13 @@ impl Wellness {
     async fn make_template(&self, request: &Request<NewTemplate>) -> Result<Template, Error> {
         let (NewTemplate { owner, content }, now) = (&request.input, request.milli);
         let key = request.idempotency_key.as_ref();
-        let once = Once::new(&self.table, owner, key, request.input.fingerprint()?, now);
+        let once = IdempotentRequest::new(&self.table, owner, key, request.input.fingerprint()?, now);
         if let Some(id) = once.before().await? {
             return self.made_template(owner, &id).await;
         }
         let id = TemplateId::new(now.instant());
         let template = Template::new(owner.clone(), id.clone(), content, now.second())?;
-        must_fit(&template, MOST_TEMPLATE)?;
+        must_fit(&template, MAX_TEMPLATE)?;
         let mut changes = vec![self.table.put_new(&template)?];
         changes.extend(once.remember(&id)?);
         // In a transaction even where it is one change: its token makes a retry, after an answer that was lost, the same one.

@@ -2,7 +2,7 @@
 
 use crate::{
     Activity, Wellness,
-    walk::{PAGE, Standing, Walk},
+    walk::{ItemState, JobRunner, PAGE},
 };
 use function::Error;
 use keys::{
@@ -56,7 +56,7 @@ impl Item for End {
     const TYPE: &'static str = "Activity";
 }
 
-impl Walk for Registrations<'_> {
+impl JobRunner for Registrations<'_> {
     type Thing = Place;
 
     const QUIET: u8 = 0;
@@ -80,7 +80,7 @@ impl Walk for Registrations<'_> {
     async fn look(&self, range: &KeyRange) -> Result<Page<Place>, Error> {
         let query = Query::new(&ActivityPartition(self.activity.clone()), range).consistent();
         let Page { mut items, next } = self.wellness.table.page(&query, PAGE).await?;
-        items.retain(|place| self.standing(Some(place)) == Standing::Due);
+        items.retain(|place| self.standing(Some(place)) == ItemState::Due);
         Ok(Page { items, next })
     }
 
@@ -93,11 +93,11 @@ impl Walk for Registrations<'_> {
         Ok(Key::new(&ActivityPartition(self.activity.clone()), &RegistrationSort(user)))
     }
 
-    fn standing(&self, place: Option<&Place>) -> Standing {
+    fn standing(&self, place: Option<&Place>) -> ItemState {
         match place.zip(self.end) {
-            Some((place, end)) if place.end.0 == end.0 => Standing::Done,
-            Some(_) => Standing::Due,
-            None => Standing::Out,
+            Some((place, end)) if place.end.0 == end.0 => ItemState::Done,
+            Some(_) => ItemState::Due,
+            None => ItemState::Out,
         }
     }
 

@@ -190,7 +190,7 @@ pub async fn get_activity(wellness: Wellness, request: Request<Wanted>) -> Resul
 impl Wellness {
     async fn level_of(&self, activity: &ActivityId, level: Level) -> Result<Vec<Row>, Error> {
         let (partition, range) = (ActivityPartition(activity.clone()), level.range());
-        Ok(self.table.whole(&Query::new(&partition, &range)).await?)
+        Ok(self.table.query_all(&Query::new(&partition, &range)).await?)
     }
 
     async fn levels_of(&self, wanted: &Wanted) -> Result<Vec<Row>, Error> {

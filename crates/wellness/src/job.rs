@@ -1,6 +1,6 @@
 use function::Accepted;
 use keys::{
-    RequestId, Second,
+    RequestId, TimestampSeconds,
     wellness::{ActivityId, CompanyId, CompanyPartition, FacetId, FacetRef, HoldSort, JobId, JobSort, Period},
 };
 use serde::{Deserialize, Serialize};
@@ -33,9 +33,9 @@ pub struct Job {
     /// What is to be done.
     pub task: Task,
     /// How far it is.
-    pub progress: Reached,
+    pub progress: JobProgress,
     /// When it was started.
-    pub started_at: Second,
+    pub started_at: TimestampSeconds,
     /// When it is forgotten, in seconds since 1970.
     pub expires_at: i64,
 }
@@ -81,7 +81,7 @@ pub enum Task {
 /// How far a job is: what it has done, where it is on its way, and what it is at.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub struct Reached {
+pub struct JobProgress {
     /// What it has changed. What it is at is not counted yet.
     pub done: u64,
     /// What there was to change when it was started, where that was counted.
@@ -103,7 +103,7 @@ pub struct Reached {
 impl Job {
     /// A job that is started now.
     #[must_use]
-    pub fn started(company: CompanyId, id: JobId, task: Task, run: RequestId, now: Second) -> Self {
+    pub fn started(company: CompanyId, id: JobId, task: Task, run: RequestId, now: TimestampSeconds) -> Self {
         Self {
             partition: CompanyPartition(company),
             sort: JobSort(id),
@@ -111,7 +111,7 @@ impl Job {
             run: Some(run),
             step: 0,
             task,
-            progress: Reached::default(),
+            progress: JobProgress::default(),
             started_at: now,
             expires_at: now.plus_days(KEPT).instant().as_second(),
         }
@@ -120,7 +120,7 @@ impl Job {
     /// The job that lets an activity's registrations follow its end. Put in the transaction that moves the end, in place of
     /// any that is under way: this one reads the end anew.
     #[must_use]
-    pub fn following(company: CompanyId, activity: ActivityId, run: RequestId, now: Second) -> Self {
+    pub fn following(company: CompanyId, activity: ActivityId, run: RequestId, now: TimestampSeconds) -> Self {
         Self::started(company, JobId::Registrations(activity), Task::Follow, run, now)
     }
 
@@ -232,7 +232,7 @@ pub struct JobBody {
 
 impl From<Job> for JobBody {
     fn from(job: Job) -> Self {
-        let Reached { done, total, .. } = job.progress;
+        let JobProgress { done, total, .. } = job.progress;
         let left = match job.state {
             State::Running => total.map(|total| total.saturating_sub(done)),
             State::Done => Some(0),

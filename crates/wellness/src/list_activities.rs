@@ -8,7 +8,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, Json, Request};
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{ActivityId, CompanyId, EndDateSort, ProgramPartition, SectionId},
 };
 use serde::{Deserialize, Serialize};
@@ -70,8 +70,8 @@ pub struct Programme {
 struct SectionBody {
     section_id: SectionId,
     name: Name,
-    start_date: Second,
-    end_date: Second,
+    start_date: TimestampSeconds,
+    end_date: TimestampSeconds,
     activity_ids: Vec<ActivityId>,
 }
 
@@ -85,7 +85,7 @@ pub async fn list_activities(wellness: Wellness, request: Request<OfCompany>) ->
     request.caller.must_belong_to(company, DOMAIN)?;
     let range = EndDateSort::within(wanted.at(request.now));
     let query = Query::new(&ProgramPartition(company.clone()), &range).on(&wellness.program);
-    Ok(Json(Programme::of(wellness.table.whole(&query).await?, statuses)))
+    Ok(Json(Programme::of(wellness.table.query_all(&query).await?, statuses)))
 }
 
 impl Programme {

@@ -7,7 +7,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, List, Request};
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{ActivityId, Status, UseSort},
 };
 use serde::Serialize;
@@ -52,7 +52,7 @@ impl Input for Wanted {
 pub struct ReferenceBody {
     activity_id: ActivityId,
     status: Status,
-    end_date: Second,
+    end_date: TimestampSeconds,
     #[serde(with = "table::raw_json")]
     data: JsonText,
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, List, Request};
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{ActivityEndDateSort, ActivityId, RegistrationsPartition, SectionId, Status, UserId},
 };
 use serde::Serialize;
@@ -56,7 +56,7 @@ impl Input for OfUser {
 pub struct OnHomePage {
     activity_id: ActivityId,
     name: Name,
-    end_date: Second,
+    end_date: TimestampSeconds,
     status: Status,
     #[serde(skip_serializing_if = "Option::is_none")]
     section_id: Option<SectionId>,

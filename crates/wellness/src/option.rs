@@ -27,6 +27,6 @@ impl Wellness {
     /// The company's activities that end within the period.
     pub(crate) async fn options(&self, company: &CompanyId, period: Period) -> Result<Vec<ActivityOption>, Error> {
         let range = EndDateSort::within(period);
-        Ok(self.table.whole(&Query::new(&ListPartition(company.clone()), &range).on(&self.lists)).await?)
+        Ok(self.table.query_all(&Query::new(&ListPartition(company.clone()), &range).on(&self.lists)).await?)
     }
 }

@@ -3,7 +3,7 @@ use crate::{
     object::{JsonObject, objects},
 };
 use keys::{
-    Milli,
+    TimestampMillis,
     wellness::{ActivityId, ActivityPartition, Facet, FacetId, FacetRef, GroupId, ProgramSort, RewardKind, UseSort},
 };
 use money::{Decimal, JsonDecimal};
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use table::{Item, JsonText};
 
 /// Rewards of one activity.
-pub(crate) const MOST_REWARDS: usize = 10;
+pub(crate) const MAX_REWARDS: usize = 10;
 /// Groups of one activity.
-pub(crate) const MOST_GROUPS: usize = 50;
+pub(crate) const MAX_GROUPS: usize = 50;
 /// References of one activity. With the others, its row, its record and what there is one of they fit into one
 /// transaction.
-pub(crate) const MOST_REFERENCES: usize = 25;
+pub(crate) const MAX_REFERENCES: usize = 25;
 
 /// An activity's description and whatever lists don't need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,14 +134,14 @@ impl Reward {
 pub struct Amount(Decimal);
 
 impl Amount {
-    const MOST_HUNDREDTHS: i128 = 100_000_000_000;
+    const MAX_HUNDREDTHS: i128 = 100_000_000_000;
 }
 
 impl TryFrom<Decimal> for Amount {
     type Error = &'static str;
 
     fn try_from(decimal: Decimal) -> Result<Self, Self::Error> {
-        let is_one = |hundredths| (0..=Self::MOST_HUNDREDTHS).contains(&hundredths);
+        let is_one = |hundredths| (0..=Self::MAX_HUNDREDTHS).contains(&hundredths);
         let amount = decimal.scaled(2).is_some_and(is_one).then_some(Self(decimal));
         amount.ok_or("must be a number from 0 to 1000000000 with at most two decimals")
     }
@@ -238,7 +238,7 @@ fn nothing_yet() -> Progress {
 
 impl Groups {
     /// The row and its groups, which get ids in the order that they were sent in.
-    pub(crate) fn new(activity: &ActivityId, body: GroupsBody, now: Milli) -> (Self, Vec<Group>) {
+    pub(crate) fn new(activity: &ActivityId, body: GroupsBody, now: TimestampMillis) -> (Self, Vec<Group>) {
         let partition = ActivityPartition(activity.clone());
         let mut ids: Vec<GroupId> = body.items.iter().map(|_| GroupId::new(now.instant())).collect();
         ids.sort();

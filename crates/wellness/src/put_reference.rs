@@ -4,7 +4,7 @@ use crate::{
     DOMAIN, Name, Record, Wellness,
     cost::{self, Pattern},
     object::JsonObject,
-    sizes::{MOST_REFERENCE, must_fit},
+    sizes::{MAX_REFERENCE, must_fit},
 };
 use function::{Error, Fields, Function, Input, Put, Request};
 use keys::wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, RecordSort};
@@ -69,7 +69,7 @@ impl From<Record> for RecordBody {
 pub async fn put_reference(wellness: Wellness, request: Request<NewRecord>) -> Result<Put<RecordBody>, Error> {
     let NewRecord(record) = request.input;
     request.caller.must_belong_to(&record.partition.0, DOMAIN)?;
-    must_fit(&record, MOST_REFERENCE)?;
-    let before = wellness.dynamo.exchange::<Record>(wellness.table.put(&record)?).await?;
+    must_fit(&record, MAX_REFERENCE)?;
+    let before = wellness.dynamo.put_returning_old::<Record>(wellness.table.put(&record)?).await?;
     Ok(Put { is_new: before.is_none(), body: record.into() })
 }

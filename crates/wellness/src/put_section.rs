@@ -6,7 +6,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, Put, Request};
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, ProgramPartition, SectionId, SectionSort},
 };
 use serde::Serialize;
@@ -60,8 +60,8 @@ pub struct SectionBody {
     section_id: SectionId,
     company_id: CompanyId,
     name: Name,
-    start_date: Second,
-    end_date: Second,
+    start_date: TimestampSeconds,
+    end_date: TimestampSeconds,
 }
 
 impl From<Section> for SectionBody {
@@ -83,6 +83,6 @@ impl From<Section> for SectionBody {
 pub async fn put_section(wellness: Wellness, request: Request<NewSection>) -> Result<Put<SectionBody>, Error> {
     let NewSection(section) = request.input;
     request.caller.must_belong_to(&section.partition.0, DOMAIN)?;
-    let before = wellness.dynamo.exchange::<Section>(wellness.table.put(&section)?).await?;
+    let before = wellness.dynamo.put_returning_old::<Section>(wellness.table.put(&section)?).await?;
     Ok(Put { is_new: before.is_none(), body: section.into() })
 }

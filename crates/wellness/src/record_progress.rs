@@ -33,7 +33,7 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// The largest `data` of a registration, in bytes.
-const MOST_DATA: usize = 2 * 1024;
+const MAX_DATA: usize = 2 * 1024;
 
 /// What a user reports. What is not reported stays.
 #[derive(Debug, Clone)]
@@ -84,8 +84,8 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
     let report = &request.input;
     request.caller.must_be(&report.user, DOMAIN)?;
     let company = request.caller.confined_to(DOMAIN)?;
-    if report.data.as_ref().is_some_and(|JsonObject(data)| data.text().len() > MOST_DATA) {
-        return Err(Error::TooLarge(format!("The data of a registration is at most {MOST_DATA} bytes.")));
+    if report.data.as_ref().is_some_and(|JsonObject(data)| data.text().len() > MAX_DATA) {
+        return Err(Error::TooLarge(format!("The data of a registration is at most {MAX_DATA} bytes.")));
     }
     let mut change = report.change(&wellness.table)?;
     if let Some(company) = company {

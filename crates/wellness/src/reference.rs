@@ -1,7 +1,7 @@
 use crate::Name;
 use keys::wellness::{
-    ActivityId, ActivityPartition, CompanyId, CompanyPartition, FacetRef, PlanTime, ProgramSort, RecordSort, Status,
-    UseSort, UsesPartition,
+    ActivityId, ActivityPartition, CompanyId, CompanyPartition, FacetRef, PlanTime, ProgramSort, RecordSort,
+    ReferencePartition, Status, UseSort,
 };
 use serde::{Deserialize, Serialize};
 use table::{Item, JsonText, Key};
@@ -21,7 +21,7 @@ pub struct Reference {
     pub sort: ProgramSort,
     /// All that refers to it.
     #[serde(rename = "GSI2PK")]
-    pub uses: UsesPartition,
+    pub uses: ReferencePartition,
     /// Where the activity stands, and when it ends.
     #[serde(rename = "GSI2SK")]
     pub place: UseSort,
@@ -40,7 +40,7 @@ impl Reference {
         Self {
             partition: ActivityPartition(place.activity.clone()),
             sort: ProgramSort::Reference(of.clone()),
-            uses: UsesPartition { company, of },
+            uses: ReferencePartition { company, of },
             place,
             copied_data,
         }

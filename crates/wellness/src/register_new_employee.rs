@@ -8,7 +8,7 @@ use crate::{
 use function::{Batch, Error, Function, Record};
 use futures::{StreamExt, stream};
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{
         ActivityEndDateSort, ActivityType, CompanyId, EmployeeSort, EndDateSort, Period, RegistrationsPartition,
         Status, UserId, UserPartition, Year,
@@ -79,7 +79,7 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
 /// An employee who is new, or whose role or department changed. The earliest record of a year stands for all of that year.
 struct Start {
     user: UserId,
-    since: Second,
+    since: TimestampSeconds,
     sequence_numbers: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ impl Start {
             return Ok(None);
         }
         let user = key("PK").and_then(|key| key.parse().ok()).map(|UserPartition(user)| user);
-        let since = record.created_at().and_then(|time| Second::containing(time).ok());
+        let since = record.created_at().and_then(|time| TimestampSeconds::containing(time).ok());
         let sequence_numbers = vec![record.sequence_number().to_owned()];
         Ok(Some(Self { user: user.ok_or("no user")?, since: since.ok_or("no time")?, sequence_numbers }))
     }
@@ -235,14 +235,14 @@ impl Run<'_> {
 
 impl ActivityOption {
     /// Whether the employee is to be registered for it at that time.
-    fn is_challenge_for(&self, employee: &Employee, at: Second) -> bool {
+    fn is_challenge_for(&self, employee: &Employee, at: TimestampSeconds) -> bool {
         self.activity_type == ActivityType::Challenge
             && self.status == Status::Active
             && self.end.0.second() >= at
             && self.filters.admit(Some(&employee.role), Some(&employee.department))
     }
 
-    fn registration(&self, employee: &Employee, now: Second) -> Registration {
+    fn registration(&self, employee: &Employee, now: TimestampSeconds) -> Registration {
         let (company, activity) = (employee.company.clone(), self.partition.0.clone());
         Registration::new(company, activity, self.end.0, employee.user().clone(), now)
     }
@@ -262,7 +262,7 @@ impl Item for End {
 impl Wellness {
     async fn registrations_of(&self, user: UserId, period: Period) -> Result<Vec<Registration>, Error> {
         let range = ActivityEndDateSort::within(period);
-        Ok(self.table.whole(&Query::new(&RegistrationsPartition(user), &range).on(&self.registrations)).await?)
+        Ok(self.table.query_all(&Query::new(&RegistrationsPartition(user), &range).on(&self.registrations)).await?)
     }
 
     /// The registration as it stands after it: as it is wanted, or as it was there.

@@ -1,6 +1,6 @@
 use crate::activity::json_of_some;
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{
         ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, PlanTime, RegistrationSort,
         RegistrationsPartition, UserId,
@@ -38,7 +38,7 @@ pub struct Registration {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<JsonText>,
     /// When it was made.
-    pub registered_at: Second,
+    pub registered_at: TimestampSeconds,
 }
 
 impl Item for Registration {
@@ -48,7 +48,7 @@ impl Item for Registration {
 impl Registration {
     /// A new one, with nothing done yet.
     #[must_use]
-    pub fn new(company: CompanyId, activity: ActivityId, end: PlanTime, user: UserId, now: Second) -> Self {
+    pub fn new(company: CompanyId, activity: ActivityId, end: PlanTime, user: UserId, now: TimestampSeconds) -> Self {
         Self {
             partition: ActivityPartition(activity),
             sort: RegistrationSort(user.clone()),
@@ -82,13 +82,13 @@ impl Registration {
 pub struct RegistrationBody {
     activity_id: ActivityId,
     user_id: UserId,
-    end_date: Second,
+    end_date: TimestampSeconds,
     progress: Progress,
     progress_text: String,
     earned_points: u32,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
     data: Option<JsonText>,
-    registered_at: Second,
+    registered_at: TimestampSeconds,
 }
 
 impl From<Registration> for RegistrationBody {

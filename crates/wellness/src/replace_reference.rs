@@ -8,7 +8,7 @@ use crate::{
     start::Start,
     uses::{Uses, read_data},
 };
-use function::{Accepted, Error, Fields, Fingerprint, Function, Input, Once, Request, optimistically};
+use function::{Accepted, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, optimistically};
 use keys::wellness::{FacetId, FacetRef, JobId, Owner};
 use table::{
     JsonText, Units,
@@ -85,7 +85,7 @@ impl Wellness {
         let wanted = &request.input;
         let (uses, owner) = (&wanted.uses, Owner::Company(wanted.uses.company.clone()));
         let key = request.idempotency_key.as_ref();
-        let once = Once::new(&self.table, &owner, key, wanted.fingerprint(), request.milli);
+        let once = IdempotentRequest::new(&self.table, &owner, key, wanted.fingerprint(), request.milli);
         if let Some(job) = once.before::<Job>().await? {
             self.nudge(&job, request.id).await?;
             return Ok(job);

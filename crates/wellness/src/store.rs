@@ -35,7 +35,7 @@ impl App for Wellness {
 /// failure shows again, with its reason, at the first event.
 impl Wellness {
     pub(crate) async fn warm_by_get(self) {
-        let _ = self.table.get_eventually::<Activity>(&Key::nobody()).await;
+        let _ = self.table.get_eventually::<Activity>(&Key::placeholder()).await;
     }
 
     pub(crate) async fn warm_by_query(self) {

@@ -2,7 +2,7 @@ use crate::{Wellness, content::Content};
 use function::Error;
 use futures::future::try_join;
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{CompanyId, Owner, TemplateId, TemplateSort},
 };
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct Template {
     /// What it gives an activity, as JSON: it is read whole or not at all.
     pub content: JsonText,
     /// When it was made.
-    pub created_at: Second,
+    pub created_at: TimestampSeconds,
 }
 
 impl Item for Template {
@@ -29,7 +29,7 @@ impl Item for Template {
 }
 
 impl Template {
-    pub(crate) fn new(owner: Owner, id: TemplateId, content: &Content, now: Second) -> Result<Self, Error> {
+    pub(crate) fn new(owner: Owner, id: TemplateId, content: &Content, now: TimestampSeconds) -> Result<Self, Error> {
         let content = serde_json::value::to_raw_value(content).map_err(|error| Error::Internal(error.to_string()))?;
         Ok(Self { owner, sort: TemplateSort(id), content: content.into(), created_at: now })
     }
@@ -66,7 +66,7 @@ pub struct TemplateBody {
     company_id: Option<CompanyId>,
     #[serde(flatten)]
     content: Content,
-    created_at: Second,
+    created_at: TimestampSeconds,
 }
 
 impl TryFrom<Template> for TemplateBody {
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn a_template_gives_back_what_it_was_given_to_the_letter() {
-        let sent = r#"{"name":"Walk","type":"challenge","subType":"Fitness","filters":{"roles":["Nurse"],"departments":[]},"detail":{"b": 1.50, "a":1e999},"goal":{"type":"steps","parameters":[0.10]},"rewards":[{"kind":"A","name":"B","amount":0.10}],"groups":{"type":"team","rules":null,"items":[]},"data":{}}"#;
+        let sent = r#"{"name":"JobRunner","type":"challenge","subType":"Fitness","filters":{"roles":["Nurse"],"departments":[]},"detail":{"b": 1.50, "a":1e999},"goal":{"type":"steps","parameters":[0.10]},"rewards":[{"kind":"A","name":"B","amount":0.10}],"groups":{"type":"team","rules":null,"items":[]},"data":{}}"#;
         let content: Content = serde_json::from_str(sent).expect("a content");
-        let now: Second = "2026-12-01T09:30:00Z".parse().expect("a time");
+        let now: TimestampSeconds = "2026-12-01T09:30:00Z".parse().expect("a time");
         let template = Template::new(Owner::Global, "T-1".parse().expect("an id"), &content, now).expect("a template");
         let stored = serde_json::to_value(&template).expect("an item");
         assert_eq!((&stored["PK"], &stored["Content"]), (&"Global".into(), &sent.into()));

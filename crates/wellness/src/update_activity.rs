@@ -4,7 +4,7 @@ use crate::{
     Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Job, Name, Reference, Wellness,
     cost::{self, Case, Pattern},
     object::{JsonObject, Object},
-    sizes::{MOST_ROW, must_fit},
+    sizes::{MAX_ROW, must_fit},
 };
 use function::{Error, Fields, Function, Input, Json, Request, optimistically};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, EndDateSort, JobId, Level, PlanTime, Status};
@@ -191,7 +191,7 @@ impl Wellness {
         let (partition, range) = (ActivityPartition(activity.clone()), Level::Program.range());
         let query = Query::new(&partition, &range).only_if(Condition::is("Type", &Reference::TYPE));
         let first = self.table.whole::<Reference>(&query).await?;
-        let again = self.table.whole(&query).await?;
+        let again = self.table.query_all(&query).await?;
         if first == again { Ok(again) } else { Err(Error::stale()) }
     }
 }
@@ -205,7 +205,7 @@ impl Patch {
             new.data.clone_from(data);
         }
         if table::size(&new)? > table::size(old)? {
-            must_fit(&new, MOST_ROW)?;
+            must_fit(&new, MAX_ROW)?;
         }
         new.status = self.status.unwrap_or(new.status);
         new.start_date = self.start.unwrap_or(new.start_date);

@@ -3,13 +3,13 @@
 use crate::{
     Reference, Wellness,
     period::between,
-    sizes::{MOST_REFERENCE, must_fit},
+    sizes::{MAX_REFERENCE, must_fit},
 };
 use function::{Error, Fields};
 use futures::future::try_join;
 use keys::{
-    Second,
-    wellness::{ActivityId, CompanyId, FacetRef, Period, PlanBound, PlanTime, Status, UseSort, UsesPartition},
+    TimestampSeconds,
+    wellness::{ActivityId, CompanyId, FacetRef, Period, PlanBound, PlanTime, ReferencePartition, Status, UseSort},
 };
 use serde_json::value::RawValue;
 use table::{Condition, JsonText, Query, Value};
@@ -43,7 +43,7 @@ impl Uses {
     ///
     /// # Errors
     /// 400 where it ends before today and is not said to begin earlier.
-    pub(crate) fn period(&self, now: Second) -> Result<Period, Error> {
+    pub(crate) fn period(&self, now: TimestampSeconds) -> Result<Period, Error> {
         let first = self.from.unwrap_or(PlanBound::Day(now.day())).first();
         let Some(to) = self.to else { return Ok(Period::since(first)) };
         let fault = || Error::invalid("/query/to", "must not be before from, which is today where it is not given");
@@ -56,18 +56,23 @@ impl Uses {
         format!("{} {}/{}", self.of, text(self.from.map(PlanBound::first)), text(self.to.map(PlanBound::last)))
     }
 
-    pub(crate) fn partition(&self) -> UsesPartition {
-        UsesPartition { company: self.company.clone(), of: self.of.clone() }
+    pub(crate) fn partition(&self) -> ReferencePartition {
+        ReferencePartition { company: self.company.clone(), of: self.of.clone() }
     }
 
     /// Refuses data that no reference has room for.
     ///
     /// # Errors
     /// 413.
-    pub(crate) fn must_have_room_for(&self, of: &FacetRef, data: &JsonText, now: Second) -> Result<(), Error> {
+    pub(crate) fn must_have_room_for(
+        &self,
+        of: &FacetRef,
+        data: &JsonText,
+        now: TimestampSeconds,
+    ) -> Result<(), Error> {
         // Ids of activities are all of one length, and no status is longer.
         let place = UseSort { status: Status::Completed, end: now.into(), activity: ActivityId::new(now.instant()) };
-        must_fit(&Reference::new(self.company.clone(), of.clone(), place, data.clone()), MOST_REFERENCE)
+        must_fit(&Reference::new(self.company.clone(), of.clone(), place, data.clone()), MAX_REFERENCE)
     }
 }
 

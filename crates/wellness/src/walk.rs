@@ -4,7 +4,7 @@
 //! counts all of it: nothing is counted twice and nothing is left out. Whoever writes a step must have seen the last, so that
 //! two runs at once do no harm either. What was written calls the function again, so that a run may stop behind every step.
 
-use crate::{Job, Reached, State, Wellness, job::Hold};
+use crate::{Job, JobProgress, State, Wellness, job::Hold};
 use function::Error;
 use futures::{StreamExt, stream::FuturesUnordered};
 use keys::KeyRange;
@@ -17,7 +17,7 @@ pub(crate) const PAGE: usize = 50;
 const SIDE_BY_SIDE: usize = 16;
 
 /// A kind of job: what it goes through, and what it does with each thing there.
-pub(crate) trait Walk: Sync {
+pub(crate) trait JobRunner: Sync {
     /// What it changes.
     type Thing: Item + Send + Sync;
 
@@ -53,7 +53,7 @@ pub(crate) trait Walk: Sync {
     fn key(&self, id: &str) -> Result<Key, Error>;
 
     /// What is to be done with a thing of a page as it is now, none where it is gone.
-    fn standing(&self, thing: Option<&Self::Thing>) -> Standing;
+    fn standing(&self, thing: Option<&Self::Thing>) -> ItemState;
 
     /// Changes the thing. The first of the changes is refused where the thing is not as it was read.
     fn changes(&self, thing: &Self::Thing) -> Result<Vec<Change>, Error>;
@@ -61,7 +61,7 @@ pub(crate) trait Walk: Sync {
 
 /// Where a thing of a page stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum ItemState {
     /// It is to be changed.
     Due,
     /// It was changed, by whoever was at this page before.
@@ -78,7 +78,7 @@ impl Wellness {
     ///
     /// # Errors
     /// A call failed. Nothing is lost: the next run begins with the same page.
-    pub(crate) async fn walk<W: Walk>(&self, mut walk: W, mut job: Job, stop: Instant) -> Result<(), Error> {
+    pub(crate) async fn walk<W: JobRunner>(&self, mut walk: W, mut job: Job, stop: Instant) -> Result<(), Error> {
         let mut known = None;
         loop {
             walk.refresh().await?;
@@ -100,7 +100,7 @@ impl Wellness {
     }
 
     /// The things of a page of before.
-    async fn page<W: Walk>(&self, walk: &W, ids: &[String]) -> Result<Known<W::Thing>, Error> {
+    async fn page<W: JobRunner>(&self, walk: &W, ids: &[String]) -> Result<Known<W::Thing>, Error> {
         let keys = ids.iter().map(|id| walk.key(id)).collect::<Result<Vec<_>, _>>()?;
         let mut found = self.table.get_all::<W::Thing>(&keys, true).await?;
         Ok(keys.iter().map(|key| found.remove(key)).collect())
@@ -109,7 +109,7 @@ impl Wellness {
     /// Changes the things of a page, several at once; how many of them are as they should be.
     ///
     /// Whatever stops it, the changes under way are ended: only no new one is begun.
-    async fn change<W: Walk>(&self, walk: &W, page: Known<W::Thing>) -> Result<u64, Error> {
+    async fn change<W: JobRunner>(&self, walk: &W, page: Known<W::Thing>) -> Result<u64, Error> {
         let mut waiting = page.into_iter();
         let mut under_way: FuturesUnordered<_> =
             waiting.by_ref().take(SIDE_BY_SIDE).map(|thing| self.change_one(walk, thing)).collect();
@@ -124,11 +124,11 @@ impl Wellness {
     }
 
     /// Changes one thing; whether it is as it should be. Again with what is there where others got in between.
-    async fn change_one<W: Walk>(&self, walk: &W, mut thing: Option<W::Thing>) -> Result<bool, Error> {
+    async fn change_one<W: JobRunner>(&self, walk: &W, mut thing: Option<W::Thing>) -> Result<bool, Error> {
         loop {
             let due = match (walk.standing(thing.as_ref()), &thing) {
-                (Standing::Due, Some(due)) => due,
-                (standing, _) => return Ok(standing == Standing::Done),
+                (ItemState::Due, Some(due)) => due,
+                (standing, _) => return Ok(standing == ItemState::Done),
             };
             let mut changes = walk.changes(due)?;
             let done = match (changes.pop(), changes.is_empty()) {
@@ -140,7 +140,7 @@ impl Wellness {
                 Ok(()) => return Ok(true),
                 Err(table::Error::Refused(refused)) => {
                     thing = refused.found(0)?;
-                    if walk.standing(thing.as_ref()) == Standing::Due {
+                    if walk.standing(thing.as_ref()) == ItemState::Due {
                         walk.may_repeat()?;
                     }
                 }
@@ -150,7 +150,12 @@ impl Wellness {
     }
 
     /// Looks for the next page, to the end of the pass or until the time has come to stop.
-    async fn look<W: Walk>(&self, walk: &W, at: &mut Reached, stop: Instant) -> Result<Known<W::Thing>, Error> {
+    async fn look<W: JobRunner>(
+        &self,
+        walk: &W,
+        at: &mut JobProgress,
+        stop: Instant,
+    ) -> Result<Known<W::Thing>, Error> {
         at.page.clear();
         while let Some(range) = walk.ranges().get(at.range) {
             let rest = at.after.as_ref().map_or_else(|| range.clone(), |position| range.after(position));
@@ -167,7 +172,7 @@ impl Wellness {
     }
 
     /// Writes a step; the job as it is by then, none where another run wrote it, or it was the last.
-    async fn write(&self, job: Job, progress: Reached, is_last: bool) -> Result<Option<Job>, Error> {
+    async fn write(&self, job: Job, progress: JobProgress, is_last: bool) -> Result<Option<Job>, Error> {
         let Some(run) = job.run else { return Ok(None) };
         let update = self.table.update(Job::key_of(job.company(), job.id())).set("Progress", Value::of(&progress)?);
         let update = update.only_if(Condition::is("Run", &run)).only_if(Condition::is("Step", job.step));
@@ -211,7 +216,7 @@ enum Pass {
     Last,
 }
 
-impl Reached {
+impl JobProgress {
     /// Ends the pass that has gone through its ranges, and begins the next.
     fn pass(&mut self, ranges: usize, needed: u8) -> Pass {
         if self.range < ranges || !self.page.is_empty() {

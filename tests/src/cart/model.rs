@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use cart::{Line, LineBody, Previous, Quantity};
 use futures::future::join_all;
 use keys::{
-    AccountId, IdempotencySort, Milli, OrderId, Sku,
+    AccountId, IdempotencySort, OrderId, Sku, TimestampMillis,
     cart::{ItemId, ItemSort, LineSort, Status},
 };
 use local::Stack;
@@ -20,7 +20,7 @@ use std::{
 use table::Item;
 
 /// Lines that may be ACTIVE in one cart.
-pub const MOST_LINES: usize = 32;
+pub const MAX_LINES: usize = 32;
 
 /// Days that a line stays in a cart that is left alone, and one more after a change.
 const DAYS: i64 = 30;
@@ -149,7 +149,7 @@ impl Operation {
 
     /// Its event, as API Gateway sends it at that time.
     #[must_use]
-    pub fn event(&self, account: &AccountId, now: Milli) -> Value {
+    pub fn event(&self, account: &AccountId, now: TimestampMillis) -> Value {
         let (method, rest) = match self {
             Self::Add { .. } => ("POST", "/items"),
             Self::CheckOut { .. } => ("POST", "/checkout"),
@@ -172,7 +172,7 @@ impl Operation {
 
 impl Operation {
     /// Asks for it at that time.
-    pub async fn ask(self, stack: &Stack, account: &AccountId, now: Milli) -> Asked {
+    pub async fn ask(self, stack: &Stack, account: &AccountId, now: TimestampMillis) -> Asked {
         let answer = Client::operator(stack).invoke(self.function(), &self.event(account, now)).await;
         Asked { reply: Reply::read(&answer.body).heard(), operation: self, now }
     }
@@ -240,7 +240,7 @@ pub enum Outcome {
         /// Its id.
         order: OrderId,
         /// The time of its lines.
-        at: Milli,
+        at: TimestampMillis,
     },
 }
 
@@ -303,13 +303,13 @@ pub struct Asked {
     /// What was asked.
     pub operation: Operation,
     /// When.
-    pub now: Milli,
+    pub now: TimestampMillis,
     /// What was answered.
     pub reply: Option<Reply>,
 }
 
 /// So many days later, in seconds since 1970.
-fn after(now: Milli, days: i64) -> i64 {
+fn after(now: TimestampMillis, days: i64) -> i64 {
     now.instant().as_second() + days * 86_400
 }
 
@@ -325,7 +325,13 @@ type Done = Result<Line, Reply>;
 
 impl Account {
     /// Does the operation by the rules, and answers what must be answered. Ids of what is new are those of the real answer.
-    pub fn apply(&mut self, account: &AccountId, operation: &Operation, now: Milli, told: Option<&Reply>) -> Reply {
+    pub fn apply(
+        &mut self,
+        account: &AccountId,
+        operation: &Operation,
+        now: TimestampMillis,
+        told: Option<&Reply>,
+    ) -> Reply {
         let told = told.map_or(&Value::Null, |reply| &reply.body);
         if let Some(reply) = operation.key().and_then(|key| self.replay(key, operation)) {
             return reply;
@@ -360,7 +366,7 @@ impl Account {
         })
     }
 
-    fn order(&self, order: &OrderId, at: Milli) -> Reply {
+    fn order(&self, order: &OrderId, at: TimestampMillis) -> Reply {
         let bought = |line: &&Line| line.order_id.as_ref() == Some(order) && line.sort.since == at;
         let mut lines: Vec<_> = self.lines.iter().filter(bought).cloned().collect();
         lines.sort_by_key(|line| Reverse(line.sort));
@@ -376,19 +382,19 @@ impl Account {
 
     /// Lines that customers see under the status, newest first.
     #[must_use]
-    pub fn listed(&self, status: Status, now: Milli) -> Vec<&Line> {
+    pub fn listed(&self, status: Status, now: TimestampMillis) -> Vec<&Line> {
         let mut lines: Vec<_> =
             self.lines.iter().filter(|line| line.sort.status == status && line.is_live(now)).collect();
         lines.sort_by_key(|line| Reverse(line.sort));
         lines
     }
 
-    fn active(&self, sku: &Sku, now: Milli) -> Option<usize> {
+    fn active(&self, sku: &Sku, now: TimestampMillis) -> Option<usize> {
         let is = |line: &Line| line.sort.status == Status::Active && line.sku == *sku && line.is_live(now);
         self.lines.iter().position(is)
     }
 
-    fn look(&self, item: ItemId, now: Milli) -> Result<usize, Reply> {
+    fn look(&self, item: ItemId, now: TimestampMillis) -> Result<usize, Reply> {
         let seen = |line: &Line| line.id() == item && line.sort.status.is_listed() && line.is_live(now);
         self.lines.iter().position(seen).ok_or_else(|| Reply::problem(404, "not-found"))
     }
@@ -398,7 +404,7 @@ impl Account {
         account: &AccountId,
         (sku, more, price): (&Sku, Quantity, Option<Money>),
         operation: &Operation,
-        now: Milli,
+        now: TimestampMillis,
         told: &Value,
     ) -> Reply {
         let there = self.active(sku, now);
@@ -407,7 +413,7 @@ impl Account {
                 Ok(line) => line,
                 Err(reply) => return reply,
             },
-            None if self.listed(Status::Active, now).len() >= MOST_LINES => return Reply::problem(409, "cart-full"),
+            None if self.listed(Status::Active, now).len() >= MAX_LINES => return Reply::problem(409, "cart-full"),
             None => {
                 let item = id(&told["itemId"]).unwrap_or_else(|| ItemId::new(now.instant()));
                 let sort = LineSort { status: Status::Active, since: now, item };
@@ -438,13 +444,13 @@ impl Account {
     }
 
     /// More of the line.
-    fn grown(&mut self, line: usize, more: Quantity, now: Milli) -> Result<usize, Reply> {
+    fn grown(&mut self, line: usize, more: Quantity, now: TimestampMillis) -> Result<usize, Reply> {
         let sum = self.lines[line].quantity.plus(more).ok_or_else(|| Reply::problem(409, "quantity-limit"))?;
         self.counted(line, sum, now);
         Ok(line)
     }
 
-    fn counted(&mut self, line: usize, quantity: Quantity, now: Milli) {
+    fn counted(&mut self, line: usize, quantity: Quantity, now: TimestampMillis) {
         let line = &mut self.lines[line];
         self.balance += number(quantity) - number(line.quantity);
         line.quantity = quantity;
@@ -452,7 +458,7 @@ impl Account {
         line.expires_at = line.expires_at.map(|at| if at >= after(now, DAYS) { at } else { after(now, DAYS + 1) });
     }
 
-    fn moved(&mut self, line: usize, status: Status, now: Milli) -> Result<usize, Reply> {
+    fn moved(&mut self, line: usize, status: Status, now: TimestampMillis) -> Result<usize, Reply> {
         let old = &mut self.lines[line];
         if old.sort.status == Status::Purchased {
             return Err(Reply::problem(409, "purchased"));
@@ -476,7 +482,7 @@ impl Account {
         wanted: Option<Quantity>,
         to: Option<Status>,
         (order, given): (Option<OrderId>, bool),
-        now: Milli,
+        now: TimestampMillis,
     ) -> Done {
         let line = match self.look(item, now) {
             Err(missing) if to == Some(Status::Active) => {
@@ -509,7 +515,7 @@ impl Account {
                         self.balance -= number(old.quantity);
                         return Ok(self.lines[there].clone());
                     }
-                    if self.listed(Status::Active, now).len() >= MOST_LINES {
+                    if self.listed(Status::Active, now).len() >= MAX_LINES {
                         return Err(Reply::problem(409, "cart-full"));
                     }
                 }
@@ -535,7 +541,7 @@ impl Account {
         Ok(self.lines[line].clone())
     }
 
-    fn check_out(&mut self, operation: &Operation, now: Milli, told: &Value) -> Reply {
+    fn check_out(&mut self, operation: &Operation, now: TimestampMillis, told: &Value) -> Reply {
         let is_in = |line: &Line| line.sort.status == Status::Active && line.is_live(now);
         let lines: Vec<usize> = (0..self.lines.len()).filter(|line| is_in(&self.lines[*line])).collect();
         let Some(latest) = lines.iter().map(|line| self.lines[*line].sort.since).max() else {
@@ -623,7 +629,7 @@ pub async fn at_once(
     stack: &Stack,
     account: &AccountId,
     operations: impl IntoIterator<Item = Operation>,
-    now: Milli,
+    now: TimestampMillis,
 ) -> Vec<Asked> {
     join_all(operations.into_iter().map(|operation| operation.ask(stack, account, now))).await
 }
@@ -634,14 +640,14 @@ pub struct Shopper<'a> {
     stack: &'a Stack,
     /// Whose cart.
     pub id: AccountId,
-    now: Milli,
+    now: TimestampMillis,
     account: Account,
 }
 
 impl<'a> Shopper<'a> {
     /// An empty cart at that time.
     #[must_use]
-    pub fn new(stack: &'a Stack, id: AccountId, now: Milli) -> Self {
+    pub fn new(stack: &'a Stack, id: AccountId, now: TimestampMillis) -> Self {
         Self { stack, id, now, account: Account::default() }
     }
 
@@ -739,7 +745,7 @@ impl Stored {
     }
 
     /// Fails where the table could not have come about by any requests that came until now.
-    pub fn check(&self, now: Milli) {
+    pub fn check(&self, now: TimestampMillis) {
         let mut orders = BTreeMap::new();
         let mut active: BTreeMap<&AccountId, BTreeSet<&Sku>> = BTreeMap::new();
         let ids: BTreeSet<ItemId> = self.lines.iter().map(Line::id).collect();
@@ -749,7 +755,7 @@ impl Stored {
             if line.sort.status == Status::Active && line.is_live(now) {
                 let skus = active.entry(&line.account).or_default();
                 assert!(skus.insert(&line.sku), "a product twice in a cart: {line:?}");
-                assert!(skus.len() <= MOST_LINES, "more lines than a checkout takes: {line:?}");
+                assert!(skus.len() <= MAX_LINES, "more lines than a checkout takes: {line:?}");
             }
             if let Some(order) = &line.order_id {
                 let at = *orders.entry((&line.account, order)).or_insert(line.sort.since);

@@ -85,7 +85,7 @@ impl Rows {
     /// The venues that the activity refers to.
     pub async fn venues(&self, activity: &ActivityId) -> Vec<Reference> {
         let query = ActivityPartition(activity.clone());
-        self.table.whole(&Query::new(&query, &Level::Venues.range())).await.expect("references")
+        self.table.query_all(&Query::new(&query, &Level::Venues.range())).await.expect("references")
     }
 
     /// Every reference of the table.
@@ -109,7 +109,7 @@ impl Rows {
     /// The registrations of the activity.
     pub async fn registrations(&self, activity: &ActivityId) -> Vec<Registration> {
         let query = ActivityPartition(activity.clone());
-        self.table.whole(&Query::new(&query, &RegistrationSort::all())).await.expect("registrations")
+        self.table.query_all(&Query::new(&query, &RegistrationSort::all())).await.expect("registrations")
     }
 
     /// The job.

@@ -1,7 +1,7 @@
 //! Every access pattern costs what it declares: table and each index apart, small and large, on both projections.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
-use bank::{Case, MOST_BYTES};
+use bank::{Case, MAX_BYTES};
 use keys::bank::Status;
 use local::Stack;
 use serde_json::{Value, json};
@@ -52,7 +52,7 @@ impl Measured {
 /// The largest data that a payment of the account may have; one byte more is refused.
 async fn largest(client: &Client) -> usize {
     let post = async |bytes: usize| client.post(ACCOUNT, &new(bytes)).await;
-    let refused = post(MOST_BYTES).await;
+    let refused = post(MAX_BYTES).await;
     assert_eq!(refused.status, 413);
     let detail = refused.body["detail"].as_str().expect("a sentence");
     let most = detail.split(' ').filter_map(|word| word.parse().ok()).next_back().expect("a number");
@@ -84,7 +84,7 @@ async fn the_largest_payment_costs_what_is_declared() {
         let stack = stack().parameter("IndexProjection", name).start().await.expect("a stack");
         let most = largest(&Client::operator(&stack)).await;
         let row = goes_its_way(&stack, projection, most, &"\u{1F4B6}".repeat(128)).await;
-        assert_eq!(bytes(&row), MOST_BYTES, "a larger payment could be let in, or this one should not have been");
+        assert_eq!(bytes(&row), MAX_BYTES, "a larger payment could be let in, or this one should not have been");
     }
 }
 

@@ -3,19 +3,19 @@
 
 use cart::Line;
 use futures::future::{join, join_all};
-use keys::{AccountId, Milli, cart::Status};
+use keys::{AccountId, TimestampMillis, cart::Status};
 use local::Stack;
 use serde_json::Value;
 use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
-    cart::model::{Asked, MOST_LINES, Operation, Reply, Shopper, Stored},
+    cart::model::{Asked, MAX_LINES, Operation, Reply, Shopper, Stored},
     faults::{Fault, Twins},
     stack,
 };
 
 const TIME: Duration = Duration::from_mins(5);
 
-fn now() -> Milli {
+fn now() -> TimestampMillis {
     "2099-12-01T12:00:00.123Z".parse().expect("a time")
 }
 
@@ -104,12 +104,12 @@ async fn of_fifty_with_one_key_one_adds_and_all_get_its_answer() {
 async fn of_forty_products_a_cart_takes_thirty_two() {
     let twins = Twins::start(stack).await;
     let asked = at_once(&twins, (0..40).map(|sku| Operation::add(sku, 1))).await;
-    assert_eq!(kinds(&asked), expected([("201", MOST_LINES), ("409 cart-full", 8)]));
+    assert_eq!(kinds(&asked), expected([("201", MAX_LINES), ("409 cart-full", 8)]));
     let stored = stored(&twins.healthy).await;
-    assert_eq!(in_status(&stored, Status::Active).len(), MOST_LINES);
+    assert_eq!(in_status(&stored, Status::Active).len(), MAX_LINES);
     let bought = at_once(&twins, [Operation::check_out().under("K")]).await;
     let items = bought[0].reply.as_ref().map(|reply| reply.body["items"].as_array().map_or(0, Vec::len));
-    assert_eq!(items, Some(MOST_LINES), "a full cart is bought in one transaction");
+    assert_eq!(items, Some(MAX_LINES), "a full cart is bought in one transaction");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -152,7 +152,7 @@ async fn overtaken(twins: &Twins, account: &AccountId, operation: &Operation) ->
 /// A request that looked for its record too early, and for what it needs too late: the same request did it in between.
 #[tokio::test]
 async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did() {
-    let full: Vec<_> = (0..MOST_LINES - 1).map(|sku| Operation::add(sku, 1)).collect();
+    let full: Vec<_> = (0..MAX_LINES - 1).map(|sku| Operation::add(sku, 1)).collect();
     for (before, operation, status) in [
         (full, Operation::add(99, 1).under("K"), "201"),
         (vec![Operation::add(1, 1)], Operation::add(1, 6_000).under("K"), "200"),

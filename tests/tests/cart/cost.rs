@@ -2,7 +2,7 @@
 //! an idempotency key and without; and what a refused request costs.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
-use cart::{Case, Line, MOST_BYTES};
+use cart::{Case, Line, MAX_BYTES};
 use futures::future::join_all;
 use keys::{AccountId, cart::Status};
 use local::Stack;
@@ -99,7 +99,7 @@ async fn largest() -> String {
     let measured = Measured::start().await;
     let sku = |bytes: usize| "\u{1F455}".repeat(bytes / 4) + &"x".repeat(bytes % 4);
     // Each byte counts twice: for the product, and for its index.
-    let (mut fits, mut refused) = (1, MOST_BYTES / 2);
+    let (mut fits, mut refused) = (1, MAX_BYTES / 2);
     while refused - fits > 1 {
         let middle = fits.midpoint(refused);
         match measured.add(&sku(middle), None).await.status {
@@ -120,14 +120,14 @@ fn lines(case: Case, lines: usize) -> Case {
 #[tokio::test]
 async fn a_small_line_costs_what_is_declared() {
     let bought = goes_its_way("S-1", "O-1").await;
-    assert!(bytes(&bought) < MOST_BYTES / 2);
+    assert!(bytes(&bought) < MAX_BYTES / 2);
 }
 
 #[tokio::test]
 async fn the_largest_line_costs_what_is_declared() {
     let bought = goes_its_way(&largest().await, &"o".repeat(128)).await;
     let bytes = bytes(&bought);
-    assert!((MOST_BYTES - 100..=MOST_BYTES).contains(&bytes), "{bytes} bytes: a larger line could be let in");
+    assert!((MAX_BYTES - 100..=MAX_BYTES).contains(&bytes), "{bytes} bytes: a larger line could be let in");
 }
 
 /// Measures every pattern on one line; the line as it was bought.

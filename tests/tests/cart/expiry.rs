@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     assert_problem,
-    cart::{MOST_LINES, STATUSES, Shop, checkout_of, items_of, path, stored},
+    cart::{MAX_LINES, STATUSES, Shop, checkout_of, items_of, path, stored},
     clock::{At, DAY, MILLISECOND, time},
     text, texts,
 };
@@ -213,12 +213,12 @@ async fn add_products(at: At<'_>, account: &str, first: usize, count: usize) -> 
 
 #[tokio::test]
 async fn a_cart_takes_32_lines_and_they_are_bought_in_one_go() {
-    assert_eq!(MOST_LINES, 32);
+    assert_eq!(MAX_LINES, 32);
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     let saved = at.add("A-1", "saved", 1).await;
     let saved = at.bring_to(&saved, "SAVED").await;
-    let lines = add_products(at, "A-1", 0, MOST_LINES).await;
+    let lines = add_products(at, "A-1", 0, MAX_LINES).await;
     let before = stored(&shop.stack).await;
     let new = json!({"sku": "one-more", "quantity": 1});
     assert_problem(&at.post(&items_of("A-1"), &new).await, 409, "cart-full");
@@ -231,7 +231,7 @@ async fn a_cart_takes_32_lines_and_they_are_bought_in_one_go() {
     at.add("A-1", "sku-0", 3).await;
     assert_eq!(at.bring_to(&moved, "ACTIVE").await["quantity"], 5);
     let bought = at.post_once(&checkout_of("A-1"), "K", &json!({})).await;
-    assert_eq!((bought.status, bought.body["items"].as_array().map(Vec::len)), (200, Some(MOST_LINES)));
+    assert_eq!((bought.status, bought.body["items"].as_array().map(Vec::len)), (200, Some(MAX_LINES)));
     let orders: BTreeSet<_> =
         bought.body["items"].as_array().expect("items").iter().map(|line| text(line, "orderId")).collect();
     assert_eq!(orders, BTreeSet::from([text(&bought.body, "orderId")]));
@@ -245,7 +245,7 @@ async fn a_cart_takes_32_lines_and_they_are_bought_in_one_go() {
 async fn what_leaves_a_full_cart_makes_room() {
     let shop = Shop::open(1).await;
     let start = time(START);
-    let lines = add_products(shop.at(start), "A-1", 0, MOST_LINES).await;
+    let lines = add_products(shop.at(start), "A-1", 0, MAX_LINES).await;
     let at = shop.at(start + DAY);
     at.bring_to(&lines[0], "SAVED").await;
     at.bring_to(&lines[1], "PURCHASED").await;
@@ -256,11 +256,11 @@ async fn what_leaves_a_full_cart_makes_room() {
     // The 29 of the first day expire and count no more, although TTL has deleted none.
     let late = shop.at(end(start));
     assert_eq!(late.of_account("A-1", "ACTIVE").await.len(), 3);
-    let more = add_products(late, "A-1", 200, MOST_LINES - 3).await;
+    let more = add_products(late, "A-1", 200, MAX_LINES - 3).await;
     assert_problem(&late.post(&items_of("A-1"), &new).await, 409, "cart-full");
     assert_eq!(late.delete(&path(&more[0])).await.status, 204);
     assert_eq!(late.bring_to(&lines[0], "ACTIVE").await["status"], "ACTIVE");
-    assert_eq!(late.check_out("A-1").await.len(), MOST_LINES);
+    assert_eq!(late.check_out("A-1").await.len(), MAX_LINES);
     shop.stack.stop().await;
 }
 
@@ -268,7 +268,7 @@ async fn what_leaves_a_full_cart_makes_room() {
 async fn twenty_products_at_once_fill_a_cart_and_no_more() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
-    let (items, mut added) = (items_of("A-1"), MOST_LINES - 8);
+    let (items, mut added) = (items_of("A-1"), MAX_LINES - 8);
     add_products(at, "A-1", 100, added).await;
     let mut waiting: Vec<String> = (0..20).map(|number| format!("sku-{number}")).collect();
     for _ in 0..20 {
@@ -285,9 +285,9 @@ async fn twenty_products_at_once_fill_a_cart_and_no_more() {
         }
         waiting = again;
     }
-    assert_eq!((added, waiting.len()), (MOST_LINES, 0));
-    assert_eq!(at.of_account("A-1", "ACTIVE").await.len(), MOST_LINES);
-    assert_eq!(at.check_out("A-1").await.len(), MOST_LINES);
+    assert_eq!((added, waiting.len()), (MAX_LINES, 0));
+    assert_eq!(at.of_account("A-1", "ACTIVE").await.len(), MAX_LINES);
+    assert_eq!(at.check_out("A-1").await.len(), MAX_LINES);
     shop.stack.stop().await;
 }
 

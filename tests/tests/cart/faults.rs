@@ -3,7 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use futures::future::join_all;
-use keys::{AccountId, Milli, cart::Status};
+use keys::{AccountId, TimestampMillis, cart::Status};
 use serde_json::{Value, json};
 use system_tests::{
     Client,
@@ -13,7 +13,7 @@ use system_tests::{
 };
 use tokio::net::TcpListener;
 
-fn now() -> Milli {
+fn now() -> TimestampMillis {
     "2099-12-01T12:00:00.123Z".parse().expect("a time")
 }
 

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use system_tests::{
     Answer, Client, assert_problem,
-    cart::{MOST_LINES, Shop, checkout_of, items_of, path, stored},
+    cart::{MAX_LINES, Shop, checkout_of, items_of, path, stored},
     clock::{At, DAY, MILLISECOND, time},
     text, texts,
 };
@@ -177,12 +177,12 @@ async fn a_repeated_checkout_gets_the_same_order_whatever_came_after() {
 async fn a_full_cart_is_bought_once_under_a_key() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
-    for number in 0..MOST_LINES {
+    for number in 0..MAX_LINES {
         at.add("A-1", &format!("sku-{number}"), 1).await;
     }
     let key = "k".repeat(128);
     let first = buy(at, "A-1", &key).await;
-    assert_eq!((first.status, first.body["items"].as_array().map(Vec::len)), (200, Some(MOST_LINES)), "{}", first.body);
+    assert_eq!((first.status, first.body["items"].as_array().map(Vec::len)), (200, Some(MAX_LINES)), "{}", first.body);
     assert_eq!(said(&buy(at, "A-1", &key).await), said(&first));
     shop.stack.stop().await;
 }
@@ -261,7 +261,7 @@ async fn a_refused_addition_leaves_its_key_free() {
     at.patch(&path(&line), &json!({"quantity": 1})).await;
     let grown = at.post_once(&items, "K", &tea(2)).await;
     assert_eq!((grown.status, &grown.body["quantity"]), (200, &json!(3)), "the same request, now that there is room");
-    for number in 1..MOST_LINES {
+    for number in 1..MAX_LINES {
         at.add("A-1", &format!("sku-{number}"), 1).await;
     }
     let one_more = json!({"sku": "one-more", "quantity": 1});

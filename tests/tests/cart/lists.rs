@@ -14,7 +14,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 use system_tests::{
-    cart::{MOST_LINES, STATUSES, Shop, checkout_of, items_of, path},
+    cart::{MAX_LINES, STATUSES, Shop, checkout_of, items_of, path},
     clock::{At, DAY, time},
     text, texts,
 };
@@ -117,7 +117,7 @@ async fn bought(shop: &Shop, account: &str, carts: i64) -> Vec<Value> {
     for cart in 0..carts {
         let at = shop.at(time(START) + SignedDuration::from_mins(if cart == 1 { 0 } else { cart }));
         let add = |number: usize| async move { at.add(account, &format!("sku-{number}"), 1).await };
-        stream::iter(0..MOST_LINES).map(add).buffer_unordered(2).collect::<Vec<_>>().await;
+        stream::iter(0..MAX_LINES).map(add).buffer_unordered(2).collect::<Vec<_>>().await;
         bought.extend(at.check_out(account).await);
     }
     sort(&mut bought);
@@ -140,7 +140,7 @@ async fn assert_pages(at: At<'_>, list: &str, wanted: &[Value], limits: impl Ite
 async fn pages_of_every_limit_walk_hundreds_of_lines_once() {
     let shop = Shop::open(30).await;
     let wanted = bought(&shop, "A-1", 7).await;
-    assert_eq!(wanted.len(), 7 * MOST_LINES);
+    assert_eq!(wanted.len(), 7 * MAX_LINES);
     let milliseconds: BTreeSet<_> = wanted.iter().map(|line| text(line, "statusChangedAt")).collect();
     assert_eq!(milliseconds.len(), 6, "many lines share a millisecond");
     let at = shop.at(time(START) + DAY);

@@ -7,7 +7,7 @@ use function::Function;
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use keys::{
-    AccountId, Milli, Sku,
+    AccountId, Sku, TimestampMillis,
     cart::{ItemId, Status},
 };
 use local::Stack;
@@ -31,12 +31,12 @@ fn random() -> Rng {
     Rng::with_seed(seed)
 }
 
-fn start() -> Milli {
+fn start() -> TimestampMillis {
     "2099-11-30T12:00:00.123Z".parse().expect("a time")
 }
 
-fn later(now: Milli, by: SignedDuration) -> Milli {
-    Milli::containing(now.instant() + by).expect("a time")
+fn later(now: TimestampMillis, by: SignedDuration) -> TimestampMillis {
+    TimestampMillis::containing(now.instant() + by).expect("a time")
 }
 
 /// What happens to a request on its way.
@@ -185,7 +185,7 @@ async fn ask(
     stack: &Stack,
     (proxy, functions): (&Proxy, &BTreeMap<&str, Function>),
     account: &AccountId,
-    requests: Vec<(Operation, Milli, Trouble)>,
+    requests: Vec<(Operation, TimestampMillis, Trouble)>,
 ) -> Vec<Asked> {
     join_all(requests.into_iter().map(async |(operation, now, trouble)| {
         if let Trouble::None = trouble {
@@ -212,7 +212,7 @@ fn pause(rng: &mut Rng) -> SignedDuration {
 }
 
 /// Whether a life ends about now: on which side of its end a request comes would be a matter of its clock.
-fn is_an_end_near(account: &Account, now: Milli) -> bool {
+fn is_an_end_near(account: &Account, now: TimestampMillis) -> bool {
     let now = now.instant().as_second();
     account.lines.iter().filter_map(|line| line.expires_at).any(|at| (now - 2..=now + 2).contains(&at))
 }
@@ -268,7 +268,7 @@ async fn listed(
     stack: &Stack,
     account: &AccountId,
     status: Status,
-    now: Milli,
+    now: TimestampMillis,
     limit: usize,
 ) -> Vec<serde_json::Value> {
     let (client, mut items, mut cursor) = (Client::operator(stack), Vec::new(), None::<String>);

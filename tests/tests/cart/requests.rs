@@ -5,7 +5,7 @@ use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use system_tests::{
     Client,
-    cart::{MOST_LINES, Shop, checkout_of, items_of, path, stored},
+    cart::{MAX_LINES, Shop, checkout_of, items_of, path, stored},
     requests::{
         Case, NO_CURRENCIES, SECRET, all_are_refused, changes_of, cursor, must_refuse_cursor, no_identifiers, sent,
         shortened, unreadable, wrong_identifiers,
@@ -440,7 +440,7 @@ async fn filled(shop: &Shop) -> (Value, Value) {
     let bought =
         shop.now.patch(&path(&send(taken).await.body), &json!({"status": "PURCHASED", "orderId": "O-1"})).await;
     add(SECRET, SECRET).await;
-    for number in 0..MOST_LINES {
+    for number in 0..MAX_LINES {
         add("full", &format!("sku-{number}")).await;
     }
     (line, bought.body)
@@ -465,7 +465,7 @@ async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
     ];
     let cases: Vec<Case> = groups.into_iter().flatten().collect();
     assert!(cases.len() >= 400, "{}", cases.len());
-    assert!(stored(&shop.stack).await.len() > 2 * MOST_LINES);
+    assert!(stored(&shop.stack).await.len() > 2 * MAX_LINES);
     all_are_refused(cases, &shop.stack.tables(), async || stored(&shop.stack).await).await;
     shop.stack.stop().await;
 }

@@ -2,10 +2,10 @@
 //! leaves, and that reads of many items lack none.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
-use function::{Error as Failure, Fingerprint, Once};
+use function::{Error as Failure, Fingerprint, IdempotentRequest};
 use jiff::Timestamp;
 use keys::{
-    IdempotencyKey, KeyRange, Milli,
+    IdempotencyKey, KeyRange, TimestampMillis,
     wellness::{EndDateSort, Level, Period},
 };
 use local::Stack;
@@ -306,10 +306,11 @@ fn request(text: &str) -> Fingerprint {
 #[tokio::test]
 async fn a_request_is_remembered_once_for_its_owner_and_for_a_week() {
     let scene = Scene::start().await;
-    let now = Milli::containing("2030-01-01T00:00:00.5Z".parse::<Timestamp>().expect("a time")).expect("a time");
+    let now =
+        TimestampMillis::containing("2030-01-01T00:00:00.5Z".parse::<Timestamp>().expect("a time")).expect("a time");
     let key: IdempotencyKey = "K".parse().expect("a key");
-    let once = |owner: &str, asked: &str| Once::new(&scene.table, &owner, Some(&key), request(asked), now);
-    let with = |once: &Once<'_>, id: &str, outcome: i64| {
+    let once = |owner: &str, asked: &str| IdempotentRequest::new(&scene.table, &owner, Some(&key), request(asked), now);
+    let with = |once: &IdempotentRequest<'_>, id: &str, outcome: i64| {
         let remember = once.remember(&outcome).expect("an attribute").expect("a key");
         vec![scene.table.put_new(&thing(id)).expect("a change"), remember]
     };
@@ -322,7 +323,7 @@ async fn a_request_is_remembered_once_for_its_owner_and_for_a_week() {
     assert!(refused.at(1) && !refused.at(0) && scene.read("B").await.is_none(), "what came second did nothing");
     assert!(matches!(once("O", "another").before::<i64>().await, Err(Failure::KeyReused)));
     assert_eq!(once("P", "another").before::<i64>().await.expect("read"), None, "another's key is another key");
-    let keyless = Once::new(&scene.table, &"O", None, request("one"), now);
+    let keyless = IdempotentRequest::new(&scene.table, &"O", None, request("one"), now);
     assert!(keyless.remember(&1).expect("nothing").is_none());
     assert_eq!(keyless.before::<i64>().await.expect("read"), None);
     let record: OfIndex = scene.table.get(&Key::new(&"O", &"IDEMPOTENCY#K")).await.expect("read").expect("a record");

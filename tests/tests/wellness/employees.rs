@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, future::join_all, stream};
 use jiff::Timestamp;
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{
         ActivityEndDateSort, ActivityPartition, ActivityType, EmployeeSort, EndDateSort, ListPartition, PlanTime,
         ProgramPartition, ProgramSort, Status, UserPartition,
@@ -231,7 +231,7 @@ fn eligible<'a>(offers: &[Offer], who: impl IntoIterator<Item = (&'a Placed, &'a
 }
 
 fn now() -> String {
-    Second::containing(Timestamp::now()).expect("a time").to_string()
+    TimestampSeconds::containing(Timestamp::now()).expect("a time").to_string()
 }
 
 /// So many activities of the company, of all kinds and ends.

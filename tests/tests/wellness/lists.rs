@@ -3,7 +3,7 @@
 
 use futures::future::join_all;
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{ActivityEndDateSort, CompanyId, CompanyPartition, EndDateSort, ProgramPartition, SectionSort, Status},
 };
 use local::Stack;
@@ -496,7 +496,7 @@ async fn lists_cost_what_is_declared() {
 /// What the keys say, whatever the functions do.
 #[test]
 fn the_ends_of_a_plan_year_stand_in_its_keys() {
-    let second: Second = "2020-06-30T12:00:00Z".parse().expect("a time");
+    let second: TimestampSeconds = "2020-06-30T12:00:00Z".parse().expect("a time");
     let year = keys::wellness::Period::of_year(keys::wellness::Year::of(second));
     let activities = EndDateSort::within(year);
     assert_eq!(activities.from(), "EndDate#2020-01-01T00:00:00");

@@ -4,7 +4,7 @@ use cart::{Line, Previous, Quantity};
 use fastrand::Rng;
 use jiff::Timestamp;
 use keys::{
-    Milli,
+    TimestampMillis,
     cart::{LineSort, Status},
 };
 use serde_json::{Value, json};
@@ -95,8 +95,8 @@ impl Cart {
         self.lines.iter().nth(place).map(|(key, line)| (key.clone(), line.clone()))
     }
 
-    fn now(&self) -> Milli {
-        Milli::containing(Timestamp::from_millisecond(self.milli).expect("a time")).expect("a time")
+    fn now(&self) -> TimestampMillis {
+        TimestampMillis::containing(Timestamp::from_millisecond(self.milli).expect("a time")).expect("a time")
     }
 
     fn new_line(&mut self) -> Line {

@@ -1,6 +1,5 @@
 use export::pack::{
-    BILLED_STEP, MOST_CALL_BYTES, MOST_CALL_RECORDS, MOST_RECORD_BYTES, RECORD_BYTES, Record, Row, calls, halves,
-    records,
+    BILLED_STEP, MAX_CALL_BYTES, MAX_CALL_RECORDS, MAX_RECORD_BYTES, RECORD_BYTES, Record, Row, calls, halves, records,
 };
 use proptest::prelude::*;
 
@@ -25,7 +24,7 @@ proptest! {
     ) {
         let rows = rows(sizes);
         let (packed, too_large) = records(rows.clone());
-        let (fit, misfit): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.json.len() <= MOST_RECORD_BYTES);
+        let (fit, misfit): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.json.len() <= MAX_RECORD_BYTES);
         prop_assert_eq!(too_large, misfit);
         for record in &packed {
             let data = record.data();
@@ -36,7 +35,7 @@ proptest! {
         let calls = calls(packed);
         for call in &calls {
             let body: usize = call.iter().map(|record| record.bytes().div_ceil(3) * 4 + 12).sum();
-            prop_assert!(!call.is_empty() && call.len() <= MOST_CALL_RECORDS && body + 100 <= MOST_CALL_BYTES);
+            prop_assert!(!call.is_empty() && call.len() <= MAX_CALL_RECORDS && body + 100 <= MAX_CALL_BYTES);
         }
         let sent: Vec<Row> = calls.into_iter().flatten().flat_map(|record| record.rows().to_vec()).collect();
         prop_assert_eq!(sent, fit, "every row once, in order");

@@ -3,7 +3,7 @@
 
 use super::laws::{kinds, orders, round_trips, takes_only_itself};
 use crate::{
-    AccountId, Day, IdempotencyKey, KeyRange, Milli, Shard, TransactionId,
+    AccountId, Day, IdempotencyKey, KeyRange, Shard, TimestampMillis, TransactionId,
     ledger::{
         AccountPartition, AccountStatus, AccountsPartition, ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort,
         FindingSort, LegId, LegSort, LegTimeSort, LegType, MerchantId, MerchantPartition, Metadata, ReconciliationId,
@@ -15,13 +15,13 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use std::{collections::BTreeSet, fmt::Debug, str::FromStr};
 
-fn milli() -> impl Strategy<Value = Milli> {
+fn milli() -> impl Strategy<Value = TimestampMillis> {
     // 0000-01-01 to 9999-12-30, by the millisecond.
     (-62_167_219_200_000_i64..=253_402_207_200_000).prop_map(milli_of)
 }
 
-fn milli_of(milliseconds: i64) -> Milli {
-    Milli::containing(Timestamp::from_millisecond(milliseconds).expect("in range")).expect("in range")
+fn milli_of(milliseconds: i64) -> TimestampMillis {
+    TimestampMillis::containing(Timestamp::from_millisecond(milliseconds).expect("in range")).expect("in range")
 }
 
 /// Any identifier, and often one that looks like a part of a key.
@@ -141,7 +141,7 @@ proptest! {
         since in milli(), until in milli(), mut place in place(), beside in -1_i64..=1, at: u8, open: bool
     ) {
         // Within a millisecond of either end, too.
-        let near = |time: Milli| time.instant().as_millisecond() + beside;
+        let near = |time: TimestampMillis| time.instant().as_millisecond() + beside;
         let limits = -62_167_219_200_000_i64..=253_402_207_200_000;
         match at % 3 {
             0 if limits.contains(&near(since)) => place.created = milli_of(near(since)),
@@ -269,7 +269,7 @@ fn ids_of_requests_are_those_of_every_version_before() {
 
 #[test]
 fn keys_are_the_seeds() {
-    let time: Milli = "2026-01-02T10:30:00.123Z".parse().expect("a time");
+    let time: TimestampMillis = "2026-01-02T10:30:00.123Z".parse().expect("a time");
     let (account, transaction): (AccountId, TransactionId) =
         ("660f9511".parse().expect("an id"), "880h1733".parse().expect("an id"));
     let leg: LegId = "990i2844".parse().expect("an id");

@@ -2,17 +2,18 @@
 
 use super::laws::{orders, round_trips};
 use crate::{
-    AccountId, Bound, Day, IdempotencyKey, IdempotencySort, KeyRange, Milli, Second, Shard, Shards, TransactionId,
+    AccountId, Bound, Day, IdempotencyKey, IdempotencySort, KeyRange, Shard, Shards, TimestampMillis, TimestampSeconds,
+    TransactionId,
     bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
     cart::{self, ItemId, ItemSort, LineSort},
     plan::{Plan, Writes, plan},
 };
 use proptest::prelude::*;
 
-fn second() -> impl Strategy<Value = Second> {
+fn second() -> impl Strategy<Value = TimestampSeconds> {
     // 0000-01-01 to 9999-12-30, by the second.
     (-62_167_219_200_i64..=253_402_207_200).prop_map(|seconds| {
-        Second::containing(jiff::Timestamp::from_second(seconds).expect("in range")).expect("in range")
+        TimestampSeconds::containing(jiff::Timestamp::from_second(seconds).expect("in range")).expect("in range")
     })
 }
 
@@ -29,10 +30,10 @@ fn due() -> impl Strategy<Value = DueSort> {
     (status(), payment()).prop_map(|(status, payment)| DueSort { status, payment })
 }
 
-fn milli() -> impl Strategy<Value = Milli> {
+fn milli() -> impl Strategy<Value = TimestampMillis> {
     (second(), 0_i64..1_000).prop_map(|(second, milli)| {
         let instant = second.instant() + jiff::SignedDuration::from_millis(milli);
-        Milli::containing(instant).expect("in range")
+        TimestampMillis::containing(instant).expect("in range")
     })
 }
 
@@ -78,7 +79,7 @@ proptest! {
 
     #[test]
     fn a_cart_range_holds_what_its_values_say(from in milli(), after in -4_000_i64..4_000, b in line(), open in any::<[bool; 2]>()) {
-        let to = Milli::containing(from.instant() + jiff::SignedDuration::from_secs(after * 900)).unwrap_or(from);
+        let to = TimestampMillis::containing(from.instant() + jiff::SignedDuration::from_secs(after * 900)).unwrap_or(from);
         let (first, last) = ((!open[0]).then_some(from), (!open[1]).then_some(to));
         let range = LineSort::between(b.status, first, last);
         prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
@@ -183,7 +184,7 @@ fn identifiers_are_checked_at_the_border() {
 
 #[test]
 fn times_are_converted_to_utc_and_cut_to_the_second() {
-    let second = |text: &str| text.parse::<Second>().map(|second| second.to_string());
+    let second = |text: &str| text.parse::<TimestampSeconds>().map(|second| second.to_string());
     assert_eq!(second("2026-12-01T00:30:00+02:00").as_deref(), Ok("2026-11-30T22:30:00Z"));
     assert_eq!(second("2026-12-01T23:59:59.999Z").as_deref(), Ok("2026-12-01T23:59:59Z"));
     assert_eq!(second("1969-12-31T23:59:59.5Z").as_deref(), Ok("1969-12-31T23:59:59Z"));

@@ -3,12 +3,12 @@
 
 use super::laws::{kinds, orders, round_trips, takes_only_itself};
 use crate::{
-    IdempotencySort, KeyRange, Second,
+    IdempotencySort, KeyRange, TimestampSeconds,
     wellness::{
         ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, EmployeeSort, EndDateSort,
         Facet, FacetRef, HoldSort, JobId, JobSort, Level, ListPartition, Owner, Period, PlanBound, PlanTime,
-        ProgramPartition, ProgramSort, RecordSort, RegistrationSort, RegistrationsPartition, SectionSort, Status,
-        TemplateSort, UseSort, UserId, UserPartition, UsesPartition, Year,
+        ProgramPartition, ProgramSort, RecordSort, ReferencePartition, RegistrationSort, RegistrationsPartition,
+        SectionSort, Status, TemplateSort, UseSort, UserId, UserPartition, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -25,7 +25,7 @@ fn plan_time() -> impl Strategy<Value = PlanTime> {
 
 fn time_of(seconds: i64) -> PlanTime {
     let instant = jiff::Timestamp::from_second(seconds).expect("in range");
-    PlanTime::from(Second::containing(instant).expect("in range"))
+    PlanTime::from(TimestampSeconds::containing(instant).expect("in range"))
 }
 
 /// Any identifier, and often one that looks like a part of a key.
@@ -81,7 +81,7 @@ proptest! {
         round_trips(&RegistrationsPartition(user))?;
         round_trips(&Owner::Company(company.clone()))?;
         round_trips(&Owner::Global)?;
-        round_trips(&UsesPartition { company, of })?;
+        round_trips(&ReferencePartition { company, of })?;
     }
 
     #[test]
@@ -107,7 +107,7 @@ proptest! {
     fn a_company_reaches_no_other(one in id::<CompanyId>(), other in id::<CompanyId>(), of in facet_ref()) {
         prop_assume!(one != other);
         let keys = |company: &CompanyId| {
-            let uses = UsesPartition { company: company.clone(), of: of.clone() }.to_string();
+            let uses = ReferencePartition { company: company.clone(), of: of.clone() }.to_string();
             [
                 CompanyPartition(company.clone()).to_string(),
                 ProgramPartition(company.clone()).to_string(),
@@ -130,8 +130,8 @@ proptest! {
         ] {
             prop_assert_eq!(kinds!(key, ActivityPartition, Owner, UserPartition), 1, "{}", key);
         }
-        for key in [ListPartition(company.clone()).to_string(), UsesPartition { company, of }.to_string()] {
-            prop_assert_eq!(kinds!(key, ListPartition, UsesPartition), 1, "{}", key);
+        for key in [ListPartition(company.clone()).to_string(), ReferencePartition { company, of }.to_string()] {
+            prop_assert_eq!(kinds!(key, ListPartition, ReferencePartition), 1, "{}", key);
         }
     }
 
@@ -271,7 +271,7 @@ proptest! {
         takes_only_itself::<HoldSort>(&changed(HoldSort(of.clone()).to_string()))?;
         takes_only_itself::<ListPartition>(&changed(ListPartition(company.clone()).to_string()))?;
         takes_only_itself::<Owner>(&changed(Owner::Company(company.clone()).to_string()))?;
-        takes_only_itself::<UsesPartition>(&changed(UsesPartition { company, of }.to_string()))?;
+        takes_only_itself::<ReferencePartition>(&changed(ReferencePartition { company, of }.to_string()))?;
     }
 
     #[test]
@@ -312,7 +312,7 @@ fn keys_are_the_seeds() {
         (ProgramSort::Reward("Attendance".parse().expect("a kind")).to_string(), "Program#Reward#Attendance"),
         (ProgramSort::Group("456".parse().expect("an id")).to_string(), "Program#Groups#GroupId-456"),
         (ProgramSort::Reference(venue.clone()).to_string(), "Program#Venue#VenueId-123"),
-        (UsesPartition { company, of: venue }.to_string(), "CompanyId-123#VenueId-123"),
+        (ReferencePartition { company, of: venue }.to_string(), "CompanyId-123#VenueId-123"),
         (
             UseSort { status: Status::Active, end: time, activity }.to_string(),
             "active#2020-12-31T00:00:00#ActivityId-123",
@@ -364,5 +364,8 @@ fn years_have_four_digits() {
         assert!(bad.parse::<Year>().is_err(), "{bad:?}");
     }
     let last = Period::of_year("9999".parse().expect("a year"));
-    assert_eq!((last.first().to_string(), last.last()), ("9999-01-01T00:00:00".to_owned(), Second::MAX.into()));
+    assert_eq!(
+        (last.first().to_string(), last.last()),
+        ("9999-01-01T00:00:00".to_owned(), TimestampSeconds::MAX.into())
+    );
 }

@@ -19,10 +19,10 @@ use crate::{
 };
 
 const LONGEST_ANSWER: usize = 24;
-const MOST_CONDITIONS: usize = 5;
+const MAX_CONDITIONS: usize = 5;
 
 const STREAMS: &str = "/_local/streams";
-const MOST_LOOKS: usize = 400;
+const MAX_LOOKS: usize = 400;
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
@@ -95,7 +95,7 @@ impl Guide {
 
     /// Looks, without a word, until it is so, or is not after 20 seconds.
     async fn wait(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Result<(), CliError> {
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_LOOKS {
             if is_so(&self.client.send(&Call::get(path)).await?.body) {
                 break;
             }
@@ -149,7 +149,7 @@ fn conditions(consumed: &[Consumed]) -> Vec<String> {
         format!("{} {}{index}{condition}", row.action, row.table)
     });
     let lines: Vec<_> = calls.unique().collect();
-    with_rest(lines, MOST_CONDITIONS)
+    with_rest(lines, MAX_CONDITIONS)
 }
 
 fn shortened(body: &Value) -> Vec<String> {

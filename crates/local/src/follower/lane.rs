@@ -29,7 +29,7 @@ use crate::{
 const FIRST_POLL: Duration = Duration::from_millis(10);
 const LONGEST_POLL: Duration = Duration::from_millis(40);
 /// What the engine gives in one read.
-const MOST_READ: usize = 1000;
+const MAX_READ: usize = 1000;
 // The service waits up to a minute; nobody wants to see that at a desk.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -103,7 +103,7 @@ impl Lane {
         let mut batch = Batch::after(self.progress().position);
         let (mut window, mut poll) = (None, FIRST_POLL);
         loop {
-            let limit = (self.mapping.batch_size - batch.records.len()).min(MOST_READ);
+            let limit = (self.mapping.batch_size - batch.records.len()).min(MAX_READ);
             let records = self.read(batch.end, limit).await;
             let is_last = records.len() < limit;
             if !self.fill(&mut batch, records) || batch.records.len() == self.mapping.batch_size {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::Lake;
 use crate::template::{ACCOUNT, DeliveryStream, REGION};
 
-const MOST_RECORDS: usize = 500;
+const MAX_RECORDS: usize = 500;
 const LARGEST_CALL: usize = 4 * 1024 * 1024;
 /// Of a record, before base64.
 const LARGEST_RECORD: usize = 1000 * 1024;
@@ -57,8 +57,8 @@ fn stream<'a>(lake: &'a Lake, body: &Value) -> Result<&'a DeliveryStream, Refusa
 
 fn put_batch(lake: &Lake, stream: &DeliveryStream, body: &Value, now: Timestamp) -> Result<Value, Refusal> {
     let records = body["Records"].as_array().ok_or_else(|| invalid("Records is missing."))?;
-    if records.is_empty() || records.len() > MOST_RECORDS {
-        return Err(invalid(format!("A batch has 1 to {MOST_RECORDS} records, not {}.", records.len())));
+    if records.is_empty() || records.len() > MAX_RECORDS {
+        return Err(invalid(format!("A batch has 1 to {MAX_RECORDS} records, not {}.", records.len())));
     }
     let records = records.iter().map(record).collect::<Result<Vec<_>, _>>()?;
     let size: usize = records.iter().map(Vec::len).sum();

@@ -12,7 +12,7 @@ const IDENTITY: &str = r#"{"type":"Service","principalId":"dynamodb.amazonaws.co
 const COMPLETE: &str = "UPDATE _stream_records SET user_identity = ?1 WHERE table_name = ?2
     AND CAST(sequence_number AS INTEGER) = ?3";
 // Others may write between the look at the stream and the deletion.
-const MOST_CONCURRENT: usize = 1000;
+const MAX_CONCURRENT: usize = 1000;
 
 impl Store {
     /// Deletes what has expired by then, or by now; says how many.
@@ -73,7 +73,7 @@ impl Store {
     }
 
     fn sign(&self, table: &str, key: &Value, before: Position) -> Result<(), String> {
-        let records = self.records(table, before, MOST_CONCURRENT)?;
+        let records = self.records(table, before, MAX_CONCURRENT)?;
         let records = serde_json::to_value(records).map_err(|error| error.to_string())?;
         let is_ours = |record: &&Value| record["eventName"] == "REMOVE" && record["dynamodb"]["Keys"] == *key;
         let Some(Position(number)) = records.as_array().into_iter().flatten().find(is_ours).and_then(Position::of)
