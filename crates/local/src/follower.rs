@@ -1,13 +1,13 @@
 //! Event source mappings at work: each follows a table's stream and hands its changes to its function.
 mod batch;
 mod destination;
-mod lane;
+mod poller;
 mod positions;
 mod verdict;
 
 use std::{io, path::Path, sync::Arc, time::Duration};
 
-pub(crate) use lane::Lane;
+pub(crate) use poller::EventSourcePoller;
 pub(crate) use positions::Positions;
 use serde_json::{Value, json};
 use tokio::{sync::watch, task::JoinSet, time::timeout};
@@ -24,27 +24,27 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What every mapping needs of the stack.
 #[derive(Clone)]
-pub(crate) struct Ground {
+pub(crate) struct Context {
     pub(crate) store: Store,
     pub(crate) lake: Arc<Lake>,
     pub(crate) positions: Arc<Positions>,
 }
 
-impl Ground {
+impl Context {
     /// With the positions beside the data, if there is a file of it.
     pub(crate) fn new(store: Store, lake: Arc<Lake>, data: Option<&Path>) -> io::Result<Self> {
         Ok(Self { store, lake, positions: Arc::new(Positions::open(data)?) })
     }
 
     /// A mapping where it was before, or where it begins.
-    pub(crate) fn lane(&self, lambda: &Arc<Lambda>, mapping: &Mapping) -> Result<Lane, String> {
+    pub(crate) fn poller(&self, lambda: &Arc<Lambda>, mapping: &Mapping) -> Result<EventSourcePoller, String> {
         let name = format!("{}/{}/{}", lambda.spec.name, mapping.name, mapping.table);
         let position = match (self.positions.get(&name), mapping.start) {
             (Some(position), _) => position,
             (None, Start::TrimHorizon) => Position::default(),
             (None, Start::Latest) => self.store.last(&mapping.table)?,
         };
-        Ok(Lane::new(name, position, Arc::clone(lambda), mapping.clone(), self.clone()))
+        Ok(EventSourcePoller::new(name, position, Arc::clone(lambda), mapping.clone(), self.clone()))
     }
 }
 
@@ -56,11 +56,11 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// Begins to follow.
-    pub(crate) fn start(lanes: &[Arc<Lane>]) -> Self {
+    pub(crate) fn start(pollers: &[Arc<EventSourcePoller>]) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
-        for lane in lanes.iter().filter(|lane| lane.is_enabled()) {
-            tasks.spawn(Arc::clone(lane).follow(stopped.clone()));
+        for poller in pollers.iter().filter(|poller| poller.is_enabled()) {
+            tasks.spawn(Arc::clone(poller).follow(stopped.clone()));
         }
         Self { stop, tasks }
     }
@@ -75,8 +75,8 @@ impl Follower {
 }
 
 /// What the mappings have done and have before them.
-pub(crate) fn report(lanes: &[Arc<Lane>]) -> Result<Value, String> {
-    let mappings = lanes.iter().map(|lane| lane.report()).collect::<Result<Vec<_>, _>>()?;
+pub(crate) fn report(pollers: &[Arc<EventSourcePoller>]) -> Result<Value, String> {
+    let mappings = pollers.iter().map(|poller| poller.report()).collect::<Result<Vec<_>, _>>()?;
     Ok(json!({"mappings": mappings}))
 }
 

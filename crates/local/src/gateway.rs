@@ -28,7 +28,7 @@ use self::{answer::message, event::Incoming, routes::Match};
 pub(crate) use self::{guard::is_local, routes::Routes};
 use crate::{
     auth::{self, Auth, Claims, Tokens},
-    follower::Lane,
+    follower::EventSourcePoller,
     lambda::{Lambda, Outcome},
     server::{Port, Server},
     store::Store,
@@ -44,7 +44,7 @@ const LONGEST_CALL: Duration = Duration::from_secs(30);
 pub(crate) struct Gateway {
     pub(crate) routes: Routes,
     pub(crate) lambdas: BTreeMap<String, Arc<Lambda>>,
-    pub(crate) lanes: Vec<Arc<Lane>>,
+    pub(crate) pollers: Vec<Arc<EventSourcePoller>>,
     pub(crate) store: Store,
     pub(crate) tokens: Tokens,
     pub(crate) auth: Auth,

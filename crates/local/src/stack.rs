@@ -15,7 +15,7 @@ use table::Dynamo;
 use crate::{
     auth::{self, Auth, Claims, TokenError, Tokens},
     engine::{self, Engine},
-    follower::{Follower, Ground, Lane},
+    follower::{Context, EventSourcePoller, Follower},
     gateway::{self, Gateway, Routes},
     lake::{self, Lake},
     lambda::{self, Bind, Handler, Lambda},
@@ -244,14 +244,14 @@ impl Builder {
         let services_url = format!("http://{}", services.address);
         let access = Access::new(&self, &engine.url, &services_url)?;
         let lambdas = self.lambdas(&template, &access)?;
-        let ground = self.ground(&engine, &lake)?;
-        let gateway = Arc::new(self.gateway(&template, lambdas, &ground)?);
+        let context = self.context(&engine, &lake)?;
+        let gateway = Arc::new(self.gateway(&template, lambdas, &context)?);
         let stack = Stack {
             url: format!("http://{}", port.address),
             services_url,
             server: gateway::serve(port, Arc::clone(&gateway)),
             services: lake::serve(services, Arc::clone(&lake)),
-            follower: Follower::start(&gateway.lanes),
+            follower: Follower::start(&gateway.pollers),
             engine,
             lake,
             tokens: gateway.tokens.clone(),
@@ -263,9 +263,9 @@ impl Builder {
         Ok(stack)
     }
 
-    fn ground(&self, engine: &Engine, lake: &Arc<Lake>) -> Result<Ground, StartError> {
+    fn context(&self, engine: &Engine, lake: &Arc<Lake>) -> Result<Context, StartError> {
         let fail = |error: io::Error| StartError::Data(self.data.clone().unwrap_or_default(), error.to_string());
-        Ground::new(engine.store.clone(), Arc::clone(lake), self.data.as_deref()).map_err(fail)
+        Context::new(engine.store.clone(), Arc::clone(lake), self.data.as_deref()).map_err(fail)
     }
 
     fn template(&self) -> Result<Template, StartError> {
@@ -279,14 +279,14 @@ impl Builder {
         Ok(Template::read(&text, file, &self.name, &self.parameters)?)
     }
 
-    fn gateway(&self, template: &Template, lambdas: Lambdas, ground: &Ground) -> Result<Gateway, StartError> {
+    fn gateway(&self, template: &Template, lambdas: Lambdas, context: &Context) -> Result<Gateway, StartError> {
         let authorizer = template.authorizer.clone().unwrap_or_else(Authorizer::local);
         let routes =
             template.lambdas.iter().flat_map(|spec| spec.routes.iter().map(|route| (spec.name.as_str(), route)));
         Ok(Gateway {
             routes: Routes::new(routes),
-            lanes: lanes(&lambdas, ground)?,
-            store: ground.store.clone(),
+            pollers: pollers(&lambdas, context)?,
+            store: context.store.clone(),
             lambdas,
             tokens: Tokens::new(authorizer),
             auth: self.auth,
@@ -346,14 +346,14 @@ impl Access {
 
 type Lambdas = BTreeMap<String, Arc<Lambda>>;
 
-fn lanes(lambdas: &Lambdas, ground: &Ground) -> Result<Vec<Arc<Lane>>, StartError> {
+fn pollers(lambdas: &Lambdas, context: &Context) -> Result<Vec<Arc<EventSourcePoller>>, StartError> {
     let mappings =
         lambdas.values().flat_map(|lambda| lambda.spec.mappings.iter().map(move |mapping| (lambda, mapping)));
-    let lane = |(lambda, mapping): (_, &Mapping)| {
+    let poller = |(lambda, mapping): (_, &Mapping)| {
         let fail = |error| StartError::Table(mapping.table.clone(), error);
-        ground.lane(lambda, mapping).map(Arc::new).map_err(fail)
+        context.poller(lambda, mapping).map(Arc::new).map_err(fail)
     };
-    mappings.map(lane).collect()
+    mappings.map(poller).collect()
 }
 
 async fn bind(port: u16, option: &'static str, variable: &'static str) -> Result<Port, StartError> {

@@ -130,7 +130,7 @@ impl Table {
 }
 
 /// One partition's part of the merge.
-struct Lane {
+struct ShardReader {
     partition: String,
     /// What is left of the range where nothing was read yet.
     range: KeyRange,
@@ -147,7 +147,7 @@ struct Merge<'a> {
     index: &'a Index,
     projection: Projection,
     limit: usize,
-    lanes: Vec<Lane>,
+    lanes: Vec<ShardReader>,
 }
 
 impl<'a> Merge<'a> {
@@ -162,7 +162,7 @@ impl<'a> Merge<'a> {
                 (Some(place), _) => (list.range.starting_at(&place.sort), None),
                 (None, _) => (list.range.clone(), None),
             };
-            Lane { partition: partition.clone(), range, ahead: VecDeque::new(), start, done: false }
+            ShardReader { partition: partition.clone(), range, ahead: VecDeque::new(), start, done: false }
         };
         let lanes = list.partitions.iter().enumerate().map(lane).collect();
         Self { table, index: list.index, projection: list.projection, limit, lanes }
@@ -224,7 +224,7 @@ impl<'a> Merge<'a> {
     }
 }
 
-impl Lane {
+impl ShardReader {
     /// Whether it is soon read to its end, before all that is behind it is known.
     fn is_low(&self, fair: usize) -> bool {
         !self.done && self.ahead.len() <= fair / 2

@@ -333,7 +333,7 @@ async fn seven_errors_among_1_000_000_legs_are_found() {
 }
 
 /// A stack whose reconciliations nobody goes on with but the test, and the way to it on which calls can fail.
-struct Ground {
+struct Scene {
     stack: Stack,
     proxy: Proxy,
     client: Client,
@@ -344,7 +344,7 @@ struct Ground {
 /// Transactions for two pages, and accounts for two.
 const LEGS: usize = 1_200;
 
-impl Ground {
+impl Scene {
     /// With nothing on the books.
     async fn empty() -> Self {
         let stack = without_steps().start().await.expect("a stack");
@@ -355,10 +355,10 @@ impl Ground {
 
     /// With seven errors.
     async fn start() -> Self {
-        let ground = Self::empty().await;
-        let rows = Rows::of(&ground.stack);
+        let scene = Self::empty().await;
+        let rows = Rows::of(&scene.stack);
         let transactions = crowd(&rows, 60, LEGS, 2).await;
-        Self { transactions, wanted: plant_seven(&rows, transactions).await, ..ground }
+        Self { transactions, wanted: plant_seven(&rows, transactions).await, ..scene }
     }
 
     async fn item(&self, table: &str, [partition, sort]: [&str; 2]) -> HashMap<String, AttributeValue> {
@@ -417,76 +417,76 @@ fn step_of(ids: &[&str]) -> Value {
 
 #[tokio::test]
 async fn a_run_that_is_killed_is_gone_on_with() {
-    let (ground, seed) = (Ground::start().await, fastrand::u64(..));
+    let (scene, seed) = (Scene::start().await, fastrand::u64(..));
     let mut random = fastrand::Rng::with_seed(seed);
     for moment in MOMENTS {
-        let (id, mut number, mut kills) = (ground.begin().await, 0, 0);
+        let (id, mut number, mut kills) = (scene.begin().await, 0, 0);
         loop {
             number += random.usize(8..=20);
-            ground.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            if ground.run(&id).await.is_some() {
+            scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+            if scene.run(&id).await.is_some() {
                 break;
             }
             kills += 1;
         }
-        ground.proxy.heal();
+        scene.proxy.heal();
         assert!(kills > 5, "{moment:?}, seed {seed}: only {kills} kills");
-        ground.assert_done(&id, &format!("{moment:?}, seed {seed}")).await;
+        scene.assert_done(&id, &format!("{moment:?}, seed {seed}")).await;
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn a_run_that_is_short_of_time_stops_and_the_next_goes_on() {
-    let ground = Ground::start().await;
-    let (id, process) = (ground.begin().await, ground.process());
-    let (mut time, mut steps, mut body) = (Duration::from_millis(20), 0, ground.body(&id).await);
+    let scene = Scene::start().await;
+    let (id, process) = (scene.begin().await, scene.process());
+    let (mut time, mut steps, mut body) = (Duration::from_millis(20), 0, scene.body(&id).await);
     for _ in 0..1_000 {
         if body["status"] == "done" {
             break;
         }
         process.run(&step_of(&[&id]), time).await.expect("nobody dies");
-        let now = ground.body(&id).await;
+        let now = scene.body(&id).await;
         let is_further = now != body;
         (steps, body) = (steps + usize::from(is_further), now);
         time *= if is_further { 1 } else { 2 };
     }
     assert!(steps > 1, "{time:?} were enough");
-    ground.assert_done(&id, "short of time").await;
-    ground.stack.stop().await;
+    scene.assert_done(&id, "short of time").await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn two_runs_at_once_count_everything_once() {
-    let ground = Ground::start().await;
-    let id = ground.begin().await;
-    let (one, other) = Box::pin(join(ground.run(&id), ground.run(&id))).await;
+    let scene = Scene::start().await;
+    let id = scene.begin().await;
+    let (one, other) = Box::pin(join(scene.run(&id), scene.run(&id))).await;
     assert!(one.is_some() && other.is_some());
-    ground.assert_done(&id, "two at once").await;
-    ground.stack.stop().await;
+    scene.assert_done(&id, "two at once").await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn what_dynamodb_refuses_for_now_comes_again_and_holds_up_no_other() {
-    let ground = Ground::start().await;
+    let scene = Scene::start().await;
     for action in ["Query", "BatchGetItem", "PutItem", "UpdateItem", "GetItem"] {
-        let ids = [ground.begin().await, ground.begin().await, "nobody".to_owned()];
+        let ids = [scene.begin().await, scene.begin().await, "nobody".to_owned()];
         let first = ids[0].clone();
-        ground.proxy.rule(move |call| {
+        scene.proxy.rule(move |call| {
             let is_meant =
                 call.action == action && (call.body.to_string().contains(&first) || action.starts_with(['Q', 'B']));
             if is_meant { Fault::throttled() } else { Fault::None }
         });
         let batch = step_of(&ids.each_ref().map(String::as_str));
-        let answer = ground.process().run(&batch, MINUTE).await.expect("nobody dies").answer.expect("an answer");
+        let answer = scene.process().run(&batch, MINUTE).await.expect("nobody dies").answer.expect("an answer");
         assert_eq!(answer, json!({"batchItemFailures": [{"itemIdentifier": "1"}]}), "{action}");
-        ground.proxy.heal();
+        scene.proxy.heal();
         for id in &ids[..2] {
-            assert!(ground.run(id).await.is_some());
-            ground.assert_done(id, action).await;
+            assert!(scene.run(id).await.is_some());
+            scene.assert_done(id, action).await;
         }
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 /// A call that another replica or an index may answer with less than there is.
@@ -496,8 +496,8 @@ fn is_eventual(call: &Call) -> bool {
 
 #[tokio::test]
 async fn what_is_shown_late_is_not_missing() {
-    let ground = Ground::empty().await;
-    let rows = Rows::of(&ground.stack);
+    let scene = Scene::empty().await;
+    let rows = Rows::of(&scene.stack);
     three_days().put(&rows).await;
     // All legs and headers that are read in batches; and one leg in the middle of an account.
     let mut entries = Vec::new();
@@ -507,7 +507,7 @@ async fn what_is_shown_late_is_not_missing() {
     let page = json!({"Items": entries, "Count": 3, "ScannedCount": 3});
     for late in ["BatchGetItem", "Query"] {
         let (page, mut is_late) = (page.clone(), false);
-        ground.proxy.rule(move |call| {
+        scene.proxy.rule(move |call| {
             let is_of_a = call.body.to_string().contains("ACCOUNT#A\"") && call.index.is_some();
             let answer = match late {
                 "Query" if is_of_a && !std::mem::replace(&mut is_late, is_of_a) => page.clone(),
@@ -516,14 +516,14 @@ async fn what_is_shown_late_is_not_missing() {
             };
             Fault::Refused(StatusCode::OK, answer)
         });
-        let id = ground.begin().await;
-        assert!(ground.run(&id).await.is_some());
-        let body = ground.body(&id).await;
+        let id = scene.begin().await;
+        assert!(scene.run(&id).await.is_some());
+        let body = scene.body(&id).await;
         assert_eq!((&body["discrepancies"], &body["transactions"]), (&json!([]), &json!(6)), "{late}");
-        let answered = ground.proxy.calls().iter().filter(|call| call.action == late && is_eventual(call)).count();
+        let answered = scene.proxy.calls().iter().filter(|call| call.action == late && is_eventual(call)).count();
         assert!(answered > 0, "{late}");
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
@@ -711,7 +711,7 @@ fn sum(usage: &Usage) -> Consumed {
 #[tokio::test]
 async fn a_reconciliation_costs_what_is_declared() {
     for (accounts, transactions) in [(2, 3), (5, 40)] {
-        let ground = Ground::empty().await;
+        let scene = Scene::empty().await;
         let mut shelf = Shelf::default();
         let names: Vec<String> = (0..accounts).map(|number| format!("A{number}")).collect();
         let changes = |sign: i64| {
@@ -722,12 +722,12 @@ async fn a_reconciliation_costs_what_is_declared() {
         for number in 0..=transactions {
             shelf.post(&format!("T{number}"), DAY * number.min(1) + number, &changes(100));
         }
-        let rows = Rows::of(&ground.stack);
+        let rows = Rows::of(&scene.stack);
         shelf.put(&rows).await;
-        let id = ground.begin().await;
-        let run = ground.process().run(&step_of(&[&id]), MINUTE).await.expect("nobody dies");
+        let id = scene.begin().await;
+        let run = scene.process().run(&step_of(&[&id]), MINUTE).await.expect("nobody dies");
         let size =
-            async |partition: &str, sort: &str| bytes(&ground.item("FinancialTransactions", [partition, sort]).await);
+            async |partition: &str, sort: &str| bytes(&scene.item("FinancialTransactions", [partition, sort]).await);
         let case = ledger::Case {
             account: size("ACCOUNT#A0", "METADATA").await,
             of_user: 0,
@@ -740,6 +740,6 @@ async fn a_reconciliation_costs_what_is_declared() {
         };
         let pattern = ledger::patterns().into_iter().find(|pattern| pattern.function == RECONCILE);
         assert_eq!(sum(&run.usage), declared(&(pattern.expect("a pattern").cost)(&case)), "{case:?}");
-        ground.stack.stop().await;
+        scene.stack.stop().await;
     }
 }

@@ -34,14 +34,14 @@ const MOVED_AGAIN: &str = "2022-01-01T00:00:00";
 const MINUTE: Duration = Duration::from_mins(1);
 
 /// A stack whose jobs nobody goes on with but the test, and the way to it on which calls can fail.
-struct Ground {
+struct Scene {
     stack: Stack,
     proxy: Proxy,
     rows: Rows,
     client: Client,
 }
 
-impl Ground {
+impl Scene {
     async fn start() -> Self {
         let stack = without_jobs().start().await.expect("a stack");
         let proxy = Proxy::start(stack.dynamo_url()).await;
@@ -164,8 +164,8 @@ impl Task {
     }
 
     /// Everything is as it should be, where its activity stands by now, and was counted once.
-    async fn assert_done(&self, ground: &Ground, when: &str) {
-        let rows = &ground.rows;
+    async fn assert_done(&self, scene: &Scene, when: &str) {
+        let rows = &scene.rows;
         self.assert_whole(rows, when).await;
         let (venue, data) = (if self.kind == Kind::Update { "VenueId-1" } else { "VenueId-2" }, json!({"v": 2}));
         for stored in join_all(self.activities.iter().map(|activity| rows.activity(activity.id()))).await {
@@ -179,7 +179,7 @@ impl Task {
                 "{when}"
             );
         }
-        let job = ground.client.get(&of_company(&self.company, &format!("jobs/{}", self.id))).await.body;
+        let job = scene.client.get(&of_company(&self.company, &format!("jobs/{}", self.id))).await.body;
         assert_eq!((&job["status"], &job["left"]), (&json!("done"), &json!(0)), "{when}: {job}");
         assert_eq!(job["done"], json!(self.count), "{when}");
         let hold: Option<Hold> =
@@ -196,23 +196,23 @@ fn end(number: usize) -> String {
 async fn a_run_that_is_killed_at_any_call_is_gone_on_with() {
     for kind in KINDS {
         for moment in MOMENTS {
-            let (ground, mut number) = (Ground::start().await, 0);
+            let (scene, mut number) = (Scene::start().await, 0);
             loop {
                 number += 1;
                 let when = format!("{kind:?}-{moment:?}-{number}");
-                let task = Task::start(&ground.rows, &ground.client, kind, &when, 3).await;
-                ground.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-                let ended = ground.run(&task, MINUTE).await.is_some();
-                task.assert_whole(&ground.rows, &when).await;
-                ground.proxy.heal();
-                assert!(ground.run(&task, MINUTE).await.is_some(), "{when}");
-                task.assert_done(&ground, &when).await;
+                let task = Task::start(&scene.rows, &scene.client, kind, &when, 3).await;
+                scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+                let ended = scene.run(&task, MINUTE).await.is_some();
+                task.assert_whole(&scene.rows, &when).await;
+                scene.proxy.heal();
+                assert!(scene.run(&task, MINUTE).await.is_some(), "{when}");
+                task.assert_done(&scene, &when).await;
                 if ended {
                     break;
                 }
             }
             assert!(number > 8, "{kind:?} {moment:?}: only {number} calls");
-            ground.stack.stop().await;
+            scene.stack.stop().await;
         }
     }
 }
@@ -230,42 +230,42 @@ async fn edit(rows: &Rows, task: &Task, seed: u64, stop: &AtomicBool) -> usize {
 }
 
 async fn killed_while_others_edit(kind: Kind, count: usize, kills: usize) {
-    let (seed, ground) = (fastrand::u64(..), Ground::start().await);
+    let (seed, scene) = (fastrand::u64(..), Scene::start().await);
     let when = format!("seed {seed}");
-    let task = Task::start(&ground.rows, &ground.client, kind, "C", count).await;
+    let task = Task::start(&scene.rows, &scene.client, kind, "C", count).await;
     let mut random = fastrand::Rng::with_seed(seed);
     let stop = AtomicBool::new(false);
     let work = async {
         for kill in 0..kills {
             let number = random.usize(1..=count / kills * 4 / 3);
             let moment = MOMENTS[random.usize(..2)];
-            ground.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            assert!(ground.run(&task, MINUTE).await.is_none(), "{when}: ended before kill {kill}");
-            task.assert_whole(&ground.rows, &format!("{when}, kill {kill}")).await;
+            scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+            assert!(scene.run(&task, MINUTE).await.is_none(), "{when}: ended before kill {kill}");
+            task.assert_whole(&scene.rows, &format!("{when}, kill {kill}")).await;
         }
-        let killed = ground.job(&task).await;
+        let killed = scene.job(&task).await;
         assert!(killed.state == State::Running && killed.progress.done < count as u64, "{when}: {killed:?}");
-        ground.proxy.heal();
-        assert!(ground.run(&task, MINUTE).await.is_some(), "{when}");
+        scene.proxy.heal();
+        assert!(scene.run(&task, MINUTE).await.is_some(), "{when}");
         stop.store(true, Ordering::Relaxed);
     };
-    let ((), moves) = Box::pin(join(work, edit(&ground.rows, &task, seed, &stop))).await;
+    let ((), moves) = Box::pin(join(work, edit(&scene.rows, &task, seed, &stop))).await;
     assert!(moves > kills, "{when}: only {moves} moves");
-    task.assert_done(&ground, &when).await;
+    task.assert_done(&scene, &when).await;
     for status in Status::ALL {
         let path = path("C", "venues", "1", &format!("/activities{YEAR}&status={status}&limit=100"));
-        let (old, _) = ground.client.all(&path).await;
+        let (old, _) = scene.client.all(&path).await;
         assert_eq!(
             old.len(),
-            if kind == Kind::Replacement { 0 } else { of_status(&ground, &task, status).await },
+            if kind == Kind::Replacement { 0 } else { of_status(&scene, &task, status).await },
             "{when}"
         );
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
-async fn of_status(ground: &Ground, task: &Task, status: Status) -> usize {
-    let stored = join_all(task.activities.iter().map(|activity| ground.rows.activity(activity.id()))).await;
+async fn of_status(scene: &Scene, task: &Task, status: Status) -> usize {
+    let stored = join_all(task.activities.iter().map(|activity| scene.rows.activity(activity.id()))).await;
     stored.iter().filter(|activity| activity.status == status).count()
 }
 
@@ -287,14 +287,14 @@ async fn replaced_3000_times_killed_20_times_while_others_edit() {
 
 #[tokio::test]
 async fn a_run_that_is_short_of_time_stops_and_the_next_goes_on() {
-    let ground = Ground::start().await;
+    let scene = Scene::start().await;
     for kind in KINDS {
-        let task = Task::start(&ground.rows, &ground.client, kind, &format!("{kind:?}"), 400).await;
-        let calls = ground.run(&task, Duration::from_millis(100)).await.expect("an end");
+        let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 400).await;
+        let calls = scene.run(&task, Duration::from_millis(100)).await.expect("an end");
         assert!(calls > 1, "{kind:?}: {calls} calls were enough");
-        task.assert_done(&ground, &format!("{kind:?} in {calls} calls")).await;
+        task.assert_done(&scene, &format!("{kind:?} in {calls} calls")).await;
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
@@ -315,49 +315,49 @@ async fn the_stream_lets_a_job_go_on_until_it_has_ended() {
     let streams = client.get("/_local/streams").await.body;
     let mappings = streams["mappings"].as_array().expect("mappings").iter();
     assert!(mappings.clone().any(|mapping| mapping["function"] == CONTINUE && mapping["givenUp"] == 0), "{streams}");
-    let ground = Ground { stack, proxy, rows, client };
+    let scene = Scene { stack, proxy, rows, client };
     for task in &tasks {
-        task.assert_done(&ground, &task.company).await;
+        task.assert_done(&scene, &task.company).await;
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn two_runs_at_once_count_each_change_once() {
-    let ground = Ground::start().await;
+    let scene = Scene::start().await;
     for kind in KINDS {
-        let task = Task::start(&ground.rows, &ground.client, kind, &format!("{kind:?}"), 120).await;
-        let (one, other) = Box::pin(join(ground.run(&task, MINUTE), ground.run(&task, MINUTE))).await;
+        let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 120).await;
+        let (one, other) = Box::pin(join(scene.run(&task, MINUTE), scene.run(&task, MINUTE))).await;
         assert!(one.is_some() && other.is_some());
-        task.assert_done(&ground, &format!("{kind:?}")).await;
+        task.assert_done(&scene, &format!("{kind:?}")).await;
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn a_run_that_fell_behind_writes_nothing_over_what_another_did() {
-    let ground = Ground::start().await;
+    let scene = Scene::start().await;
     for kind in KINDS {
-        let task = Task::start(&ground.rows, &ground.client, kind, &format!("{kind:?}"), 3).await;
+        let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 3).await;
         let mut is_first = true;
-        ground.proxy.rule(move |call| {
+        scene.proxy.rule(move |call| {
             let is_held = call.action == "Query" && std::mem::take(&mut is_first);
             if is_held { Fault::Held } else { Fault::None }
         });
         let other = async {
-            ground.proxy.held(1).await;
-            ground.client.invoke(CONTINUE, &task.step()).await;
-            assert_eq!(ground.job(&task).await.progress.done, 3, "{kind:?}");
-            ground.proxy.release();
+            scene.proxy.held(1).await;
+            scene.client.invoke(CONTINUE, &task.step()).await;
+            assert_eq!(scene.job(&task).await.progress.done, 3, "{kind:?}");
+            scene.proxy.release();
         };
-        let (step, process) = (task.step(), ground.process());
+        let (step, process) = (task.step(), scene.process());
         let (behind, ()) = Box::pin(join(process.run(&step, MINUTE), other)).await;
         let answer = behind.expect("nobody dies").answer.expect("an answer");
         assert_eq!(answer, json!({"batchItemFailures": []}), "{kind:?}");
-        assert!(ground.run(&task, MINUTE).await.is_some());
-        task.assert_done(&ground, &format!("{kind:?}")).await;
+        assert!(scene.run(&task, MINUTE).await.is_some());
+        task.assert_done(&scene, &format!("{kind:?}")).await;
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 /// Fails calls of the action from the second on.
@@ -367,7 +367,7 @@ fn from_the_second(action: &'static str, fault: Fault) -> impl FnMut(&Call) -> F
 
 #[tokio::test]
 async fn what_dynamodb_refuses_for_now_comes_again() {
-    let ground = Ground::start().await;
+    let scene = Scene::start().await;
     let troubles = [
         (Kind::Replacement, "TransactWriteItems", Fault::throttled()),
         (Kind::Replacement, "TransactWriteItems", Fault::cancelled(&["TransactionConflict", "None"])),
@@ -382,153 +382,153 @@ async fn what_dynamodb_refuses_for_now_comes_again() {
     ];
     for (number, (kind, action, fault)) in troubles.into_iter().enumerate() {
         let when = format!("{kind:?}-{number}-{action}");
-        let task = Task::start(&ground.rows, &ground.client, kind, &when, 3).await;
-        ground.proxy.rule(from_the_second(action, fault));
-        assert_eq!(ground.call(&task.step()).await, json!([{"itemIdentifier": "1"}]), "{when}");
-        task.assert_whole(&ground.rows, &when).await;
-        assert_eq!(ground.job(&task).await.state, State::Running, "{when}");
-        ground.proxy.heal();
-        assert!(ground.run(&task, MINUTE).await.is_some(), "{when}");
-        task.assert_done(&ground, &when).await;
+        let task = Task::start(&scene.rows, &scene.client, kind, &when, 3).await;
+        scene.proxy.rule(from_the_second(action, fault));
+        assert_eq!(scene.call(&task.step()).await, json!([{"itemIdentifier": "1"}]), "{when}");
+        task.assert_whole(&scene.rows, &when).await;
+        assert_eq!(scene.job(&task).await.state, State::Running, "{when}");
+        scene.proxy.heal();
+        assert!(scene.run(&task, MINUTE).await.is_some(), "{when}");
+        task.assert_done(&scene, &when).await;
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn the_jobs_of_a_batch_do_not_wait_for_one_that_fails() {
-    let ground = Ground::start().await;
+    let scene = Scene::start().await;
     let mut tasks = Vec::new();
     for company in ["A", "B", "C"] {
-        tasks.push(Task::start(&ground.rows, &ground.client, Kind::Replacement, company, 3).await);
+        tasks.push(Task::start(&scene.rows, &scene.client, Kind::Replacement, company, 3).await);
     }
     let batch =
         steps_of(&[("A", "VenueId-1"), ("B", "VenueId-1"), ("A", "VenueId-1"), ("C", "VenueId-1"), ("D", "VenueId-1")]);
-    ground.proxy.rule(|call| {
+    scene.proxy.rule(|call| {
         let is_of_b = call.action == "TransactWriteItems" && call.body.to_string().contains("CompanyId-B#");
         if is_of_b { Fault::throttled() } else { Fault::None }
     });
-    assert_eq!(ground.call(&batch).await, json!([{"itemIdentifier": "2"}]));
+    assert_eq!(scene.call(&batch).await, json!([{"itemIdentifier": "2"}]));
     let done: Vec<u64> =
-        join_all(tasks.iter().map(|task| ground.job(task))).await.iter().map(|job| job.progress.done).collect();
+        join_all(tasks.iter().map(|task| scene.job(task))).await.iter().map(|job| job.progress.done).collect();
     assert_eq!(done, [3, 0, 3]);
-    ground.proxy.heal();
-    assert_eq!(ground.call(&batch).await, json!([]));
-    assert_eq!(ground.call(&batch).await, json!([]));
+    scene.proxy.heal();
+    assert_eq!(scene.call(&batch).await, json!([]));
+    assert_eq!(scene.call(&batch).await, json!([]));
     for task in &tasks {
-        task.assert_done(&ground, &task.company).await;
+        task.assert_done(&scene, &task.company).await;
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn what_cant_be_read_holds_up_nobody() {
-    let ground = Ground::start().await;
-    let good = Task::start(&ground.rows, &ground.client, Kind::Replacement, "good", 3).await;
-    let bad = Task::start(&ground.rows, &ground.client, Kind::Replacement, "bad", 3).await;
-    let job = ground.job(&bad).await;
-    let table = &ground.rows.table;
+    let scene = Scene::start().await;
+    let good = Task::start(&scene.rows, &scene.client, Kind::Replacement, "good", 3).await;
+    let bad = Task::start(&scene.rows, &scene.client, Kind::Replacement, "bad", 3).await;
+    let job = scene.job(&bad).await;
+    let table = &scene.rows.table;
     let spoil = table.update(Job::key_of(job.company(), job.id())).set("Task", &"nonsense");
-    ground.rows.dynamo.write(spoil).await.expect("spoiled");
+    scene.rows.dynamo.write(spoil).await.expect("spoiled");
     let mut batch = steps_of(&[("x", "VenueId-1"), ("bad", "VenueId-1"), ("good", "VenueId-1"), ("good", "VenueId-1")]);
     batch["Records"][0]["dynamodb"]["Keys"] = json!({"PK": {"S": "CompanyId-"}, "SK": {"N": "1"}});
     batch["Records"][3] = json!({"eventID": 7});
-    assert_eq!(ground.call(&batch).await, json!([]));
-    assert_eq!(ground.call(&batch).await, json!([]));
-    good.assert_done(&ground, "good").await;
-    bad.assert_whole(&ground.rows, "bad").await;
+    assert_eq!(scene.call(&batch).await, json!([]));
+    assert_eq!(scene.call(&batch).await, json!([]));
+    good.assert_done(&scene, "good").await;
+    bad.assert_whole(&scene.rows, "bad").await;
     // Once it can be read again, whoever asks for the same lets it go on.
     let repair =
         table.update(Job::key_of(job.company(), job.id())).set("Task", table::Value::of(&job.task).expect("a value"));
-    ground.rows.dynamo.write(repair).await.expect("repaired");
-    assert_eq!(bad.ask(&ground.client).await.status, 202);
-    assert!(ground.run(&bad, MINUTE).await.is_some());
-    bad.assert_done(&ground, "bad").await;
-    ground.stack.stop().await;
+    scene.rows.dynamo.write(repair).await.expect("repaired");
+    assert_eq!(bad.ask(&scene.client).await.status, 202);
+    assert!(scene.run(&bad, MINUTE).await.is_some());
+    bad.assert_done(&scene, "bad").await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn a_run_whose_job_was_started_anew_stops() {
-    let ground = Ground::start().await;
-    let task = Task::start(&ground.rows, &ground.client, Kind::Registrations, "C", 3).await;
+    let scene = Scene::start().await;
+    let task = Task::start(&scene.rows, &scene.client, Kind::Registrations, "C", 3).await;
     let is_of_registration =
         |call: &Call| call.body["Key"]["SK"]["S"].as_str().is_some_and(|sort| sort.starts_with("Registration#"));
-    ground.proxy.rule(move |call| if is_of_registration(call) { Fault::Held } else { Fault::None });
+    scene.proxy.rule(move |call| if is_of_registration(call) { Fault::Held } else { Fault::None });
     let second = async {
-        ground.proxy.held(3).await;
-        task.move_end(&ground.rows, MOVED_AGAIN).await;
-        ground.proxy.release();
+        scene.proxy.held(3).await;
+        task.move_end(&scene.rows, MOVED_AGAIN).await;
+        scene.proxy.release();
     };
-    let (step, process) = (task.step(), ground.process());
+    let (step, process) = (task.step(), scene.process());
     let (first, ()) = Box::pin(join(process.run(&step, MINUTE), second)).await;
     assert_eq!(first.expect("nobody dies").answer.expect("an answer"), json!({"batchItemFailures": []}));
-    let anew = ground.job(&task).await;
+    let anew = scene.job(&task).await;
     assert_eq!((anew.state, anew.progress.done), (State::Running, 0), "the old run wrote nothing into the new");
-    ground.proxy.heal();
-    assert!(ground.run(&task, MINUTE).await.is_some());
-    task.assert_done(&ground, "anew").await;
-    assert_eq!(ground.rows.activity(task.walk().id()).await.end(), read(MOVED_AGAIN));
-    ground.stack.stop().await;
+    scene.proxy.heal();
+    assert!(scene.run(&task, MINUTE).await.is_some());
+    task.assert_done(&scene, "anew").await;
+    assert_eq!(scene.rows.activity(task.walk().id()).await.end(), read(MOVED_AGAIN));
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn who_registers_meanwhile_gets_the_new_end_too() {
-    let ground = Ground::start().await;
-    let mut task = Task::start(&ground.rows, &ground.client, Kind::Registrations, "C", 150).await;
+    let scene = Scene::start().await;
+    let mut task = Task::start(&scene.rows, &scene.client, Kind::Registrations, "C", 150).await;
     let late: Vec<_> = (0..60).map(|number| task.registration(&format!("U{number}-late"))).collect();
     let register = async {
         for registration in late {
-            ground.rows.register(registration).await;
+            scene.rows.register(registration).await;
         }
     };
-    let (calls, ()) = Box::pin(join(ground.run(&task, MINUTE), register)).await;
+    let (calls, ()) = Box::pin(join(scene.run(&task, MINUTE), register)).await;
     assert!(calls.is_some());
     let end = ActivityEndDateSort(read(MOVED));
-    let all = ground.rows.registrations(task.walk().id()).await;
+    let all = scene.rows.registrations(task.walk().id()).await;
     assert!(all.len() == 210 && all.iter().all(|registration| registration.end == end));
     // Whoever came first moved it: the job counts what it moved itself.
-    let done = ground.job(&task).await.progress.done;
+    let done = scene.job(&task).await.progress.done;
     assert!((150..=210).contains(&done), "{done}");
     task.count = 210;
-    task.assert_whole(&ground.rows, "at the end").await;
-    ground.stack.stop().await;
+    task.assert_whole(&scene.rows, "at the end").await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn what_ends_meanwhile_is_history() {
-    let ground = Ground::start().await;
+    let scene = Scene::start().await;
     for (kind, venue) in [(Kind::Replacement, "VenueId-2"), (Kind::Update, "VenueId-1")] {
         let company = format!("{kind:?}");
         // The first page are the four drafts: every third.
-        let task = Task::start(&ground.rows, &ground.client, kind, &company, 12).await;
+        let task = Task::start(&scene.rows, &scene.client, kind, &company, 12).await;
         let mut changes = 0;
-        ground.proxy.rule(move |call| {
+        scene.proxy.rule(move |call| {
             let is_write = matches!(call.action.as_str(), "TransactWriteItems" | "UpdateItem");
             let is_change = is_write && call.body.to_string().contains("Program#Venue");
             changes += usize::from(is_change);
             if is_change && changes <= 4 { Fault::Held } else { Fault::None }
         });
         let edit = async {
-            ground.proxy.held(4).await;
+            scene.proxy.held(4).await;
             for (number, status, end) in HISTORY {
-                ground.rows.move_activity(task.activities[number].id(), status, read(end), &[]).await;
+                scene.rows.move_activity(task.activities[number].id(), status, read(end), &[]).await;
             }
-            ground.proxy.release();
+            scene.proxy.release();
         };
-        let (step, process) = (task.step(), ground.process());
+        let (step, process) = (task.step(), scene.process());
         Box::pin(join(process.run(&step, MINUTE), edit)).await;
-        ground.proxy.heal();
-        assert!(ground.run(&task, MINUTE).await.is_some());
+        scene.proxy.heal();
+        assert!(scene.run(&task, MINUTE).await.is_some());
         for (number, activity) in task.activities.iter().enumerate() {
             let is_history = HISTORY.iter().any(|(history, ..)| *history == number);
             let (venue, data) = if is_history { ("VenueId-1", 1) } else { (venue, 2) };
-            let stored = ground.rows.activity(activity.id()).await;
+            let stored = scene.rows.activity(activity.id()).await;
             let reference = reference(&stored, venue, &json!({"v": data}));
-            assert_eq!(ground.rows.venues(activity.id()).await, [reference], "{kind:?} {number}");
+            assert_eq!(scene.rows.venues(activity.id()).await, [reference], "{kind:?} {number}");
         }
-        let job = ground.client.get(&of_company(&company, "jobs/VenueId-1")).await.body;
+        let job = scene.client.get(&of_company(&company, "jobs/VenueId-1")).await.body;
         assert_eq!((&job["status"], &job["done"], &job["left"]), (&json!("done"), &json!(9), &json!(0)), "{kind:?}");
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 /// Drafts that are completed, called off, or end after the job's time.
@@ -545,14 +545,14 @@ fn behind(entries: &[Value]) -> Fault {
 
 #[tokio::test]
 async fn an_index_that_is_behind_hides_nothing_and_nothing_is_counted_twice() {
-    let ground = Ground::start().await;
+    let scene = Scene::start().await;
     for kind in [Kind::Replacement, Kind::Update] {
         let company = format!("{kind:?}");
-        let task = Task::start(&ground.rows, &ground.client, kind, &company, 3).await;
+        let task = Task::start(&scene.rows, &scene.client, kind, &company, 3).await;
         // First it shows none of them; later all of them, as they were.
-        ground.proxy.rule(|call| if call.action == "Query" { behind(&[]) } else { Fault::None });
-        assert_eq!(ground.call(&task.step()).await, json!([]));
-        assert_eq!(ground.job(&task).await.state, State::Running, "{kind:?}: one look is not enough");
+        scene.proxy.rule(|call| if call.action == "Query" { behind(&[]) } else { Fault::None });
+        assert_eq!(scene.call(&task.step()).await, json!([]));
+        assert_eq!(scene.job(&task).await.state, State::Running, "{kind:?}: one look is not enough");
         let entry = |activity: &Activity| {
             let old = reference(activity, "VenueId-1", &json!({"v": 1}));
             let text = |text: String| json!({"S": text});
@@ -563,26 +563,26 @@ async fn an_index_that_is_behind_hides_nothing_and_nothing_is_counted_twice() {
         };
         let entries: Vec<_> = task.activities.iter().map(entry).collect();
         let mut queries = 0;
-        ground.proxy.rule(move |call| {
+        scene.proxy.rule(move |call| {
             queries += usize::from(call.action == "Query");
             if call.action == "Query" && (3..20).contains(&queries) { behind(&entries) } else { Fault::None }
         });
-        assert!(ground.run(&task, MINUTE).await.is_some());
-        ground.proxy.heal();
-        task.assert_done(&ground, &company).await;
+        assert!(scene.run(&task, MINUTE).await.is_some());
+        scene.proxy.heal();
+        task.assert_done(&scene, &company).await;
     }
-    ground.stack.stop().await;
+    scene.stack.stop().await;
 }
 
 #[tokio::test]
 async fn a_job_ends_without_its_hold() {
-    let ground = Ground::start().await;
-    let task = Task::start(&ground.rows, &ground.client, Kind::Replacement, "C", 3).await;
-    let hold = ground.rows.table.delete(Hold::key_of(&read("C"), &named("venues", "2")));
-    ground.rows.dynamo.write(hold).await.expect("there was one");
-    assert!(ground.run(&task, MINUTE).await.is_some());
-    task.assert_done(&ground, "without").await;
-    ground.stack.stop().await;
+    let scene = Scene::start().await;
+    let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, "C", 3).await;
+    let hold = scene.rows.table.delete(Hold::key_of(&read("C"), &named("venues", "2")));
+    scene.rows.dynamo.write(hold).await.expect("there was one");
+    assert!(scene.run(&task, MINUTE).await.is_some());
+    task.assert_done(&scene, "without").await;
+    scene.stack.stop().await;
 }
 
 fn sum(usages: &[Usage]) -> Consumed {
@@ -598,8 +598,8 @@ fn sum(usages: &[Usage]) -> Consumed {
 #[tokio::test]
 async fn jobs_cost_what_is_declared() {
     for (count, bytes) in [(1, 10), (3, 10), (12, 2_000), (3, 3_500)] {
-        let ground = Ground::start().await;
-        let (rows, client) = (&ground.rows, &ground.client);
+        let scene = Scene::start().await;
+        let (rows, client) = (&scene.rows, &scene.client);
         let (old, new) = (json!({"text": "x".repeat(bytes)}), json!({"text": "y".repeat(bytes)}));
         let all: Vec<_> =
             (0..count).map(|number| activity("C", &format!("A{number:02}"), Status::Active, END)).collect();
@@ -608,27 +608,27 @@ async fn jobs_cost_what_is_declared() {
         let replace = path("C", "venues", "1", &format!("/replacement{YEAR}"));
         assert_eq!(client.post(&replace, &json!({"replacementId": "2", "data": old})).await.status, 202);
         let size = table::size(&reference(&all[0], "VenueId-1", &old)).expect("a size");
-        measure(&ground, "replacement", "VenueId-1", Case { reference: size, references: count, ..Case::default() })
+        measure(&scene, "replacement", "VenueId-1", Case { reference: size, references: count, ..Case::default() })
             .await;
         assert_eq!(client.patch(&path("C", "venues", "2", YEAR), &json!({"data": new})).await.status, 202);
-        measure(&ground, "update", "VenueId-2", Case { reference: size, references: count, ..Case::default() }).await;
+        measure(&scene, "update", "VenueId-2", Case { reference: size, references: count, ..Case::default() }).await;
         let task = Task::start(rows, client, Kind::Registrations, "R", count).await;
         let activity = table::size(&rows.activity(task.walk().id()).await).expect("a size");
         let registration = table::size(&task.registration("U0")).expect("a size");
         let case = Case { activity, registration, items: count, ..Case::default() };
-        measure_of(&ground, "R", "registrations", &task.id, case).await;
-        ground.stack.stop().await;
+        measure_of(&scene, "R", "registrations", &task.id, case).await;
+        scene.stack.stop().await;
     }
 }
 
-async fn measure(ground: &Ground, kind: &str, id: &str, case: Case) {
-    measure_of(ground, "C", kind, id, case).await;
+async fn measure(scene: &Scene, kind: &str, id: &str, case: Case) {
+    measure_of(scene, "C", kind, id, case).await;
 }
 
-async fn measure_of(ground: &Ground, company: &str, kind: &str, id: &str, case: Case) {
-    let job = table::size(&ground.rows.job(company, id).await).expect("a size");
-    let (process, mut usages) = (ground.process(), Vec::new());
-    while ground.rows.job(company, id).await.state == State::Running {
+async fn measure_of(scene: &Scene, company: &str, kind: &str, id: &str, case: Case) {
+    let job = table::size(&scene.rows.job(company, id).await).expect("a size");
+    let (process, mut usages) = (scene.process(), Vec::new());
+    while scene.rows.job(company, id).await.state == State::Running {
         usages.push(process.run(&step_of(company, id), MINUTE).await.expect("nobody dies").usage);
     }
     let function = format!("{CONTINUE}, {kind}");

@@ -45,8 +45,8 @@ impl Gateway {
     }
 
     async fn streams(&self) -> Result<Response, Response> {
-        let lanes = self.lanes.clone();
-        blocking(move || follower::report(&lanes)).await.map(|report| json_response(StatusCode::OK, &report))
+        let pollers = self.pollers.clone();
+        blocking(move || follower::report(&pollers)).await.map(|report| json_response(StatusCode::OK, &report))
     }
 
     async fn expire(&self, body: &[u8]) -> Result<Response, Response> {

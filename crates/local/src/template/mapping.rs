@@ -19,7 +19,7 @@ const READ: [&str; 11] = [
     "DestinationConfig",
     "Enabled",
 ];
-// One shard is one lane here: order holds for more keys than the service promises.
+// One shard is one poller here: order holds for more keys than the service promises.
 const MEANINGLESS: [&str; 1] = ["ParallelizationFactor"];
 
 /// Where a mapping begins.

@@ -14,7 +14,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    Ground,
+    Context,
     batch::{Batch, Record},
     destination::{Condition, GivenUp, key},
     verdict::{self, Verdict},
@@ -25,7 +25,7 @@ use crate::{
     template::{ACCOUNT, Mapping, REGION},
 };
 
-/// How soon a lane looks for changes again; twice as long after each look that finds none.
+/// How soon a poller looks for changes again; twice as long after each look that finds none.
 const FIRST_POLL: Duration = Duration::from_millis(10);
 const LONGEST_POLL: Duration = Duration::from_millis(40);
 /// What the engine gives in one read.
@@ -38,12 +38,12 @@ const SHARD: &str = "shardId-00000001";
 type Stopped = watch::Receiver<bool>;
 
 /// A mapping with its place in the stream.
-pub(crate) struct Lane {
+pub(crate) struct EventSourcePoller {
     name: String,
     id: Uuid,
     lambda: Arc<Lambda>,
     mapping: Mapping,
-    ground: Ground,
+    context: Context,
     progress: Mutex<Progress>,
 }
 
@@ -57,10 +57,16 @@ struct Progress {
     retries: u64,
 }
 
-impl Lane {
-    pub(crate) fn new(name: String, position: Position, lambda: Arc<Lambda>, mapping: Mapping, ground: Ground) -> Self {
+impl EventSourcePoller {
+    pub(crate) fn new(
+        name: String,
+        position: Position,
+        lambda: Arc<Lambda>,
+        mapping: Mapping,
+        context: Context,
+    ) -> Self {
         let progress = Mutex::new(Progress { position, ..Progress::default() });
-        Self { name, id: Uuid::new_v4(), lambda, mapping, ground, progress }
+        Self { name, id: Uuid::new_v4(), lambda, mapping, context, progress }
     }
 
     pub(crate) fn is_enabled(&self) -> bool {
@@ -79,7 +85,7 @@ impl Lane {
 
     pub(crate) fn report(&self) -> Result<Value, String> {
         let progress = self.progress().clone();
-        let pending = self.ground.store.count_after(&self.mapping.table, progress.position)?;
+        let pending = self.context.store.count_after(&self.mapping.table, progress.position)?;
         Ok(json!({
             "function": self.lambda.spec.name,
             "name": self.mapping.name,
@@ -128,7 +134,7 @@ impl Lane {
     }
 
     async fn read(&self, after: Position, limit: usize) -> Vec<Value> {
-        let (store, table) = (self.ground.store.clone(), self.mapping.table.clone());
+        let (store, table) = (self.context.store.clone(), self.mapping.table.clone());
         let read = spawn_blocking(move || store.changes(&table, after, limit)).await;
         read.unwrap_or_else(|error| Err(error.to_string())).unwrap_or_else(|error| {
             tracing::error!(mapping = self.name, error, "the stream can't be read");
@@ -240,7 +246,7 @@ impl Lane {
                 shard: SHARD,
             };
             let document = given_up.document(now).to_string();
-            let put = self.ground.lake.put(bucket, &key(self.id, SHARD, now), document.as_bytes());
+            let put = self.context.lake.put(bucket, &key(self.id, SHARD, now), document.as_bytes());
             if let Err(error) = put {
                 tracing::error!(mapping = self.name, %error, "the failure destination takes nothing");
             }
@@ -267,7 +273,7 @@ impl Lane {
     fn move_to(&self, progress: &mut Progress, position: Option<Position>) {
         let Some(position) = position.filter(|position| *position > progress.position) else { return };
         progress.position = position;
-        if let Err(error) = self.ground.positions.set(&self.name, position) {
+        if let Err(error) = self.context.positions.set(&self.name, position) {
             tracing::error!(mapping = self.name, %error, "the position is not kept");
         }
     }
