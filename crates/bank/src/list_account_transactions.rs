@@ -6,7 +6,7 @@ use crate::{
     query::{OfAccount, of_account},
 };
 use function::{Error, Function, List, Request};
-use keys::Second;
+use keys::TimestampSeconds;
 use table::cost::Cost;
 
 /// The Lambda.
@@ -32,5 +32,5 @@ pub async fn list_account_transactions(
     bank: Bank,
     request: Request<OfAccount>,
 ) -> Result<List<TransactionBody>, Error> {
-    of_account::<Transaction, _>(&bank.transactions, &request, (Second::MIN, Second::MAX)).await
+    of_account::<Transaction, _>(&bank.transactions, &request, (TimestampSeconds::MIN, TimestampSeconds::MAX)).await
 }

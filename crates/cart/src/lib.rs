@@ -18,8 +18,8 @@ mod store;
 pub mod update_cart_item;
 
 pub use cost::{Case, Pattern};
-pub use line::{Line, LineBody, Listed, MOST_BYTES, Previous, Quantity};
-pub use store::{Cart, MOST_LINES};
+pub use line::{Line, LineBody, Listed, MAX_BYTES, Previous, Quantity};
+pub use store::{Cart, MAX_LINES};
 
 use function::Function;
 

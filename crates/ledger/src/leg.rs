@@ -1,7 +1,7 @@
 use crate::{Account, DOMAIN, Posting};
 use function::Caller;
 use keys::{
-    AccountId, Milli, TransactionId,
+    AccountId, TimestampMillis, TransactionId,
     ledger::{AccountPartition, LegId, LegSort, LegTimeSort, LegType, TransactionPartition, UserId},
 };
 use money::{Currency, Decimal, Money};
@@ -41,7 +41,7 @@ pub struct Leg {
     /// What the account holds after it.
     pub balance_after: Decimal,
     /// When its transaction was made.
-    pub created_at: Milli,
+    pub created_at: TimestampMillis,
 }
 
 impl Item for Leg {
@@ -57,7 +57,7 @@ impl Leg {
         posting: &Posting,
         account: &Account,
         after: Money,
-        created: Milli,
+        created: TimestampMillis,
     ) -> Self {
         let id = LegId::new(transaction, number);
         Self {
@@ -138,7 +138,7 @@ pub struct LegBody {
     /// Nobody's but the account's owner's business.
     #[serde(skip_serializing_if = "Option::is_none")]
     balance_after: Option<Decimal>,
-    created_at: Milli,
+    created_at: TimestampMillis,
 }
 
 impl LegBody {

@@ -1,14 +1,14 @@
-use crate::store::MadeOnce;
-use function::{Fingerprint, Words};
+use crate::store::IdempotentItem;
+use function::{BoundedText, Fingerprint};
 use keys::{
-    Milli,
+    TimestampMillis,
     ledger::{MerchantId, MerchantPartition, Metadata},
 };
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
 /// What a merchant is called, and what it deals in.
-pub(crate) type Name = Words<128>;
+pub(crate) type Name = BoundedText<128>;
 
 /// Who is paid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Merchant {
     pub(crate) id: MerchantId,
     name: Name,
     category: Name,
-    created_at: Milli,
+    created_at: TimestampMillis,
     request: Fingerprint,
 }
 
@@ -30,14 +30,14 @@ impl Item for Merchant {
     const TYPE: &'static str = "Merchant";
 }
 
-impl MadeOnce for Merchant {
+impl IdempotentItem for Merchant {
     fn request(&self) -> &Fingerprint {
         &self.request
     }
 }
 
 impl Merchant {
-    pub(crate) fn new(id: MerchantId, name: Name, category: Name, request: Fingerprint, now: Milli) -> Self {
+    pub(crate) fn new(id: MerchantId, name: Name, category: Name, request: Fingerprint, now: TimestampMillis) -> Self {
         let partition = MerchantPartition(id.clone());
         Self { partition, sort: Metadata, id, name, category, created_at: now, request }
     }
@@ -56,7 +56,7 @@ pub struct MerchantBody {
     merchant_id: MerchantId,
     name: Name,
     category: Name,
-    created_at: Milli,
+    created_at: TimestampMillis,
 }
 
 impl From<Merchant> for MerchantBody {

@@ -1,6 +1,6 @@
 use function::Fingerprint;
 use keys::{
-    Milli, TransactionId,
+    TimestampMillis, TransactionId,
     ledger::{ReversalSort, TransactionPartition},
 };
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub struct Reversal {
     #[serde(rename = "ReversalID")]
     pub id: TransactionId,
     /// When that was made.
-    pub created_at: Milli,
+    pub created_at: TimestampMillis,
     /// Who asked for it, and under which key: they are answered again, others are not.
     pub request: Fingerprint,
 }
@@ -28,7 +28,7 @@ impl Item for Reversal {
 }
 
 impl Reversal {
-    pub(crate) fn new(of: TransactionId, by: TransactionId, request: Fingerprint, now: Milli) -> Self {
+    pub(crate) fn new(of: TransactionId, by: TransactionId, request: Fingerprint, now: TimestampMillis) -> Self {
         Self { partition: TransactionPartition(of), sort: ReversalSort, id: by, created_at: now, request }
     }
 

@@ -7,7 +7,7 @@ use crate::{
     start_reconciliation::{self, Started},
 };
 use function::{Error, Fields, Fingerprint, Function, Input, Scheduled};
-use keys::{Day, Milli, ledger::ReconciliationId};
+use keys::{Day, TimestampMillis, ledger::ReconciliationId};
 
 /// The Lambda.
 #[must_use]
@@ -41,7 +41,7 @@ impl Input for Wanted {
 /// 400 for a faulty event, or a day that is not over; else DynamoDB stayed out of reach, which somebody should hear of.
 pub async fn start_daily_reconciliation(ledger: Ledger, run: Scheduled<Wanted>) -> Result<Started, Error> {
     let day = run.input.day.unwrap_or_else(|| run.now.day().before());
-    let now = Milli::containing(run.now.instant()).map_err(|error| Error::invalid("/time", error))?;
+    let now = TimestampMillis::containing(run.now.instant()).map_err(|error| Error::invalid("/time", error))?;
     let window = Window { from: day.first_milli(), to: day.last_milli() };
     if window.settled(now) != window {
         return Err(Error::invalid("/body/day", "must be over, and its last transactions on the books"));

@@ -7,7 +7,7 @@ use crate::{
     store::user,
 };
 use function::{Accepted, Error, Fields, Fingerprint, Function, Input, Request};
-use keys::{Milli, ledger::ReconciliationId};
+use keys::{TimestampMillis, ledger::ReconciliationId};
 use serde::Serialize;
 use table::{Units, cost::Cost};
 
@@ -34,7 +34,7 @@ impl Input for Wanted {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
-        let (from, to) = (fields.body::<Milli>("from"), fields.body::<Milli>("to"));
+        let (from, to) = (fields.body::<TimestampMillis>("from"), fields.body::<TimestampMillis>("to"));
         let window = Window { from: from?, to: to? };
         if window.to < window.from {
             return fields.fault("/body/to", "must not be before from");
@@ -48,8 +48,8 @@ impl Input for Wanted {
 #[serde(rename_all = "camelCase")]
 pub struct Started {
     reconciliation_id: ReconciliationId,
-    from: Milli,
-    to: Milli,
+    from: TimestampMillis,
+    to: TimestampMillis,
 }
 
 impl From<Reconciliation> for Started {

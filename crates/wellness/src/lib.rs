@@ -48,7 +48,7 @@ mod walk;
 pub use activity::{Activity, ActivityBody, Filters, FiltersBody, Name};
 pub use cost::{Case, Pattern};
 pub use employee::{Employee, EmployeeBody, LastChange};
-pub use job::{Hold, Job, JobBody, Reached, State, Task};
+pub use job::{Hold, Job, JobBody, JobProgress, State, Task};
 pub use parts::{Amount, Detail, Goal, Group, Groups, Reward};
 pub use reference::{Record, Reference};
 pub use registration::{Progress, Registration, RegistrationBody};

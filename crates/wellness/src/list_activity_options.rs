@@ -9,7 +9,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, List, Request};
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{ActivityId, ActivityType, CompanyId, Department, Role, Status, SubType},
 };
 use serde::Serialize;
@@ -71,7 +71,7 @@ pub struct OptionBody {
     activity_type: ActivityType,
     sub_type: SubType,
     status: Status,
-    end_date: Second,
+    end_date: TimestampSeconds,
     filters: FiltersBody,
 }
 

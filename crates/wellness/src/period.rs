@@ -1,6 +1,6 @@
 use function::Fields;
 use keys::{
-    Second,
+    TimestampSeconds,
     wellness::{Period, PlanBound, Year},
 };
 
@@ -40,7 +40,7 @@ impl Wanted {
         }
     }
 
-    pub(crate) fn at(self, now: Second) -> Period {
+    pub(crate) fn at(self, now: TimestampSeconds) -> Period {
         match self {
             Self::Given(period) => period,
             Self::ThisYear => Period::of_year(Year::of(now)),

@@ -5,14 +5,14 @@ use table::Item;
 
 /// The largest row `Program`, in bytes: every list of the company carries it. Beside the section and the few digits
 /// that later changes add.
-pub(crate) const MOST_ROW: usize = 8 * 1024;
+pub(crate) const MAX_ROW: usize = 8 * 1024;
 /// The largest part.
-pub(crate) const MOST_PART: usize = 16 * 1024;
+pub(crate) const MAX_PART: usize = 16 * 1024;
 /// The largest reference, and the largest record that one is copied from: thousands are changed in one go.
-pub(crate) const MOST_REFERENCE: usize = 4 * 1024;
+pub(crate) const MAX_REFERENCE: usize = 4 * 1024;
 
 /// The largest template: a page of 100 is less than the 6 MB that a Lambda answers.
-pub(crate) const MOST_TEMPLATE: usize = 48 * 1024;
+pub(crate) const MAX_TEMPLATE: usize = 48 * 1024;
 
 /// Refuses an item that is larger than that with its keys.
 ///
