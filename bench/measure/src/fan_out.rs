@@ -101,7 +101,7 @@ impl Reader {
         for setting in ["WRITE_SHARDS", "READ_SHARDS"] {
             settings.insert(setting.to_owned(), shards.to_string());
         }
-        let service = bank::list_due_payments::function().bind(&settings.into_iter().collect(), dynamo);
+        let service = bank::patterns::list_due_payments::function().bind(&settings.into_iter().collect(), dynamo);
         let service = service.expect("right settings");
         Self { by, at_once, date: date.to_owned(), shards, table, service, way, calls: 0, waits: 0, millis: Vec::new() }
     }

@@ -60,7 +60,7 @@ pub(crate) async fn measure() -> Value {
 }
 
 fn process_payment(books: &Books, dynamo: &str) -> Service {
-    service(&books.stack, dynamo, "process-payment", &ledger::process_payment::function())
+    service(&books.stack, dynamo, "process-payment", &ledger::patterns::process_payment::function())
 }
 
 /// Our transfers.

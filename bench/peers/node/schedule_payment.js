@@ -1,4 +1,4 @@
-// crates/bank/src/schedule_payment.rs in JavaScript: the same requests to DynamoDB, the same answers.
+// crates/bank/src/patterns/schedule_payment.rs in JavaScript: the same requests to DynamoDB, the same answers.
 import { createHash, randomInt } from "node:crypto";
 import { Agent } from "node:https";
 import {

@@ -1,4 +1,4 @@
-"""crates/bank/src/schedule_payment.rs in Python: the same requests to DynamoDB, the same answers."""
+"""crates/bank/src/patterns/schedule_payment.rs in Python: the same requests to DynamoDB, the same answers."""
 
 import base64
 import hashlib

@@ -5,25 +5,16 @@
 //! item of `TransactionHistory`. Its status stands in the sort key of the sharded index and nowhere
 //! else, so a move of the status is one update of one attribute.
 
-pub mod archive_processed_payments;
 mod cost;
-pub mod find_transaction;
-pub mod get_payment;
-pub mod list_account_payments;
-pub mod list_account_transactions;
-pub mod list_due_payments;
-pub mod list_transactions_by_date;
-mod payment;
-mod query;
-pub mod schedule_payment;
-mod transaction;
-pub mod update_payment_status;
+mod model;
+pub mod patterns;
 
 pub use cost::{Case, Pattern};
-pub use payment::{MAX_BYTES, Payment, PaymentBody};
-pub use transaction::{Transaction, TransactionBody};
+pub use model::payment::{MAX_BYTES, Payment, PaymentBody};
+pub use model::transaction::{Transaction, TransactionBody};
+pub use patterns::{functions, patterns};
 
-use function::{App, Clients, Function, SettingsReader};
+use function::{App, Clients, SettingsReader};
 use table::{Dynamo, Index, Key, Projection, Query, ShardedIndex, Table};
 
 /// The domain's name in scopes: `bank:read`, `bank:write`, `bank:operate`.
@@ -89,37 +80,4 @@ impl Bank {
     async fn warm_by_due_transactions(self) {
         let _ = self.transactions.sharded_page::<Transaction>(&self.due, &keys::bank::DueSort::nothing(), 1).await;
     }
-}
-
-/// Every function of the domain, by the name of its binary.
-#[must_use]
-pub fn functions() -> Vec<(&'static str, Function)> {
-    vec![
-        ("schedule-payment", schedule_payment::function()),
-        ("list-account-payments", list_account_payments::function()),
-        ("list-due-payments", list_due_payments::function()),
-        ("update-payment-status", update_payment_status::function()),
-        ("archive-processed-payments", archive_processed_payments::function()),
-        ("list-account-transactions", list_account_transactions::function()),
-        ("list-transactions-by-date", list_transactions_by_date::function()),
-        ("find-transaction", find_transaction::function()),
-        ("get-payment", get_payment::function()),
-    ]
-}
-
-/// What every access pattern asks and costs, in the order of the design.
-#[must_use]
-pub fn patterns() -> Vec<Pattern> {
-    vec![
-        schedule_payment::PATTERN,
-        list_account_payments::PATTERN,
-        list_due_payments::PATTERN,
-        update_payment_status::PATTERN,
-        update_payment_status::PROCESSED,
-        archive_processed_payments::PATTERN,
-        list_account_transactions::PATTERN,
-        list_transactions_by_date::PATTERN,
-        find_transaction::PATTERN,
-        get_payment::PATTERN,
-    ]
 }

@@ -1,4 +1,4 @@
-use crate::{Line, pointer::Pointer};
+use crate::{Line, model::pointer::Pointer};
 use function::{App, Clients, Error, SettingsReader};
 use keys::{
     AccountId, TimestampMillis,

@@ -1,4 +1,4 @@
-use crate::{
+use crate::model::{
     counts::Counts,
     pack::{self, Record},
 };

@@ -1,22 +1,19 @@
 //! The cart's changes for the BI team (seed 003, access pattern four): from the stream of `Cart` to a delivery stream, a row a
 //! change. The rows are described in `docs/cart-changes.md`.
 
-mod change;
-mod columns;
-mod counts;
 mod delivery;
-pub mod export_cart_changes;
 mod failure_bucket;
-pub mod pack;
-mod token;
+mod model;
+pub mod patterns;
 
-pub use columns::COLUMNS;
+pub use model::columns::COLUMNS;
+pub use patterns::functions;
 
 use delivery::Delivery;
 use failure_bucket::FailureBucket;
-use function::{App, Clients, Function, SettingsReader};
+use function::{App, Clients, SettingsReader};
+use model::token::TokenKey;
 use std::sync::Arc;
-use token::TokenKey;
 
 /// What the function works with.
 #[derive(Clone)]
@@ -40,10 +37,4 @@ impl App for Export {
             tokens,
         })
     }
-}
-
-/// Every function of the domain, by the name of its binary.
-#[must_use]
-pub fn functions() -> Vec<(&'static str, Function)> {
-    vec![("export-cart-changes", export_cart_changes::function())]
 }

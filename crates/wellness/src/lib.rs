@@ -5,115 +5,23 @@
 //! the registrations of employees. What changes more items than a transaction takes is a job: an item whose own stream calls
 //! the function that goes on with it.
 
-mod activity;
-mod change_references;
-mod content;
-pub mod continue_job;
 mod cost;
-pub mod create_activity;
-pub mod create_template;
-mod employee;
-mod follow_end;
-pub mod get_activity;
-pub mod get_job;
-mod job;
-pub mod list_activities;
-pub mod list_activity_options;
-pub mod list_references;
-pub mod list_registrations;
-pub mod list_templates;
-pub mod move_activity;
-mod object;
-mod option;
-mod parts;
-mod period;
-pub mod put_employee;
-pub mod put_reference;
-pub mod put_section;
-pub mod record_progress;
-mod reference;
-pub mod register_new_employee;
-mod registration;
-pub mod replace_reference;
-mod section;
-mod sizes;
-mod start;
+mod jobs;
+mod model;
+pub mod patterns;
 mod store;
-mod template;
-pub mod update_activity;
-pub mod update_reference;
-mod uses;
-mod walk;
 
-pub use activity::{Activity, ActivityBody, Filters, FiltersBody, Name};
 pub use cost::{Case, Pattern};
-pub use employee::{Employee, EmployeeBody, LastChange};
-pub use job::{Hold, Job, JobBody, JobProgress, State, Task};
-pub use parts::{Amount, Detail, Goal, Group, Groups, Reward};
-pub use reference::{Record, Reference};
-pub use registration::{Progress, Registration, RegistrationBody};
-pub use section::Section;
+pub use model::activity::{Activity, ActivityBody, Filters, FiltersBody, Name};
+pub use model::employee::{Employee, EmployeeBody, LastChange};
+pub use model::job::{Hold, Job, JobBody, JobProgress, State, Task};
+pub use model::parts::{Amount, Detail, Goal, Group, Groups, Reward};
+pub use model::reference::{Record, Reference};
+pub use model::registration::{Progress, Registration, RegistrationBody};
+pub use model::section::Section;
+pub use model::template::{Template, TemplateBody};
+pub use patterns::{functions, patterns};
 pub use store::Wellness;
-pub use template::{Template, TemplateBody};
-
-use function::Function;
 
 /// The domain's name in scopes: `wellness:read`, `wellness:write`, `wellness:admin`, `wellness:operate`.
 pub(crate) const DOMAIN: &str = "wellness";
-
-/// Every function of the domain, by the name of its binary.
-#[must_use]
-pub fn functions() -> Vec<(&'static str, Function)> {
-    vec![
-        ("create-activity", create_activity::function()),
-        ("list-activities", list_activities::function()),
-        ("list-activity-options", list_activity_options::function()),
-        ("list-registrations", list_registrations::function()),
-        ("get-activity", get_activity::function()),
-        ("move-activity", move_activity::function()),
-        ("list-references", list_references::function()),
-        ("replace-reference", replace_reference::function()),
-        ("update-reference", update_reference::function()),
-        ("put-employee", put_employee::function()),
-        ("register-new-employee", register_new_employee::function()),
-        ("record-progress", record_progress::function()),
-        ("create-template", create_template::function()),
-        ("list-templates", list_templates::function()),
-        ("put-section", put_section::function()),
-        ("put-reference", put_reference::function()),
-        ("update-activity", update_activity::function()),
-        ("get-job", get_job::function()),
-        ("continue-job", continue_job::function()),
-    ]
-}
-
-/// What every access pattern asks and costs, in the order of the design.
-#[must_use]
-pub fn patterns() -> Vec<Pattern> {
-    vec![
-        create_activity::PATTERN,
-        list_activities::PATTERN,
-        list_activity_options::PATTERN,
-        list_registrations::PATTERN,
-        get_activity::PATTERN,
-        get_activity::LEVEL,
-        move_activity::PATTERN,
-        list_references::PATTERN,
-        replace_reference::PATTERN,
-        update_reference::PATTERN,
-        put_employee::PATTERN,
-        register_new_employee::PATTERN,
-        record_progress::PATTERN,
-        create_template::PATTERN,
-        list_templates::PATTERN,
-        put_section::PATTERN,
-        put_reference::PATTERN,
-        update_activity::PATTERN,
-        update_activity::STATUS,
-        update_activity::END,
-        get_job::PATTERN,
-        continue_job::PATTERN,
-        continue_job::UPDATE,
-        continue_job::FOLLOW,
-    ]
-}

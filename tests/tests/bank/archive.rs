@@ -24,7 +24,7 @@ fn until(date: &str) -> Value {
 }
 
 fn process(twins: &Twins) -> Process<'_> {
-    twins.process(ARCHIVE, &bank::archive_processed_payments::function())
+    twins.process(ARCHIVE, &bank::patterns::archive_processed_payments::function())
 }
 
 fn with(projection: &str) -> Builder {

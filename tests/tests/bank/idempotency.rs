@@ -103,7 +103,7 @@ async fn a_key_costs_one_write_unit_more() {
 #[tokio::test]
 async fn a_crash_between_any_two_calls_is_healed_by_a_retry() {
     let twins = Twins::start(stack).await;
-    let process = twins.process("schedule-payment", &bank::schedule_payment::function());
+    let process = twins.process("schedule-payment", &bank::patterns::schedule_payment::function());
     let mut crashes = 0;
     for moment in MOMENTS {
         for call in 1..=10 {
@@ -123,7 +123,7 @@ async fn a_crash_between_any_two_calls_is_healed_by_a_retry() {
 #[tokio::test]
 async fn a_crash_of_the_retry_is_healed_by_the_next() {
     let twins = Twins::start(stack).await;
-    let process = twins.process("schedule-payment", &bank::schedule_payment::function());
+    let process = twins.process("schedule-payment", &bank::patterns::schedule_payment::function());
     let mut crashes = 0;
     for moment in MOMENTS {
         for call in 1..=10 {
@@ -202,7 +202,7 @@ async fn a_replay_gets_the_first_answer_wherever_the_payment_stands() {
 #[tokio::test]
 async fn a_retry_that_was_held_up_until_after_the_archive_brings_nothing_back() {
     let twins = Twins::start(stack).await;
-    let process = twins.process("schedule-payment", &bank::schedule_payment::function());
+    let process = twins.process("schedule-payment", &bank::patterns::schedule_payment::function());
     let event = event("A-1", Some("K"), &new(), TODAY);
     assert_eq!(crash(&twins, &process, &event, 1, Moment::After).await, None);
     twins.proxy.rule(|call| if call.action == "TransactWriteItems" { Fault::Held } else { Fault::None });

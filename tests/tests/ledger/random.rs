@@ -183,7 +183,7 @@ struct Sender {
 
 impl Sender {
     async fn start(stack: &Stack) -> Self {
-        let function = ledger::process_payment::function();
+        let function = ledger::patterns::process_payment::function();
         let of = |url: &str| service(stack, url, "process-payment", &function);
         let proxy = Proxy::start(stack.dynamo_url()).await;
         Self { healthy: of(stack.dynamo_url()), troubled: of(proxy.url()), proxy }

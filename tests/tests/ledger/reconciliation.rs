@@ -379,7 +379,7 @@ impl Scene {
     }
 
     fn process(&self) -> Process<'_> {
-        Process::start(&self.stack, &self.proxy, RECONCILE, &ledger::reconcile::function())
+        Process::start(&self.stack, &self.proxy, RECONCILE, &ledger::patterns::reconcile::function())
     }
 
     /// Calls the function until the reconciliation is done: after how many calls. None where it died.

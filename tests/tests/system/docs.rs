@@ -152,7 +152,8 @@ impl<C> Room<C> {
         for Pattern { id, function, cost, .. } in patterns {
             let lambda = lambda(template, function);
             let (file, trigger, cost) = (lambda.name.replace('-', "_"), trigger(lambda), cost(case));
-            let _ = writeln!(table, "| {id} | [{function}](crates/{name}/src/{file}.rs) | {trigger} | {cost} |");
+            let _ =
+                writeln!(table, "| {id} | [{function}](crates/{name}/src/patterns/{file}.rs) | {trigger} | {cost} |");
         }
         table
     }
@@ -185,7 +186,7 @@ fn export_page(template: &Template) -> String {
 fn export_row(template: &Template) -> String {
     let (trigger, [packed, _]) = (trigger(lambda(template, EXPORT)), kilobytes_billed(300));
     format!(
-        "| C7 | [{EXPORT}](crates/export/src/export_cart_changes.rs) | {trigger} | {packed} KB of Firehose for {CHANGES} changes of 300 bytes |\n"
+        "| C7 | [{EXPORT}](crates/export/src/patterns/export_cart_changes.rs) | {trigger} | {packed} KB of Firehose for {CHANGES} changes of 300 bytes |\n"
     )
 }
 

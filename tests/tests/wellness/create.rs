@@ -868,7 +868,7 @@ const CALLS: usize = 5;
 #[tokio::test(flavor = "multi_thread")]
 async fn who_dies_at_any_call_and_comes_again_has_made_one_activity() {
     let twins = Twins::start(stack).await;
-    let process = twins.process("create-activity", &wellness::create_activity::function());
+    let process = twins.process("create-activity", &wellness::patterns::create_activity::function());
     for (number, moment) in (1..=CALLS).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
         let company = format!("C-{number}-{moment:?}");
         let event = asks(&company, &prepared(&twins.healthy, &company).await);

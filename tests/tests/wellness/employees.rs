@@ -410,7 +410,8 @@ impl Scene {
 
     /// A process of its own; none where it died.
     async fn run(&self, changes: &[Value], time: Duration) -> Option<Value> {
-        let process = Process::start(&self.stack, &self.proxy, FUNCTION, &wellness::register_new_employee::function());
+        let process =
+            Process::start(&self.stack, &self.proxy, FUNCTION, &wellness::patterns::register_new_employee::function());
         let invocation = process.run(&batch(changes), time).await?;
         Some(invocation.answer.expect("an answer"))
     }

@@ -50,7 +50,7 @@ impl Scene {
     }
 
     fn process(&self) -> Process<'_> {
-        Process::start(&self.stack, &self.proxy, CONTINUE, &wellness::continue_job::function())
+        Process::start(&self.stack, &self.proxy, CONTINUE, &wellness::patterns::continue_job::function())
     }
 
     async fn job(&self, task: &Task) -> Job {

@@ -1,5 +1,5 @@
 //! The Lambda `archive-processed-payments`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&bank::archive_processed_payments::function())
+    function::run(&bank::patterns::archive_processed_payments::function())
 }

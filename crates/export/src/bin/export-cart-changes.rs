@@ -1,5 +1,5 @@
 //! The Lambda `export-cart-changes`.
 
 fn main() -> std::process::ExitCode {
-    function::run(&export::export_cart_changes::function())
+    function::run(&export::patterns::export_cart_changes::function())
 }

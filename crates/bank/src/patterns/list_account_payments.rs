@@ -1,0 +1,34 @@
+//! B2: an account's payments, by default those of the next 90 days.
+
+use crate::{
+    Bank, Payment, PaymentBody,
+    cost::{self, Pattern},
+    patterns::query::{OfAccount, of_account},
+};
+use function::{Error, Function, List, Request};
+use keys::bank::DAYS_AHEAD;
+use table::cost::Cost;
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_account_payments, Bank::warm_by_query_payments)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "B2",
+    function: "list-account-payments",
+    condition: "PK = account, SK between from (now) and to (now + 90 days)",
+    formula: "½ ⌈Σ items⌉ R",
+    cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read_eventually(case.item * case.items)),
+};
+
+/// Lists an account's payments in the order of their times.
+///
+/// # Errors
+/// 400, or 403 for another's account.
+pub async fn list_account_payments(bank: Bank, request: Request<OfAccount>) -> Result<List<PaymentBody>, Error> {
+    let next_90_days = (request.first_page, request.first_page.plus_days(DAYS_AHEAD));
+    of_account::<Payment, _>(&bank.payments, &request, next_90_days).await
+}

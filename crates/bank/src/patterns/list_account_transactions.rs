@@ -1,0 +1,36 @@
+//! B6: an account's transactions, by default all of them.
+
+use crate::{
+    Bank, Transaction, TransactionBody,
+    cost::{self, Pattern},
+    patterns::query::{OfAccount, of_account},
+};
+use function::{Error, Function, List, Request};
+use keys::TimestampSeconds;
+use table::cost::Cost;
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_account_transactions, Bank::warm_by_query_transactions)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "B6",
+    function: "list-account-transactions",
+    condition: "PK = account, SK between from (the first) and to (the last)",
+    formula: "½ ⌈Σ items⌉ R",
+    cost: |case| Cost::default().read(cost::TRANSACTIONS, table::cost::read_eventually(case.item * case.items)),
+};
+
+/// Lists an account's transactions in the order of their times.
+///
+/// # Errors
+/// 400, or 403 for another's account.
+pub async fn list_account_transactions(
+    bank: Bank,
+    request: Request<OfAccount>,
+) -> Result<List<TransactionBody>, Error> {
+    of_account::<Transaction, _>(&bank.transactions, &request, (TimestampSeconds::MIN, TimestampSeconds::MAX)).await
+}

@@ -1,0 +1,183 @@
+//! B4: moves a payment's status.
+
+use crate::{
+    Bank, DOMAIN, Payment, PaymentBody,
+    cost::{self, Pattern},
+    model::transaction::TransactionGuard,
+};
+use function::{Error, Fields, Function, Input, Json, Problem, Request};
+use keys::{
+    AccountId, RequestId, TransactionId,
+    bank::{DueSort, PaymentId, PaymentSort, Status},
+};
+use table::{Change, Condition, Key, Units, cost::Cost};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(update_payment_status, Bank::warm_by_get_payment)
+}
+
+/// What a move to PENDING, CANCELLED or FAILED asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "B4",
+    function: "update-payment-status",
+    condition: "update if GSI1SK is still the expected one; only GSI1SK moves",
+    formula: "⌈item⌉ W, GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W): the entry moves",
+    cost: |case| {
+        Cost::default()
+            .write(cost::PAYMENTS, table::cost::write(case.item))
+            .write(cost::DUE_PAYMENTS, case.index_write().times(2))
+    },
+};
+
+/// What a move to PROCESSED asks and costs.
+pub const PROCESSED: Pattern = Pattern {
+    id: "B4",
+    function: "update-payment-status to PROCESSED",
+    condition: "get; then in one transaction the update, and put the transaction id's guard if absent",
+    formula: "⌈item⌉ R; 2 × ⌈item⌉ W and 2 W for the guard; GSI1 as above",
+    cost: |case| {
+        (PATTERN.cost)(case)
+            .read(cost::PAYMENTS, table::cost::read(case.item))
+            .write(cost::PAYMENTS, table::cost::write(case.item))
+            .write(cost::PAYMENTS, Units::whole(2))
+    },
+};
+
+/// What a caller asks for.
+#[derive(Debug, Clone)]
+pub struct Move {
+    account: AccountId,
+    payment: PaymentId,
+    to: Target,
+    expected: Option<Status>,
+}
+
+/// Where a payment may be moved. Only the move to PROCESSED has a transaction id, and it must.
+#[derive(Debug, Clone)]
+enum Target {
+    Processed(TransactionId),
+    Other(Status),
+}
+
+impl Input for Move {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (account, payment) = (fields.path("accountId"), fields.path("paymentId"));
+        let (status, expected) = (fields.body("status"), fields.body_if_any("expectedStatus"));
+        let transaction = fields.body_if_any::<TransactionId>("transactionId");
+        let to = match (status?, transaction) {
+            (Status::Processed, Some(transaction)) => Some(Target::Processed(transaction)),
+            (Status::Processed, None) => fields.fault("/body/transactionId", "is missing: PROCESSED needs it"),
+            (_, Some(_)) => fields.fault("/body/transactionId", "goes with PROCESSED only"),
+            (other, None) => Some(Target::Other(other)),
+        };
+        Some(Self { account: account?, payment: payment?, to: to?, expected })
+    }
+}
+
+impl Move {
+    fn key(&self) -> Key {
+        Key::new(&self.account, &PaymentSort(self.payment))
+    }
+
+    fn target(&self) -> Status {
+        match self.to {
+            Target::Processed(_) => Status::Processed,
+            Target::Other(status) => status,
+        }
+    }
+
+    /// Whether it was this request that moved the payment: its answer was lost, and it was sent again.
+    fn moved(&self, payment: &Payment, id: RequestId) -> bool {
+        payment.moved_by == Some(id) && payment.due.status == self.target()
+    }
+
+    /// The one status that the payment must have: every status has one predecessor at most.
+    fn origin(&self) -> Result<Status, Error> {
+        let to = self.target();
+        let from = to.predecessor().filter(|from| self.expected.is_none_or(|expected| expected == *from));
+        from.ok_or_else(|| {
+            let from = self.expected.map(|status| format!(" from {status}")).unwrap_or_default();
+            not_allowed(format!("No payment moves{from} to {to}."))
+        })
+    }
+}
+
+fn not_allowed(detail: String) -> Error {
+    Error::Conflict(Problem::StatusConflict, detail)
+}
+
+fn stands(payment: &Payment) -> Error {
+    not_allowed(format!("The payment is {}.", payment.due.status))
+}
+
+/// Moves the status if it is still the expected one: SCHEDULED → PENDING → PROCESSED, SCHEDULED →
+/// CANCELLED, PENDING → FAILED.
+///
+/// # Errors
+/// 404, or 409 for a move that isn't allowed, a payment that stands elsewhere, or a transaction id
+/// that names another payment.
+pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result<Json<PaymentBody>, Error> {
+    let Request { input: wanted, caller, id, .. } = &request;
+    caller.must_own(&wanted.account, DOMAIN)?;
+    let from = wanted.origin()?;
+    let payment = match &wanted.to {
+        Target::Processed(transaction) => bank.process(wanted, from, transaction, *id).await?,
+        Target::Other(_) => bank.advance(wanted, from, *id).await?,
+    };
+    Ok(Json(payment.into()))
+}
+
+impl Bank {
+    fn advancement(&self, wanted: &Move, from: Status, id: RequestId) -> Change {
+        let sort = |status| DueSort { status, payment: wanted.payment };
+        let change = self.payments.update(wanted.key()).set("GSI1SK", &sort(wanted.target())).set("MovedBy", &id);
+        change.only_if(Condition::is("GSI1SK", &sort(from)))
+    }
+
+    async fn advance(&self, wanted: &Move, from: Status, id: RequestId) -> Result<Payment, Error> {
+        match self.dynamo.update(self.advancement(wanted, from, id)).await {
+            Err(table::Error::Refused(refused)) => match refused.found::<Payment>(0)? {
+                None => Err(Error::NotFound("payment")),
+                Some(found) if wanted.moved(&found, id) => Ok(found),
+                Some(found) => Err(stands(&found)),
+            },
+            done => Ok(done?),
+        }
+    }
+
+    async fn process(
+        &self,
+        wanted: &Move,
+        from: Status,
+        transaction: &TransactionId,
+        id: RequestId,
+    ) -> Result<Payment, Error> {
+        let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
+        if found.due.status != from {
+            return Err(stands(&found));
+        }
+        let guard = TransactionGuard::of(&found, transaction);
+        let update = self.advancement(wanted, from, id).set("TransactionId", transaction);
+        match self.dynamo.transact(vec![update, self.payments.put_new(&guard)?]).await {
+            Ok(()) => {
+                let due = DueSort { status: Status::Processed, payment: wanted.payment };
+                Ok(Payment { due, transaction_id: Some(transaction.clone()), moved_by: Some(id), ..found })
+            }
+            Err(table::Error::Refused(refused)) => {
+                let ours = refused.found::<TransactionGuard>(1)?.is_some_and(|found| found == guard);
+                if refused.at(1) && !refused.at(0) && !ours {
+                    let detail = "The transaction id names another payment.".to_owned();
+                    return Err(Error::Conflict(Problem::TransactionIdUsed, detail));
+                }
+                // Whoever moved it, the payment tells; a refusal for the guard alone does not show it.
+                let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
+                if wanted.moved(&found, id) { Ok(found) } else { Err(stands(&found)) }
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

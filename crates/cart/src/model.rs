@@ -1,0 +1,5 @@
+//! The items and their rules.
+
+pub(crate) mod additions;
+pub(crate) mod line;
+pub(crate) mod pointer;

@@ -1,0 +1,7 @@
+//! The items and their rules.
+
+pub(crate) mod change;
+pub(crate) mod columns;
+pub(crate) mod counts;
+pub mod pack;
+pub(crate) mod token;

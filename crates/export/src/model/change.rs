@@ -1,0 +1,127 @@
+use crate::model::{
+    columns::{Columns, Operation, fits},
+    token::TokenKey,
+};
+use cart::Line;
+use function::{EventRecord, Record};
+use keys::{
+    IdempotencySort,
+    cart::{CartSort, ItemSort, LineSort, Status},
+};
+
+/// What becomes of a record of the stream.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Change {
+    /// It is sent: JSON of one line, with its end.
+    Row(String),
+    /// There is nothing to tell.
+    Dropped(Dropped),
+    /// It can never be sent. The reason may quote the record: not for logs.
+    Unsendable(String),
+}
+
+/// Why there is nothing to tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dropped {
+    /// An item of the cart that is no line.
+    NoLine,
+    /// The first half of a move: the insertion under the new key tells the whole of it.
+    MovedAway,
+    /// A line that nobody sees any more was changed or deleted.
+    Ended,
+    /// A write that changed nothing.
+    Unchanged,
+}
+
+enum Why {
+    Dropped(Dropped),
+    Unsendable(String),
+}
+
+impl From<Dropped> for Why {
+    fn from(dropped: Dropped) -> Self {
+        Self::Dropped(dropped)
+    }
+}
+
+fn unsendable(reason: impl Into<String>) -> Why {
+    Why::Unsendable(reason.into())
+}
+
+/// Reads a record.
+pub(crate) fn read(record: &Record, tokens: Option<&TokenKey>) -> Change {
+    match row(record, tokens) {
+        Ok(row) => Change::Row(row),
+        Err(Why::Dropped(dropped)) => Change::Dropped(dropped),
+        Err(Why::Unsendable(reason)) => Change::Unsendable(reason),
+    }
+}
+
+fn row(record: &Record, tokens: Option<&TokenKey>) -> Result<String, Why> {
+    let event = record.read().map_err(|error| unsendable(format!("no record of a stream: {error}")))?;
+    must_be_a_line(record)?;
+    let (line, other) = lines(&event)?;
+    let columns = columns(&event, &line, other.as_ref())?;
+    if line.price.is_some_and(|price| !fits(price)) {
+        return Err(unsendable("the price does not fit decimal(20,4)"));
+    }
+    let columns = columns.told_by(&event.event_id, record);
+    let columns = if let Some(key) = tokens { columns.owned_by(key.token(&line.account)) } else { columns };
+    serde_json::to_string(&columns).map(|json| json + "\n").map_err(|error| unsendable(error.to_string()))
+}
+
+/// The event filter of the mapping keeps other items away; nothing depends on it.
+fn must_be_a_line(record: &Record) -> Result<(), Why> {
+    let sort = record.json().pointer("/dynamodb/Keys/SK/S").and_then(|sort| sort.as_str());
+    let sort = sort.ok_or_else(|| unsendable("no key of the cart"))?;
+    if sort.parse::<LineSort>().is_ok() {
+        return Ok(());
+    }
+    let is_known =
+        sort.parse::<ItemSort>().is_ok() || sort.parse::<CartSort>().is_ok() || sort.parse::<IdempotencySort>().is_ok();
+    Err(if is_known { Dropped::NoLine.into() } else { unsendable("no key of the cart") })
+}
+
+/// The line that the row is about, and for a modification what it was before.
+fn lines(event: &EventRecord) -> Result<(Line, Option<Line>), Why> {
+    let image = |item: &serde_dynamo::Item, name: &str| {
+        if item.is_empty() {
+            return Err(unsendable(format!("no {name}: the stream must have NEW_AND_OLD_IMAGES")));
+        }
+        serde_dynamo::from_item(item.clone()).map_err(|error| unsendable(format!("{name} is no line: {error}")))
+    };
+    match event.event_name.as_str() {
+        "INSERT" => Ok((image(&event.change.new_image, "NewImage")?, None)),
+        "MODIFY" => {
+            Ok((image(&event.change.new_image, "NewImage")?, Some(image(&event.change.old_image, "OldImage")?)))
+        }
+        "REMOVE" if !is_by_ttl(event) => Err(Dropped::MovedAway.into()),
+        "REMOVE" => Ok((image(&event.change.old_image, "OldImage")?, None)),
+        _ => Err(unsendable("eventName is none of INSERT, MODIFY and REMOVE")),
+    }
+}
+
+/// Source: DynamoDB developer guide, "DynamoDB Streams and Time to Live".
+fn is_by_ttl(event: &EventRecord) -> bool {
+    event
+        .user_identity
+        .as_ref()
+        .is_some_and(|user| user.type_ == "Service" && user.principal_id == "dynamodb.amazonaws.com")
+}
+
+fn columns<'a>(event: &EventRecord, line: &'a Line, before: Option<&'a Line>) -> Result<Columns<'a>, Why> {
+    let status = line.sort.status;
+    let operation = |operation| Columns::of(operation, line);
+    match (event.event_name.as_str(), line.previous, before) {
+        ("MODIFY", _, Some(before)) if before == line => Err(Dropped::Unchanged.into()),
+        ("MODIFY" | "REMOVE", ..) if !status.is_listed() => Err(Dropped::Ended.into()),
+        ("MODIFY", _, Some(before)) => Ok(operation(Operation::Modify).new_image(line).old_image(before)),
+        ("REMOVE", ..) => Ok(operation(Operation::Expire).old_image(line).one_later()),
+        (_, Some(previous), _) if status == Status::Removed => {
+            Ok(operation(Operation::Remove).previous(line, previous))
+        }
+        (_, Some(previous), _) => Ok(operation(Operation::Move).new_image(line).previous(line, previous)),
+        (_, None, _) if status.is_listed() => Ok(operation(Operation::Insert).new_image(line)),
+        (_, None, _) => Err(unsendable("a line that ended, and does not say what it was")),
+    }
+}

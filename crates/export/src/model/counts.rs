@@ -1,0 +1,64 @@
+use crate::model::change::Dropped;
+
+/// What one invocation did. A batch that comes again is counted again, from the lowest failure on.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Rows that Firehose took.
+    pub(crate) exported: u64,
+    /// Records that have nothing to tell, by reason.
+    pub(crate) no_line: u64,
+    pub(crate) moved_away: u64,
+    pub(crate) ended: u64,
+    pub(crate) unchanged: u64,
+    /// Changes that are in the failure bucket.
+    pub(crate) unsendable: u64,
+    /// Changes that come again.
+    pub(crate) failed: u64,
+    /// Bytes that Firehose took, and those that it bills.
+    pub(crate) bytes: u64,
+    pub(crate) billed: u64,
+    /// Calls of Firehose, and how many of them were not the first try.
+    pub(crate) calls: u64,
+    pub(crate) retries: u64,
+}
+
+impl Counts {
+    pub(crate) fn drop(&mut self, dropped: Dropped) {
+        let count = match dropped {
+            Dropped::NoLine => &mut self.no_line,
+            Dropped::MovedAway => &mut self.moved_away,
+            Dropped::Ended => &mut self.ended,
+            Dropped::Unchanged => &mut self.unchanged,
+        };
+        *count += 1;
+    }
+
+    pub(crate) fn log(&self) {
+        let Self { exported, no_line, moved_away, ended, unchanged, unsendable, failed, .. } = self;
+        let Self { bytes, billed, calls, retries, .. } = self;
+        tracing::info!(
+            exported, no_line, moved_away, ended, unchanged, unsendable, failed, bytes, billed, calls, retries,
+            "exported"
+        );
+    }
+
+    /// As metrics, written with the invocation's other metrics.
+    pub(crate) fn measure(&self) {
+        let drops = [
+            ("NoLine", self.no_line),
+            ("MovedAway", self.moved_away),
+            ("Ended", self.ended),
+            ("Unchanged", self.unchanged),
+        ];
+        for (reason, count) in drops.into_iter().filter(|(_, count)| *count > 0) {
+            metrics::counter!("ChangesDropped", "Reason" => reason).increment(count);
+        }
+        metrics::counter!("ChangesExported").increment(self.exported);
+        metrics::counter!("ChangesUnsendable").increment(self.unsendable);
+        metrics::counter!("ChangesFailed").increment(self.failed);
+        metrics::counter!("DeliveredBytes").increment(self.bytes);
+        metrics::counter!("BilledBytes").increment(self.billed);
+        metrics::counter!("DeliveryCalls").increment(self.calls);
+        metrics::counter!("DeliveryRetries").increment(self.retries);
+    }
+}

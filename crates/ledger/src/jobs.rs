@@ -1,0 +1,4 @@
+//! Work that outlives a request.
+
+pub(crate) mod check_accounts;
+pub(crate) mod check_transactions;

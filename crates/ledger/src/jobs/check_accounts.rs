@@ -1,0 +1,297 @@
+//! What is checked of accounts: that each holds what its last leg left, and that its legs of the window follow one from the other,
+//! from what was there before them; and that each of these belongs to a transaction.
+
+use crate::{
+    Account, Ledger, Leg, Transaction,
+    jobs::check_transactions::{Known, SIDE_BY_SIDE},
+    model::reconciliation::{Fault, Kind, Reconciliation, Window},
+    patterns::list_user_accounts::Listed,
+};
+use function::Error;
+use futures::{StreamExt, TryStreamExt, stream};
+use keys::{
+    AccountId, KeyRange, TimestampMillis, TransactionId,
+    ledger::{AccountPartition, AccountsPartition, FindingSort, LegTimeSort},
+};
+use money::Money;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use table::{Key, Page, Query};
+
+/// Accounts that are looked up in a step, and walks that are begun while fewer are open.
+const PAGE: usize = 50;
+/// Legs of an account that are read in a step.
+const LEGS: usize = 500;
+/// Legs that may come to light between two that were neighbours.
+const MAX_BETWEEN: usize = 100;
+
+/// How far the accounts are gone through.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(crate) struct Accounts {
+    /// The sort key behind which the list of accounts goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+    /// Whether the list has ended.
+    listed: bool,
+    /// Accounts whose legs are not gone through: fewer than two pages of them.
+    open: Vec<Walk>,
+}
+
+impl Accounts {
+    pub(crate) fn is_over(&self) -> bool {
+        self.listed && self.open.is_empty()
+    }
+}
+
+/// A way through the legs of an account, newest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Walk {
+    account: AccountId,
+    /// When the last leg was made that the account knows of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last: Option<TimestampMillis>,
+    /// The leg that was looked at last: the next is older.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    newer: Option<PendingLeg>,
+    /// Whether its balance is known to be wrong: one finding an account is enough.
+    reported: bool,
+}
+
+/// What is kept of a leg until the one before it is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct PendingLeg {
+    place: LegTimeSort,
+    transaction: TransactionId,
+    /// What there must have been before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<Money>,
+}
+
+impl PendingLeg {
+    fn of(leg: &Leg) -> Self {
+        Self { place: leg.place().clone(), transaction: leg.transaction.clone(), before: leg.before() }
+    }
+}
+
+/// Two legs, the older of which may be missing before the first, that don't follow one from the other.
+struct Break {
+    newer: Leg,
+    older: Option<Leg>,
+}
+
+/// Whether the newer leg follows from the older, or from nothing.
+fn follows(before: Option<Money>, older: Option<&Leg>) -> bool {
+    match (before, older) {
+        (Some(before), Some(older)) => older.after() == Some(before),
+        (before, None) => before.is_some_and(|before| before.minor() == 0),
+        (None, Some(_)) => false,
+    }
+}
+
+/// The first break among neighbours, newest first. Where it is the account's beginning, the last must follow from nothing.
+fn first_break(legs: &[Leg], is_beginning: bool) -> Option<Break> {
+    let pairs = legs.iter().zip(legs.iter().skip(1).map(Some).chain([None]));
+    let pairs = pairs.filter(|(_, older)| older.is_some() || is_beginning);
+    let mut breaks = pairs.filter(|(newer, older)| !follows(newer.before(), *older));
+    breaks.next().map(|(newer, older)| Break { newer: newer.clone(), older: older.cloned() })
+}
+
+/// What a step among the accounts came to.
+pub(crate) struct AccountsPage {
+    pub(crate) accounts: usize,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) at: Accounts,
+}
+
+impl Ledger {
+    /// Looks at the next accounts, and goes one page of legs on with each that is open.
+    pub(crate) async fn check_accounts(
+        &self,
+        of: &Reconciliation,
+        mut at: Accounts,
+        known: &Known,
+    ) -> Result<AccountsPage, Error> {
+        let (mut accounts, mut faults) = (0, Vec::new());
+        if !at.listed && at.open.len() < PAGE {
+            let (all, partition) = (AccountPartition::all(), AccountsPartition);
+            let rest = at.after.as_ref().map_or_else(|| all.clone(), |after| all.after(after));
+            let list = Query::new(&partition, &rest).on(&self.by_key);
+            let Page { items, next } = self.table.page::<Listed>(&list, PAGE).await?;
+            (at.listed, at.after) = (next.is_none(), next);
+            let (walks, found) = self.check_balances(items.iter().map(|entry| &entry.partition.0)).await?;
+            accounts = walks.len();
+            at.open.extend(walks);
+            faults.extend(found);
+        }
+        let walks = stream::iter(std::mem::take(&mut at.open)).map(|walk| self.walk(of, walk, known));
+        let walked: Vec<_> = walks.buffered(SIDE_BY_SIDE).try_collect().await?;
+        for (rest, found) in walked {
+            at.open.extend(rest);
+            faults.extend(found);
+        }
+        Ok(AccountsPage { accounts, faults, at })
+    }
+
+    /// What the accounts hold, beside what their last legs left. The accounts are read first, and a leg never changes: whatever
+    /// is paid meanwhile, the leg that an account names is there and has its balance.
+    async fn check_balances(&self, ids: impl Iterator<Item = &AccountId>) -> Result<(Vec<Walk>, Vec<Fault>), Error> {
+        let accounts = self.accounts(ids).await?;
+        let keys: Vec<Key> = accounts.values().filter_map(Account::last_key).collect();
+        let legs = self.table.get_all::<Leg>(&keys, true).await?;
+        let (mut walks, mut faults) = (Vec::with_capacity(accounts.len()), Vec::new());
+        for account in accounts.into_values() {
+            let leg = account.last_key().and_then(|key| legs.get(&key));
+            let fault = self.check_balance(&account, leg).await?;
+            let reported = fault.as_ref().is_some_and(|fault| fault.what.kind == Kind::WrongBalance);
+            walks.push(Walk { last: account.last_at(), account: account.id, newer: None, reported });
+            faults.extend(fault);
+        }
+        Ok((walks, faults))
+    }
+
+    async fn check_balance(&self, account: &Account, leg: Option<&Leg>) -> Result<Option<Fault>, Error> {
+        let wrong = |expected| Fault::balance(&account.id, None, expected, account.shown_balance());
+        let holds = account.holds().ok();
+        match (&account.last, leg) {
+            (Some(_), Some(leg)) => {
+                Ok((holds.is_none() || holds != leg.after()).then(|| wrong(Some(leg.shown_after()))))
+            }
+            (Some(last), None) => {
+                // Where its transaction is there, the leg itself is what is missing.
+                let posted = self.transaction(&last.transaction).await?;
+                let missing = posted.into_iter().flat_map(|posted| posted.faults());
+                let mut missing = missing.filter(|fault| fault.is_missing(&last.leg));
+                Ok(Some(missing.next().unwrap_or_else(|| wrong(None))))
+            }
+            (None, _) => {
+                let nothing = Money::zero(account.currency);
+                Ok((holds != Some(nothing)).then(|| wrong(Some(nothing.amount()))))
+            }
+        }
+    }
+
+    /// One page of legs further; what is left of the way, if anything, and what was found.
+    async fn walk(
+        &self,
+        of: &Reconciliation,
+        mut walk: Walk,
+        known: &Known,
+    ) -> Result<(Option<Walk>, Vec<Fault>), Error> {
+        let Window { from, to } = of.window;
+        let all = LegTimeSort::between(from, to).newest_first();
+        let rest = walk.newer.as_ref().map_or_else(|| all.clone(), |newer| all.after(&newer.place.to_string()));
+        let Page { items, next } = self.legs(&walk.account, &rest, LEGS).await?;
+        let mut faults = self.check_belonging(&items, known).await?;
+        for leg in &items {
+            let found = match walk.newer.take() {
+                Some(newer) => self.check_pair(of, &walk, &newer, Some(leg)).await?,
+                None => self.check_newest(&walk, leg).await?,
+            };
+            walk.newer = Some(PendingLeg::of(leg));
+            walk.reported |= found.is_some();
+            faults.extend(found);
+        }
+        if next.is_some() {
+            return Ok((Some(walk), faults));
+        }
+        if let Some(first) = walk.newer.take() {
+            let opening = self.legs(&walk.account, &LegTimeSort::before(from).newest_first(), 1).await?;
+            faults.extend(self.check_pair(of, &walk, &first, opening.items.first()).await?);
+        }
+        Ok((None, faults))
+    }
+
+    async fn legs(&self, account: &AccountId, range: &KeyRange, limit: usize) -> Result<Page<Leg>, Error> {
+        let partition = AccountPartition(account.clone());
+        Ok(self.table.page(&Query::new(&partition, range).on(&self.by_time), limit).await?)
+    }
+
+    /// Legs without a transaction, or whose transaction does not know them and is not wrong otherwise.
+    async fn check_belonging(&self, legs: &[Leg], known: &Known) -> Result<Vec<Fault>, Error> {
+        let legs: Vec<&Leg> = legs.iter().filter(|leg| !known.has(leg)).collect();
+        let keys: Vec<Key> = legs.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
+        let headers: HashMap<Key, Transaction> = self.table.get_all(&keys, false).await?;
+        let mut faults = Vec::new();
+        for (leg, key) in legs.iter().zip(&keys) {
+            if headers.get(key).is_some_and(|header| header.knows(leg)) {
+                continue;
+            }
+            let is_there = self.table.get::<Leg>(&leg.key()).await?.is_some();
+            let posted = self.transaction(&leg.transaction).await?;
+            let is_known = posted.is_some_and(|posted| posted.transaction.knows(leg) || !posted.faults().is_empty());
+            faults.extend((is_there && !is_known).then(|| Fault::orphan(leg)));
+        }
+        Ok(faults)
+    }
+
+    /// No leg of the window is newer than the last that the account knows of.
+    async fn check_newest(&self, walk: &Walk, leg: &Leg) -> Result<Option<Fault>, Error> {
+        if walk.reported || walk.last >= Some(leg.created_at) || !self.is_sound(leg).await? {
+            return Ok(None);
+        }
+        let account = self.table.get::<Account>(&Account::key_of(&walk.account)).await?;
+        let behind = account.filter(|account| account.last_at() < Some(leg.created_at));
+        Ok(behind.map(|account| Fault::balance(&account.id, None, Some(leg.shown_after()), account.shown_balance())))
+    }
+
+    /// Two neighbours; strongly once more where the one does not follow from the other. What another finding explains is none.
+    async fn check_pair(
+        &self,
+        of: &Reconciliation,
+        walk: &Walk,
+        newer: &PendingLeg,
+        older: Option<&Leg>,
+    ) -> Result<Option<Fault>, Error> {
+        if walk.reported || follows(newer.before, older) {
+            return Ok(None);
+        }
+        let Some(found) = self.look_again(&walk.account, newer, older).await? else { return Ok(None) };
+        let older_is_sound = match &found.older {
+            Some(older) => self.is_sound(older).await?,
+            None => true,
+        };
+        if !older_is_sound || !self.is_sound(&found.newer).await? || self.lacks_a_leg(of, &found).await? {
+            return Ok(None);
+        }
+        let Break { newer, older } = found;
+        let before = older.as_ref().map_or_else(|| Some(Money::zero(newer.currency)), Leg::after);
+        let change = newer.posting().map(|posting| posting.change());
+        let expected = before.zip(change).and_then(|(before, change)| before.checked_add(change)).map(Money::amount);
+        Ok(Some(Fault::balance(&walk.account, Some(newer.transaction.clone()), expected, newer.shown_after())))
+    }
+
+    /// The stretch from the newer leg to the older, as the table has it: an entry of the index may have come late.
+    async fn look_again(
+        &self,
+        account: &AccountId,
+        newer: &PendingLeg,
+        older: Option<&Leg>,
+    ) -> Result<Option<Break>, Error> {
+        let stretch = LegTimeSort::stretch(older.map(Leg::place), &newer.place).newest_first();
+        let entries = self.legs(account, &stretch, MAX_BETWEEN).await?.items;
+        let keys: Vec<Key> = entries.iter().map(Leg::key).collect();
+        let mut legs = self.table.get_all::<Leg>(&keys, true).await?;
+        let legs: Vec<Leg> = keys.iter().filter_map(|key| legs.remove(key)).collect();
+        Ok(first_break(&legs, older.is_none()))
+    }
+
+    /// Whether nothing is wrong with the leg's transaction, which has its own findings otherwise.
+    async fn is_sound(&self, leg: &Leg) -> Result<bool, Error> {
+        let posted = self.transaction(&leg.transaction).await?;
+        Ok(posted.is_some_and(|posted| posted.has(leg) && posted.faults().is_empty()))
+    }
+
+    /// Whether a leg was found to be missing between the two.
+    async fn lacks_a_leg(&self, of: &Reconciliation, at: &Break) -> Result<bool, Error> {
+        let findings = self.findings(&of.id, &FindingSort::of_legs()).await?;
+        let (since, until) = (at.older.as_ref().map(|leg| leg.created_at), at.newer.created_at);
+        let mut missing = findings.iter().map(|finding| &finding.what).filter(|what| what.kind == Kind::MissingLeg);
+        Ok(missing.any(|what| {
+            let is_between = what.created_at >= since && what.created_at <= Some(until);
+            what.account.as_ref() == Some(&at.newer.account) && is_between
+        }))
+    }
+}

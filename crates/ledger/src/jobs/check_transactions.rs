@@ -1,0 +1,179 @@
+//! What is checked of transactions: that each has the legs that its header names, that these are balanced, and that they do
+//! what the header says.
+
+use crate::{
+    Ledger, Leg, Posted, Posting, Transaction,
+    model::{
+        posting::{Sides, sum, unbalanced},
+        reconciliation::{Fault, Kind, Window},
+    },
+};
+use function::Error;
+use futures::{StreamExt, TryStreamExt, stream};
+use keys::{
+    TransactionId,
+    ledger::{CreatedPlace, CreatedSort, LegId, TransactionStatus},
+};
+use money::{Decimal, Money};
+use std::collections::HashMap;
+use table::Key;
+
+/// Transactions that are gone through in a step.
+const PAGE: usize = 500;
+/// Legs that are read in one call, if their transactions let them be parted so.
+const BATCH: usize = 100;
+/// Calls that are under way at once: with [`BATCH`] it bounds what is held in memory.
+pub(crate) const SIDE_BY_SIDE: usize = 8;
+
+/// Everything wrong with the transaction: each leg that it has not; or else that its legs are not balanced; or else what they do
+/// that it does not say.
+pub(crate) fn faults(header: &Transaction, found: &HashMap<Key, Leg>) -> Vec<Fault> {
+    let (mut missing, mut legs) = (Vec::new(), Vec::new());
+    for (id, posting) in header.legs() {
+        // A leg that is on another account by now is none of this one.
+        match found.get(&Leg::key_of(&header.id, &id)).filter(|leg| leg.account == posting.account) {
+            Some(leg) => legs.push((posting, leg)),
+            None => missing.push(Fault::missing(header, id, &posting.account, posting.amount.amount())),
+        }
+    }
+    if !missing.is_empty() {
+        return missing;
+    }
+    imbalance(header, &legs).or_else(|| wrong_amount(header, &legs)).into_iter().collect()
+}
+
+/// Debits and credits of the first currency of which they are not the same.
+fn imbalance(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault> {
+    let done: Vec<Posting> = legs.iter().map(|(_, leg)| leg.posting()).collect::<Option<_>>()?;
+    let (_, Sides { debits, credits }) = unbalanced(&done).next()?;
+    let (debits, credits) = (debits.map(Money::amount), credits.map(Money::amount));
+    Some(Fault::of_transaction(header, Kind::UnbalancedTransaction, None, debits, credits))
+}
+
+/// The first leg that does another thing than the header says; or the header's own sum.
+fn wrong_amount(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault> {
+    let wrong = |account, expected, actual| {
+        Fault::of_transaction(header, Kind::WrongAmount, account, Some(expected), Some(actual))
+    };
+    let differs = |(posting, leg): &&(&Posting, &Leg)| leg.posting().as_ref() != Some(*posting);
+    if let Some((posting, leg)) = legs.iter().find(differs) {
+        let (expected, actual) = amounts(posting, leg);
+        return Some(wrong(Some(leg.account.clone()), expected, actual));
+    }
+    let stated = header.amount.zip(header.currency).map(|(amount, currency)| Money::new(amount, currency).ok());
+    let done = sum(&header.postings);
+    if stated == done.map(Some) {
+        return None;
+    }
+    let stated = stated.flatten().map(Money::amount).or(header.amount);
+    Some(Fault::of_transaction(header, Kind::WrongAmount, None, stated, done.map(Money::amount)))
+}
+
+/// With their signs where a debit became a credit.
+fn amounts(posting: &Posting, leg: &Leg) -> (Decimal, Decimal) {
+    match leg.posting().filter(|done| done.leg_type != posting.leg_type) {
+        Some(done) => (posting.change().amount(), done.change().amount()),
+        None => (posting.amount.amount(), leg.shown_amount()),
+    }
+}
+
+impl Posted {
+    /// Everything wrong with it.
+    pub(crate) fn faults(&self) -> Vec<Fault> {
+        let legs = self.legs.iter().map(|leg| (leg.key(), leg.clone())).collect();
+        faults(&self.transaction, &legs)
+    }
+
+    /// Whether the leg is there, and the header knows it.
+    pub(crate) fn has(&self, leg: &Leg) -> bool {
+        self.transaction.knows(leg) && self.legs.iter().any(|own| own.id == leg.id)
+    }
+}
+
+impl Transaction {
+    /// Whether it has a leg of that id.
+    pub(crate) fn knows(&self, leg: &Leg) -> bool {
+        has_leg(&self.id, self.postings.len(), leg)
+    }
+}
+
+fn has_leg(transaction: &TransactionId, legs: usize, leg: &Leg) -> bool {
+    (1..=legs).any(|number| LegId::new(transaction, number) == leg.id)
+}
+
+/// Transactions that this run has read, and how many legs they have: their headers need not be read again for each leg.
+#[derive(Debug, Default)]
+pub(crate) struct Known(HashMap<TransactionId, usize>);
+
+impl Known {
+    /// Some 20 MB with ids of 128 characters, and a busy day's transactions.
+    const MOST: usize = 100_000;
+
+    fn note(&mut self, headers: &[Transaction]) {
+        let room = Self::MOST.saturating_sub(self.0.len());
+        self.0.extend(headers.iter().take(room).map(|header| (header.id.clone(), header.postings.len())));
+    }
+
+    /// Whether the leg's transaction is known, and has it.
+    pub(crate) fn has(&self, leg: &Leg) -> bool {
+        self.0.get(&leg.transaction).is_some_and(|legs| has_leg(&leg.transaction, *legs, leg))
+    }
+}
+
+/// What a step among the transactions came to.
+pub(crate) struct TransactionsPage {
+    pub(crate) transactions: usize,
+    pub(crate) faults: Vec<Fault>,
+    /// The last of them, if there may be more behind it.
+    pub(crate) next: Option<CreatedPlace>,
+}
+
+impl Ledger {
+    /// Checks the first transactions of the window, or the first behind a place.
+    pub(crate) async fn check_transactions(
+        &self,
+        window: Window,
+        behind: Option<CreatedPlace>,
+        known: &mut Known,
+    ) -> Result<TransactionsPage, Error> {
+        let range = CreatedSort::between(window.from, Some(window.to));
+        let (headers, next) = self.transactions(TransactionStatus::Completed, &range, behind, PAGE).await?;
+        let transactions = headers.len();
+        known.note(&headers);
+        let checks = stream::iter(batches(headers)).map(|batch| self.check_batch(batch)).buffered(SIDE_BY_SIDE);
+        let faults: Vec<Vec<Fault>> = checks.try_collect().await?;
+        Ok(TransactionsPage { transactions, faults: faults.concat(), next })
+    }
+
+    /// Reads the legs of all of them together; once more, strongly, of those that seem to be wrong.
+    async fn check_batch(&self, headers: Vec<Transaction>) -> Result<Vec<Fault>, Error> {
+        let of = |header: &Transaction| header.legs().map(|(leg, _)| Leg::key_of(&header.id, &leg)).collect::<Vec<_>>();
+        let keys: Vec<Key> = headers.iter().flat_map(of).collect();
+        let legs = self.table.get_all::<Leg>(&keys, false).await?;
+        let mut found = Vec::new();
+        for header in headers.iter().filter(|header| !faults(header, &legs).is_empty()) {
+            found.extend(self.faults_of(&header.id).await?);
+        }
+        Ok(found)
+    }
+
+    /// What is wrong with a transaction, strongly consistent.
+    async fn faults_of(&self, id: &TransactionId) -> Result<Vec<Fault>, Error> {
+        Ok(self.transaction(id).await?.map(|posted| posted.faults()).unwrap_or_default())
+    }
+}
+
+/// Parts them so that the legs of each part are read in one call.
+fn batches(headers: Vec<Transaction>) -> Vec<Vec<Transaction>> {
+    let (mut batches, mut legs) = (Vec::<Vec<Transaction>>::new(), BATCH);
+    for header in headers {
+        legs += header.postings.len();
+        if let Some(batch) = batches.last_mut().filter(|_| legs <= BATCH) {
+            batch.push(header);
+        } else {
+            legs = header.postings.len();
+            batches.push(vec![header]);
+        }
+    }
+    batches
+}

@@ -1,0 +1,10 @@
+//! The items and their rules.
+
+pub(crate) mod account;
+pub(crate) mod leg;
+pub(crate) mod merchant;
+pub(crate) mod posting;
+pub(crate) mod posting_plan;
+pub(crate) mod reconciliation;
+pub(crate) mod reversal;
+pub(crate) mod transaction;

@@ -1,0 +1,74 @@
+//! L2: opens an account.
+
+use crate::{
+    Account, AccountBody, DOMAIN, Ledger,
+    cost::{self, Pattern},
+    model::account::Terms,
+    store::user,
+};
+use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
+use keys::AccountId;
+use table::{
+    Units,
+    cost::{Cost, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(create_account, Ledger::warm_by_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "L2",
+    function: "create-account",
+    condition: "put if absent: PK = ACCOUNT#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
+    formula: "⌈account⌉ W, GSI1 ⌈entry⌉ W, GSI2 1 W",
+    cost: |case| {
+        Cost::default()
+            .write(cost::LEDGER, write(case.account))
+            .write(cost::BY_TIME, write(case.of_user))
+            .write(cost::BY_KEY, Units::whole(1))
+    },
+};
+
+/// What a caller posts.
+#[derive(Debug, Clone)]
+pub struct NewAccount(Terms);
+
+impl Input for NewAccount {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (user, account_type) = (fields.body("userId"), fields.body("accountType"));
+        let (currency, allow_negative) = (fields.body("currency"), fields.body_if_any("allowNegative"));
+        let allow_negative = allow_negative.unwrap_or_default();
+        Some(Self(Terms { user: user?, account_type: account_type?, currency: currency?, allow_negative }))
+    }
+}
+
+impl Terms {
+    fn fingerprint(&self) -> Fingerprint {
+        let negative = if self.allow_negative { "negative" } else { "" };
+        let parts = [self.user.as_str(), self.account_type.as_str(), self.currency.code(), negative];
+        Fingerprint::of(&[&["create-account"], &parts[..]].concat())
+    }
+}
+
+/// Opens an empty account. One that may hold less than nothing is where money enters the books, so operators alone open it.
+///
+/// # Errors
+/// 400, 403 for another user's and for one that may hold less than nothing where the caller is no operator, 422 for a key that
+/// came with another request.
+pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Result<Created<AccountBody>, Error> {
+    let NewAccount(terms) = request.input;
+    request.caller.must_be(&terms.user, DOMAIN)?;
+    if terms.allow_negative {
+        request.caller.must_operate(DOMAIN)?;
+    }
+    let (asked, now) = (terms.fingerprint(), request.milli);
+    let id = AccountId::of_request(&user(&request.caller)?, request.idempotency_key.as_ref(), now.instant());
+    let account = ledger.make(&ledger.table, Account::opened(id, terms, asked, now)).await?.when_opened();
+    Ok(Created { id: account.id.to_string(), body: account.try_into()? })
+}

@@ -1,0 +1,56 @@
+//! L1: puts a merchant on record.
+
+use crate::{
+    DOMAIN, Ledger, Merchant, MerchantBody,
+    cost::{self, Pattern},
+    model::merchant::Name,
+    store::user,
+};
+use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
+use keys::ledger::MerchantId;
+use table::cost::{Cost, write};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(create_merchant, Ledger::warm_by_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "L1",
+    function: "create-merchant",
+    condition: "put if absent: PK = MERCHANT#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
+    formula: "⌈merchant⌉ W",
+    cost: |case| Cost::default().write(cost::LEDGER, write(case.account)),
+};
+
+/// What a caller posts.
+#[derive(Debug, Clone)]
+pub struct NewMerchant {
+    name: Name,
+    category: Name,
+}
+
+impl Input for NewMerchant {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (name, category) = (fields.body("name"), fields.body("category"));
+        Some(Self { name: name?, category: category? })
+    }
+}
+
+/// Puts a merchant on record.
+///
+/// # Errors
+/// 400, 403 for who is no operator, 422 for a key that came with another request.
+pub async fn create_merchant(ledger: Ledger, request: Request<NewMerchant>) -> Result<Created<MerchantBody>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    let NewMerchant { name, category } = request.input;
+    let asked = Fingerprint::of(&["create-merchant", &name.to_string(), &category.to_string()]);
+    let now = request.milli;
+    let id = MerchantId::of_request(&user(&request.caller)?, request.idempotency_key.as_ref(), now.instant());
+    let merchant = ledger.make(&ledger.table, Merchant::new(id, name, category, asked, now)).await?;
+    Ok(Created { id: merchant.id.to_string(), body: merchant.into() })
+}

@@ -1,0 +1,57 @@
+//! L7: the statement of an account (seed 004, account statement).
+
+use crate::{
+    Ledger, Leg,
+    cost::{self, Pattern},
+    model::leg::LegBody,
+};
+use function::{Error, Fields, Function, Input, List, Request};
+use futures::future::try_join;
+use keys::{
+    AccountId,
+    ledger::{AccountPartition, LegTimeSort},
+};
+use table::{
+    Query,
+    cost::{Cost, read},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_statement, Ledger::warm_by_index)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "L7",
+    function: "get-statement",
+    condition: "GSI1PK = ACCOUNT#<id>, GSI1SK begins with LEG#, newest first; and get PK = ACCOUNT#<id>, SK = METADATA, which says whose it is",
+    formula: "½ ⌈Σ legs⌉ R on GSI1, and ⌈account⌉ R",
+    cost: |case| Cost::default().read(cost::BY_TIME, case.listed(case.leg)).read(cost::LEDGER, read(case.account)),
+};
+
+/// Whose statement.
+#[derive(Debug, Clone)]
+pub struct OfAccount(AccountId);
+
+impl Input for OfAccount {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(100);
+        fields.path("accountId").map(Self)
+    }
+}
+
+/// Lists the legs of an account, newest first, each with what it left.
+///
+/// # Errors
+/// 400, 403 for another's account, 404 where there is none.
+pub async fn get_statement(ledger: Ledger, request: Request<OfAccount>) -> Result<List<LegBody>, Error> {
+    let OfAccount(id) = &request.input;
+    let listing = request.listing(LegTimeSort::all().newest_first(), "")?;
+    let partition = AccountPartition(id.clone());
+    let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
+    let legs = async { Ok(ledger.table.page::<Leg>(&query, listing.limit).await?) };
+    let (_, page) = Box::pin(try_join(ledger.account(id, &request.caller), legs)).await?;
+    Ok(listing.list(page.map(|leg| LegBody::of(leg, &request.caller))))
+}

@@ -1,0 +1,170 @@
+//! L3: posts a transaction (seed 004, payment processing).
+
+use crate::{
+    Ledger, Posting,
+    cost::Pattern,
+    model::{
+        posting::unbalanced,
+        transaction::{Description, Draft, TransactionBody},
+    },
+    patterns::reverse_transaction::REVERSAL,
+    store::user,
+};
+use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
+use keys::{
+    AccountId, TransactionId,
+    ledger::{LegType, MerchantId, TransactionType},
+};
+use money::{Currency, JsonDecimal, Money};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use table::MAX_CHANGES;
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(process_payment, Ledger::warm_by_batch_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "L3",
+    function: "process-payment",
+    condition: "PK = TXN#<id>, strongly, and the accounts in a batch, strongly; then in one transaction put if absent the header, SK = METADATA, and the legs, SK = LEG#<leg>, and update each account if it is still that version. The caller and the Idempotency-Key make the id",
+    formula: "1 R and ⌈account⌉ R each, 1 R more with a merchant; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W; GSI2 1 W",
+    cost: |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()),
+};
+
+/// Legs and accounts of one transaction together: each is a change, the header is one, and what says that another is reversed is
+/// one, for what is posted must be reversible.
+pub(crate) const MAX_PARTS: usize = MAX_CHANGES - 2;
+
+/// What a caller posts.
+#[derive(Debug, Clone)]
+pub struct NewTransaction {
+    transaction_type: TransactionType,
+    merchant: Option<MerchantId>,
+    description: Option<Description>,
+    postings: Vec<Posting>,
+}
+
+/// A leg as it is posted.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct NewLeg {
+    account_id: AccountId,
+    leg_type: LegType,
+    amount: JsonDecimal,
+    currency: Currency,
+}
+
+impl Input for NewTransaction {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.needs_header("idempotency-key");
+        let (merchant, description) = (fields.body_if_any("merchantId"), fields.body_if_any("description"));
+        let (transaction_type, postings) =
+            if fields.has_body("legs") { read_legs(fields) } else { read_payment(fields) };
+        if transaction_type.as_ref().is_some_and(|kind| kind.as_str() == REVERSAL) {
+            fields.fault::<()>("/body/transactionType", "is for reversals: post to the transaction's own reversal");
+        }
+        Some(Self { transaction_type: transaction_type?, merchant, description, postings: postings? })
+    }
+}
+
+/// A payment from one account to another.
+fn read_payment(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Posting>>) {
+    let transaction_type = fields.body("transactionType");
+    let (debit, credit) = (fields.body::<AccountId>("debitAccountId"), fields.body("creditAccountId"));
+    let (amount, currency) = (fields.body("amount"), fields.body("currency"));
+    let amount = amount.zip(currency).and_then(|(amount, currency)| read_amount(fields, "/body", amount, currency));
+    if debit.is_some() && debit == credit {
+        fields.fault::<()>("/body/creditAccountId", "must be another account than debitAccountId");
+    }
+    let postings = || {
+        let (debit, credit, amount) = (debit?, credit?, amount?);
+        Some(vec![
+            Posting { leg_type: LegType::Debit, amount, account: debit },
+            Posting { leg_type: LegType::Credit, amount, account: credit },
+        ])
+    };
+    (transaction_type, postings())
+}
+
+/// Any legs whose debits and credits are the same.
+fn read_legs(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Posting>>) {
+    let transaction_type =
+        if fields.has_body("transactionType") { fields.body("transactionType") } else { "journal".parse().ok() };
+    // Where they can't be read, that is their one fault.
+    let Some(legs) = fields.body::<Vec<NewLeg>>("legs") else { return (transaction_type, None) };
+    let count = legs.len();
+    let mut postings = Vec::with_capacity(count);
+    for (index, NewLeg { account_id: account, leg_type, amount, currency }) in legs.into_iter().enumerate() {
+        let amount = read_amount(fields, &format!("/body/legs/{index}"), amount, currency);
+        postings.extend(amount.map(|amount| Posting { leg_type, amount, account }));
+    }
+    if postings.len() == count {
+        must_balance(fields, &postings);
+    }
+    (transaction_type, Some(postings))
+}
+
+/// An amount is more than nothing, and has the digits of its currency.
+fn read_amount(fields: &mut Fields, at: &str, amount: JsonDecimal, currency: Currency) -> Option<Money> {
+    let pointer = format!("{at}/amount");
+    match Money::new(amount.0, currency) {
+        Ok(money) if money.minor() > 0 => Some(money),
+        Ok(_) => fields.fault(&pointer, "must be more than 0"),
+        Err(error) => fields.fault(&pointer, error),
+    }
+}
+
+/// Two legs at least, no more than one transaction takes, and nothing made or lost of any currency.
+fn must_balance(fields: &mut Fields, postings: &[Posting]) {
+    let accounts: BTreeSet<_> = postings.iter().map(|posting| &posting.account).collect();
+    if postings.len() + accounts.len() > MAX_PARTS {
+        fields.fault::<()>("/body/legs", format!("are too many: legs and their accounts together at most {MAX_PARTS}"));
+    }
+    if accounts.len() < 2 {
+        fields.fault::<()>("/body/legs", "must be of two accounts at least");
+    }
+    for (currency, _) in unbalanced(postings) {
+        fields.fault::<()>(
+            "/body/legs",
+            format!("have debits and credits in {currency} that are not the same, or more than 38 digits"),
+        );
+    }
+}
+
+impl NewTransaction {
+    fn fingerprint(&self) -> Fingerprint {
+        let of = |text: Option<String>| text.unwrap_or_default();
+        let (merchant, description) = (
+            of(self.merchant.as_ref().map(ToString::to_string)),
+            of(self.description.as_ref().map(ToString::to_string)),
+        );
+        let postings: Vec<String> = self.postings.iter().map(ToString::to_string).collect();
+        let head = ["process-payment", self.transaction_type.as_str(), &merchant, &description];
+        Fingerprint::of(&head.into_iter().chain(postings.iter().map(String::as_str)).collect::<Vec<_>>())
+    }
+}
+
+/// Posts a transaction once: all of it or nothing, and never more than an account holds.
+///
+/// # Errors
+/// 400, 403 for a debit of another's account, 404 for an account or a merchant that is not there, 409 for what an account does not
+/// allow, 422 for a key that came with another request.
+pub async fn process_payment(
+    ledger: Ledger,
+    request: Request<NewTransaction>,
+) -> Result<Created<TransactionBody>, Error> {
+    let by = user(&request.caller)?;
+    let (key, asked) = (request.idempotency_key.clone(), request.input.fingerprint());
+    let NewTransaction { transaction_type, merchant, description, postings } = request.input;
+    let id = TransactionId::of_request(&by, key.as_ref(), request.milli.instant());
+    let draft =
+        Draft { id, key, transaction_type, merchant, description, postings, reverses: None, by, request: asked };
+    let posted = Box::pin(ledger.post(&draft, &request.caller, request.milli)).await?;
+    Ok(Created { id: draft.id.to_string(), body: posted.body(&request.caller) })
+}

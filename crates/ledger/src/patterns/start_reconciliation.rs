@@ -1,0 +1,74 @@
+//! L8: starts a reconciliation (seed 004, reconciliation report).
+
+use crate::{
+    DOMAIN, Ledger, Reconciliation,
+    cost::{self, Pattern},
+    model::reconciliation::Window,
+    store::user,
+};
+use function::{Accepted, Error, Fields, Fingerprint, Function, Input, Request};
+use keys::{TimestampMillis, ledger::ReconciliationId};
+use serde::Serialize;
+use table::{Units, cost::Cost};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(start_reconciliation, Ledger::warm_by_reconciliation)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "L8",
+    function: "start-reconciliation",
+    condition: "put if absent: PK = RECONCILIATION#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
+    formula: "1 W; what it costs to go through the books stands with reconcile",
+    cost: |_| Cost::default().write(cost::RECONCILIATIONS, Units::whole(1)),
+};
+
+/// What a caller posts.
+#[derive(Debug, Clone)]
+pub struct Wanted(Window);
+
+impl Input for Wanted {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (from, to) = (fields.body::<TimestampMillis>("from"), fields.body::<TimestampMillis>("to"));
+        let window = Window { from: from?, to: to? };
+        if window.to < window.from {
+            return fields.fault("/body/to", "must not be before from");
+        }
+        Some(Self(window))
+    }
+}
+
+/// What was started: until when it goes through the books may be earlier than what was asked for.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Started {
+    reconciliation_id: ReconciliationId,
+    from: TimestampMillis,
+    to: TimestampMillis,
+}
+
+impl From<Reconciliation> for Started {
+    fn from(Reconciliation { id, window: Window { from, to }, .. }: Reconciliation) -> Self {
+        Self { reconciliation_id: id, from, to }
+    }
+}
+
+/// Starts to go through the transactions of a time and through all accounts.
+///
+/// # Errors
+/// 400, 403 for who is no operator, 422 for a key that came with another request.
+pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> Result<Accepted<Started>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    let (Wanted(window), now) = (request.input, request.milli);
+    let id = ReconciliationId::of_request(&user(&request.caller)?, request.idempotency_key.as_ref(), now.instant());
+    let asked = Fingerprint::of(&["start-reconciliation", &window.from.to_string(), &window.to.to_string()]);
+    let started = Reconciliation::started(id, window, asked, now);
+    let started = ledger.make(&ledger.reconciliations, started).await?;
+    let location = function::path("/ledger/reconciliations/{reconciliationId}", |_| Some(started.id.to_string()));
+    Ok(Accepted { location, body: started.into() })
+}

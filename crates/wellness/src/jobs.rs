@@ -1,0 +1,6 @@
+//! Work that outlives a request.
+
+pub(crate) mod change_references;
+pub(crate) mod follow_end;
+pub(crate) mod runner;
+pub(crate) mod start;

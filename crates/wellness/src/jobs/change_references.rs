@@ -1,0 +1,112 @@
+//! A job at the references to one venue, file, course, tracker or notification: to replace them, or to change their data.
+
+use crate::{
+    Reference, Task, Wellness,
+    jobs::runner::{ItemState, JobRunner, PAGE},
+    model::uses::OPEN,
+};
+use function::Error;
+use keys::{
+    KeyRange,
+    wellness::{FacetRef, Period, ReferencePartition, UseSort},
+};
+use std::collections::HashMap;
+use table::{Change, Condition, JsonText, Key, Page, Query, Value};
+
+/// The references of activities that are drafts or active and end within the period.
+pub(crate) struct References<'a> {
+    wellness: &'a Wellness,
+    uses: ReferencePartition,
+    period: Period,
+    copied_data: JsonText,
+    /// What takes the place; none where only the data changes.
+    replacement: Option<FacetRef>,
+}
+
+impl<'a> References<'a> {
+    /// None where the task is no matter of references.
+    pub(crate) fn of(wellness: &'a Wellness, uses: ReferencePartition, task: Task) -> Option<Self> {
+        let facet = uses.of.facet;
+        match task {
+            Task::Replace { replacement: id, copied_data, period } => {
+                let replacement = Some(FacetRef { facet, id });
+                Some(Self { wellness, uses, period, copied_data, replacement })
+            }
+            Task::Update { copied_data, period } => {
+                Some(Self { wellness, uses, period, copied_data, replacement: None })
+            }
+            Task::Follow => None,
+        }
+    }
+
+    fn is_within(&self, reference: &Reference) -> bool {
+        let UseSort { status, end, .. } = reference.place;
+        reference.uses == self.uses && OPEN.contains(&status) && self.period.first() <= end && end <= self.period.last()
+    }
+
+    /// The references among those that the index names that are to be changed by what the table says: the index may be behind.
+    async fn due(&self, entries: Vec<Reference>) -> Result<Vec<Reference>, Error> {
+        let keys: Vec<Key> = entries.iter().map(|entry| self.key_of(entry)).collect();
+        let mut found: HashMap<Key, Reference> = self.wellness.table.get_all(&keys, true).await?;
+        let found = keys.iter().filter_map(|key| found.remove(key));
+        Ok(found.filter(|reference| self.standing(Some(reference)) == ItemState::Due).collect())
+    }
+
+    fn key_of(&self, reference: &Reference) -> Key {
+        Reference::key_of(&reference.place.activity, &self.uses.of)
+    }
+}
+
+impl JobRunner for References<'_> {
+    type Thing = Reference;
+
+    /// An activity that is moved while a pass is under way may get from before it to behind it, and the index may be behind
+    /// the table. Two passes miss only what is moved so twice.
+    const QUIET: u8 = 2;
+
+    fn ranges(&self) -> Vec<KeyRange> {
+        OPEN.map(|status| UseSort::within(status, self.period)).to_vec()
+    }
+
+    async fn look(&self, range: &KeyRange) -> Result<Page<Reference>, Error> {
+        let mut query = Query::new(&self.uses, range).on(&self.wellness.lists);
+        if self.replacement.is_none() {
+            query = query.only_if(Condition::is_not("CopiedData", Value::of(&self.copied_data)?));
+        }
+        let Page { items, next } = self.wellness.table.page(&query, PAGE).await?;
+        Ok(Page { items: self.due(items).await?, next })
+    }
+
+    fn id(reference: &Reference) -> String {
+        reference.place.activity.to_string()
+    }
+
+    fn key(&self, id: &str) -> Result<Key, Error> {
+        let activity = id.parse().map_err(|_| Error::Internal("a job's page names no activity".to_owned()))?;
+        Ok(Reference::key_of(&activity, &self.uses.of))
+    }
+
+    fn standing(&self, reference: Option<&Reference>) -> ItemState {
+        match (reference, &self.replacement) {
+            // Nothing but this job takes a reference away.
+            (None, Some(_)) => ItemState::Done,
+            (Some(reference), None) if reference.copied_data == self.copied_data => ItemState::Done,
+            (Some(reference), _) if self.is_within(reference) => ItemState::Due,
+            _ => ItemState::Out,
+        }
+    }
+
+    /// In one transaction the old one goes and the new one comes, wherever the activity stands by then; one that has both keeps
+    /// the new one.
+    fn changes(&self, reference: &Reference) -> Result<Vec<Change>, Error> {
+        let (table, key, place) = (&self.wellness.table, self.key_of(reference), &reference.place);
+        let is_there = Condition::is("GSI2SK", place);
+        let Some(replacement) = &self.replacement else {
+            let data = Value::of(&self.copied_data)?;
+            return Ok(vec![table.update(key).set("CopiedData", data).only_if(is_there)]);
+        };
+        let (company, data) = (self.uses.company.clone(), self.copied_data.clone());
+        let new = Reference::new(company, replacement.clone(), place.clone(), data);
+        Ok(vec![table.delete(key).only_if(is_there), table.put(&new)?])
+    }
+}

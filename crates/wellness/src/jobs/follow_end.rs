@@ -1,0 +1,110 @@
+//! A job at the registrations of an activity whose end has moved: each follows it.
+
+use crate::{
+    Activity, Wellness,
+    jobs::runner::{ItemState, JobRunner, PAGE},
+};
+use function::Error;
+use keys::{
+    KeyRange,
+    wellness::{ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, EndDateSort, RegistrationSort},
+};
+use serde::{Deserialize, Serialize};
+use table::{Change, Condition, Item, Key, Page, Query};
+
+/// The registrations of an activity.
+///
+/// One pass is enough: they are in the order of their users, which nothing moves, and whoever registers looks at the end once
+/// more after the registration was put.
+pub(crate) struct Registrations<'a> {
+    wellness: &'a Wellness,
+    company: CompanyId,
+    activity: ActivityId,
+    /// When it ends by now; none before the first look.
+    end: Option<EndDateSort>,
+}
+
+impl<'a> Registrations<'a> {
+    pub(crate) fn new(wellness: &'a Wellness, company: CompanyId, activity: ActivityId) -> Self {
+        Self { wellness, company, activity, end: None }
+    }
+}
+
+/// A registration's place among those of its user, and nothing else that could keep it from being read.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Place {
+    #[serde(rename = "SK")]
+    sort: RegistrationSort,
+    #[serde(rename = "GSI3SK")]
+    end: ActivityEndDateSort,
+}
+
+impl Item for Place {
+    const TYPE: &'static str = "Registration";
+}
+
+/// The same of an activity.
+#[derive(Debug, Serialize, Deserialize)]
+struct End {
+    #[serde(rename = "CompanyId")]
+    company: CompanyId,
+    #[serde(rename = "GSI1SK")]
+    end: EndDateSort,
+}
+
+impl Item for End {
+    const TYPE: &'static str = "Activity";
+}
+
+impl JobRunner for Registrations<'_> {
+    type Thing = Place;
+
+    const QUIET: u8 = 0;
+
+    /// The end may have moved again: the job that was started then is another, but its call may be behind this one.
+    async fn refresh(&mut self) -> Result<(), Error> {
+        let found = self.wellness.table.get::<End>(&Activity::key_of(&self.activity)).await?;
+        self.end = found.filter(|found| found.company == self.company).map(|found| found.end);
+        Ok(())
+    }
+
+    /// Who moved it has read an end that may be newer than this one.
+    fn may_repeat(&self) -> Result<(), Error> {
+        Err(Error::stale())
+    }
+
+    fn ranges(&self) -> Vec<KeyRange> {
+        self.end.map(|_| RegistrationSort::all()).into_iter().collect()
+    }
+
+    async fn look(&self, range: &KeyRange) -> Result<Page<Place>, Error> {
+        let query = Query::new(&ActivityPartition(self.activity.clone()), range).consistent();
+        let Page { mut items, next } = self.wellness.table.page(&query, PAGE).await?;
+        items.retain(|place| self.standing(Some(place)) == ItemState::Due);
+        Ok(Page { items, next })
+    }
+
+    fn id(place: &Place) -> String {
+        place.sort.0.to_string()
+    }
+
+    fn key(&self, id: &str) -> Result<Key, Error> {
+        let user = id.parse().map_err(|_| Error::Internal("a job's page names no user".to_owned()))?;
+        Ok(Key::new(&ActivityPartition(self.activity.clone()), &RegistrationSort(user)))
+    }
+
+    fn standing(&self, place: Option<&Place>) -> ItemState {
+        match place.zip(self.end) {
+            Some((place, end)) if place.end.0 == end.0 => ItemState::Done,
+            Some(_) => ItemState::Due,
+            None => ItemState::Out,
+        }
+    }
+
+    fn changes(&self, place: &Place) -> Result<Vec<Change>, Error> {
+        let end = self.end.ok_or_else(|| Error::Internal("an activity without an end".to_owned()))?;
+        let key = Key::new(&ActivityPartition(self.activity.clone()), &place.sort);
+        let update = self.wellness.table.update(key).set("GSI3SK", &ActivityEndDateSort(end.0));
+        Ok(vec![update.only_if(Condition::is("GSI3SK", &place.end))])
+    }
+}

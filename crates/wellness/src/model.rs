@@ -1,0 +1,16 @@
+//! The items and their rules.
+
+pub(crate) mod activity;
+pub(crate) mod content;
+pub(crate) mod employee;
+pub(crate) mod job;
+pub(crate) mod object;
+pub(crate) mod option;
+pub(crate) mod parts;
+pub(crate) mod period;
+pub(crate) mod reference;
+pub(crate) mod registration;
+pub(crate) mod section;
+pub(crate) mod sizes;
+pub(crate) mod template;
+pub(crate) mod uses;

@@ -1,0 +1,164 @@
+use crate::{
+    FiltersBody, Name,
+    model::{
+        object::{JsonObject, Object},
+        parts::{GoalBody, GroupsBody, MAX_GROUPS, MAX_REWARDS, RewardBody},
+    },
+};
+use function::{Error, Fault, Fields};
+use keys::wellness::{ActivityType, SubType};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::collections::BTreeSet;
+
+/// What a template and an activity have in common: as it is sent and answered, and as a template keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Content {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<Name>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    activity_type: Option<ActivityType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sub_type: Option<SubType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) filters: Option<FiltersBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) detail: Option<JsonObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) goal: Option<GoalBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rewards: Option<Vec<RewardBody>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) groups: Option<GroupsBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) data: Option<JsonObject>,
+}
+
+/// What an activity is nothing without.
+pub(crate) struct Essentials {
+    pub(crate) name: Name,
+    pub(crate) activity_type: ActivityType,
+    pub(crate) sub_type: SubType,
+}
+
+impl Content {
+    /// Every member of it that the body has; a fault for each that can't be read.
+    pub(crate) fn read(fields: &mut Fields) -> Self {
+        Self {
+            name: fields.body_if_any("name"),
+            activity_type: fields.body_if_any("type"),
+            sub_type: fields.body_if_any("subType"),
+            filters: object(fields, "filters"),
+            detail: fields.body_if_any("detail"),
+            goal: object(fields, "goal"),
+            rewards: list(fields, "rewards", MAX_REWARDS, |reward: &RewardBody| reward.kind.clone()),
+            groups: read_groups(fields),
+            data: fields.body_if_any("data"),
+        }
+    }
+
+    /// Itself, and the template's where it has nothing to say.
+    pub(crate) fn or(self, template: Self) -> Self {
+        Self {
+            name: self.name.or(template.name),
+            activity_type: self.activity_type.or(template.activity_type),
+            sub_type: self.sub_type.or(template.sub_type),
+            filters: self.filters.or(template.filters),
+            detail: self.detail.or(template.detail),
+            goal: self.goal.or(template.goal),
+            rewards: self.rewards.or(template.rewards),
+            groups: self.groups.or(template.groups),
+            data: self.data.or(template.data),
+        }
+    }
+
+    /// What an activity can't be without.
+    ///
+    /// # Errors
+    /// 400 with all that is missing.
+    pub(crate) fn essentials(&self) -> Result<Essentials, Error> {
+        let Self { name, activity_type, sub_type, .. } = self.clone();
+        let there = [("name", name.is_some()), ("type", activity_type.is_some()), ("subType", sub_type.is_some())];
+        if let (Some(name), Some(activity_type), Some(sub_type)) = (name, activity_type, sub_type) {
+            return Ok(Essentials { name, activity_type, sub_type });
+        }
+        let missing = there.into_iter().filter(|(_, is_there)| !is_there);
+        Err(Error::Invalid(missing.map(|(member, _)| is_missing(member)).collect()))
+    }
+}
+
+fn is_missing(member: &str) -> Fault {
+    Fault { pointer: format!("/body/{member}"), detail: "is missing".to_owned() }
+}
+
+/// Notes what the body must have and has not; for members that are read as optional ones.
+pub(crate) fn require(fields: &mut Fields, members: &[&str]) {
+    for member in members {
+        if !fields.has_body(member) {
+            let Fault { pointer, detail } = is_missing(member);
+            fields.fault::<()>(&pointer, detail);
+        }
+    }
+}
+
+/// A member that has members, if it is there.
+fn object<T: DeserializeOwned>(fields: &mut Fields, name: &str) -> Option<T> {
+    fields.body_if_any::<Object<T>>(name).map(|Object(object)| object)
+}
+
+/// A member that is a list of such, if it is there: so many at most, no two of which have the same key.
+pub(crate) fn list<T: DeserializeOwned, K: Ord>(
+    fields: &mut Fields,
+    name: &str,
+    most: usize,
+    key: impl Fn(&T) -> K,
+) -> Option<Vec<T>> {
+    let items: Vec<T> = fields.body_if_any::<Vec<Object<T>>>(name)?.into_iter().map(|Object(item)| item).collect();
+    let pointer = format!("/body/{name}");
+    if items.len() > most {
+        return fields.fault(&pointer, format!("must be {most} at most"));
+    }
+    let keys: BTreeSet<K> = items.iter().map(key).collect();
+    if keys.len() < items.len() { fields.fault(&pointer, "names one more than once") } else { Some(items) }
+}
+
+fn read_groups(fields: &mut Fields) -> Option<GroupsBody> {
+    let groups: GroupsBody = object(fields, "groups")?;
+    if groups.items.len() > MAX_GROUPS {
+        return fields.fault("/body/groups", format!("must have {MAX_GROUPS} items at most"));
+    }
+    Some(groups)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content(json: &str) -> Content {
+        serde_json::from_str(json).expect(json)
+    }
+
+    #[test]
+    fn each_member_is_the_activitys_own_or_else_the_templates() {
+        let all = content(
+            r#"{"name":"A","type":"event","subType":"B","filters":{},"detail":{"a":1},"goal":{"type":"a","parameters":1},"rewards":[{"kind":"A","name":"B","amount":1}],"groups":{"type":"a","rules":1,"items":[]},"data":{"a":1}}"#,
+        );
+        let other = content(
+            r#"{"name":"Z","type":"challenge","subType":"Z","filters":{"roles":["Z"]},"detail":{},"goal":{"type":"z","parameters":1},"rewards":[],"groups":{"type":"z","rules":1,"items":[]},"data":{}}"#,
+        );
+        assert_eq!(all.clone().or(other.clone()), all);
+        assert_eq!(Content::default().or(all.clone()), all);
+        assert_eq!(other.clone().or(Content::default()), other, "an empty list is something to say");
+    }
+
+    #[test]
+    fn all_that_is_missing_is_told() {
+        let pointers = |json: &str| match content(json).essentials() {
+            Err(Error::Invalid(faults)) => faults.into_iter().map(|fault| fault.pointer).collect(),
+            _ => Vec::new(),
+        };
+        assert_eq!(pointers("{}"), ["/body/name", "/body/type", "/body/subType"]);
+        assert_eq!(pointers(r#"{"name":"A","subType":"B"}"#), ["/body/type"]);
+        assert!(pointers(r#"{"name":"A","type":"event","subType":"B"}"#).is_empty());
+    }
+}

@@ -1,0 +1,340 @@
+use crate::{
+    Activity, Name, Progress, Reference,
+    model::object::{JsonObject, objects},
+};
+use keys::{
+    TimestampMillis,
+    wellness::{ActivityId, ActivityPartition, Facet, FacetId, FacetRef, GroupId, ProgramSort, RewardKind, UseSort},
+};
+use money::{Decimal, JsonDecimal};
+use serde::{Deserialize, Serialize};
+use table::{Item, JsonText};
+
+/// Rewards of one activity.
+pub(crate) const MAX_REWARDS: usize = 10;
+/// Groups of one activity.
+pub(crate) const MAX_GROUPS: usize = 50;
+/// References of one activity. With the others, its row, its record and what there is one of they fit into one
+/// transaction.
+pub(crate) const MAX_REFERENCES: usize = 25;
+
+/// An activity's description and whatever lists don't need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Detail {
+    /// Of which activity.
+    #[serde(rename = "PK")]
+    pub partition: ActivityPartition,
+    /// `Program#Detail`.
+    #[serde(rename = "SK")]
+    pub sort: ProgramSort,
+    /// What it says: a JSON object.
+    pub detail: JsonText,
+}
+
+impl Item for Detail {
+    const TYPE: &'static str = "Detail";
+}
+
+impl Detail {
+    pub(crate) fn new(activity: &ActivityId, JsonObject(detail): JsonObject) -> Self {
+        Self { partition: ActivityPartition(activity.clone()), sort: ProgramSort::Detail, detail }
+    }
+}
+
+/// What is to be achieved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Goal {
+    /// Of which activity.
+    #[serde(rename = "PK")]
+    pub partition: ActivityPartition,
+    /// `Program#GoalPrimary`.
+    #[serde(rename = "SK")]
+    pub sort: ProgramSort,
+    /// What is counted, such as steps. `Type` is every item's own.
+    pub goal_type: Name,
+    /// How much of it, and whatever else the type asks for.
+    pub parameters: JsonText,
+}
+
+impl Item for Goal {
+    const TYPE: &'static str = "Goal";
+}
+
+/// A goal as it is sent and answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct GoalBody {
+    #[serde(rename = "type")]
+    goal_type: Name,
+    #[serde(with = "table::raw_json")]
+    parameters: JsonText,
+}
+
+impl Goal {
+    pub(crate) fn new(activity: &ActivityId, goal: GoalBody) -> Self {
+        let GoalBody { goal_type, parameters } = goal;
+        let partition = ActivityPartition(activity.clone());
+        Self { partition, sort: ProgramSort::GoalPrimary, goal_type, parameters }
+    }
+}
+
+impl From<Goal> for GoalBody {
+    fn from(Goal { goal_type, parameters, .. }: Goal) -> Self {
+        Self { goal_type, parameters }
+    }
+}
+
+/// What is to be earned. What for stands in its key and nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Reward {
+    /// In which activity.
+    #[serde(rename = "PK")]
+    pub partition: ActivityPartition,
+    /// `Program#Reward#<kind>`.
+    #[serde(rename = "SK")]
+    pub sort: ProgramSort,
+    /// What it is.
+    pub name: Name,
+    /// How much of it.
+    pub amount: Amount,
+}
+
+impl Item for Reward {
+    const TYPE: &'static str = "Reward";
+}
+
+/// A reward as it is sent and answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RewardBody {
+    pub(crate) kind: RewardKind,
+    name: Name,
+    #[serde(with = "number")]
+    amount: Amount,
+}
+
+impl Reward {
+    pub(crate) fn new(activity: &ActivityId, RewardBody { kind, name, amount }: RewardBody) -> Self {
+        Self { partition: ActivityPartition(activity.clone()), sort: ProgramSort::Reward(kind), name, amount }
+    }
+
+    /// None where the key is another item's.
+    pub(crate) fn body(self) -> Option<RewardBody> {
+        let ProgramSort::Reward(kind) = self.sort else { return None };
+        Some(RewardBody { kind, name: self.name, amount: self.amount })
+    }
+}
+
+/// How much of a reward: 0 to 1,000,000,000 with at most two decimals, exactly as it was written. Kept as a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Decimal", into = "Decimal")]
+pub struct Amount(Decimal);
+
+impl Amount {
+    const MAX_HUNDREDTHS: i128 = 100_000_000_000;
+}
+
+impl TryFrom<Decimal> for Amount {
+    type Error = &'static str;
+
+    fn try_from(decimal: Decimal) -> Result<Self, Self::Error> {
+        let is_one = |hundredths| (0..=Self::MAX_HUNDREDTHS).contains(&hundredths);
+        let amount = decimal.scaled(2).is_some_and(is_one).then_some(Self(decimal));
+        amount.ok_or("must be a number from 0 to 1000000000 with at most two decimals")
+    }
+}
+
+impl From<Amount> for Decimal {
+    fn from(amount: Amount) -> Self {
+        amount.0
+    }
+}
+
+/// An amount as a JSON number, by its text; read from a JSON string as well, as all amounts are.
+mod number {
+    use super::{Amount, Deserialize, JsonDecimal, Serialize};
+    use serde::{Deserializer, Serializer, de::Error as _, ser::Error as _};
+    use serde_json::value::RawValue;
+
+    pub(super) fn serialize<S: Serializer>(amount: &Amount, out: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(amount.0.to_string()).map_err(S::Error::custom)?.serialize(out)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Amount, D::Error> {
+        let JsonDecimal(decimal) = JsonDecimal::deserialize(input)?;
+        Amount::try_from(decimal).map_err(D::Error::custom)
+    }
+}
+
+/// How employees are grouped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Groups {
+    /// In which activity.
+    #[serde(rename = "PK")]
+    pub partition: ActivityPartition,
+    /// `Program#Groups`.
+    #[serde(rename = "SK")]
+    pub sort: ProgramSort,
+    /// By what, such as teams. `Type` is every item's own.
+    pub group_type: Name,
+    /// Who comes into which, and whatever else the type asks for.
+    pub rules: JsonText,
+}
+
+impl Item for Groups {
+    const TYPE: &'static str = "Groups";
+}
+
+/// One group. Its id stands in its key and nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Group {
+    /// In which activity.
+    #[serde(rename = "PK")]
+    pub partition: ActivityPartition,
+    /// `Program#Groups#GroupId-<id>`.
+    #[serde(rename = "SK")]
+    pub sort: ProgramSort,
+    /// What it is called.
+    pub name: Name,
+    /// How much of the goal it has reached.
+    pub progress: Progress,
+}
+
+impl Item for Group {
+    const TYPE: &'static str = "Group";
+}
+
+/// Groups as they are sent and answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct GroupsBody {
+    #[serde(rename = "type")]
+    group_type: Name,
+    #[serde(with = "table::raw_json")]
+    rules: JsonText,
+    #[serde(deserialize_with = "objects")]
+    pub(crate) items: Vec<GroupBody>,
+}
+
+/// A group as it is sent, without an id, and answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct GroupBody {
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
+    group_id: Option<GroupId>,
+    name: Name,
+    #[serde(default = "nothing_yet")]
+    progress: Progress,
+}
+
+fn nothing_yet() -> Progress {
+    Progress::NONE
+}
+
+impl Groups {
+    /// The row and its groups, which get ids in the order that they were sent in.
+    pub(crate) fn new(activity: &ActivityId, body: GroupsBody, now: TimestampMillis) -> (Self, Vec<Group>) {
+        let partition = ActivityPartition(activity.clone());
+        let mut ids: Vec<GroupId> = body.items.iter().map(|_| GroupId::new(now.instant())).collect();
+        ids.sort();
+        let group = |(id, GroupBody { name, progress, .. })| Group {
+            partition: partition.clone(),
+            sort: ProgramSort::Group(id),
+            name,
+            progress,
+        };
+        let items = ids.into_iter().zip(body.items).map(group).collect();
+        let (group_type, rules) = (body.group_type, body.rules);
+        (Self { partition, sort: ProgramSort::Groups, group_type, rules }, items)
+    }
+}
+
+impl From<Groups> for GroupsBody {
+    fn from(Groups { group_type, rules, .. }: Groups) -> Self {
+        Self { group_type, rules, items: Vec::new() }
+    }
+}
+
+impl Group {
+    /// None where the key is another item's.
+    pub(crate) fn body(self) -> Option<GroupBody> {
+        let ProgramSort::Group(id) = self.sort else { return None };
+        Some(GroupBody { group_id: Some(id), name: self.name, progress: self.progress })
+    }
+}
+
+/// A reference as it is sent and answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ReferenceBody {
+    facet: Facet,
+    id: FacetId,
+    data: JsonObject,
+}
+
+impl ReferenceBody {
+    pub(crate) fn of(&self) -> FacetRef {
+        FacetRef { facet: self.facet, id: self.id.clone() }
+    }
+
+    /// The reference of the activity.
+    pub(crate) fn within(&self, activity: &Activity) -> Reference {
+        let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
+        Reference::new(activity.company.clone(), self.of(), place, self.data.0.clone())
+    }
+}
+
+impl From<Reference> for ReferenceBody {
+    fn from(Reference { uses, copied_data, .. }: Reference) -> Self {
+        Self { facet: uses.of.facet, id: uses.of.id, data: JsonObject(copied_data) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_is_kept_and_answered_as_it_was_written() {
+        let reward = |amount: &str| format!(r#"{{"kind":"Attendance","name":"Points","amount":{amount}}}"#);
+        for (sent, kept) in [
+            ("0", "0"),
+            ("0.10", "0.10"),
+            ("40", "40"),
+            ("12.500", "12.500"),
+            ("\"7.5\"", "7.5"),
+            ("1000000000.00", "1000000000.00"),
+        ] {
+            let body: RewardBody = serde_json::from_str(&reward(sent)).expect(sent);
+            assert_eq!(serde_json::to_string(&body).expect("JSON"), reward(kept));
+            let item = Reward::new(&"123".parse().expect("an id"), body);
+            let stored = serde_json::to_value(&item).expect("JSON");
+            assert_eq!(stored["Amount"], kept);
+            assert_eq!(serde_json::from_value::<Reward>(stored).expect("an item"), item);
+        }
+        for bad in ["-1", "-0.01", "0.001", "1000000000.01", "1e3", "\"\"", "null", "[1]", "true"] {
+            assert!(serde_json::from_str::<RewardBody>(&reward(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn groups_get_ids_in_the_order_that_they_were_sent_in() {
+        let items: Vec<String> = (10..60).map(|number| format!(r#"{{"name":"{number}"}}"#)).collect();
+        let body = format!(r#"{{"type":"team","rules":{{"b":1.0}},"items":[{}]}}"#, items.join(","));
+        let (now, id) = ("2026-12-01T09:30:00Z".parse().expect("a time"), "123".parse().expect("an id"));
+        let (groups, each) = Groups::new(&id, serde_json::from_str(&body).expect("groups"), now);
+        let mut keys: Vec<(String, Name)> =
+            each.into_iter().map(|group| (group.sort.to_string(), group.name)).collect();
+        keys.sort();
+        assert_eq!(
+            keys.iter().map(|(_, name)| name.to_string()).collect::<Vec<_>>(),
+            (10..60).map(|number| number.to_string()).collect::<Vec<_>>()
+        );
+        assert_eq!(groups.rules.text(), r#"{"b":1.0}"#);
+    }
+}

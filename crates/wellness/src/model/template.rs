@@ -1,0 +1,105 @@
+use crate::{Wellness, model::content::Content};
+use function::Error;
+use futures::future::try_join;
+use keys::{
+    TimestampSeconds,
+    wellness::{CompanyId, Owner, TemplateId, TemplateSort},
+};
+use serde::{Deserialize, Serialize};
+use table::{Item, JsonText, Key};
+
+/// What activities can be made from: everybody's, or a company's own. Never changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Template {
+    /// Whose it is.
+    #[serde(rename = "PK")]
+    pub owner: Owner,
+    /// Which.
+    #[serde(rename = "SK")]
+    pub sort: TemplateSort,
+    /// What it gives an activity, as JSON: it is read whole or not at all.
+    pub content: JsonText,
+    /// When it was made.
+    pub created_at: TimestampSeconds,
+}
+
+impl Item for Template {
+    const TYPE: &'static str = "Template";
+}
+
+impl Template {
+    pub(crate) fn new(owner: Owner, id: TemplateId, content: &Content, now: TimestampSeconds) -> Result<Self, Error> {
+        let content = serde_json::value::to_raw_value(content).map_err(|error| Error::Internal(error.to_string()))?;
+        Ok(Self { owner, sort: TemplateSort(id), content: content.into(), created_at: now })
+    }
+
+    pub(crate) fn key_of(owner: &Owner, id: &TemplateId) -> Key {
+        Key::new(owner, &TemplateSort(id.clone()))
+    }
+
+    pub(crate) fn content(&self) -> Result<Content, Error> {
+        serde_json::from_str(self.content.text()).map_err(|error| Error::Internal(error.to_string()))
+    }
+}
+
+impl Wellness {
+    /// The template that the company may make activities from: its own, or everybody's.
+    ///
+    /// # Errors
+    /// 404.
+    pub(crate) async fn template(&self, company: &CompanyId, id: &TemplateId) -> Result<Template, Error> {
+        let own = Template::key_of(&Owner::Company(company.clone()), id);
+        let global = Template::key_of(&Owner::Global, id);
+        let (own, global) = Box::pin(try_join(self.table.get(&own), self.table.get(&global))).await?;
+        own.or(global).ok_or(Error::NotFound("template"))
+    }
+}
+
+/// A template as it is answered.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TemplateBody {
+    template_id: TemplateId,
+    scope: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    company_id: Option<CompanyId>,
+    #[serde(flatten)]
+    content: Content,
+    created_at: TimestampSeconds,
+}
+
+impl TryFrom<Template> for TemplateBody {
+    type Error = Error;
+
+    fn try_from(template: Template) -> Result<Self, Error> {
+        let content = template.content()?;
+        let (scope, company_id) = match template.owner {
+            Owner::Global => ("global", None),
+            Owner::Company(company) => ("company", Some(company)),
+        };
+        Ok(Self { template_id: template.sort.0, scope, company_id, content, created_at: template.created_at })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_gives_back_what_it_was_given_to_the_letter() {
+        let sent = r#"{"name":"JobRunner","type":"challenge","subType":"Fitness","filters":{"roles":["Nurse"],"departments":[]},"detail":{"b": 1.50, "a":1e999},"goal":{"type":"steps","parameters":[0.10]},"rewards":[{"kind":"A","name":"B","amount":0.10}],"groups":{"type":"team","rules":null,"items":[]},"data":{}}"#;
+        let content: Content = serde_json::from_str(sent).expect("a content");
+        let now: TimestampSeconds = "2026-12-01T09:30:00Z".parse().expect("a time");
+        let template = Template::new(Owner::Global, "T-1".parse().expect("an id"), &content, now).expect("a template");
+        let stored = serde_json::to_value(&template).expect("an item");
+        assert_eq!((&stored["PK"], &stored["Content"]), (&"Global".into(), &sent.into()));
+        let template: Template = serde_json::from_value(stored).expect("a template");
+        let body = serde_json::to_string(&TemplateBody::try_from(template).expect("a body")).expect("JSON");
+        let rest = sent.strip_prefix('{').and_then(|sent| sent.strip_suffix('}')).expect("an object");
+        assert_eq!(
+            body,
+            format!(r#"{{"templateId":"T-1","scope":"global",{rest},"createdAt":"2026-12-01T09:30:00Z"}}"#)
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! W1: makes an activity with all its parts, from a template or not.
+
+use crate::{
+    Activity, ActivityBody, DOMAIN, Detail, Goal, Groups, Reward, Section, Wellness,
+    cost::{self, Pattern},
+    model::{
+        content::{Content, Essentials, list, require},
+        object::JsonObject,
+        parts::{MAX_REFERENCES, ReferenceBody},
+        sizes::{MAX_PART, MAX_REFERENCE, MAX_ROW, must_fit},
+    },
+};
+use function::{Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, optimistically};
+use futures::future::try_join;
+use keys::{
+    TimestampMillis,
+    wellness::{
+        ActivityId, ActivityPartition, CompanyId, EndDateSort, ListPartition, Owner, PlanTime, ProgramPartition,
+        ProgramSort, SectionId, Status, TemplateId,
+    },
+};
+use table::{Change, Item, Table, cost::Cost};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(create_activity, Wellness::warm_by_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W1",
+    function: "create-activity",
+    condition: "in one transaction put if absent: PK = ActivityId-…, SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#kind, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the like",
+    formula: "2 × (⌈row⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈row⌉ W; GSI2 ⌈narrow row⌉ + Σ ⌈reference⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key; 1 R more in a section, ⌈template⌉ + 1 R more from a template",
+    cost: |case| {
+        let row = table::cost::write(case.activity);
+        Cost::default()
+            .read(cost::ACTIVITIES, case.record_read())
+            .write(cost::ACTIVITIES, (row + case.parts_write() + case.references_write()).times(2))
+            .write(cost::ACTIVITIES, case.record_write().times(2))
+            .write(cost::PROGRAM, table::cost::write(case.program))
+            .write(cost::LISTS, table::cost::write(case.narrow) + case.references_write())
+    },
+};
+
+/// What a caller posts.
+#[derive(Debug, Clone)]
+pub struct NewActivity {
+    company: CompanyId,
+    content: Content,
+    start: PlanTime,
+    end: PlanTime,
+    status: Status,
+    section: Option<SectionId>,
+    references: Vec<ReferenceBody>,
+    template: Option<TemplateId>,
+}
+
+impl Input for NewActivity {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, content) = (fields.path("companyId"), Content::read(fields));
+        let (start, end) = (fields.body("startDate"), fields.body("endDate"));
+        let (status, section) = (fields.body_if_any("status"), fields.body_if_any("sectionId"));
+        let references = list(fields, "references", MAX_REFERENCES, ReferenceBody::of);
+        let template = fields.body_if_any("templateId");
+        if !fields.has_body("templateId") {
+            require(fields, &["name", "type", "subType"]);
+        }
+        if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end < start) {
+            fields.fault::<()>("/body/endDate", "must not be before startDate");
+        }
+        Some(Self {
+            company: company?,
+            content,
+            start: start?,
+            end: end?,
+            status: status.unwrap_or_default(),
+            section,
+            references: references.unwrap_or_default(),
+            template,
+        })
+    }
+}
+
+impl NewActivity {
+    fn fingerprint(&self) -> Result<Fingerprint, Error> {
+        let Self { company: _, content, start, end, status, section, references, template } = self;
+        let asked = serde_json::to_string(&(content, start, end, status, section, references, template));
+        Ok(Fingerprint::of(&["create-activity", &asked.map_err(|error| Error::Internal(error.to_string()))?]))
+    }
+
+    fn activity(&self, content: &Content, now: TimestampMillis) -> Result<Activity, Error> {
+        let Essentials { name, activity_type, sub_type } = content.essentials()?;
+        Ok(Activity {
+            partition: ActivityPartition(ActivityId::new(now.instant())),
+            sort: ProgramSort::Program,
+            program: ProgramPartition(self.company.clone()),
+            end: EndDateSort(self.end),
+            list: Some(ListPartition(self.company.clone())),
+            list_end: Some(EndDateSort(self.end)),
+            company: self.company.clone(),
+            name,
+            activity_type,
+            sub_type,
+            status: self.status,
+            start_date: self.start,
+            section_id: self.section.clone(),
+            filters: content.filters.clone().unwrap_or_default().into(),
+            data: content.data.clone().map(|JsonObject(data)| data),
+            template_id: self.template.clone(),
+            version: 1,
+            created_at: now.second(),
+        })
+    }
+}
+
+/// Makes an activity with its parts and references, all or nothing.
+///
+/// # Errors
+/// 400, 403 for another company's, 404 for a section or a template that is not there, 413 for parts that are too large, 422
+/// for a key that came with another request.
+pub async fn create_activity(
+    wellness: Wellness,
+    request: Request<NewActivity>,
+) -> Result<Created<ActivityBody>, Error> {
+    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
+    let activity = optimistically(|| wellness.create(&request)).await?;
+    Ok(Created { id: activity.id().to_string(), body: activity.into() })
+}
+
+impl Wellness {
+    async fn create(&self, request: &Request<NewActivity>) -> Result<Activity, Error> {
+        let (new, now) = (&request.input, request.milli);
+        let owner = Owner::Company(new.company.clone());
+        let once =
+            IdempotentRequest::new(&self.table, &owner, request.idempotency_key.as_ref(), new.fingerprint()?, now);
+        if let Some(activity) = once.before().await? {
+            return Ok(activity);
+        }
+        let found = Box::pin(try_join(self.content_of(new), self.must_have_section_of(new)));
+        let (content, ()) = found.await?;
+        let activity = new.activity(&content, now)?;
+        let mut changes = self.insertion(&activity, content, &new.references, now)?;
+        changes.extend(once.remember(&activity)?);
+        self.dynamo.transact(changes).await?;
+        Ok(activity)
+    }
+
+    /// What the caller says, and the template where the caller says nothing.
+    async fn content_of(&self, new: &NewActivity) -> Result<Content, Error> {
+        let content = new.content.clone();
+        let Some(id) = &new.template else { return Ok(content) };
+        Ok(content.or(self.template(&new.company, id).await?.content()?))
+    }
+
+    /// A section is never deleted: one that is there now is there when the activity is.
+    async fn must_have_section_of(&self, new: &NewActivity) -> Result<(), Error> {
+        let Some(section) = &new.section else { return Ok(()) };
+        let found = self.table.get::<Section>(&Section::key_of(&new.company, section)).await?;
+        found.map(drop).ok_or(Error::NotFound("section"))
+    }
+
+    /// What puts the row, its parts and its references.
+    fn insertion(
+        &self,
+        activity: &Activity,
+        content: Content,
+        references: &[ReferenceBody],
+        now: TimestampMillis,
+    ) -> Result<Vec<Change>, Error> {
+        let id = activity.id();
+        let mut new = Insertion { table: &self.table, changes: Vec::new() };
+        new.add(activity, MAX_ROW)?;
+        if let Some(detail) = content.detail {
+            new.add(&Detail::new(id, detail), MAX_PART)?;
+        }
+        if let Some(goal) = content.goal {
+            new.add(&Goal::new(id, goal), MAX_PART)?;
+        }
+        for reward in content.rewards.into_iter().flatten() {
+            new.add(&Reward::new(id, reward), MAX_PART)?;
+        }
+        if let Some((groups, each)) = content.groups.map(|groups| Groups::new(id, groups, now)) {
+            new.add(&groups, MAX_PART)?;
+            each.iter().try_for_each(|group| new.add(group, MAX_PART))?;
+        }
+        for reference in references {
+            new.add(&reference.within(activity), MAX_REFERENCE)?;
+        }
+        Ok(new.changes)
+    }
+}
+
+/// Puts of items that are not there yet.
+struct Insertion<'a> {
+    table: &'a Table,
+    changes: Vec<Change>,
+}
+
+impl Insertion<'_> {
+    /// Another, no larger than that.
+    fn add<T: Item>(&mut self, item: &T, most: usize) -> Result<(), Error> {
+        must_fit(item, most)?;
+        self.changes.push(self.table.put_new(item)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! W13: makes a template, everybody's or a company's own.
+
+use crate::{
+    DOMAIN, Template, TemplateBody, Wellness,
+    cost::{self, Pattern},
+    model::{
+        content::{Content, require},
+        sizes::{MAX_TEMPLATE, must_fit},
+    },
+};
+use function::{
+    Caller, Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, optimistically,
+};
+use keys::wellness::{Owner, TemplateId};
+use table::cost::{Cost, write};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(create_template, Wellness::warm_by_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W13",
+    function: "create-template",
+    condition: "in a transaction put if absent: PK = CompanyId-… or Global, SK = Template#TemplateId-…",
+    formula: "2 × ⌈template⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
+    cost: |case| {
+        Cost::default()
+            .read(cost::ACTIVITIES, case.record_read())
+            .write(cost::ACTIVITIES, (write(case.own) + case.record_write()).times(2))
+    },
+};
+
+/// What a caller posts.
+#[derive(Debug, Clone)]
+pub struct NewTemplate {
+    owner: Owner,
+    content: Content,
+}
+
+impl Input for NewTemplate {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let owner = read_owner(fields);
+        let content = Content::read(fields);
+        require(fields, &["name"]);
+        Some(Self { owner, content })
+    }
+}
+
+/// The company of the path, everybody where the path has none.
+pub(crate) fn read_owner(fields: &mut Fields) -> Owner {
+    fields.path_if_any("companyId").map_or(Owner::Global, Owner::Company)
+}
+
+impl NewTemplate {
+    fn fingerprint(&self) -> Result<Fingerprint, Error> {
+        let asked = serde_json::to_string(&self.content).map_err(|error| Error::Internal(error.to_string()))?;
+        Ok(Fingerprint::of(&["create-template", &asked]))
+    }
+
+    fn must_be_allowed(&self, caller: &Caller) -> Result<(), Error> {
+        match &self.owner {
+            Owner::Global => caller.must_operate(DOMAIN),
+            Owner::Company(company) => caller.must_belong_to(company, DOMAIN),
+        }
+    }
+}
+
+/// Makes a template.
+///
+/// # Errors
+/// 400, 403 for another company's and for everybody's where the caller is no operator, 422 for a key that came with another
+/// request.
+pub async fn create_template(
+    wellness: Wellness,
+    request: Request<NewTemplate>,
+) -> Result<Created<TemplateBody>, Error> {
+    request.input.must_be_allowed(&request.caller)?;
+    let template = optimistically(|| wellness.make_template(&request)).await?;
+    Ok(Created { id: template.sort.0.to_string(), body: template.try_into()? })
+}
+
+impl Wellness {
+    async fn make_template(&self, request: &Request<NewTemplate>) -> Result<Template, Error> {
+        let (NewTemplate { owner, content }, now) = (&request.input, request.milli);
+        let key = request.idempotency_key.as_ref();
+        let once = IdempotentRequest::new(&self.table, owner, key, request.input.fingerprint()?, now);
+        if let Some(id) = once.before().await? {
+            return self.made_template(owner, &id).await;
+        }
+        let id = TemplateId::new(now.instant());
+        let template = Template::new(owner.clone(), id.clone(), content, now.second())?;
+        must_fit(&template, MAX_TEMPLATE)?;
+        let mut changes = vec![self.table.put_new(&template)?];
+        changes.extend(once.remember(&id)?);
+        // In a transaction even where it is one change: its token makes a retry, after an answer that was lost, the same one.
+        self.dynamo.transact(changes).await?;
+        Ok(template)
+    }
+
+    async fn made_template(&self, owner: &Owner, id: &TemplateId) -> Result<Template, Error> {
+        self.table.get(&Template::key_of(owner, id)).await?.ok_or(Error::NotFound("template"))
+    }
+}

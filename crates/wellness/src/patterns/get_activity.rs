@@ -1,0 +1,226 @@
+//! W5: an activity, as much of it as is asked for (seed 002, pattern 4).
+
+use crate::{
+    Activity, ActivityBody, DOMAIN, Detail, Goal, Group, Groups, Reference, Reward, Wellness,
+    cost::{self, Pattern},
+    model::{
+        object::JsonObject,
+        parts::{GoalBody, GroupsBody, ReferenceBody, RewardBody},
+    },
+};
+use function::{Error, Fields, Function, Input, Json, Request};
+use futures::future::{try_join, try_join_all};
+use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Level};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeSet, str::FromStr};
+use table::{
+    Item, Query,
+    cost::{Cost, read},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_activity, Wellness::warm_by_query)
+}
+
+/// What all of an activity asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W5",
+    function: "get-activity",
+    condition: "PK = ActivityId-…, SK begins with Program, strongly",
+    formula: "⌈Σ row, parts and references⌉ R: what was written is seen",
+    cost: |case| {
+        let bytes = case.activity + case.part * case.parts + case.reference * case.references;
+        Cost::default().read(cost::ACTIVITIES, read(bytes))
+    },
+};
+
+/// What one level of it asks and costs.
+pub const LEVEL: Pattern = Pattern {
+    id: "W5",
+    function: "get-activity, one level",
+    condition: "PK = ActivityId-…, SK begins with Program#Groups or another level, strongly; and get SK = Program, which says whose it is",
+    formula: "⌈row⌉ R, and ⌈Σ parts⌉ R a level",
+    cost: |case| {
+        Cost::default()
+            .read(cost::ACTIVITIES, case.activity_read())
+            .read(cost::ACTIVITIES, read(case.part * case.parts))
+    },
+};
+
+/// Which activity, and how much of it.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    company: CompanyId,
+    activity: ActivityId,
+    levels: Levels,
+}
+
+impl Input for Wanted {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
+        let levels = fields.query("include");
+        Some(Self { company: company?, activity: activity?, levels: levels.unwrap_or_default() })
+    }
+}
+
+/// Levels with commas between them; all of it where nothing is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Levels(BTreeSet<Level>);
+
+impl Default for Levels {
+    fn default() -> Self {
+        Self(BTreeSet::from([Level::Program]))
+    }
+}
+
+impl FromStr for Levels {
+    type Err = <Level as FromStr>::Err;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.split(',').map(|level| level.trim().parse()).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Levels {
+    fn have(&self, some: &[Level]) -> bool {
+        some.iter().any(|level| self.0.contains(level))
+    }
+}
+
+/// The levels whose rows are references.
+const REFERENCES: [Level; 6] =
+    [Level::Program, Level::Courses, Level::Files, Level::Notifications, Level::Trackers, Level::Venues];
+
+/// An item of an activity's `Program`, told apart by its `Type`. Only read; each is written as what it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "Type")]
+enum Row {
+    Activity(Box<Activity>),
+    Detail(Detail),
+    Goal(Goal),
+    Reward(Reward),
+    Groups(Groups),
+    Group(Group),
+    Reference(Reference),
+}
+
+impl Item for Row {
+    const TYPE: &'static str = "item of an activity";
+}
+
+/// An activity as far as it was asked for: what was not asked for, or is not there, is left out.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PartsBody {
+    #[serde(flatten)]
+    head: Head,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<JsonObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    goal: Option<GoalBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rewards: Option<Vec<RewardBody>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<GroupsBody>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    references: Option<Vec<ReferenceBody>>,
+}
+
+/// The row itself, or which it is.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+enum Head {
+    Row(Box<ActivityBody>),
+    #[serde(rename_all = "camelCase")]
+    Ids {
+        activity_id: ActivityId,
+        company_id: CompanyId,
+    },
+}
+
+impl PartsBody {
+    fn new(activity: Activity, levels: &Levels, rows: Vec<Row>) -> Self {
+        let head = if levels.have(&[Level::Program]) {
+            Head::Row(Box::new(activity.into()))
+        } else {
+            Head::Ids { activity_id: activity.partition.0, company_id: activity.company }
+        };
+        let rewards = levels.have(&[Level::Program, Level::Rewards]).then(Vec::new);
+        let references = levels.have(&REFERENCES).then(Vec::new);
+        let mut body = Self { head, detail: None, goal: None, rewards, groups: None, references };
+        for row in rows {
+            body.add(row);
+        }
+        body
+    }
+
+    /// Rows come in the order of their keys: a group after its groups.
+    fn add(&mut self, row: Row) {
+        match row {
+            Row::Activity(_) => {}
+            Row::Detail(detail) => self.detail = Some(JsonObject(detail.detail)),
+            Row::Goal(goal) => self.goal = Some(goal.into()),
+            Row::Reward(reward) => self.rewards.get_or_insert_default().extend(reward.body()),
+            Row::Groups(groups) => self.groups = Some(groups.into()),
+            Row::Group(group) => {
+                if let Some(groups) = &mut self.groups {
+                    groups.items.extend(group.body());
+                }
+            }
+            Row::Reference(reference) => self.references.get_or_insert_default().push(reference.into()),
+        }
+    }
+}
+
+/// Reads an activity to the depth that is asked for, strongly consistent, the levels side by side.
+///
+/// # Errors
+/// 400, 403 for another company's path, 404 also for another company's activity.
+pub async fn get_activity(wellness: Wellness, request: Request<Wanted>) -> Result<Json<PartsBody>, Error> {
+    let wanted = &request.input;
+    request.caller.must_belong_to(&wanted.company, DOMAIN)?;
+    let (activity, rows) = if wanted.levels.have(&[Level::Program]) {
+        wellness.all_of(wanted).await?
+    } else {
+        try_join(wellness.activity(&wanted.company, &wanted.activity), wellness.levels_of(wanted)).await?
+    };
+    Ok(Json(PartsBody::new(activity, &wanted.levels, rows)))
+}
+
+impl Wellness {
+    async fn level_of(&self, activity: &ActivityId, level: Level) -> Result<Vec<Row>, Error> {
+        let (partition, range) = (ActivityPartition(activity.clone()), level.range());
+        Ok(self.table.query_all(&Query::new(&partition, &range)).await?)
+    }
+
+    async fn levels_of(&self, wanted: &Wanted) -> Result<Vec<Row>, Error> {
+        let levels = wanted.levels.0.iter().map(|level| self.level_of(&wanted.activity, *level));
+        Ok(try_join_all(levels).await?.concat())
+    }
+
+    /// The row that says whose it is, and the others. It comes first: its key begins theirs.
+    async fn all_of(&self, wanted: &Wanted) -> Result<(Activity, Vec<Row>), Error> {
+        let mut rows = self.level_of(&wanted.activity, Level::Program).await?.into_iter();
+        match rows.next() {
+            Some(Row::Activity(activity)) if activity.company == wanted.company => Ok((*activity, rows.collect())),
+            _ => Err(Error::NotFound("activity")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_a_list_with_or_without_spaces() {
+        let levels = |text: &str| text.parse::<Levels>().map(|Levels(levels)| levels.into_iter().collect::<Vec<_>>());
+        assert_eq!(levels("Program"), Ok(vec![Level::Program]));
+        assert_eq!(levels("Program#Groups , Program#Detail,Program#Groups"), Ok(vec![Level::Detail, Level::Groups]));
+        for bad in ["", ",", "Program,", "program", "Program#", "Program#GroupsX", "Groups", "Program;Program#Detail"] {
+            assert!(levels(bad).is_err(), "{bad}");
+        }
+    }
+}

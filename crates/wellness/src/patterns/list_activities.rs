@@ -1,0 +1,116 @@
+//! W2: a company's activities and sections in a plan year (seed 002, pattern 1).
+
+use crate::{
+    Activity, ActivityBody, DOMAIN, Name, Section, Wellness,
+    cost::{self, Pattern},
+    model::{activity::Statuses, period::Wanted},
+};
+use function::{Error, Fields, Function, Input, Json, Request};
+use keys::{
+    TimestampSeconds,
+    wellness::{ActivityId, CompanyId, EndDateSort, ProgramPartition, SectionId},
+};
+use serde::{Deserialize, Serialize};
+use table::{Item, Query, cost::Cost};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_activities, Wellness::warm_by_program)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W2",
+    function: "list-activities",
+    condition: "GSI1PK = CompanyId-…#Program, GSI1SK between EndDate#first and EndDate#last second of the plan year",
+    formula: "½ ⌈Σ activities and sections⌉ R on GSI1, rounded for each MB",
+    cost: |case| Cost::default().read(cost::PROGRAM, case.listed(case.program)),
+};
+
+/// Whose activities, of which time, and which of them.
+#[derive(Debug, Clone)]
+pub struct OfCompany {
+    company: CompanyId,
+    wanted: Wanted,
+    statuses: Statuses,
+}
+
+impl Input for OfCompany {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, wanted) = (fields.path("companyId"), Wanted::read(fields));
+        let statuses = fields.query("status").unwrap_or_default();
+        Some(Self { company: company?, wanted: wanted?, statuses })
+    }
+}
+
+/// What the one query returns. Activities and sections stand side by side in GSI1.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "Type")]
+enum Entry {
+    Activity(Box<Activity>),
+    Section(Section),
+}
+
+impl Item for Entry {
+    const TYPE: &'static str = "activity or section";
+}
+
+/// A programme as it is answered.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Programme {
+    items: Vec<ActivityBody>,
+    sections: Vec<SectionBody>,
+}
+
+/// A section with those of the answered activities that are in it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SectionBody {
+    section_id: SectionId,
+    name: Name,
+    start_date: TimestampSeconds,
+    end_date: TimestampSeconds,
+    activity_ids: Vec<ActivityId>,
+}
+
+/// Lists a company's activities that end within the period, by their end, and the sections that do, whatever is asked of the
+/// activities.
+///
+/// # Errors
+/// 400, 403 for another company's, 413 for more than 5 MB.
+pub async fn list_activities(wellness: Wellness, request: Request<OfCompany>) -> Result<Json<Programme>, Error> {
+    let OfCompany { company, wanted, statuses } = &request.input;
+    request.caller.must_belong_to(company, DOMAIN)?;
+    let range = EndDateSort::within(wanted.at(request.now));
+    let query = Query::new(&ProgramPartition(company.clone()), &range).on(&wellness.program);
+    Ok(Json(Programme::of(wellness.table.query_all(&query).await?, statuses)))
+}
+
+impl Programme {
+    fn of(entries: Vec<Entry>, statuses: &Statuses) -> Self {
+        let (mut activities, mut sections) = (Vec::new(), Vec::new());
+        for entry in entries {
+            match entry {
+                Entry::Activity(activity) if statuses.have(activity.status) => activities.push(*activity),
+                Entry::Activity(_) => {}
+                Entry::Section(section) => sections.push(section),
+            }
+        }
+        let sections = sections.into_iter().map(|section| SectionBody::of(section, &activities)).collect();
+        Self { items: activities.into_iter().map(ActivityBody::from).collect(), sections }
+    }
+}
+
+impl SectionBody {
+    fn of(section: Section, activities: &[Activity]) -> Self {
+        let within = activities.iter().filter(|activity| activity.section_id.as_ref() == Some(section.id()));
+        Self {
+            activity_ids: within.map(|activity| activity.id().clone()).collect(),
+            start_date: section.start_date.second(),
+            end_date: section.end.0.second(),
+            name: section.name,
+            section_id: section.sort.0,
+        }
+    }
+}

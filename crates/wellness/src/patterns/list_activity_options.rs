@@ -1,0 +1,99 @@
+//! W3: a company's activities in a plan year for grids and drop-downs, by whom they are for (seed 002, pattern 2).
+
+use crate::{
+    DOMAIN, FiltersBody, Name, Wellness,
+    cost::{self, Pattern},
+    model::{activity::Statuses, option::ActivityOption, period::Wanted},
+};
+use function::{Error, Fields, Function, Input, List, Request};
+use keys::{
+    TimestampSeconds,
+    wellness::{ActivityId, ActivityType, CompanyId, Department, Role, Status, SubType},
+};
+use serde::Serialize;
+use table::cost::Cost;
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_activity_options, Wellness::warm_by_lists)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W3",
+    function: "list-activity-options",
+    condition: "GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan year; filtered in memory",
+    formula: "½ ⌈Σ narrow entries⌉ R on GSI2, rounded for each MB",
+    cost: |case| Cost::default().read(cost::LISTS, case.listed(case.narrow)),
+};
+
+/// Whose activities, of which time, and which of them.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    company: CompanyId,
+    wanted: Wanted,
+    statuses: Statuses,
+    activity_type: Option<ActivityType>,
+    sub_type: Option<SubType>,
+    role: Option<Role>,
+    department: Option<Department>,
+}
+
+impl Input for Asked {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, wanted) = (fields.path("companyId"), Wanted::read(fields));
+        let statuses = fields.query("status").unwrap_or_default();
+        let (activity_type, sub_type) = (fields.query("type"), fields.query("subType"));
+        let (role, department) = (fields.query("role"), fields.query("department"));
+        Some(Self { company: company?, wanted: wanted?, statuses, activity_type, sub_type, role, department })
+    }
+}
+
+impl Asked {
+    fn admits(&self, option: &ActivityOption) -> bool {
+        self.statuses.have(option.status)
+            && self.activity_type.is_none_or(|wanted| wanted == option.activity_type)
+            && self.sub_type.as_ref().is_none_or(|wanted| *wanted == option.sub_type)
+            && option.filters.admit(self.role.as_ref(), self.department.as_ref())
+    }
+}
+
+/// An activity in a list of options.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OptionBody {
+    activity_id: ActivityId,
+    name: Name,
+    #[serde(rename = "type")]
+    activity_type: ActivityType,
+    sub_type: SubType,
+    status: Status,
+    end_date: TimestampSeconds,
+    filters: FiltersBody,
+}
+
+impl From<ActivityOption> for OptionBody {
+    fn from(option: ActivityOption) -> Self {
+        Self {
+            activity_id: option.partition.0,
+            name: option.name,
+            activity_type: option.activity_type,
+            sub_type: option.sub_type,
+            status: option.status,
+            end_date: option.end.0.second(),
+            filters: option.filters.into(),
+        }
+    }
+}
+
+/// Lists a company's activities that end within the period, by their end.
+///
+/// # Errors
+/// 400, 403 for another company's, 413 for more than 5 MB.
+pub async fn list_activity_options(wellness: Wellness, request: Request<Asked>) -> Result<List<OptionBody>, Error> {
+    let asked = &request.input;
+    request.caller.must_belong_to(&asked.company, DOMAIN)?;
+    let options = wellness.options(&asked.company, asked.wanted.at(request.now)).await?;
+    Ok(List::whole(options.into_iter().filter(|option| asked.admits(option)).map(OptionBody::from).collect()))
+}

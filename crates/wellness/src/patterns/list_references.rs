@@ -1,0 +1,78 @@
+//! W7: the activities that refer to a venue, file, course, tracker or notification (seed 002, pattern 5).
+
+use crate::{
+    DOMAIN, Reference, Wellness,
+    cost::{self, Pattern},
+    model::uses::Uses,
+};
+use function::{Error, Fields, Function, Input, List, Request};
+use keys::{
+    TimestampSeconds,
+    wellness::{ActivityId, Status, UseSort},
+};
+use serde::Serialize;
+use table::{
+    JsonText, Query,
+    cost::{Cost, read_eventually},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_references, Wellness::warm_by_lists)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W7",
+    function: "list-references",
+    condition: "GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between status#from and status#to",
+    formula: "½ ⌈Σ references⌉ R on GSI2",
+    cost: |case| Cost::default().read(cost::LISTS, read_eventually(case.reference * case.references)),
+};
+
+/// References to what, and which of them.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    uses: Uses,
+    status: Status,
+}
+
+impl Input for Wanted {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        let (uses, status) = (Uses::read(fields), fields.query("status"));
+        Some(Self { uses: uses?, status: status.unwrap_or_default() })
+    }
+}
+
+/// A reference as it is answered.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReferenceBody {
+    activity_id: ActivityId,
+    status: Status,
+    end_date: TimestampSeconds,
+    #[serde(with = "table::raw_json")]
+    data: JsonText,
+}
+
+impl From<Reference> for ReferenceBody {
+    fn from(Reference { place: UseSort { status, end, activity }, copied_data, .. }: Reference) -> Self {
+        Self { activity_id: activity, status, end_date: end.second(), data: copied_data }
+    }
+}
+
+/// Lists the activities with a status that refer to it, by their end: from today's first second on, or in a given time.
+///
+/// # Errors
+/// 400, or 403 for another's company.
+pub async fn list_references(wellness: Wellness, request: Request<Wanted>) -> Result<List<ReferenceBody>, Error> {
+    let Wanted { uses, status } = &request.input;
+    request.caller.must_belong_to(&uses.company, DOMAIN)?;
+    let range = UseSort::within(*status, uses.period(request.first_page)?);
+    let listing = request.listing(range, "")?;
+    let query = Query::new(&uses.partition(), &listing.range).on(&wellness.lists);
+    let page = wellness.table.page::<Reference>(&query, listing.limit).await?;
+    Ok(listing.list(page.map(ReferenceBody::from)))
+}

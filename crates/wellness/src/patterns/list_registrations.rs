@@ -1,0 +1,104 @@
+//! W4: a user's registrations in a plan year (seed 002, pattern 3).
+
+use crate::{
+    Activity, DOMAIN, Name, Progress, Registration, Wellness,
+    cost::{self, Case, Pattern},
+    model::{activity::json_of_some, period::Wanted},
+};
+use function::{Error, Fields, Function, Input, List, Request};
+use keys::{
+    TimestampSeconds,
+    wellness::{ActivityEndDateSort, ActivityId, RegistrationsPartition, SectionId, Status, UserId},
+};
+use serde::Serialize;
+use table::{
+    JsonText, Query,
+    cost::{Cost, read_eventually},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_registrations, Wellness::warm_by_registrations)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W4",
+    function: "list-registrations",
+    condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year; then get SK = Program of the activities in batches",
+    formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded for each MB, and ½ ⌈activity⌉ R each",
+    cost: |case| {
+        Cost::default()
+            .read(cost::REGISTRATIONS, case.listed(case.registration))
+            .read(cost::ACTIVITIES, read_eventually(case.activity).times(Case::count(case.items)))
+    },
+};
+
+/// Whose registrations, and of which time.
+#[derive(Debug, Clone)]
+pub struct OfUser {
+    user: UserId,
+    wanted: Wanted,
+}
+
+impl Input for OfUser {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (user, wanted) = (fields.path("userId"), Wanted::read(fields));
+        Some(Self { user: user?, wanted: wanted? })
+    }
+}
+
+/// A registration with what its activity is called and where it stands now.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OnHomePage {
+    activity_id: ActivityId,
+    name: Name,
+    end_date: TimestampSeconds,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    section_id: Option<SectionId>,
+    progress: Progress,
+    progress_text: String,
+    earned_points: u32,
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
+    data: Option<JsonText>,
+}
+
+impl OnHomePage {
+    fn new(registration: Registration, activity: Activity) -> Self {
+        Self {
+            activity_id: registration.partition.0,
+            name: activity.name,
+            end_date: registration.end.0.second(),
+            status: activity.status,
+            section_id: activity.section_id,
+            progress: registration.progress,
+            progress_text: registration.progress_text,
+            earned_points: registration.earned_points,
+            data: registration.data,
+        }
+    }
+}
+
+/// Lists a user's registrations for activities that end within the period, by their end. One whose activity is gone is left
+/// out.
+///
+/// # Errors
+/// 400, 403 for another user's, 413 for more than 5 MB.
+pub async fn list_registrations(wellness: Wellness, request: Request<OfUser>) -> Result<List<OnHomePage>, Error> {
+    let OfUser { user, wanted } = &request.input;
+    request.caller.must_be(user, DOMAIN)?;
+    let company = request.caller.confined_to(DOMAIN)?;
+    let range = ActivityEndDateSort::within(wanted.at(request.now));
+    let query = Query::new(&RegistrationsPartition(user.clone()), &range).on(&wellness.registrations);
+    let mut registrations = wellness.table.whole::<Registration>(&query).await?;
+    // A user of that id may have been another company's before.
+    registrations.retain(|one| company.is_none_or(|company| one.company.as_str() == company));
+    let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();
+    let mut activities = wellness.table.get_all::<Activity>(&keys, false).await?;
+    // A user is registered once for an activity, so each is there for one of them.
+    let shown = |(registration, key)| Some(OnHomePage::new(registration, activities.remove(key)?));
+    Ok(List::whole(registrations.into_iter().zip(&keys).filter_map(shown).collect()))
+}

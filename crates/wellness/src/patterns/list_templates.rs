@@ -1,0 +1,51 @@
+//! W13: everybody's templates, or a company's own.
+
+use crate::{
+    DOMAIN, Template, TemplateBody, Wellness,
+    cost::{self, Pattern},
+    patterns::create_template::read_owner,
+};
+use function::{Error, Fields, Function, Input, List, Request};
+use keys::wellness::{Owner, TemplateSort};
+use table::{Page, Query, cost::Cost};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_templates, Wellness::warm_by_query)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W13",
+    function: "list-templates",
+    condition: "PK = CompanyId-… or Global, SK begins with Template#",
+    formula: "½ ⌈Σ templates⌉ R",
+    cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)),
+};
+
+/// Whose templates.
+#[derive(Debug, Clone)]
+pub struct OfOwner(Owner);
+
+impl Input for OfOwner {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        Some(Self(read_owner(fields)))
+    }
+}
+
+/// Lists templates in the order of their making. Everybody's are for everybody to see.
+///
+/// # Errors
+/// 400, or 403 for another company's.
+pub async fn list_templates(wellness: Wellness, request: Request<OfOwner>) -> Result<List<TemplateBody>, Error> {
+    let OfOwner(owner) = &request.input;
+    if let Owner::Company(company) = owner {
+        request.caller.must_belong_to(company, DOMAIN)?;
+    }
+    let listing = request.listing(TemplateSort::all(), "")?;
+    let page = wellness.table.page::<Template>(&Query::new(owner, &listing.range), listing.limit).await?;
+    let items = page.items.into_iter().map(TemplateBody::try_from).collect::<Result<_, _>>()?;
+    Ok(listing.list(Page { items, next: page.next }))
+}

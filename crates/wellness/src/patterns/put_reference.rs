@@ -1,0 +1,77 @@
+//! W15: puts a venue, file, course, tracker or notification of a company.
+
+use crate::{
+    DOMAIN, Name, Record, Wellness,
+    cost::{self, Pattern},
+    model::{
+        object::JsonObject,
+        sizes::{MAX_REFERENCE, must_fit},
+    },
+};
+use function::{Error, Fields, Function, Input, Put, Request};
+use keys::wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, RecordSort};
+use serde::Serialize;
+use table::cost::{Cost, write};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(put_reference, Wellness::warm_by_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W15",
+    function: "put-reference",
+    condition: "put: PK = CompanyId-…, SK = Venue#VenueId-… and the like",
+    formula: "⌈record⌉ W",
+    cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)),
+};
+
+/// What a caller puts.
+#[derive(Debug, Clone)]
+pub struct NewRecord(Record);
+
+impl Input for NewRecord {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, facet, id) = (fields.path("companyId"), fields.path("facet"), fields.path("facetId"));
+        let (name, data) = (fields.body("name"), fields.body::<JsonObject>("data"));
+        Some(Self(Record {
+            partition: CompanyPartition(company?),
+            sort: RecordSort(FacetRef { facet: facet?, id: id? }),
+            name: name?,
+            data: data?.0,
+        }))
+    }
+}
+
+/// A record as it is answered.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RecordBody {
+    facet: Facet,
+    id: FacetId,
+    company_id: CompanyId,
+    name: Name,
+    data: JsonObject,
+}
+
+impl From<Record> for RecordBody {
+    fn from(Record { partition, sort: RecordSort(of), name, data }: Record) -> Self {
+        Self { facet: of.facet, id: of.id, company_id: partition.0, name, data: JsonObject(data) }
+    }
+}
+
+/// Puts the company's own record, in place of the one that is there. What activities have copied of it stays.
+///
+/// # Errors
+/// 400, 403 for another company's, 413 for more than 4 KB.
+pub async fn put_reference(wellness: Wellness, request: Request<NewRecord>) -> Result<Put<RecordBody>, Error> {
+    let NewRecord(record) = request.input;
+    request.caller.must_belong_to(&record.partition.0, DOMAIN)?;
+    must_fit(&record, MAX_REFERENCE)?;
+    let before = wellness.dynamo.put_returning_old::<Record>(wellness.table.put(&record)?).await?;
+    Ok(Put { is_new: before.is_none(), body: record.into() })
+}

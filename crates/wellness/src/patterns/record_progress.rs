@@ -1,0 +1,126 @@
+//! W12: reports a user's progress in a challenge.
+
+use crate::{
+    DOMAIN, Progress, Registration, RegistrationBody, Wellness,
+    cost::{self, Pattern},
+    model::object::JsonObject,
+};
+use function::{Error, Fields, Function, Input, Json, Problem, Request};
+use keys::wellness::{ActivityId, UserId};
+use serde::Deserialize;
+use table::{
+    Change, Condition, Table, Value,
+    cost::{Cost, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(record_progress, Wellness::warm_by_get)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W12",
+    function: "record-progress",
+    condition: "update SK = Registration#UserId-… if Progress and EarnedPoints are no greater than what is reported",
+    formula: "⌈registration⌉ W; GSI3 ⌈registration⌉ W",
+    cost: |case| {
+        Cost::default()
+            .write(cost::ACTIVITIES, write(case.registration))
+            .write(cost::REGISTRATIONS, write(case.registration))
+    },
+};
+
+/// The largest `data` of a registration, in bytes.
+const MAX_DATA: usize = 2 * 1024;
+
+/// What a user reports. What is not reported stays.
+#[derive(Debug, Clone)]
+pub struct Report {
+    user: UserId,
+    activity: ActivityId,
+    progress: Progress,
+    text: Option<ProgressText>,
+    points: Option<u32>,
+    data: Option<JsonObject>,
+    correction: bool,
+}
+
+impl Input for Report {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (user, activity) = (fields.path("userId"), fields.path("activityId"));
+        let (progress, text) = (fields.body("progress"), fields.body_if_any("progressText"));
+        let (points, data) = (fields.body_if_any("earnedPoints"), fields.body_if_any("data"));
+        let correction = fields.body_if_any("correction").unwrap_or_default();
+        Some(Self { user: user?, activity: activity?, progress: progress?, text, points, data, correction })
+    }
+}
+
+/// Progress for people: 200 characters at most, none of them a control character.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
+struct ProgressText(String);
+
+impl TryFrom<String> for ProgressText {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        if text.chars().count() > 200 || text.chars().any(char::is_control) {
+            return Err("must have at most 200 characters, none of them a control character");
+        }
+        Ok(Self(text))
+    }
+}
+
+/// Reports progress: percent, points, and what goes with them. Never less than what is stored, however many report at once,
+/// unless it is a correction. The same again is no fault: it may be a retry.
+///
+/// # Errors
+/// 400, 403 for another user's, 404, 409 for less than what is stored, 413 for too much data.
+pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Result<Json<RegistrationBody>, Error> {
+    let report = &request.input;
+    request.caller.must_be(&report.user, DOMAIN)?;
+    let company = request.caller.confined_to(DOMAIN)?;
+    if report.data.as_ref().is_some_and(|JsonObject(data)| data.text().len() > MAX_DATA) {
+        return Err(Error::TooLarge(format!("The data of a registration is at most {MAX_DATA} bytes.")));
+    }
+    let mut change = report.change(&wellness.table)?;
+    if let Some(company) = company {
+        change = change.only_if(Condition::is("CompanyId", &company));
+    }
+    match wellness.dynamo.update::<Registration>(change).await {
+        Err(table::Error::Refused(refused)) => {
+            let found = refused.found::<Registration>(0)?;
+            let own = found.filter(|found| company.is_none_or(|company| found.company.as_str() == company));
+            own.ok_or(Error::NotFound("registration"))?;
+            let detail = "More progress or more points are stored; a correction can lower them.".to_owned();
+            Err(Error::Conflict(Problem::ProgressBackwards, detail))
+        }
+        updated => Ok(Json(updated?.into())),
+    }
+}
+
+impl Report {
+    fn change(&self, table: &Table) -> Result<Change, Error> {
+        let progress = Value::of(&self.progress)?;
+        let points = self.points.map(|points| Value::from(i64::from(points)));
+        let mut change = table.update(Registration::key_of(&self.activity, &self.user));
+        for (attribute, reported) in [("Progress", Some(progress)), ("EarnedPoints", points)] {
+            let Some(reported) = reported else { continue };
+            if !self.correction {
+                change = change.only_if(Condition::at_most(attribute, reported.clone()));
+            }
+            change = change.set(attribute, reported);
+        }
+        if let Some(ProgressText(text)) = &self.text {
+            change = change.set("ProgressText", text);
+        }
+        if let Some(JsonObject(data)) = &self.data {
+            change = change.set("Data", Value::of(data)?);
+        }
+        Ok(change)
+    }
+}

@@ -1,0 +1,289 @@
+//! W11: registers employees who are new, or whose role or department changed, for the challenges that are for them.
+
+use crate::{
+    Activity, Employee, Registration, Wellness,
+    cost::{self, Case, Pattern},
+    model::option::ActivityOption,
+};
+use function::{Batch, Error, Function, Record};
+use futures::{StreamExt, stream};
+use keys::{
+    TimestampSeconds,
+    wellness::{
+        ActivityEndDateSort, ActivityType, CompanyId, EmployeeSort, EndDateSort, Period, RegistrationsPartition,
+        Status, UserId, UserPartition, Year,
+    },
+};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    fmt::Display,
+    time::Duration,
+};
+use table::{
+    Item, Key, Query, Units,
+    cost::{Cost, read, write},
+};
+use tokio::time::{Instant, timeout_at};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::stream(register_new_employee, Wellness::warm_by_lists)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W11",
+    function: "register-new-employee",
+    condition: "get: PK = UserId-<id>, SK = Employee; GSI2PK = company#Program#List, end date within the plan year; GSI3PK = user#Registrations, the same; a registration put if absent for every challenge that is for the employee and has none; then get those activities strongly, once a batch, and update the registrations whose end has moved meanwhile",
+    formula: "⌈employee⌉ R; GSI2 ½ × ⌈Σ entries of the year⌉ R, once a batch and company; GSI3 ½ ⌈Σ registrations that are there⌉ R; for each of the challenges ⌈registration⌉ W, GSI3 ⌈registration⌉ W and ⌈activity⌉ R",
+    cost: |case| {
+        let challenges = Case::count(case.eligible);
+        Cost::default()
+            .read(cost::ACTIVITIES, read(case.employee))
+            .read(cost::LISTS, case.listed(case.narrow))
+            .read(cost::REGISTRATIONS, Units::halves(1))
+            .write(cost::ACTIVITIES, write(case.registration).times(challenges))
+            .write(cost::REGISTRATIONS, write(case.registration).times(challenges))
+            .read(cost::ACTIVITIES, case.activity_read().times(challenges))
+    },
+};
+
+/// Calls that are made at once.
+const AT_ONCE: usize = 16;
+
+/// Time that is kept for the last look at the activities; a quarter of what there is where that is less.
+const TIME_TO_SETTLE: Duration = Duration::from_secs(5);
+
+/// Registers every employee of the batch; answers the changes that must come again.
+///
+/// A record that can't be read is logged and comes again as well, until the mapping gives it up and its failure destination
+/// keeps it: nothing else would know of the employee.
+async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTreeSet<String>, Error> {
+    let left = batch.deadline.saturating_duration_since(Instant::now());
+    let stop = batch.deadline - TIME_TO_SETTLE.min(left / 4);
+    let mut run = Run { wellness: &wellness, starts: Vec::new(), stop, failed: BTreeSet::new() };
+    batch.records.iter().for_each(|record| run.read(record));
+    let employees = run.employees().await;
+    let mut registered = run.registrations(&employees).await;
+    let there: HashSet<_> = registered.iter().map(|(_, registration)| registration.key()).collect();
+    let mut wanted = run.wanted(&employees).await;
+    wanted.retain(|(_, registration)| !there.contains(&registration.key()));
+    registered.extend(run.each(wanted, |registration| wellness.register(registration)).await);
+    run.stop = batch.deadline;
+    run.settle(registered).await;
+    Ok(run.failed)
+}
+
+/// An employee who is new, or whose role or department changed. The earliest record of a year stands for all of that year.
+struct Start {
+    user: UserId,
+    since: TimestampSeconds,
+    sequence_numbers: Vec<String>,
+}
+
+impl Start {
+    /// None for a record of another item, which the mapping's filter keeps away.
+    fn read(record: &Record) -> Result<Option<Self>, &'static str> {
+        let key = |name: &str| record.json()["dynamodb"]["Keys"][name]["S"].as_str();
+        if key("SK").ok_or("no sort key")?.parse::<EmployeeSort>().is_err() {
+            return Ok(None);
+        }
+        let user = key("PK").and_then(|key| key.parse().ok()).map(|UserPartition(user)| user);
+        let since = record.created_at().and_then(|time| TimestampSeconds::containing(time).ok());
+        let sequence_numbers = vec![record.sequence_number().to_owned()];
+        Ok(Some(Self { user: user.ok_or("no user")?, since: since.ok_or("no time")?, sequence_numbers }))
+    }
+
+    fn year(&self) -> Year {
+        Year::of(self.since)
+    }
+}
+
+/// A batch on its way. What is worked at is told by the number of its start.
+struct Run<'a> {
+    wellness: &'a Wellness,
+    starts: Vec<Start>,
+    /// When no more is begun.
+    stop: Instant,
+    /// Sequence numbers of what must come again.
+    failed: BTreeSet<String>,
+}
+
+impl Run<'_> {
+    fn read(&mut self, record: &Record) {
+        match Start::read(record) {
+            Ok(Some(new)) => {
+                let is_same = |start: &&mut Start| start.user == new.user && start.year() == new.year();
+                match self.starts.iter_mut().find(is_same) {
+                    Some(start) => {
+                        start.since = start.since.min(new.since);
+                        start.sequence_numbers.extend(new.sequence_numbers);
+                    }
+                    None => self.starts.push(new),
+                }
+            }
+            Ok(None) => {}
+            Err(reason) => {
+                let sequence_number = record.sequence_number();
+                tracing::error!(sequence_number, reason, "a change of an employee can't be read");
+                self.failed.insert(sequence_number.to_owned());
+            }
+        }
+    }
+
+    /// The employees as they are now; those who are gone need nothing.
+    async fn employees(&mut self) -> Vec<(usize, Employee)> {
+        let wellness = self.wellness;
+        let keys = self.starts.iter().map(|start| Employee::key_of(&start.user)).enumerate().collect();
+        let found = self.each(keys, async |key| Ok(wellness.table.get::<Employee>(&key).await?)).await;
+        found.into_iter().filter_map(|(start, employee)| Some((start, employee?))).collect()
+    }
+
+    /// The registrations of the plan year that are there. A run that died may have left some whose end is not the activity's,
+    /// and which nobody would look at again because the activity has moved to another year since.
+    async fn registrations(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
+        let wellness = self.wellness;
+        let of =
+            |(start, employee): &(usize, Employee)| (*start, (employee.user().clone(), self.starts[*start].year()));
+        let users = employees.iter().map(of).collect();
+        let found = self.each(users, |(user, year)| wellness.registrations_of(user, Period::of_year(year))).await;
+        found.into_iter().flat_map(|(start, found)| found.into_iter().map(move |one| (start, one))).collect()
+    }
+
+    /// A registration for every challenge that is for one of the employees.
+    async fn wanted(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
+        let plan = |start: usize, employee: &Employee| (employee.company.clone(), self.starts[start].year());
+        let mut plans = BTreeMap::new();
+        for (start, employee) in employees {
+            plans.entry(plan(*start, employee)).or_insert(*start);
+        }
+        let wellness = self.wellness;
+        let plans = plans.into_iter().map(|(plan, start)| (start, plan)).collect();
+        let plans = self.each(plans, async |plan: (CompanyId, Year)| {
+            Ok((wellness.options(&plan.0, Period::of_year(plan.1)).await?, plan))
+        });
+        let plans: HashMap<_, _> = plans.await.into_iter().map(|(_, (options, plan))| (plan, options)).collect();
+        let mut wanted = Vec::new();
+        for (start, employee) in employees {
+            let Start { since, .. } = self.starts[*start];
+            match plans.get(&(employee.company.clone(), self.starts[*start].year())) {
+                Some(options) => {
+                    let eligible = options.iter().filter(|option| option.is_challenge_for(employee, since));
+                    wanted.extend(eligible.map(|option| (*start, option.registration(employee, since))));
+                }
+                None => self.fail(*start, &"the challenges were not read"),
+            }
+        }
+        wanted
+    }
+
+    /// Gives the registrations the ends that their activities have, read after the last write of each.
+    ///
+    /// An end moves together with the start of a job that goes through the activity's registrations. Whichever registration
+    /// that job came too early for was written after the end moved, so this reads the new end.
+    async fn settle(&mut self, mut registered: Vec<(usize, Registration)>) {
+        let wellness = self.wellness;
+        while !registered.is_empty() {
+            let ends = match wellness.ends(&registered).await {
+                Ok(ends) => ends,
+                Err(error) => return registered.iter().for_each(|(start, _)| self.fail(*start, &error)),
+            };
+            let moved = registered.into_iter().filter_map(|(start, registration)| {
+                let end = ActivityEndDateSort(ends.get(&Activity::key_of(&registration.partition.0))?.end.0);
+                (registration.end != end).then_some((start, Registration { end, ..registration }))
+            });
+            let moved = moved.collect();
+            registered = self.each(moved, |registration| wellness.move_to_end(registration)).await;
+        }
+    }
+
+    /// Does the work for each, several at once, until the time is up. What failed is noted, and left out.
+    async fn each<T, U, F>(&mut self, items: Vec<(usize, T)>, work: impl Fn(T) -> F) -> Vec<(usize, U)>
+    where
+        F: Future<Output = Result<U, Error>>,
+    {
+        let stop = self.stop;
+        let works = items.into_iter().map(|(start, item)| {
+            let work = work(item);
+            async move {
+                let is_time = Instant::now() < stop;
+                (start, if is_time { timeout_at(stop, work).await.ok() } else { None })
+            }
+        });
+        let mut works = stream::iter(works).buffer_unordered(AT_ONCE);
+        let mut done = Vec::new();
+        while let Some((start, result)) = works.next().await {
+            match result {
+                Some(Ok(result)) => done.push((start, result)),
+                Some(Err(error)) => self.fail(start, &error),
+                None => self.fail(start, &"no time was left"),
+            }
+        }
+        done
+    }
+
+    fn fail(&mut self, start: usize, reason: &impl Display) {
+        for sequence_number in &self.starts[start].sequence_numbers {
+            if self.failed.insert(sequence_number.clone()) {
+                tracing::warn!(sequence_number, %reason, "an employee is not registered for everything");
+            }
+        }
+    }
+}
+
+impl ActivityOption {
+    /// Whether the employee is to be registered for it at that time.
+    fn is_challenge_for(&self, employee: &Employee, at: TimestampSeconds) -> bool {
+        self.activity_type == ActivityType::Challenge
+            && self.status == Status::Active
+            && self.end.0.second() >= at
+            && self.filters.admit(Some(&employee.role), Some(&employee.department))
+    }
+
+    fn registration(&self, employee: &Employee, now: TimestampSeconds) -> Registration {
+        let (company, activity) = (employee.company.clone(), self.partition.0.clone());
+        Registration::new(company, activity, self.end.0, employee.user().clone(), now)
+    }
+}
+
+/// The end of an activity, and nothing else that could keep it from being read.
+#[derive(Serialize, Deserialize)]
+struct End {
+    #[serde(rename = "GSI1SK")]
+    end: EndDateSort,
+}
+
+impl Item for End {
+    const TYPE: &'static str = "Activity";
+}
+
+impl Wellness {
+    async fn registrations_of(&self, user: UserId, period: Period) -> Result<Vec<Registration>, Error> {
+        let range = ActivityEndDateSort::within(period);
+        Ok(self.table.query_all(&Query::new(&RegistrationsPartition(user), &range).on(&self.registrations)).await?)
+    }
+
+    /// The registration as it stands after it: as it is wanted, or as it was there.
+    async fn register(&self, registration: Registration) -> Result<Registration, Error> {
+        match self.dynamo.write(self.table.put_new(&registration)?).await {
+            Err(table::Error::Refused(refused)) => Ok(refused.found(0)?.unwrap_or(registration)),
+            written => Ok(written.map(|()| registration)?),
+        }
+    }
+
+    /// Moves the registration that is there to the end.
+    async fn move_to_end(&self, registration: Registration) -> Result<Registration, Error> {
+        let key = Registration::key_of(&registration.partition.0, &registration.sort.0);
+        self.dynamo.write(self.table.update(key).set("GSI3SK", &registration.end)).await?;
+        Ok(registration)
+    }
+
+    /// The activities' ends now, each read once.
+    async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<HashMap<Key, End>, Error> {
+        let activities: BTreeSet<_> = registrations.iter().map(|(_, registration)| &registration.partition.0).collect();
+        let keys: Vec<Key> = activities.into_iter().map(Activity::key_of).collect();
+        Ok(self.table.get_all(&keys, true).await?)
+    }
+}

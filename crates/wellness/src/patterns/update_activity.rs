@@ -1,0 +1,224 @@
+//! W16: changes an activity under its version; what depends on its status and its end follows.
+
+use crate::{
+    Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Job, Name, Reference, Wellness,
+    cost::{self, Case, Pattern},
+    model::{
+        object::{JsonObject, Object},
+        sizes::{MAX_ROW, must_fit},
+    },
+};
+use function::{Error, Fields, Function, Input, Json, Request, optimistically};
+use keys::wellness::{ActivityId, ActivityPartition, CompanyId, EndDateSort, JobId, Level, PlanTime, Status};
+use serde::Serialize;
+use table::{
+    Change, Condition, Item, JsonText, Query, Units, Value,
+    cost::{Cost, read, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(update_activity, Wellness::warm_by_get)
+}
+
+/// What another name or other filters ask and cost.
+pub const PATTERN: Pattern = Pattern {
+    id: "W16",
+    function: "update-activity",
+    condition: "get SK = Program; then in a transaction update it if Version is the one that the caller names",
+    formula: "⌈activity⌉ R; 2 × ⌈activity⌉ W; GSI1 ⌈entry⌉ W; GSI2 ⌈narrow entry⌉ W for a name or filters",
+    cost: |case| {
+        Cost::default()
+            .read(cost::ACTIVITIES, case.activity_read())
+            .write(cost::ACTIVITIES, write(case.activity).times(2))
+            .write(cost::PROGRAM, write(case.program))
+            .write(cost::LISTS, write(case.narrow))
+    },
+};
+
+/// What another status asks and costs.
+pub const STATUS: Pattern = Pattern {
+    id: "W16",
+    function: "update-activity, status",
+    condition: "as above; and PK = activity, SK begins with Program, strongly, twice; then in the same transaction GSI2SK of every reference if it is what was read",
+    formula: "⌈activity⌉ + 2 × ⌈Σ Program⌉ R; 2 × (⌈activity⌉ + ⌈reference⌉ each) W; GSI1 ⌈entry⌉ W; GSI2 ⌈narrow entry⌉ + 2 × ⌈reference⌉ each W",
+    cost: |case| {
+        (PATTERN.cost)(case)
+            .read(cost::ACTIVITIES, read(case.collection()).times(2))
+            .write(cost::ACTIVITIES, case.follow_write().times(2))
+            .write(cost::LISTS, case.follow_write().times(2))
+    },
+};
+
+/// What another end asks and costs.
+pub const END: Pattern = Pattern {
+    id: "W16",
+    function: "update-activity, endDate",
+    condition: "as a status; and in the same transaction GSI1SK and GSI2SK of SK = Program, and put the job that lets the registrations follow",
+    formula: "as a status, 2 W for the job, and once more GSI1 ⌈entry⌉ W and GSI2 ⌈narrow entry⌉ W",
+    cost: |case| {
+        (STATUS.cost)(case)
+            .write(cost::ACTIVITIES, Units::whole(2))
+            .write(cost::PROGRAM, write(case.program))
+            .write(cost::LISTS, write(case.narrow))
+    },
+};
+
+impl Case {
+    /// All of an activity's `Program`.
+    fn collection(&self) -> usize {
+        self.activity + self.part * self.parts + self.reference * self.references
+    }
+
+    /// Its references as they follow, before the transaction doubles them.
+    fn follow_write(&self) -> Units {
+        write(self.reference).times(Self::count(self.references))
+    }
+}
+
+/// What a caller changes. What is not named stays.
+#[derive(Debug, Clone)]
+pub struct Patch {
+    company: CompanyId,
+    activity: ActivityId,
+    version: i64,
+    name: Option<Name>,
+    status: Option<Status>,
+    start: Option<PlanTime>,
+    end: Option<PlanTime>,
+    filters: Option<Filters>,
+    data: Option<NewData>,
+}
+
+/// What takes the place of the data; nothing for `null`.
+#[derive(Debug, Clone)]
+struct NewData(Option<JsonText>);
+
+const MEMBERS: [&str; 6] = ["name", "status", "startDate", "endDate", "filters", "data"];
+
+const BEFORE_START: &str = "must not be before startDate";
+
+impl Input for Patch {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (company, activity) = (fields.path("companyId"), fields.path("activityId"));
+        let (version, name, status) =
+            (fields.body("version"), fields.body_if_any("name"), fields.body_if_any("status"));
+        let (start, end) = (fields.body_if_any("startDate"), fields.body_if_any("endDate"));
+        let filters = fields.body_if_any::<Object<FiltersBody>>("filters").map(|Object(filters)| filters.into());
+        let data = fields.body_if_any::<Option<JsonObject>>("data");
+        let data = data.map(|data| NewData(data.map(|JsonObject(data)| data)));
+        if start.zip(end).is_some_and(|(start, end)| end < start) {
+            fields.fault::<()>("/body/endDate", BEFORE_START);
+        }
+        if !MEMBERS.into_iter().any(|member| fields.has_body(member)) {
+            fields.fault::<()>("/body", format!("must have one of {}", MEMBERS.join(", ")));
+        }
+        let (company, activity) = (company?, activity?);
+        Some(Self { company, activity, version: version?, name, status, start, end, filters, data })
+    }
+}
+
+/// An activity after its change.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Updated {
+    #[serde(flatten)]
+    activity: ActivityBody,
+    /// The job that lets the registrations follow the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job_id: Option<JobId>,
+}
+
+/// Changes an activity's name, status, dates, filters and data, if it still has the version that the caller names. Its
+/// references follow in the same transaction, its registrations by a job that the transaction starts.
+///
+/// # Errors
+/// 400, 403 for another company's, 404, 412 for another version, 413 where it outgrows its 8 KB.
+pub async fn update_activity(wellness: Wellness, request: Request<Patch>) -> Result<Json<Updated>, Error> {
+    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
+    Ok(Json(optimistically(|| wellness.update(&request)).await?))
+}
+
+impl Wellness {
+    /// What a change in between refuses is read again: then the version is another, or the references are.
+    async fn update(&self, request: &Request<Patch>) -> Result<Updated, Error> {
+        let patch = &request.input;
+        let old = self.activity(&patch.company, &patch.activity).await?;
+        if old.version != patch.version {
+            return Err(Error::AnotherVersion);
+        }
+        let new = patch.applied_to(&old)?;
+        if new == old {
+            return Ok(Updated { activity: old.into(), job_id: None });
+        }
+        let new = Activity { version: old.version + 1, ..new };
+        let mut changes = vec![self.row(&old, &new)?];
+        if (new.status, new.end) != (old.status, old.end) {
+            changes.extend(self.references(new.id()).await?.iter().map(|reference| self.along(reference, &new)));
+        }
+        let ends_otherwise = new.end != old.end;
+        if ends_otherwise {
+            let job = Job::following(new.company.clone(), new.id().clone(), request.id, request.now);
+            changes.push(self.table.put(&job)?);
+        }
+        self.dynamo.transact(changes).await?;
+        let job_id = ends_otherwise.then(|| JobId::Registrations(new.id().clone()));
+        Ok(Updated { activity: new.into(), job_id })
+    }
+
+    /// All that this function may change, under the version, and nothing else: the section has none and moves beside it.
+    fn row(&self, old: &Activity, new: &Activity) -> Result<Change, Error> {
+        let row = self.table.update(Activity::key_of(new.id())).only_if(Condition::is("Version", old.version));
+        let row = row.set("Version", new.version).set("Name", &new.name).set("Status", &new.status);
+        let row = row.set("StartDate", &new.start_date).set("GSI1SK", &new.end).set("GSI2SK", &new.end);
+        let row = row.set("Filters", Value::of(&new.filters)?);
+        Ok(match &new.data {
+            Some(data) => row.set("Data", Value::of(data)?),
+            None => row.remove("Data"),
+        })
+    }
+
+    fn along(&self, reference: &Reference, activity: &Activity) -> Change {
+        let moved = self.table.update(Reference::key_of(activity.id(), reference.of()));
+        let moved = moved.only_if(Condition::is("GSI2SK", &reference.place));
+        moved.set("GSI2SK", &reference.moved(activity.status, activity.end()))
+    }
+
+    /// The references of an activity. A query is no snapshot: while one is replaced by another, neither may show. So two
+    /// queries must agree; whatever is replaced after them refuses the transaction.
+    async fn references(&self, activity: &ActivityId) -> Result<Vec<Reference>, Error> {
+        let (partition, range) = (ActivityPartition(activity.clone()), Level::Program.range());
+        let query = Query::new(&partition, &range).only_if(Condition::is("Type", &Reference::TYPE));
+        let first = self.table.whole::<Reference>(&query).await?;
+        let again = self.table.query_all(&query).await?;
+        if first == again { Ok(again) } else { Err(Error::stale()) }
+    }
+}
+
+impl Patch {
+    fn applied_to(&self, old: &Activity) -> Result<Activity, Error> {
+        let mut new = old.clone();
+        new.name = self.name.clone().unwrap_or(new.name);
+        new.filters = self.filters.clone().unwrap_or(new.filters);
+        if let Some(NewData(data)) = &self.data {
+            new.data.clone_from(data);
+        }
+        if table::size(&new)? > table::size(old)? {
+            must_fit(&new, MAX_ROW)?;
+        }
+        new.status = self.status.unwrap_or(new.status);
+        new.start_date = self.start.unwrap_or(new.start_date);
+        new.end = self.end.map_or(new.end, EndDateSort);
+        new.list_end = Some(new.end);
+        if new.end() < new.start_date {
+            return Err(match self.end {
+                Some(_) => Error::invalid("/body/endDate", BEFORE_START),
+                None => Error::invalid("/body/startDate", "must not be after endDate"),
+            });
+        }
+        Ok(new)
+    }
+}

@@ -1,0 +1,82 @@
+//! W9: changes a venue, file, course, tracker or notification, and the data that activities have copied from it (seed 002,
+//! pattern 5).
+
+use crate::{
+    DOMAIN, Job, Record, Task, Wellness,
+    cost::{self, Pattern},
+    jobs::start::Start,
+    model::{
+        job::JobBody,
+        uses::{Uses, read_data},
+    },
+};
+use function::{Accepted, Error, Fields, Function, Input, Request, optimistically};
+use keys::wellness::JobId;
+use table::{
+    JsonText, Units, Value,
+    cost::{Cost, write},
+};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(update_reference, Wellness::warm_by_lists)
+}
+
+/// What it asks and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "W9",
+    function: "update-reference",
+    condition: "count those with other data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction update Venue#VenueId-<id> and put Job#VenueId-<id> if none is under way, while there is no Hold#VenueId-<id>",
+    formula: "GSI2 ½ ⌈Σ references⌉ R a status; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W; what the job costs stands with continue-job",
+    cost: |case| {
+        Cost::default()
+            .read(cost::LISTS, case.counted())
+            .write(cost::ACTIVITIES, (write(case.reference) + write(case.job) + Units::whole(1)).times(2))
+    },
+};
+
+/// What gets which data.
+#[derive(Debug, Clone)]
+pub struct Update {
+    uses: Uses,
+    data: JsonText,
+}
+
+impl Input for Update {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (uses, data) = (Uses::read(fields), read_data(fields));
+        Some(Self { uses: uses?, data: data? })
+    }
+}
+
+/// Changes the company's own record, and starts the job that gives the same data to every reference in activities that are
+/// drafts or active and end in the time: from today's first second on, or in a given time. The same request while the job is
+/// under way answers that job.
+///
+/// # Errors
+/// 400, 403 for another's company, 404 where the company has no such record, 409 where another job is at it, 413 for data that
+/// is too long for a reference.
+pub async fn update_reference(wellness: Wellness, request: Request<Update>) -> Result<Accepted<JobBody>, Error> {
+    let Update { uses, data } = &request.input;
+    request.caller.must_belong_to(&uses.company, DOMAIN)?;
+    uses.must_have_room_for(&uses.of, data, request.now)?;
+    Ok(optimistically(|| wellness.change_data(&request)).await?.accepted())
+}
+
+impl Wellness {
+    async fn change_data(&self, request: &Request<Update>) -> Result<Job, Error> {
+        let Update { uses, data } = &request.input;
+        let period = uses.period(request.now)?;
+        let task = Task::Update { copied_data: data.clone(), period };
+        let mut job = Job::started(uses.company.clone(), JobId::Uses(uses.of.clone()), task, request.id, request.now);
+        job.progress.total = Some(self.count_uses(uses, period, Some(data)).await?);
+        let record = self.table.update(Record::key_of(&uses.company, &uses.of)).set("Data", Value::of(data)?);
+        match self.start(&Start { job, also: Some(record) }, request.id).await {
+            Err(Error::Table(table::Error::Refused(_))) => Err(Error::NotFound("reference")),
+            started => started,
+        }
+    }
+}
