@@ -19,7 +19,7 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use system_tests::{Asks, faults::within, stack};
-use table::{Dynamo, Index, Merged, Projection, Table};
+use table::{Dynamo, Index, MergedQuery, Projection, Table};
 
 const PAYMENTS: usize = 1_000;
 const PAGE: usize = 100;
@@ -171,7 +171,7 @@ async fn read_shard(table: Table, shard: usize, range: KeyRange) -> Result<usize
     let (mut read, mut behind) = (0, None);
     loop {
         let partitions = vec![shard.to_string()];
-        let list = Merged { index: &index, projection: Projection::KeysOnly, partitions, range: &range, behind };
+        let list = MergedQuery { index: &index, projection: Projection::KeysOnly, partitions, range: &range, behind };
         let (payments, next) = table.merged_page::<Payment>(&list, PAGE).await?;
         read += payments.len();
         if next.is_none() {

@@ -6,7 +6,7 @@ mod failure_bucket;
 mod model;
 pub mod patterns;
 
-pub use model::columns::COLUMNS;
+pub use model::{columns::COLUMNS, pack};
 pub use patterns::functions;
 
 use delivery::Delivery;

@@ -153,7 +153,7 @@ impl Ledger {
 
     async fn collection(&self, id: &TransactionId) -> Result<Option<Posted>, Error> {
         let range = TransactionPartition::collection();
-        let rows = self.table.whole::<Row>(&Query::new(&TransactionPartition(id.clone()), &range)).await?;
+        let rows = self.table.query_all::<Row>(&Query::new(&TransactionPartition(id.clone()), &range)).await?;
         let (mut transaction, mut legs, mut reversal) = (None, Vec::new(), None);
         for row in rows {
             match row {

@@ -7,7 +7,7 @@ use crate::template::{ACCOUNT, REGION};
 
 /// The scheduled event of a rule, due now.
 pub(crate) fn event(rule: &str, now: Timestamp) -> Value {
-    let time = now.round(Unit::TimestampSeconds).unwrap_or(now);
+    let time = now.round(Unit::Second).unwrap_or(now);
     json!({
         "version": "0",
         "id": Uuid::new_v4().to_string(),

@@ -218,7 +218,7 @@ async fn a_list_that_is_read_whole_lacks_none_of_those_that_sort_alike() {
     let range = year();
     let query = || Query::new(&"L", &range).on(&scene.index);
     let mut read: Vec<Value> =
-        scene.table.whole::<OfIndex>(&query()).await.expect("read").into_iter().map(|it| it.0).collect();
+        scene.table.query_all::<OfIndex>(&query()).await.expect("read").into_iter().map(|it| it.0).collect();
     assert!(scene.proxy.count("Query") > 3, "one call is 1 MB at most");
     read.sort_by_key(|item| item["PK"].to_string());
     let ids: Vec<&str> = read.iter().filter_map(|item| item["PK"].as_str()).collect();
@@ -244,7 +244,7 @@ async fn a_list_of_more_than_ten_megabytes_is_not_read_whole_but_counted() {
     scene.seed(&alike(35, 390_000)).await;
     let range = year();
     let query = Query::new(&"L", &range).on(&scene.index);
-    let read = scene.table.whole::<OfIndex>(&query).await;
+    let read = scene.table.query_all::<OfIndex>(&query).await;
     assert!(matches!(read, Err(Error::TooMuch)), "{:?}", read.map(|items| items.len()));
     assert_eq!(scene.table.count(&query).await.expect("counted"), 35);
 }
@@ -258,7 +258,7 @@ async fn a_collection_is_read_whole_as_it_was_written_last() {
     scene.seed(&parts).await;
     let range = Level::Program.range();
     let query = Query::new(&"A", &range);
-    assert_eq!(scene.table.whole::<Thing>(&query).await.expect("read"), parts);
+    assert_eq!(scene.table.query_all::<Thing>(&query).await.expect("read"), parts);
     let all = |call: &Call| call.body["ConsistentRead"] == json!(true);
     assert!(scene.proxy.calls().len() > 2 && scene.proxy.calls().iter().all(all));
     for (query, consistent) in [(Query::new(&"A", &range), false), (Query::new(&"A", &range).consistent(), true)] {

@@ -93,7 +93,7 @@ pub async fn list_registrations(wellness: Wellness, request: Request<OfUser>) ->
     let company = request.caller.confined_to(DOMAIN)?;
     let range = ActivityEndDateSort::within(wanted.at(request.now));
     let query = Query::new(&RegistrationsPartition(user.clone()), &range).on(&wellness.registrations);
-    let mut registrations = wellness.table.whole::<Registration>(&query).await?;
+    let mut registrations = wellness.table.query_all::<Registration>(&query).await?;
     // A user of that id may have been another company's before.
     registrations.retain(|one| company.is_none_or(|company| one.company.as_str() == company));
     let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();

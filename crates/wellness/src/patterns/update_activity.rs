@@ -192,7 +192,7 @@ impl Wellness {
     async fn references(&self, activity: &ActivityId) -> Result<Vec<Reference>, Error> {
         let (partition, range) = (ActivityPartition(activity.clone()), Level::Program.range());
         let query = Query::new(&partition, &range).only_if(Condition::is("Type", &Reference::TYPE));
-        let first = self.table.whole::<Reference>(&query).await?;
+        let first = self.table.query_all::<Reference>(&query).await?;
         let again = self.table.query_all(&query).await?;
         if first == again { Ok(again) } else { Err(Error::stale()) }
     }
