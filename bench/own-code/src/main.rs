@@ -22,7 +22,7 @@ fn functions() -> [(&'static str, &'static str, Function); 3] {
     ]
 }
 
-const SETTINGS: [(&str, &str); 8] = [
+const SETTINGS: [(&str, &str); 9] = [
     ("PAYMENTS_TABLE", "local-PaymentScheduler"),
     ("TRANSACTIONS_TABLE", "local-TransactionHistory"),
     ("WRITE_SHARDS", "5"),

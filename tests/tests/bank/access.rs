@@ -1,5 +1,4 @@
 //! Who may do what: tokens, scopes, and the accounts of a caller.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};

@@ -1,5 +1,4 @@
 //! The archive at the end of the day: stopped anywhere, started twice, throttled, out of time.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use bank::Payment;
 use futures::future::join;

@@ -1,5 +1,4 @@
 //! Batches of which DynamoDB does a part only: what is left is asked for again, and told where it never ends.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use bank::Payment;
 use keys::bank::Status;

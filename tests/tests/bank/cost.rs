@@ -1,5 +1,4 @@
 //! Every access pattern costs what it declares: table and each index apart, small and large, on both projections.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use bank::{Case, MAX_BYTES};
 use keys::bank::Status;

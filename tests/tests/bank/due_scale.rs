@@ -1,5 +1,4 @@
 //! Ten thousand payments on one date: all of them, in order, at a cost that does not grow with their number.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use axum::{
     body::Bytes,

@@ -1,5 +1,4 @@
 //! A POST that is sent again: by an impatient caller, after a crash, after every move, a day later.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use futures::future::join_all;
 use local::Stack;

@@ -1,5 +1,4 @@
 //! What the bank's lists hold, in which order, and how their pages follow one another.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};

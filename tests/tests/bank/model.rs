@@ -1,5 +1,4 @@
 //! The bank's lists against a plain model in memory, under random operations.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use proptest::{
     prelude::*,

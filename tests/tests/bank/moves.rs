@@ -1,5 +1,4 @@
 //! Moves of a payment's status: which there are, who wins, and what faults between function and table do to them.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use bank::Payment;
 use futures::future::join_all;

@@ -1,5 +1,4 @@
 //! Shards grown from 5 to 7 while payments are scheduled and listed: readers first, and nothing is missed.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use local::{Builder, Stack};
 use serde_json::Value;

@@ -1,5 +1,4 @@
 //! Many requests to one cart at once: nothing is lost or doubled, and every line is in one place.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use cart::Line;
 use futures::future::{join, join_all};

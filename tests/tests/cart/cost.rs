@@ -1,6 +1,5 @@
 //! Every access pattern of the cart costs what it declares: the table and its index apart, small lines and the largest, with
 //! an idempotency key and without; and what a refused request costs.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use cart::{Case, Line, MAX_BYTES};
 use futures::future::join_all;

@@ -1,5 +1,4 @@
 //! How long a line lives, how many fit into a cart, how lines join, and what a purchase ends.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};

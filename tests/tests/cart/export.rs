@@ -1,5 +1,4 @@
 //! From a change of a cart to a row in the lake: the stack's stream, the exporter, the delivery stream, files.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use serde_json::{Value, json};
 use std::{

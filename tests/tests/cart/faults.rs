@@ -1,6 +1,5 @@
 //! The cart when DynamoDB throttles, cancels, loses or does not answer its calls: the answer is right, or says to come again
 //! and nothing is lost or doubled when that is done.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use futures::future::join_all;
 use keys::{AccountId, TimestampMillis, cart::Status};

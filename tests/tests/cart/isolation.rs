@@ -1,6 +1,5 @@
 //! A query is no snapshot: what a transaction has reached in one place and not yet in another. The engine has no such moment,
 //! so its items are taken away and put back by hand.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use aws_sdk_dynamodb::{Client as Engine, types::AttributeValue};
 use serde_json::{Value, json};

@@ -1,6 +1,5 @@
 //! The rows of the seed's model, `CartModel.json`, go in at their times and come back by the model's queries in its order.
 //! What its contradictions became stands in `docs/decisions/cart-model.md`.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};

@@ -1,6 +1,5 @@
 //! The cart against a plain model, under random requests: many customers at once, several requests of one customer at once,
 //! functions that die between any two of their calls, answers that are lost, weeks that pass.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use fastrand::Rng;
 use function::Function;

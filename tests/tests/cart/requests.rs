@@ -1,5 +1,4 @@
 //! Requests that the cart must refuse, each with the right problem and with nothing written, and odd ones that it must take.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};

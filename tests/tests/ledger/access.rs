@@ -1,6 +1,5 @@
 //! Who may do what in the ledger: users see and debit their own accounts, operators all; and no refusal tells what there
 //! is.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use local::{Auth, Stack, template::Route};
 use reqwest::RequestBuilder;

@@ -1,5 +1,4 @@
 //! Many requests to the ledger at once: nothing is lost, nothing is paid twice, nothing is overdrawn.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use function::Service;
 use futures::future::{join, join_all};

@@ -1,7 +1,6 @@
 //! Every access pattern of the ledger costs what it declares: the table and each index apart, items of usual size and
 //! larger ones, two legs and many, with and without a merchant; what a refused request costs; and the seed's table of
 //! costs, unit for unit, beside what is measured.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use ledger::Case;
 use serde_json::{Value, json};

@@ -1,6 +1,5 @@
 //! The ledger when DynamoDB throttles, cancels, loses or does not answer its calls: what was paid is paid once, and whoever
 //! comes again with the same key is told so, however late.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use function::{Function, Invocation};
 use futures::future::{join, join_all};

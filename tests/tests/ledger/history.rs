@@ -1,6 +1,5 @@
 //! History can't be edited: no function may delete or replace what is on the books, by the template's permissions and by
 //! the calls that it makes; and a correction is another transaction, beside the one that it corrects.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use local::template::{Lambda, Statement};
 use serde_json::{Value, json};

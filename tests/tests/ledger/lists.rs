@@ -1,6 +1,5 @@
 //! The lists of the ledger: statements newest first with balances that agree, a user's accounts as they are, transactions
 //! by time, exact to the millisecond and through ties, and by the callers' keys.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -11,7 +10,6 @@ use system_tests::{
     Client,
     clock::{DAY, MILLISECOND, time},
     ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment, status_shards},
-    stack,
 };
 
 const NOON: &str = "2026-01-02T12:00:00.123Z";

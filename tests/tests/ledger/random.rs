@@ -1,6 +1,5 @@
 //! The ledger against a plain model, under random transfers among fifty accounts: many at once, calls that are throttled, cancelled,
 //! lost, late or never answered, functions that die, requests that come twice, clocks that differ.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use fastrand::Rng;
 use function::Service;

@@ -1,6 +1,5 @@
 //! The reconciliation: it finds what is wrong with the books, each once, and nothing else; whatever stops it, and whoever pays
 //! meanwhile.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::http::StatusCode;

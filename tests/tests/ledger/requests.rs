@@ -1,6 +1,5 @@
 //! Requests that the ledger must refuse, each with the right problem and with nothing written, and odd ones that it must
 //! take.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};

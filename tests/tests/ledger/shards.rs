@@ -1,5 +1,4 @@
 //! Shards of the status index grown from 1 to 3 while transactions are posted and listed.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use local::Stack;
 use std::{collections::BTreeSet, sync::atomic::AtomicBool};

@@ -1,6 +1,5 @@
 //! The seed's examples by value, read past the functions and by the seed's own queries; and amounts, which are exact to
 //! the last of 38 digits.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use aws_sdk_dynamodb::{operation::query::builders::QueryFluentBuilder, types::AttributeValue};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
 //! Every function as the binary that is deployed, under AWS's Runtime Interface Emulator and that of `cargo lambda watch`.
-#![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
+#![expect(clippy::panic, reason = "a test may stop here")]
 
 use axum::Router;
 use futures::future::join_all;

@@ -1,5 +1,4 @@
 //! What a Lambda links: one TLS, one HTTP stack, and nothing of the local stack.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use std::{collections::BTreeSet, process::Command};
 use system_tests::root;

@@ -1,5 +1,4 @@
 //! The pages that are written from the code are not stale. `make docs` writes them.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use function::Problem;
 use local::template::{Lambda, Template};

@@ -1,5 +1,4 @@
 //! The BI team's questions in `analytics/` are the template's named queries. `make docs` writes them there.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use std::{fmt::Write, fs, path::PathBuf};
 use system_tests::root;

@@ -1,5 +1,4 @@
 //! docs/openapi.yaml says what the template, the code and the other docs say, and what the functions answer.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use function::Problem;
 use local::template::Template;

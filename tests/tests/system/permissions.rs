@@ -1,6 +1,5 @@
 //! A function may do what it does, and nothing else: what its policy lacks is refused on one machine too, and what no test
 //! needed is too much.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use local::{Stack, template::Template};
 use serde_json::json;

@@ -1,6 +1,5 @@
 //! The calls of `table`, and what remembers a request, against the engine: what each condition means, what a put or an update
 //! leaves, and that reads of many items lack none.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use function::{Error as Failure, Fingerprint, IdempotentRequest};
 use jiff::Timestamp;
@@ -123,11 +122,15 @@ async fn an_exchange_answers_what_was_there() {
     let scene = Scene::start().await;
     let [first, second] = [1, 2].map(|number| Thing { number: Some(number), ..thing("A") });
     let put = |thing: &Thing| scene.table.put(thing).expect("a change");
-    assert_eq!(scene.dynamo.exchange::<Thing>(put(&first)).await.expect("put"), None);
-    assert_eq!(scene.dynamo.exchange::<Thing>(put(&second)).await.expect("put"), Some(first.clone()));
-    let refused = scene.dynamo.exchange::<Thing>(put(&first).only_if(Condition::is("Version", 1))).await;
+    assert_eq!(scene.dynamo.put_returning_old::<Thing>(put(&first)).await.expect("put"), None);
+    assert_eq!(scene.dynamo.put_returning_old::<Thing>(put(&second)).await.expect("put"), Some(first.clone()));
+    let refused = scene.dynamo.put_returning_old::<Thing>(put(&first).only_if(Condition::is("Version", 1))).await;
     assert!(is_refused(&refused), "{refused:?}");
-    assert_eq!(scene.dynamo.exchange::<Thing>(put(&second)).await.expect("put"), Some(second), "the same again");
+    assert_eq!(
+        scene.dynamo.put_returning_old::<Thing>(put(&second)).await.expect("put"),
+        Some(second),
+        "the same again"
+    );
 }
 
 #[tokio::test]

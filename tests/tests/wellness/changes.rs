@@ -1,5 +1,4 @@
 //! Changes of activities and of progress: moves between sections, reports of progress, and patches under a version.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fastrand::Rng;

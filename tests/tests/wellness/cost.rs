@@ -1,6 +1,5 @@
 //! Every access pattern of the programme costs what it declares: the table and each index apart, small items and large ones,
 //! with an idempotency key and without, one item and many; and what a refused request costs.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;

@@ -1,5 +1,4 @@
 //! Activities as they are made and read by level, from templates or not; sections, and what activities refer to.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use futures::future::join_all;
 use jiff::Timestamp;

@@ -1,6 +1,5 @@
 //! W10 and W11: employees as they are put, and the registrations that the stream makes of them: exactly those for which they
 //! are eligible, whatever is delivered again, out of order, in parts, or to a function that dies.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, future::join_all, stream};

@@ -1,6 +1,5 @@
 //! Two companies with the same names and guessed ids: no route shows or changes what is the other's, by its path, by its ids
 //! under one's own path, by its cursors, or with a token of less.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use keys::wellness::{
     ActivityPartition, ActivityType, CompanyId, CompanyPartition, EmployeeSort, EndDateSort, FacetRef, JobId,

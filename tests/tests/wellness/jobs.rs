@@ -1,6 +1,5 @@
 //! Jobs of the wellness programme: killed anywhere, called twice, throttled, out of time, while others edit. Every activity has
 //! exactly one of the references at any time, and what was done is counted once.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use futures::future::{join, join_all};
 use keys::{

@@ -1,5 +1,4 @@
 //! The lists of a programme: activities and sections, options, registrations (seed 002, patterns 1 to 3).
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use futures::future::join_all;
 use keys::{

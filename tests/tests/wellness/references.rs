@@ -1,5 +1,4 @@
 //! Pattern 5 over HTTP: what refers to a venue, file, course, tracker or notification is listed, replaced and updated.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use jiff::Timestamp;
 use keys::wellness::{Facet, Status};

@@ -1,6 +1,5 @@
 //! Requests that the programme must refuse, each with the right problem and with nothing written, and odd ones that it must
 //! take. The routes are the template's: a new one is asked for its faults as well.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use local::Stack;
 use reqwest::RequestBuilder;
