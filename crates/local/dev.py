@@ -5,6 +5,7 @@ Usage: dev.py <port> <command that runs the stack>
 
 import contextlib
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -46,6 +47,9 @@ def start(port, command):
 
 
 def main(port, *command):
+    # A shell that starts this in the background ignores Ctrl-C, and so would we.
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)
     running, is_first = None, True
     try:
         # The first round watches already: a change during the first build is not lost.

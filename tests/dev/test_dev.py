@@ -75,8 +75,12 @@ def main(binary):
                     assert json.load(answer)["status"] == "SCHEDULED"
                 assert builds() == 3, log.read_text()
             finally:
-                dev.send_signal(2)
-                dev.wait(20)
+                dev.terminate()
+                try:
+                    dev.wait(20)
+                except subprocess.TimeoutExpired:
+                    dev.kill()
+                    raise
         assert not serves(url), "the stack ends with it"
     print("make dev: restarted once, kept the data, served while a build failed")
 

@@ -10,6 +10,7 @@ pub mod faults;
 pub mod growth;
 pub mod ledger;
 pub mod openapi;
+pub mod patterns;
 pub mod requests;
 pub mod runtime;
 pub mod units;

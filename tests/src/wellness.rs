@@ -5,6 +5,7 @@ pub mod references;
 
 use crate::{
     Client,
+    patterns::cost_of,
     units::{self, Consumed},
 };
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -148,6 +149,5 @@ pub async fn stored(stack: &Stack, index: Option<&str>, partition: &str) -> Vec<
 /// What the pattern of the function declares for the case.
 #[must_use]
 pub fn declared(function: &str, case: &Case) -> Consumed {
-    let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function);
-    units::declared(&(pattern.expect("a declared pattern").cost)(case))
+    units::declared(&cost_of(&wellness::patterns(), function, case))
 }

@@ -4,6 +4,7 @@
 //! A payment is one item of `PaymentScheduler` until it is paid and its day is over; then it is one
 //! item of `TransactionHistory`. Its status stands in the sort key of the sharded index and nowhere
 //! else, so a move of the status is one update of one attribute.
+#![deny(clippy::disallowed_methods)]
 
 mod cost;
 mod model;

@@ -3,8 +3,11 @@ use table::{
     cost::{read, read_eventually, write},
 };
 
-/// What an access pattern of the cart asks and costs.
-pub type Pattern = table::cost::Pattern<Case>;
+/// An access pattern of the domain.
+pub type Pattern = function::Pattern<Case>;
+
+/// The calls of one of its access patterns.
+pub(crate) type Calls = function::Calls<Case>;
 
 /// The input of a cost: sizes in bytes, counts of items.
 #[derive(Debug, Clone, Copy)]

@@ -3,6 +3,7 @@
 //! A line stands under its status and the time since when, so a move of the status is a delete and a put: one transaction,
 //! which also changes the line's pointer, by which its id finds it. What adds a line to a cart changes the cart's own item
 //! as well, so that additions happen one after the other: no product is in a cart twice, and no cart outgrows its checkout.
+#![deny(clippy::disallowed_methods)]
 
 mod cost;
 mod model;

@@ -12,8 +12,9 @@ use aws_sdk_firehose::{
     types,
 };
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
+use function::Deadline;
 use std::{collections::VecDeque, time::Duration};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::sleep;
 
 /// A call uploads up to 4 MB: two seconds, as for the small calls of other clients, would be short where CPU and network are.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
@@ -56,7 +57,7 @@ impl Delivery {
     }
 
     /// Sends the records, call after call. What fails for good ends it: everything from there on comes again anyway.
-    pub(crate) async fn send(&self, records: Vec<Record>, until: Instant, counts: &mut Counts) -> Delivered {
+    pub(crate) async fn send(&self, records: Vec<Record>, until: Deadline, counts: &mut Counts) -> Delivered {
         let mut delivered = Delivered::default();
         let mut calls: VecDeque<Vec<Record>> = pack::calls(records).into();
         while let Some(call) = calls.pop_front() {
@@ -81,18 +82,18 @@ impl Delivery {
     }
 
     /// Sends the call, and again what of it is not taken, with growing pauses that start anew when something is.
-    async fn deliver(&self, call: Vec<Record>, until: Instant, counts: &mut Counts) -> Result<(), Stopped> {
+    async fn deliver(&self, call: Vec<Record>, until: Deadline, counts: &mut Counts) -> Result<(), Stopped> {
         let (mut left, mut pauses) = (call, pauses());
         loop {
             counts.calls += 1;
-            let (taken, rest) = match timeout_at(until, self.put(&left)).await {
-                Ok(Ok(taken)) => taken.into_iter().zip(left).partition::<Vec<_>, _>(|(taken, _)| *taken),
-                Ok(Err(error)) if is_final(&error) => return Err(Stopped::Refused(left, reason(&error))),
-                Ok(Err(error)) => {
+            let (taken, rest) = match until.bound(self.put(&left)).await {
+                Some(Ok(taken)) => taken.into_iter().zip(left).partition::<Vec<_>, _>(|(taken, _)| *taken),
+                Some(Err(error)) if is_final(&error) => return Err(Stopped::Refused(left, reason(&error))),
+                Some(Err(error)) => {
                     tracing::warn!(error = %DisplayErrorContext(&error), "a call of Firehose failed");
                     (Vec::new(), left.into_iter().map(|record| (false, record)).collect())
                 }
-                Err(_) => return Err(Stopped::GaveUp(left)),
+                None => return Err(Stopped::GaveUp(left)),
             };
             left = rest.into_iter().map(|(_, record)| record).collect();
             for (_, record) in &taken {
@@ -104,7 +105,7 @@ impl Delivery {
             if !taken.is_empty() {
                 pauses = self::pauses();
             }
-            match pauses.next().filter(|pause| Instant::now() + *pause < until) {
+            match pauses.next().filter(|pause| until.allows(*pause)) {
                 Some(pause) => sleep(pause).await,
                 None => return Err(Stopped::GaveUp(left)),
             }

@@ -1,11 +1,10 @@
 use aws_config::SdkConfig;
 use aws_sdk_s3::{Client, config::Builder, error::DisplayErrorContext, primitives::ByteStream};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use function::Record;
+use function::{Deadline, Record};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tokio::time::{Instant, timeout_at};
 
 /// Where changes are kept that can never be sent.
 #[derive(Clone)]
@@ -21,7 +20,7 @@ impl FailureBucket {
     }
 
     /// Keeps the change with the reason; whether that worked. Again and again is the same object.
-    pub(crate) async fn keep(&self, record: &Record, reason: &str, deadline: Instant) -> bool {
+    pub(crate) async fn keep(&self, record: &Record, reason: &str, deadline: Deadline) -> bool {
         let body = json!({ "reason": reason, "record": record.json() }).to_string();
         let put = self
             .client
@@ -30,10 +29,12 @@ impl FailureBucket {
             .key(key(record))
             .content_type("application/json")
             .body(ByteStream::from(body.into_bytes()));
-        match timeout_at(deadline, put.send()).await {
-            Ok(Ok(_)) => return true,
-            Ok(Err(error)) => tracing::error!(error = %DisplayErrorContext(&error), "the failure bucket takes nothing"),
-            Err(_) => tracing::error!("no time for the failure bucket"),
+        match deadline.bound(put.send()).await {
+            Some(Ok(_)) => return true,
+            Some(Err(error)) => {
+                tracing::error!(error = %DisplayErrorContext(&error), "the failure bucket takes nothing");
+            }
+            None => tracing::error!("no time for the failure bucket"),
         }
         false
     }

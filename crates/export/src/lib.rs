@@ -1,5 +1,6 @@
 //! The cart's changes for the BI team (seed 003, access pattern four): from the stream of `Cart` to a delivery stream, a row a
 //! change. The rows are described in `docs/cart-changes.md`.
+#![deny(clippy::disallowed_methods)]
 
 mod delivery;
 mod failure_bucket;
@@ -7,7 +8,7 @@ mod model;
 pub mod patterns;
 
 pub use model::{columns::COLUMNS, pack};
-pub use patterns::functions;
+pub use patterns::{functions, patterns};
 
 use delivery::Delivery;
 use failure_bucket::FailureBucket;

@@ -2,10 +2,16 @@
 
 pub mod export_cart_changes;
 
-use function::Function;
+use function::{Function, Pattern};
+
+/// Every access pattern of the domain.
+#[must_use]
+pub fn patterns() -> Vec<Pattern<()>> {
+    vec![export_cart_changes::PATTERN]
+}
 
 /// Every function of the domain, by the name of its binary.
 #[must_use]
 pub fn functions() -> Vec<(&'static str, Function)> {
-    vec![("export-cart-changes", export_cart_changes::function())]
+    patterns().iter().map(|pattern| (pattern.name, (pattern.function)())).collect()
 }

@@ -7,6 +7,7 @@
 mod answer;
 mod caller;
 mod client;
+mod deadline;
 mod environment;
 mod error;
 mod fingerprint;
@@ -14,6 +15,7 @@ mod http;
 mod input;
 mod observe;
 mod once;
+mod pattern;
 mod problem;
 mod scheduled;
 mod settings;
@@ -24,6 +26,7 @@ pub use answer::{Accepted, Created, Json, List, Listing, Located, NoContent, Put
 pub use aws_lambda_events::dynamodb::EventRecord;
 pub use caller::Caller;
 pub use client::Clients;
+pub use deadline::Deadline;
 pub use error::{Error, Fault, optimistically};
 pub use fingerprint::Fingerprint;
 pub use http::{Request, http};
@@ -31,6 +34,7 @@ pub use input::{Fields, Input};
 pub use lambda_runtime::{Context, Diagnostic};
 pub use observe::count;
 pub use once::IdempotentRequest;
+pub use pattern::{Calls, Pattern, Route, Trigger};
 pub use problem::Problem;
 pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};
@@ -41,13 +45,9 @@ use futures::future::BoxFuture;
 use lambda_http::{Body, Response};
 use serde::Serialize;
 use serde_json::Value;
-use std::{
-    process::ExitCode,
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 use table::Usage;
-use tokio::{runtime::Builder, time::Instant};
+use tokio::runtime::Builder;
 
 /// What a domain's functions share: its tables and settings, made once a process.
 pub trait App: Clone + Send + Sync + 'static {
@@ -198,36 +198,4 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let several = std::env::var("AWS_LAMBDA_MAX_CONCURRENCY").is_ok_and(|limit| limit != "1");
     let mut builder = if several { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     builder.enable_all().build()
-}
-
-/// When an invocation must have answered, a little before Lambda would end it.
-fn deadline(context: &Context) -> Instant {
-    const MARGIN: Duration = Duration::from_millis(300);
-    // `cargo lambda watch` says ten minutes after 1970 began, whenever it is asked.
-    const FIRST_DAY: Duration = Duration::from_hours(24);
-    const UNKNOWN: Duration = Duration::from_secs(30);
-    let since = Duration::from_millis(context.deadline);
-    let left = match (UNIX_EPOCH + since).duration_since(SystemTime::now()) {
-        Ok(left) => left,
-        Err(_) if since < FIRST_DAY => UNKNOWN,
-        Err(_) => Duration::ZERO,
-    };
-    Instant::now() + left.saturating_sub(MARGIN.min(left / 4))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn left(milliseconds: u64) -> Duration {
-        let mut context = Context::default();
-        context.deadline = milliseconds;
-        deadline(&context).saturating_duration_since(Instant::now())
-    }
-
-    #[tokio::test]
-    async fn a_deadline_that_has_passed_leaves_no_time_and_one_of_1970_says_nothing() {
-        assert!(left(600_000) > Duration::from_secs(20));
-        assert_eq!(left(1_500_000_000_000), Duration::ZERO);
-    }
 }

@@ -1,4 +1,4 @@
-use crate::{Error, deadline};
+use crate::{Deadline, Error};
 use lambda_runtime::Context;
 use metrics_cloudwatch_embedded::Collector;
 use std::{
@@ -46,7 +46,7 @@ pub(crate) async fn invocation<T>(
     let function = context.env_config.function_name.as_str();
     let span = info_span!("invocation", request_id = %context.request_id, function, cold_start);
     let began = Instant::now();
-    let (answer, usage) = measured(deadline(context), work).instrument(span.clone()).await;
+    let (answer, usage) = measured(Deadline::of(context).instant(), work).instrument(span.clone()).await;
     span.in_scope(|| log(answer.as_ref().err(), began, &usage));
     measure(answer.as_ref().err(), cold_start, began, &usage);
     (answer, usage)

@@ -1,10 +1,9 @@
-use crate::{App, Error, EventHandler, Function, Input, input::Fields};
+use crate::{App, Deadline, Error, EventHandler, Function, Input, input::Fields};
 use jiff::Timestamp;
 use keys::TimestampSeconds;
 use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
-use tokio::time::Instant;
 
 /// A run of scheduled work: by EventBridge, or by hand with input of its own.
 #[derive(Debug)]
@@ -14,7 +13,7 @@ pub struct Scheduled<I> {
     /// When the schedule was due, or when somebody asked.
     pub now: TimestampSeconds,
     /// When the run must have ended.
-    pub deadline: Instant,
+    pub deadline: Deadline,
 }
 
 impl<I: Input> Scheduled<I> {
@@ -29,7 +28,7 @@ impl<I: Input> Scheduled<I> {
             }
         };
         let input = if by_schedule { "{}".to_owned() } else { event.to_string() };
-        Ok(Self { input: Fields::of_event(&input)?.read()?, now, deadline: crate::deadline(context) })
+        Ok(Self { input: Fields::of_event(&input)?.read()?, now, deadline: Deadline::of(context) })
     }
 }
 

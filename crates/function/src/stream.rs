@@ -1,4 +1,4 @@
-use crate::{App, Error, Function};
+use crate::{App, Deadline, Error, Function};
 use aws_lambda_events::{
     dynamodb::EventRecord,
     streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse},
@@ -7,14 +7,13 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use tokio::time::Instant;
 
 /// A batch of changes of one stream shard, in order.
 pub struct Batch {
     /// The changes.
     pub records: Vec<Record>,
     /// When the batch must have been worked through.
-    pub deadline: Instant,
+    pub deadline: Deadline,
 }
 
 /// A change as the stream sent it, readable or not: one that can't be read must not hold up the others.
@@ -32,6 +31,12 @@ impl Record {
     #[must_use]
     pub fn sequence_number(&self) -> &str {
         self.0.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A key attribute of the item that changed, if the record has it as a string.
+    #[must_use]
+    pub fn key(&self, attribute: &str) -> Option<&str> {
+        self.0["dynamodb"]["Keys"][attribute]["S"].as_str()
     }
 
     /// When it happened, to the millisecond; AWS calls it approximate. Read here because `EventRecord` shifts fractions.
@@ -70,7 +75,7 @@ where
             };
             let records: Vec<Record> = records.into_iter().map(Record).collect();
             let order: Vec<String> = records.iter().map(|record| record.sequence_number().to_owned()).collect();
-            let failed = handler(app, Batch { records, deadline: crate::deadline(&context) }).await?;
+            let failed = handler(app, Batch { records, deadline: Deadline::of(&context) }).await?;
             Ok(report(&order, &failed))
         }
     })

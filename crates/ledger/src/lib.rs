@@ -2,6 +2,7 @@
 //!
 //! A transaction is a header and its legs, put once and never changed; what an account holds is what its last leg left. A
 //! debit takes from the balance, a credit adds. The reconciliation reads it all again and tells what does not agree.
+#![deny(clippy::disallowed_methods)]
 
 mod cost;
 mod jobs;

@@ -1,6 +1,7 @@
 //! The items and their rules.
 
 pub(crate) mod account;
+pub(crate) mod accounts_progress;
 pub(crate) mod leg;
 pub(crate) mod merchant;
 pub(crate) mod posting;

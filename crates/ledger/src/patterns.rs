@@ -20,29 +20,7 @@ pub mod update_account;
 use crate::Pattern;
 use function::Function;
 
-/// Every function of the domain, by the name of its binary.
-#[must_use]
-pub fn functions() -> Vec<(&'static str, Function)> {
-    vec![
-        ("create-merchant", create_merchant::function()),
-        ("get-merchant", get_merchant::function()),
-        ("create-account", create_account::function()),
-        ("get-account", get_account::function()),
-        ("list-user-accounts", list_user_accounts::function()),
-        ("process-payment", process_payment::function()),
-        ("get-transaction", get_transaction::function()),
-        ("list-transactions", list_transactions::function()),
-        ("reverse-transaction", reverse_transaction::function()),
-        ("get-statement", get_statement::function()),
-        ("start-reconciliation", start_reconciliation::function()),
-        ("start-daily-reconciliation", start_daily_reconciliation::function()),
-        ("reconcile", reconcile::function()),
-        ("get-reconciliation", get_reconciliation::function()),
-        ("update-account", update_account::function()),
-    ]
-}
-
-/// What every access pattern asks and costs, in the order of the design.
+/// Every access pattern of the domain, in the order of the design.
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
     vec![
@@ -54,7 +32,6 @@ pub fn patterns() -> Vec<Pattern> {
         process_payment::PATTERN,
         get_transaction::PATTERN,
         list_transactions::PATTERN,
-        list_transactions::BY_KEY,
         reverse_transaction::PATTERN,
         get_statement::PATTERN,
         start_reconciliation::PATTERN,
@@ -63,4 +40,10 @@ pub fn patterns() -> Vec<Pattern> {
         get_reconciliation::PATTERN,
         update_account::PATTERN,
     ]
+}
+
+/// Every function of the domain, by the name of its binary.
+#[must_use]
+pub fn functions() -> Vec<(&'static str, Function)> {
+    patterns().iter().map(|pattern| (pattern.name, (pattern.function)())).collect()
 }

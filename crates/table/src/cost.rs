@@ -26,22 +26,6 @@ fn begun(bytes: usize, unit: usize) -> u64 {
     u64::try_from(bytes.div_ceil(unit).max(1)).unwrap_or(u64::MAX)
 }
 
-/// What an access pattern asks of DynamoDB and what that costs: the docs are written from it, and a
-/// test holds it against what DynamoDB reports. `C` is the input of the cost: sizes and counts.
-#[derive(Debug, Clone, Copy)]
-pub struct Pattern<C> {
-    /// Its number in the design.
-    pub id: &'static str,
-    /// Its function.
-    pub function: &'static str,
-    /// The key condition.
-    pub condition: &'static str,
-    /// The cost in words: R and W are read and write units, ⌈x⌉ is x KB of a write or 4 KB of a read, begun.
-    pub formula: &'static str,
-    /// The cost in numbers.
-    pub cost: fn(&C) -> Cost,
-}
-
 /// Units by where they are consumed: `table` or an index's name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cost {

@@ -4,6 +4,7 @@
 //! An activity is an item collection: the row `Program`, its parts, its references to venues and the like, and beside those
 //! the registrations of employees. What changes more items than a transaction takes is a job: an item whose own stream calls
 //! the function that goes on with it.
+#![deny(clippy::disallowed_methods)]
 
 mod cost;
 mod jobs;

@@ -23,33 +23,7 @@ pub mod update_reference;
 use crate::Pattern;
 use function::Function;
 
-/// Every function of the domain, by the name of its binary.
-#[must_use]
-pub fn functions() -> Vec<(&'static str, Function)> {
-    vec![
-        ("create-activity", create_activity::function()),
-        ("list-activities", list_activities::function()),
-        ("list-activity-options", list_activity_options::function()),
-        ("list-registrations", list_registrations::function()),
-        ("get-activity", get_activity::function()),
-        ("move-activity", move_activity::function()),
-        ("list-references", list_references::function()),
-        ("replace-reference", replace_reference::function()),
-        ("update-reference", update_reference::function()),
-        ("put-employee", put_employee::function()),
-        ("register-new-employee", register_new_employee::function()),
-        ("record-progress", record_progress::function()),
-        ("create-template", create_template::function()),
-        ("list-templates", list_templates::function()),
-        ("put-section", put_section::function()),
-        ("put-reference", put_reference::function()),
-        ("update-activity", update_activity::function()),
-        ("get-job", get_job::function()),
-        ("continue-job", continue_job::function()),
-    ]
-}
-
-/// What every access pattern asks and costs, in the order of the design.
+/// Every access pattern of the domain, in the order of the design.
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
     vec![
@@ -58,7 +32,6 @@ pub fn patterns() -> Vec<Pattern> {
         list_activity_options::PATTERN,
         list_registrations::PATTERN,
         get_activity::PATTERN,
-        get_activity::LEVEL,
         move_activity::PATTERN,
         list_references::PATTERN,
         replace_reference::PATTERN,
@@ -71,11 +44,13 @@ pub fn patterns() -> Vec<Pattern> {
         put_section::PATTERN,
         put_reference::PATTERN,
         update_activity::PATTERN,
-        update_activity::STATUS,
-        update_activity::END,
         get_job::PATTERN,
         continue_job::PATTERN,
-        continue_job::UPDATE,
-        continue_job::FOLLOW,
     ]
+}
+
+/// Every function of the domain, by the name of its binary.
+#[must_use]
+pub fn functions() -> Vec<(&'static str, Function)> {
+    patterns().iter().map(|pattern| (pattern.name, (pattern.function)())).collect()
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
     bank::{Row, payment, payments, put, transactions},
+    patterns::{cost_of, labels},
     stack,
     units::{consumed, declared},
 };
@@ -32,19 +33,17 @@ fn case(projection: Projection, row: &Row, items: usize) -> Case {
 
 /// The patterns that were measured.
 #[derive(Default)]
-struct Measured(BTreeSet<&'static str>);
+struct Measured(BTreeSet<String>);
 
 impl Measured {
     fn assert(&mut self, function: &str, case: &Case, answer: &Answer) {
-        let pattern = bank::patterns().into_iter().find(|pattern| pattern.function == function);
-        let pattern = pattern.expect("a declared pattern");
         assert!(matches!(answer.status, 200 | 201), "{function}: {}", answer.body);
-        assert_eq!(consumed(answer), declared(&(pattern.cost)(case)), "{function} of {case:?}");
-        self.0.insert(pattern.function);
+        assert_eq!(consumed(answer), declared(&cost_of(&bank::patterns(), function, case)), "{function} of {case:?}");
+        self.0.insert(function.to_owned());
     }
 
     fn assert_all(&self) {
-        assert_eq!(self.0, bank::patterns().iter().map(|pattern| pattern.function).collect());
+        assert_eq!(self.0, labels(&bank::patterns()));
     }
 }
 

@@ -19,6 +19,7 @@ use system_tests::{
         DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, dollars, header_key, leg_key, reconciled, without_steps,
     },
     ledger::{Books, TRANSACTIONS, payment},
+    patterns::cost_of,
     requests::{Case, all_are_refused, no_identifiers, unreadable},
     stack,
     units::{Consumed, bytes, declared},
@@ -737,8 +738,8 @@ async fn a_reconciliation_costs_what_is_declared() {
             items: usize::try_from(transactions).expect("few"),
             merchant: false,
         };
-        let pattern = ledger::patterns().into_iter().find(|pattern| pattern.function == RECONCILE);
-        assert_eq!(sum(&run.usage), declared(&(pattern.expect("a pattern").cost)(&case)), "{case:?}");
+        let cost = cost_of(&ledger::patterns(), RECONCILE, &case);
+        assert_eq!(sum(&run.usage), declared(&cost), "{case:?}");
         scene.stack.stop().await;
     }
 }

@@ -1,15 +1,15 @@
 //! The pages that are written from the code are not stale. `make docs` writes them.
 
-use function::Problem;
-use local::template::{Lambda, Template};
+use function::{Calls, Pattern, Problem, Route, Trigger};
+use local::template::{Lambda, Mapping, Template};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
     fs,
     path::Path,
 };
-use system_tests::root;
-use table::{Projection, cost::Pattern};
+use system_tests::{patterns, root};
+use table::Projection;
 
 const BEGIN: &str = "<!-- written by make docs -->\n";
 const END: &str = "<!-- end -->\n";
@@ -19,18 +19,19 @@ fn template() -> Template {
     Template::read(&text, Path::new("template.yaml"), "docs", &BTreeMap::new()).expect("a template")
 }
 
-fn trigger(lambda: &Lambda) -> String {
-    let routes = lambda.routes.iter().map(|route| format!("`{} {}`", route.method, route.path));
-    let schedules = lambda.schedules.iter().map(|schedule| format!("`{}`", schedule.expression));
-    let streams = lambda.mappings.iter().map(|mapping| {
-        let table = mapping.table.rsplit('-').next().unwrap_or_default();
-        format!("stream of {table}")
-    });
-    routes.chain(schedules).chain(streams).collect::<Vec<_>>().join(", ")
+fn trigger(trigger: Trigger) -> String {
+    match trigger {
+        Trigger::Http(routes) => {
+            let routes = routes.iter().map(|route| format!("`{} {}`", route.method, route.path));
+            routes.collect::<Vec<_>>().join(", ")
+        }
+        Trigger::Schedule(expression) => format!("`{expression}`"),
+        Trigger::Stream(table) => format!("stream of {table}"),
+    }
 }
 
 /// The patterns of one domain, and the examples of what they cost.
-struct Room<C> {
+struct Room<C: 'static> {
     name: &'static str,
     patterns: Vec<Pattern<C>>,
     /// The corner and the names of the columns.
@@ -118,48 +119,46 @@ fn ledger() -> Room<ledger::Case> {
     }
 }
 
-fn lambda<'a>(template: &'a Template, function: &str) -> &'a Lambda {
-    let name = name(function);
-    template.lambdas.iter().find(|lambda| lambda.name == name).expect("a function of the template")
-}
-
-/// The function's name, without the words that tell its patterns apart.
-fn name(function: &str) -> &str {
-    function.split([' ', ',']).next().expect("a name")
-}
-
-impl<C> Room<C> {
-    fn page(&self, template: &Template) -> String {
+impl<C: 'static> Room<C> {
+    fn page(&self) -> String {
         let Self { name, patterns, columns: [corner, one, other], rows, .. } = self;
         let mut page = format!("\n## {name}\n");
-        for Pattern { id, function, condition, formula, cost } in patterns {
-            let trigger = trigger(lambda(template, function));
-            let _ = write!(
-                page,
-                "\n### {id} {function}\n\n{trigger}\n\n- key condition: {condition}\n- cost: {formula}\n\n| {corner} | {one} | {other} |\n| --- | --- | --- |\n"
-            );
-            for (row, [one, other]) in rows {
-                let _ = writeln!(page, "| {row} | {} | {} |", cost(one), cost(other));
+        for pattern in patterns {
+            for (label, Calls { condition, formula, cost, .. }) in pattern.labelled() {
+                let _ = write!(
+                    page,
+                    "\n### {} {label}\n\n{}\n\n- key condition: {condition}\n- cost: {formula}\n\n| {corner} | {one} | {other} |\n| --- | --- | --- |\n",
+                    pattern.id,
+                    trigger(pattern.trigger)
+                );
+                for (row, [one, other]) in rows {
+                    let _ = writeln!(page, "| {row} | {} | {} |", cost(one), cost(other));
+                }
             }
         }
         page
     }
 
-    fn short(&self, template: &Template) -> String {
+    fn short(&self) -> String {
         let Self { name, patterns, typical: (typical, case), .. } = self;
         let mut table = format!("| # | function | trigger | {typical} |\n| --- | --- | --- | --- |\n");
-        for Pattern { id, function, cost, .. } in patterns {
-            let lambda = lambda(template, function);
-            let (file, trigger, cost) = (lambda.name.replace('-', "_"), trigger(lambda), cost(case));
-            let _ =
-                writeln!(table, "| {id} | [{function}](crates/{name}/src/patterns/{file}.rs) | {trigger} | {cost} |");
+        for pattern in patterns {
+            let (file, trigger) = (pattern.name.replace('-', "_"), trigger(pattern.trigger));
+            for (label, calls) in pattern.labelled() {
+                let cost = (calls.cost)(case);
+                let _ = writeln!(
+                    table,
+                    "| {} | [{label}](crates/{name}/src/patterns/{file}.rs) | {trigger} | {cost} |",
+                    pattern.id
+                );
+            }
         }
         table
     }
 }
 
 /// C7 asks nothing of the table: what it costs is what Firehose bills, for rows packed and for rows one by one.
-const EXPORT: &str = "export-cart-changes";
+const EXPORT: function::Pattern<()> = export::patterns::export_cart_changes::PATTERN;
 const CHANGES: usize = 1_000;
 
 fn kilobytes_billed(row: usize) -> [usize; 2] {
@@ -168,12 +167,14 @@ fn kilobytes_billed(row: usize) -> [usize; 2] {
     [packed / 1_024, CHANGES * row.next_multiple_of(export::pack::BILLED_STEP) / 1_024]
 }
 
-fn export_page(template: &Template) -> String {
+fn export_page() -> String {
     let mut page = format!(
-        "\n### C7 {EXPORT}\n\n{}\n\n- key condition: none; new and old images of the lines, by the event filter of the mapping\n\
+        "\n### {} {}\n\n{}\n\n- key condition: none; new and old images of the lines, by the event filter of the mapping\n\
          - cost: no unit of the table; PutRecordBatch of rows packed into records, which are billed by every 5 KB begun\n\n\
          | {CHANGES} changes | packed | one by one |\n| --- | --- | --- |\n",
-        trigger(lambda(template, EXPORT))
+        EXPORT.id,
+        EXPORT.name,
+        trigger(EXPORT.trigger)
     );
     for row in [300, 900] {
         let [packed, single] = kilobytes_billed(row);
@@ -182,35 +183,29 @@ fn export_page(template: &Template) -> String {
     page
 }
 
-fn export_row(template: &Template) -> String {
-    let (trigger, [packed, _]) = (trigger(lambda(template, EXPORT)), kilobytes_billed(300));
+fn export_row() -> String {
+    let (id, name, trigger, [packed, _]) = (EXPORT.id, EXPORT.name, trigger(EXPORT.trigger), kilobytes_billed(300));
     format!(
-        "| C7 | [{EXPORT}](crates/export/src/patterns/export_cart_changes.rs) | {trigger} | {packed} KB of Firehose for {CHANGES} changes of 300 bytes |\n"
+        "| {id} | [{name}](crates/export/src/patterns/export_cart_changes.rs) | {trigger} | {packed} KB of Firehose for {CHANGES} changes of 300 bytes |\n"
     )
 }
 
-fn page(template: &Template) -> String {
-    const HEAD: &str = "# Access patterns\n\nWritten by `make docs` from the declarations beside the code and from template.yaml; a test holds the\n\
-         costs against what DynamoDB reports, and this page against both.\n\nR and W are read and write units; ⌈x⌉ is every \
+fn page() -> String {
+    const HEAD: &str = "# Access patterns\n\nWritten by `make docs` from the declarations beside the code. Tests compare the costs with the capacity that\n\
+         DynamoDB reports, and the triggers with template.yaml.\n\nR and W are read and write units; ⌈x⌉ is every \
          4 KB of a read or 1 KB of a write begun; ½ because a\nread is eventually consistent. The bank's examples are of five \
          items, one on each of five shards, where a\npattern takes several, and of one item where it takes one; the cart's \
          are of a cart, or a page, of so\nmany ACTIVE lines; wellness' are of a plan year of so many activities, of a user or an activity \
          with so many\nregistrations, of an activity of six parts or a venue with so many references, and of an employee \
          whom ten\nchallenges are for; the ledger's are of a transaction of so many legs, each on an account of its own, and of a list of so many \
          items. All are of requests without an Idempotency-Key.\n";
-    let rooms = [
-        bank().page(template),
-        cart().page(template),
-        export_page(template),
-        wellness().page(template),
-        ledger().page(template),
-    ];
+    let rooms = [bank().page(), cart().page(), export_page(), wellness().page(), ledger().page()];
     HEAD.to_owned() + &rooms.concat()
 }
 
-fn short(template: &Template) -> String {
-    let cart = cart().short(template) + &export_row(template);
-    [bank().short(template), cart, wellness().short(template), ledger().short(template)].join("\n")
+fn short() -> String {
+    let cart = cart().short() + &export_row();
+    [bank().short(), cart, wellness().short(), ledger().short()].join("\n")
 }
 
 fn is_current(path: &str, wanted: &str) {
@@ -224,7 +219,7 @@ fn is_current(path: &str, wanted: &str) {
 
 #[test]
 fn the_access_patterns_are_those_of_the_code() {
-    is_current("docs/access-patterns.md", &page(&template()));
+    is_current("docs/access-patterns.md", &page());
 }
 
 /// The part of a page between the two marks is this text.
@@ -237,7 +232,7 @@ fn part_is_current(path: &str, wanted: &str) {
 
 #[test]
 fn the_readme_shows_the_same() {
-    part_is_current("README.md", &short(&template()));
+    part_is_current("README.md", &short());
 }
 
 #[test]
@@ -249,14 +244,35 @@ fn the_contract_lists_every_problem_type() {
     part_is_current("docs/http.md", &table);
 }
 
-#[test]
-fn every_function_of_the_template_has_a_pattern() {
-    fn functions<C>(patterns: Vec<Pattern<C>>) -> impl Iterator<Item = &'static str> {
-        patterns.into_iter().map(|pattern| name(pattern.function))
+/// The pattern's trigger as the template has it: routes with their scopes, schedules and streams.
+fn declared(trigger: Trigger) -> BTreeSet<String> {
+    match trigger {
+        Trigger::Http(routes) => {
+            let scopes = |route: &Route| route.scopes.iter().copied().collect::<BTreeSet<_>>();
+            routes.iter().map(|route| format!("{} {} {:?}", route.method, route.path, scopes(route))).collect()
+        }
+        Trigger::Schedule(expression) => [expression.to_owned()].into(),
+        Trigger::Stream(table) => [format!("stream of {table}")].into(),
     }
-    let rooms = functions(bank::patterns()).chain(functions(cart::patterns())).chain(functions(wellness::patterns()));
-    let named: BTreeSet<&str> = rooms.chain(functions(ledger::patterns())).chain([EXPORT]).collect();
+}
+
+fn deployed(lambda: &Lambda) -> BTreeSet<String> {
+    let routes = lambda.routes.iter().map(|route| {
+        let scopes: BTreeSet<_> = route.scopes.iter().collect();
+        format!("{} {} {scopes:?}", route.method, route.path)
+    });
+    let schedules = lambda.schedules.iter().map(|schedule| schedule.expression.clone());
+    let table = |mapping: &Mapping| mapping.table.rsplit('-').next().unwrap_or_default().to_owned();
+    let streams = lambda.mappings.iter().map(|mapping| format!("stream of {}", table(mapping)));
+    routes.chain(schedules).chain(streams).collect()
+}
+
+#[test]
+fn every_function_is_deployed_with_the_trigger_of_its_pattern() {
+    let patterns: BTreeMap<_, _> =
+        patterns::all().into_iter().map(|pattern| (pattern.name.to_owned(), declared(pattern.trigger))).collect();
     let template = template();
-    let wanted: BTreeSet<&str> = template.lambdas.iter().map(|lambda| lambda.name.as_str()).collect();
-    assert_eq!(named, wanted);
+    let lambdas: BTreeMap<_, _> =
+        template.lambdas.iter().map(|lambda| (lambda.name.clone(), deployed(lambda))).collect();
+    assert_eq!(patterns, lambdas);
 }

@@ -11,7 +11,7 @@ use std::{
 use system_tests::{
     Client,
     openapi::{Answered, Document, Operation},
-    root, stack,
+    patterns, root, stack,
 };
 
 /// A route: its method and path, its function, its scopes, and the parameters of its path.
@@ -50,12 +50,7 @@ fn every_route_of_the_template_is_described_and_no_other() {
 
 #[test]
 fn every_operation_has_its_functions_pattern() {
-    let known = |(id, name): (&'static str, &'static str)| (id, name.split([' ', ',']).next().unwrap_or(name));
-    let patterns = bank::patterns().into_iter().map(|pattern| (pattern.id, pattern.function));
-    let patterns = patterns.chain(cart::patterns().into_iter().map(|pattern| (pattern.id, pattern.function)));
-    let patterns = patterns.chain(wellness::patterns().into_iter().map(|pattern| (pattern.id, pattern.function)));
-    let patterns = patterns.chain(ledger::patterns().into_iter().map(|pattern| (pattern.id, pattern.function)));
-    let patterns: BTreeSet<_> = patterns.map(known).collect();
+    let patterns: BTreeSet<_> = patterns::all().into_iter().map(|pattern| (pattern.id, pattern.name)).collect();
     for operation in Document::read().operations() {
         let described = (operation.value["x-pattern"].as_str().unwrap_or_default(), function(operation));
         assert!(patterns.contains(&described), "{described:?}");

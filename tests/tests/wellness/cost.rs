@@ -7,7 +7,9 @@ use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use system_tests::{
-    Answer, Client, root,
+    Answer, Client,
+    patterns::{cost_of, labels},
+    root,
     units::{Consumed, bytes, consumed, declared},
     wellness::references::step_of,
     wellness::{of_company, put, stored, text},
@@ -46,7 +48,7 @@ struct Measured {
     client: Client,
     size: Size,
     activity: String,
-    functions: BTreeSet<&'static str>,
+    functions: BTreeSet<String>,
 }
 
 fn of(rest: &str) -> String {
@@ -85,10 +87,8 @@ impl Measured {
     }
 
     fn assert_sum(&mut self, function: &str, case: &Case, consumed: &Consumed) {
-        let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function);
-        let pattern = pattern.expect("a declared pattern");
-        assert_eq!(*consumed, declared(&(pattern.cost)(case)), "{function} of {case:?}");
-        self.functions.insert(pattern.function);
+        assert_eq!(*consumed, declared(&cost_of(&wellness::patterns(), function, case)), "{function} of {case:?}");
+        self.functions.insert(function.to_owned());
     }
 
     /// The activity as it is posted: its parts are of one size.
@@ -217,8 +217,7 @@ async fn goes_its_way(size: Size) -> Case {
     measured.employee().await;
     measured.changes().await;
     measured.venue().await;
-    let patterns = wellness::patterns().iter().map(|pattern| pattern.function).collect();
-    assert_eq!(measured.functions, patterns, "a pattern was not measured");
+    assert_eq!(measured.functions, labels(&wellness::patterns()), "a pattern was not measured");
     let case = measured.case().await;
     measured.stack.stop().await;
     case

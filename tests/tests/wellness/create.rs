@@ -15,7 +15,9 @@ use std::{
 use system_tests::{
     Answer, Asks, Client, assert_problem,
     faults::{Call, Fault, MOMENTS, Moment, Twins},
-    parsed, send, stack,
+    parsed,
+    patterns::cost_of,
+    send, stack,
     units::{consumed, declared},
     wellness::{admin, challenge, create, employee, event_at, of_company, text},
 };
@@ -941,8 +943,7 @@ async fn a_template_whose_answer_is_lost_is_made_once() {
 }
 
 fn assert_costs(function: &str, case: &Case, answer: &Answer, more: u64) {
-    let pattern = wellness::patterns().into_iter().find(|pattern| pattern.function == function);
-    let cost = (pattern.expect("a declared pattern").cost)(case).read("Activities", Units::whole(more));
+    let cost = cost_of(&wellness::patterns(), function, case).read("Activities", Units::whole(more));
     assert!((200..300).contains(&answer.status), "{function}: {}", answer.body);
     assert_eq!(consumed(answer), declared(&cost), "{function} of {case:?}");
 }

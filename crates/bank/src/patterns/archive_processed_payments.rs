@@ -2,9 +2,9 @@
 
 use crate::{
     Bank, Payment, Transaction,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Scheduled};
+use function::{Error, Fields, Function, Input, Scheduled, Trigger};
 use futures::{StreamExt, stream::FuturesUnordered};
 use keys::{
     Day, KeyRange, TimestampSeconds,
@@ -13,7 +13,6 @@ use keys::{
 use serde::Serialize;
 use std::time::Duration;
 use table::Units;
-use tokio::time::Instant;
 
 /// Payments that are looked up at once.
 const PAGE: usize = 100;
@@ -28,21 +27,26 @@ pub fn function() -> Function {
     function::scheduled(archive_processed_payments, Bank::warm_by_due_payments)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "B5",
-    function: "archive-processed-payments",
-    condition: "GSI1, every shard: PROCESSED# up to the day's end; a payment each: delete there and put here in one transaction",
-    formula: "a page as B3, and a payment: 2 × ⌈item⌉ W here and there; GSI1 ⌈entry⌉ W here and there (ALL: ⌈item⌉ W); GSI2 1 W",
-    cost: |case| {
-        let twice = table::cost::write(case.item).times(2 * case.count());
-        case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS)
-            .write(cost::PAYMENTS, twice)
-            .write(cost::DUE_PAYMENTS, case.index_write().times(case.count()))
-            .write(cost::TRANSACTIONS, twice)
-            .write(cost::DUE_TRANSACTIONS, case.index_write().times(case.count()))
-            .write(cost::BY_TRANSACTION, Units::whole(case.count()))
-    },
+    name: "archive-processed-payments",
+    trigger: Trigger::Schedule("cron(0/15 * * * ? *)"),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI1, every shard: PROCESSED# up to the day's end; a payment each: delete there and put here in one transaction",
+        formula: "a page as B3, and a payment: 2 × ⌈item⌉ W here and there; GSI1 ⌈entry⌉ W here and there (ALL: ⌈item⌉ W); GSI2 1 W",
+        cost: |case| {
+            let twice = table::cost::write(case.item).times(2 * case.count());
+            case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS)
+                .write(cost::PAYMENTS, twice)
+                .write(cost::DUE_PAYMENTS, case.index_write().times(case.count()))
+                .write(cost::TRANSACTIONS, twice)
+                .write(cost::DUE_TRANSACTIONS, case.index_write().times(case.count()))
+                .write(cost::BY_TRANSACTION, Units::whole(case.count()))
+        },
+    }],
+    function,
 };
 
 /// What somebody asks for by hand; the schedule asks for nothing.
@@ -79,11 +83,10 @@ pub struct Archived {
 pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Result<Archived, Error> {
     let until = run.input.date.unwrap_or_else(|| run.now.day().before());
     let everything = DueSort::due_until(until, Status::Processed);
-    let left = run.deadline.saturating_duration_since(Instant::now());
-    let stop = run.deadline - RESERVE.min(left / 4);
+    let stop = run.deadline.with_reserve(RESERVE);
     let mut tally = Tally::default();
     let mut rest = everything.clone();
-    while Instant::now() < stop {
+    while !stop.has_passed() {
         match bank.archive_page(&rest, run.now, &mut tally).await {
             Ok(Some(position)) => rest = everything.after(&position),
             Ok(None) => return Ok(Archived { until, moved: tally.moved, left: tally.stuck }),

@@ -2,9 +2,9 @@
 
 use crate::{
     Bank, DOMAIN, Transaction, TransactionBody,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::TransactionId;
 use table::cost::Cost;
 
@@ -14,17 +14,26 @@ pub fn function() -> Function {
     function::http(find_transaction, Bank::warm_by_get_transaction)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "B8",
-    function: "find-transaction",
-    condition: "GSI2: GSI2PK = transaction id; then get",
-    formula: "GSI2 ½ R, and ½ ⌈item⌉ R",
-    cost: |case| {
-        Cost::default()
-            .read(cost::BY_TRANSACTION, table::cost::read_eventually(case.entry))
-            .read(cost::TRANSACTIONS, table::cost::read_eventually(case.item))
-    },
+    name: "find-transaction",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/bank/transactions/{transactionId}",
+        scopes: &["bank:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI2: GSI2PK = transaction id; then get",
+        formula: "GSI2 ½ R, and ½ ⌈item⌉ R",
+        cost: |case| {
+            Cost::default()
+                .read(cost::BY_TRANSACTION, table::cost::read_eventually(case.entry))
+                .read(cost::TRANSACTIONS, table::cost::read_eventually(case.item))
+        },
+    }],
+    function,
 };
 
 /// Which transaction.

@@ -2,9 +2,9 @@
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::{
     AccountId,
     bank::{PaymentId, PaymentSort},
@@ -17,13 +17,22 @@ pub fn function() -> Function {
     function::http(get_payment, Bank::warm_by_get_payment)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "B9",
-    function: "get-payment",
-    condition: "get: PK = account, SK = time#payment id",
-    formula: "⌈item⌉ R: what was written is seen",
-    cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read(case.item)),
+    name: "get-payment",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/bank/accounts/{accountId}/payments/{paymentId}",
+        scopes: &["bank:read", "bank:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get: PK = account, SK = time#payment id",
+        formula: "⌈item⌉ R: what was written is seen",
+        cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read(case.item)),
+    }],
+    function,
 };
 
 /// Which payment.

@@ -2,10 +2,10 @@
 
 use crate::{
     Bank, Payment, PaymentBody,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     patterns::query::{OfAccount, of_account},
 };
-use function::{Error, Function, List, Request};
+use function::{Error, Function, List, Request, Route, Trigger};
 use keys::bank::DAYS_AHEAD;
 use table::cost::Cost;
 
@@ -15,13 +15,22 @@ pub fn function() -> Function {
     function::http(list_account_payments, Bank::warm_by_query_payments)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "B2",
-    function: "list-account-payments",
-    condition: "PK = account, SK between from (now) and to (now + 90 days)",
-    formula: "½ ⌈Σ items⌉ R",
-    cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read_eventually(case.item * case.items)),
+    name: "list-account-payments",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/bank/accounts/{accountId}/payments",
+        scopes: &["bank:read", "bank:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = account, SK between from (now) and to (now + 90 days)",
+        formula: "½ ⌈Σ items⌉ R",
+        cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read_eventually(case.item * case.items)),
+    }],
+    function,
 };
 
 /// Lists an account's payments in the order of their times.

@@ -2,10 +2,10 @@
 
 use crate::{
     Bank, Transaction, TransactionBody,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     patterns::query::{OfAccount, of_account},
 };
-use function::{Error, Function, List, Request};
+use function::{Error, Function, List, Request, Route, Trigger};
 use keys::TimestampSeconds;
 use table::cost::Cost;
 
@@ -15,13 +15,22 @@ pub fn function() -> Function {
     function::http(list_account_transactions, Bank::warm_by_query_transactions)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "B6",
-    function: "list-account-transactions",
-    condition: "PK = account, SK between from (the first) and to (the last)",
-    formula: "½ ⌈Σ items⌉ R",
-    cost: |case| Cost::default().read(cost::TRANSACTIONS, table::cost::read_eventually(case.item * case.items)),
+    name: "list-account-transactions",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/bank/accounts/{accountId}/transactions",
+        scopes: &["bank:read", "bank:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = account, SK between from (the first) and to (the last)",
+        formula: "½ ⌈Σ items⌉ R",
+        cost: |case| Cost::default().read(cost::TRANSACTIONS, table::cost::read_eventually(case.item * case.items)),
+    }],
+    function,
 };
 
 /// Lists an account's transactions in the order of their times.

@@ -2,10 +2,10 @@
 
 use crate::{
     Bank, Transaction, TransactionBody,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     patterns::query::{OfDate, of_date},
 };
-use function::{Error, Function, List, Request};
+use function::{Error, Function, List, Request, Route, Trigger};
 use keys::bank::Status;
 
 /// The Lambda.
@@ -14,13 +14,18 @@ pub fn function() -> Function {
     function::http(list_transactions_by_date, Bank::warm_by_due_transactions)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "B7",
-    function: "list-transactions-by-date",
-    condition: "as B3, on TransactionHistory",
-    formula: "as B3",
-    cost: |case| case.sharded_page(cost::TRANSACTIONS, cost::DUE_TRANSACTIONS),
+    name: "list-transactions-by-date",
+    trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/transactions", scopes: &["bank:operate"] }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "as B3, on TransactionHistory",
+        formula: "as B3",
+        cost: |case| case.sharded_page(cost::TRANSACTIONS, cost::DUE_TRANSACTIONS),
+    }],
+    function,
 };
 
 /// Lists the transactions that were due on a date, over all accounts, in the order of the times.

@@ -2,9 +2,9 @@
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody, Transaction,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
 };
-use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
+use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
 use keys::{AccountId, IdempotencyKey, IdempotencySort, TimestampSeconds, bank::PaymentId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -16,18 +16,27 @@ pub fn function() -> Function {
     function::http(schedule_payment, Bank::warm_by_get_payment)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "B1",
-    function: "schedule-payment",
-    condition: "put if absent: PK = account, SK = time#payment id, on a random shard of GSI1",
-    formula: "⌈item⌉ W, GSI1 ⌈entry⌉ W (ALL: ⌈item⌉ W); 1 W more with an Idempotency-Key",
-    cost: |case| {
-        Cost::default()
-            .write(cost::PAYMENTS, table::cost::write(case.item))
-            .write(cost::PAYMENTS, table::Units::whole(u64::from(case.keyed)))
-            .write(cost::DUE_PAYMENTS, case.index_write())
-    },
+    name: "schedule-payment",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/bank/accounts/{accountId}/payments",
+        scopes: &["bank:write", "bank:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "put if absent: PK = account, SK = time#payment id, on a random shard of GSI1",
+        formula: "⌈item⌉ W, GSI1 ⌈entry⌉ W (ALL: ⌈item⌉ W); 1 W more with an Idempotency-Key",
+        cost: |case| {
+            Cost::default()
+                .write(cost::PAYMENTS, table::cost::write(case.item))
+                .write(cost::PAYMENTS, table::Units::whole(u64::from(case.keyed)))
+                .write(cost::DUE_PAYMENTS, case.index_write())
+        },
+    }],
+    function,
 };
 
 /// What a caller posts.

@@ -2,10 +2,10 @@
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody,
-    cost::{self, Pattern},
+    cost::{self, Calls, Case, Pattern},
     model::transaction::TransactionGuard,
 };
-use function::{Error, Fields, Function, Input, Json, Problem, Request};
+use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     AccountId, RequestId, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
@@ -18,32 +18,42 @@ pub fn function() -> Function {
     function::http(update_payment_status, Bank::warm_by_get_payment)
 }
 
-/// What a move to PENDING, CANCELLED or FAILED asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "B4",
-    function: "update-payment-status",
-    condition: "update if GSI1SK is still the expected one; only GSI1SK moves",
-    formula: "⌈item⌉ W, GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W): the entry moves",
-    cost: |case| {
-        Cost::default()
-            .write(cost::PAYMENTS, table::cost::write(case.item))
-            .write(cost::DUE_PAYMENTS, case.index_write().times(2))
-    },
+    name: "update-payment-status",
+    trigger: Trigger::Http(&[Route {
+        method: "PATCH",
+        path: "/bank/accounts/{accountId}/payments/{paymentId}",
+        scopes: &["bank:write", "bank:operate"],
+    }]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "update if GSI1SK is still the expected one; only GSI1SK moves",
+            formula: "⌈item⌉ W, GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W): the entry moves",
+            cost: move_cost,
+        },
+        Calls {
+            variant: " to PROCESSED",
+            condition: "get; then in one transaction the update, and put the transaction id's guard if absent",
+            formula: "⌈item⌉ R; 2 × ⌈item⌉ W and 2 W for the guard; GSI1 as above",
+            cost: |case| {
+                move_cost(case)
+                    .read(cost::PAYMENTS, table::cost::read(case.item))
+                    .write(cost::PAYMENTS, table::cost::write(case.item))
+                    .write(cost::PAYMENTS, Units::whole(2))
+            },
+        },
+    ],
+    function,
 };
 
-/// What a move to PROCESSED asks and costs.
-pub const PROCESSED: Pattern = Pattern {
-    id: "B4",
-    function: "update-payment-status to PROCESSED",
-    condition: "get; then in one transaction the update, and put the transaction id's guard if absent",
-    formula: "⌈item⌉ R; 2 × ⌈item⌉ W and 2 W for the guard; GSI1 as above",
-    cost: |case| {
-        (PATTERN.cost)(case)
-            .read(cost::PAYMENTS, table::cost::read(case.item))
-            .write(cost::PAYMENTS, table::cost::write(case.item))
-            .write(cost::PAYMENTS, Units::whole(2))
-    },
-};
+fn move_cost(case: &Case) -> Cost {
+    Cost::default()
+        .write(cost::PAYMENTS, table::cost::write(case.item))
+        .write(cost::DUE_PAYMENTS, case.index_write().times(2))
+}
 
 /// What a caller asks for.
 #[derive(Debug, Clone)]

@@ -2,10 +2,12 @@
 
 use crate::{
     Cart, DOMAIN, Line, LineBody, Quantity,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::additions::Seen,
 };
-use function::{Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Upserted, optimistically};
+use function::{
+    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, Upserted, optimistically,
+};
 use futures::future::try_join;
 use keys::{AccountId, Sku};
 use money::{Currency, JsonDecimal, Money};
@@ -18,34 +20,42 @@ pub fn function() -> Function {
     function::http(add_cart_item, Cart::warm_by_get)
 }
 
-/// What a product that is not in the cart asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "C1",
-    function: "add-cart-item",
-    condition: "get SK = CART; PK = account, SK begins with ACTIVE#, strongly; then in one transaction put the line and its pointer if absent, and CART if nothing was added since",
-    formula: "1 R and ⌈Σ ACTIVE lines⌉ R; 2 × (⌈line⌉ + 2) W; GSI1 ⌈line⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
-    cost: |case| {
-        Cost::default()
-            .read(cost::CART, case.looked_at())
-            .read(cost::CART, case.record_read())
-            .write(cost::CART, (case.line_write() + table::Units::whole(2) + case.record_write()).times(2))
-            .write(cost::BY_SKU, case.line_write())
-    },
-};
-
-/// What a product that is in the cart asks and costs.
-pub const MORE: Pattern = Pattern {
-    id: "C1",
-    function: "add-cart-item, in the cart already",
-    condition: "the same reads; then in one transaction the line with the sum, if nobody changed it since",
-    formula: "1 R and ⌈Σ ACTIVE lines⌉ R; 2 × ⌈line⌉ W; GSI1 ⌈line⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key. Once a day, when the line's life is renewed, 2 × (⌈pointer⌉ + 1) W more",
-    cost: |case| {
-        Cost::default()
-            .read(cost::CART, case.looked_at())
-            .read(cost::CART, case.record_read())
-            .write(cost::CART, (case.line_write() + case.record_write()).times(2))
-            .write(cost::BY_SKU, case.line_write())
-    },
+    name: "add-cart-item",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/cart/accounts/{accountId}/items",
+        scopes: &["cart:write", "cart:operate"],
+    }]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get SK = CART; PK = account, SK begins with ACTIVE#, strongly; then in one transaction put the line and its pointer if absent, and CART if nothing was added since",
+            formula: "1 R and ⌈Σ ACTIVE lines⌉ R; 2 × (⌈line⌉ + 2) W; GSI1 ⌈line⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::CART, case.looked_at())
+                    .read(cost::CART, case.record_read())
+                    .write(cost::CART, (case.line_write() + table::Units::whole(2) + case.record_write()).times(2))
+                    .write(cost::BY_SKU, case.line_write())
+            },
+        },
+        Calls {
+            variant: ", in the cart already",
+            condition: "the same reads; then in one transaction the line with the sum, if nobody changed it since",
+            formula: "1 R and ⌈Σ ACTIVE lines⌉ R; 2 × ⌈line⌉ W; GSI1 ⌈line⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key. Once a day, when the line's life is renewed, 2 × (⌈pointer⌉ + 1) W more",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::CART, case.looked_at())
+                    .read(cost::CART, case.record_read())
+                    .write(cost::CART, (case.line_write() + case.record_write()).times(2))
+                    .write(cost::BY_SKU, case.line_write())
+            },
+        },
+    ],
+    function,
 };
 
 /// What a caller posts.

@@ -2,11 +2,12 @@
 
 use crate::{
     Cart, DOMAIN, Line, LineBody,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::line::Move,
 };
 use function::{
-    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, optimistically,
+    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger,
+    optimistically,
 };
 use futures::future::try_join;
 use keys::{
@@ -23,19 +24,28 @@ pub fn function() -> Function {
     function::http(checkout_cart, Cart::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "C4",
-    function: "checkout-cart",
-    condition: "get SK = CART; PK = account, SK begins with ACTIVE#, strongly; then in one transaction every line as to PURCHASED, if nothing was added since",
-    formula: "1 R and ⌈Σ lines⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉) W a line and 2 W for the check; GSI1 2 × ⌈line⌉ W a line; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
-    cost: |case| {
-        Cost::default()
-            .read(cost::CART, case.looked_at())
-            .read(cost::CART, case.record_read())
-            .write(cost::CART, (case.moved().times(case.count()) + Units::whole(1) + case.record_write()).times(2))
-            .write(cost::BY_SKU, case.line_write().times(2 * case.count()))
-    },
+    name: "checkout-cart",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/cart/accounts/{accountId}/checkout",
+        scopes: &["cart:write", "cart:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get SK = CART; PK = account, SK begins with ACTIVE#, strongly; then in one transaction every line as to PURCHASED, if nothing was added since",
+        formula: "1 R and ⌈Σ lines⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉) W a line and 2 W for the check; GSI1 2 × ⌈line⌉ W a line; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
+        cost: |case| {
+            Cost::default()
+                .read(cost::CART, case.looked_at())
+                .read(cost::CART, case.record_read())
+                .write(cost::CART, (case.moved().times(case.count()) + Units::whole(1) + case.record_write()).times(2))
+                .write(cost::BY_SKU, case.line_write().times(2 * case.count()))
+        },
+    }],
+    function,
 };
 
 /// Whose cart.

@@ -2,9 +2,9 @@
 
 use crate::{
     Cart, DOMAIN, LineBody,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request, optimistically};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
 use keys::{AccountId, cart::ItemId};
 use table::cost::Cost;
 
@@ -14,13 +14,22 @@ pub fn function() -> Function {
     function::http(get_cart_item, Cart::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "C8",
-    function: "get-cart-item",
-    condition: "get: PK = account, SK = ITEM#item id; then get the line where that points",
-    formula: "⌈pointer⌉ R and ⌈line⌉ R: what was written is seen",
-    cost: |case| Cost::default().read(cost::CART, case.locate()),
+    name: "get-cart-item",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/cart/accounts/{accountId}/items/{itemId}",
+        scopes: &["cart:read", "cart:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get: PK = account, SK = ITEM#item id; then get the line where that points",
+        formula: "⌈pointer⌉ R and ⌈line⌉ R: what was written is seen",
+        cost: |case| Cost::default().read(cost::CART, case.locate()),
+    }],
+    function,
 };
 
 /// Which line.

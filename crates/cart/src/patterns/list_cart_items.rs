@@ -2,10 +2,10 @@
 
 use crate::{
     Cart, DOMAIN, Line, LineBody, Listed,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     store::unexpired,
 };
-use function::{Error, Fields, Function, Input, List, Request};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{AccountId, cart::LineSort};
 use table::{Query, cost::Cost};
 
@@ -15,13 +15,22 @@ pub fn function() -> Function {
     function::http(list_cart_items, Cart::warm_by_query)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "C5",
-    function: "list-cart-items",
-    condition: "PK = account, SK begins with STATUS#, newest first",
-    formula: "½ ⌈Σ lines⌉ R",
-    cost: |case| Cost::default().read(cost::CART, case.listed()),
+    name: "list-cart-items",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/cart/accounts/{accountId}/items",
+        scopes: &["cart:read", "cart:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = account, SK begins with STATUS#, newest first",
+        formula: "½ ⌈Σ lines⌉ R",
+        cost: |case| Cost::default().read(cost::CART, case.listed()),
+    }],
+    function,
 };
 
 /// Whose lines, and which.

@@ -2,10 +2,10 @@
 
 use crate::{
     Cart, DOMAIN, Line, LineBody, Listed,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     store::unexpired,
 };
-use function::{Error, Fields, Function, Input, List, Request};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{Bound, Day, KeyRange, Sku, TimestampMillis, cart::LineSort};
 use table::{Query, cost::Cost};
 
@@ -15,13 +15,18 @@ pub fn function() -> Function {
     function::http(list_sku_items, Cart::warm_by_index)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "C6",
-    function: "list-sku-items",
-    condition: "GSI1PK = SKU, GSI1SK begins with STATUS# (or STATUS#day, or between STATUS#from and STATUS#to), newest first",
-    formula: "½ ⌈Σ lines⌉ R on GSI1",
-    cost: |case| Cost::default().read(cost::BY_SKU, case.listed()),
+    name: "list-sku-items",
+    trigger: Trigger::Http(&[Route { method: "GET", path: "/cart/skus/{sku}/items", scopes: &["cart:operate"] }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI1PK = SKU, GSI1SK begins with STATUS# (or STATUS#day, or between STATUS#from and STATUS#to), newest first",
+        formula: "½ ⌈Σ lines⌉ R on GSI1",
+        cost: |case| Cost::default().read(cost::BY_SKU, case.listed()),
+    }],
+    function,
 };
 
 /// Lines of which product, and which of them.

@@ -2,11 +2,11 @@
 
 use crate::{
     Cart, DOMAIN,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::line::Move,
     patterns::get_cart_item::Wanted,
 };
-use function::{Error, Function, NoContent, Request, optimistically};
+use function::{Error, Function, NoContent, Request, Route, Trigger, optimistically};
 use table::cost::Cost;
 
 /// The Lambda.
@@ -15,18 +15,27 @@ pub fn function() -> Function {
     function::http(remove_cart_item, Cart::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "C3",
-    function: "remove-cart-item",
-    condition: "get pointer and line; then in one transaction delete STATUS#time#item id, put REMOVED#time#item id, which TTL deletes, and the pointer",
-    formula: "⌈pointer⌉ + ⌈line⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉) W; GSI1 ⌈line⌉ W",
-    cost: |case| {
-        Cost::default()
-            .read(cost::CART, case.locate())
-            .write(cost::CART, case.moved().times(2))
-            .write(cost::BY_SKU, case.line_write())
-    },
+    name: "remove-cart-item",
+    trigger: Trigger::Http(&[Route {
+        method: "DELETE",
+        path: "/cart/accounts/{accountId}/items/{itemId}",
+        scopes: &["cart:write", "cart:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get pointer and line; then in one transaction delete STATUS#time#item id, put REMOVED#time#item id, which TTL deletes, and the pointer",
+        formula: "⌈pointer⌉ + ⌈line⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉) W; GSI1 ⌈line⌉ W",
+        cost: |case| {
+            Cost::default()
+                .read(cost::CART, case.locate())
+                .write(cost::CART, case.moved().times(2))
+                .write(cost::BY_SKU, case.line_write())
+        },
+    }],
+    function,
 };
 
 /// Takes a line out of the cart. It stays for a week as REMOVED, which nobody sees: so the stream tells a removal from the

@@ -2,10 +2,10 @@
 
 use crate::{
     Cart, DOMAIN, Line, LineBody, Listed, Quantity,
-    cost::{self, Pattern},
+    cost::{self, Calls, Case, Pattern},
     model::{additions::Seen, line::Move, pointer::Pointer},
 };
-use function::{Error, Fields, Function, Input, Json, Problem, Request, optimistically};
+use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::{
     AccountId, OrderId, TimestampMillis,
     cart::{ItemId, Status},
@@ -18,42 +18,49 @@ pub fn function() -> Function {
     function::http(update_cart_item, Cart::warm_by_get)
 }
 
-/// What another quantity asks and costs.
-pub const QUANTITY: Pattern = Pattern {
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
     id: "C2",
-    function: "update-cart-item, quantity",
-    condition: "get pointer and line; then in a transaction the line if nobody changed it since",
-    formula: "⌈pointer⌉ + ⌈line⌉ R; 2 × ⌈line⌉ W; GSI1 ⌈line⌉ W; 1 R and 4 W more once a day, when the line's life is renewed",
-    cost: |case| {
-        Cost::default()
-            .read(cost::CART, case.locate())
-            .write(cost::CART, case.line_write().times(2))
-            .write(cost::BY_SKU, case.line_write())
-    },
+    name: "update-cart-item",
+    trigger: Trigger::Http(&[Route {
+        method: "PATCH",
+        path: "/cart/accounts/{accountId}/items/{itemId}",
+        scopes: &["cart:write", "cart:operate"],
+    }]),
+    calls: &[
+        Calls {
+            variant: ", quantity",
+            condition: "get pointer and line; then in a transaction the line if nobody changed it since",
+            formula: "⌈pointer⌉ + ⌈line⌉ R; 2 × ⌈line⌉ W; GSI1 ⌈line⌉ W; 1 R and 4 W more once a day, when the line's life is renewed",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::CART, case.locate())
+                    .write(cost::CART, case.line_write().times(2))
+                    .write(cost::BY_SKU, case.line_write())
+            },
+        },
+        Calls {
+            variant: ", to SAVED or PURCHASED",
+            condition: "get pointer and line; then in one transaction delete STATUS#time#item id if nobody changed it since, put it under the new key, and the pointer",
+            formula: "⌈pointer⌉ + ⌈line⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉) W; GSI1 2 × ⌈line⌉ W",
+            cost: move_cost,
+        },
+        Calls {
+            variant: ", to ACTIVE",
+            condition: "as to SAVED, and the reads and the change of SK = CART of an addition; where the product is in the cart already, the line to JOINED and the sum in that one, in place of CART",
+            formula: "⌈pointer⌉ + ⌈line⌉ + 1 + ⌈Σ ACTIVE lines⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉ + 1) W; GSI1 2 × ⌈line⌉ W",
+            cost: |case| move_cost(case).read(cost::CART, case.looked_at()).write(cost::CART, Units::whole(2)),
+        },
+    ],
+    function,
 };
 
-/// What a move to SAVED or PURCHASED asks and costs.
-pub const SAVE: Pattern = Pattern {
-    id: "C2",
-    function: "update-cart-item, to SAVED or PURCHASED",
-    condition: "get pointer and line; then in one transaction delete STATUS#time#item id if nobody changed it since, put it under the new key, and the pointer",
-    formula: "⌈pointer⌉ + ⌈line⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉) W; GSI1 2 × ⌈line⌉ W",
-    cost: |case| {
-        Cost::default()
-            .read(cost::CART, case.locate())
-            .write(cost::CART, case.moved().times(2))
-            .write(cost::BY_SKU, case.line_write().times(2))
-    },
-};
-
-/// What a move to ACTIVE asks and costs.
-pub const ACTIVATE: Pattern = Pattern {
-    id: "C2",
-    function: "update-cart-item, to ACTIVE",
-    condition: "as to SAVED, and the reads and the change of SK = CART of an addition; where the product is in the cart already, the line to JOINED and the sum in that one, in place of CART",
-    formula: "⌈pointer⌉ + ⌈line⌉ + 1 + ⌈Σ ACTIVE lines⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉ + 1) W; GSI1 2 × ⌈line⌉ W",
-    cost: |case| (SAVE.cost)(case).read(cost::CART, case.looked_at()).write(cost::CART, Units::whole(2)),
-};
+fn move_cost(case: &Case) -> Cost {
+    Cost::default()
+        .read(cost::CART, case.locate())
+        .write(cost::CART, case.moved().times(2))
+        .write(cost::BY_SKU, case.line_write().times(2))
+}
 
 /// What a caller asks for: a quantity, a status, or both.
 #[derive(Debug, Clone)]

@@ -8,10 +8,9 @@ use crate::{
         pack::{self, Row},
     },
 };
-use function::{Batch, Error, Function, Record};
+use function::{Batch, Error, Function, Pattern, Record, Trigger};
 use futures::{StreamExt, stream};
 use std::{collections::BTreeSet, time::Duration};
-use tokio::time::Instant;
 
 /// Objects that are put at once.
 const PUTS_AT_ONCE: usize = 8;
@@ -25,6 +24,10 @@ const TIME_TO_KEEP: Duration = Duration::from_secs(3);
 pub fn function() -> Function {
     function::stream(export_cart_changes, |_: Export| std::future::ready(()))
 }
+
+/// The access pattern. It calls no table; Firehose bills the rows in steps of 5 KB.
+pub const PATTERN: Pattern<()> =
+    Pattern { id: "C7", name: "export-cart-changes", trigger: Trigger::Stream("Cart"), calls: &[], function };
 
 /// The records of a batch, each by its place in it.
 #[derive(Default)]
@@ -55,8 +58,8 @@ async fn export_cart_changes(export: Export, batch: Batch) -> Result<BTreeSet<St
     let (records, too_large) = pack::records(rows);
     unsendable.extend(too_large.into_iter().map(|row| (row.place, "a row of more than 1,000 KiB".to_owned())));
 
-    let left = batch.deadline.saturating_duration_since(Instant::now());
-    let delivered = export.delivery.send(records, batch.deadline - TIME_TO_KEEP.min(left / 4), &mut counts).await;
+    let until = batch.deadline.with_reserve(TIME_TO_KEEP);
+    let delivered = export.delivery.send(records, until, &mut counts).await;
     unsendable.extend(delivered.refused);
 
     // What comes after the lowest failure comes again, and is kept and counted then.

@@ -4,17 +4,19 @@
 use crate::{
     Account, Ledger, Leg, Transaction,
     jobs::check_transactions::{Known, SIDE_BY_SIDE},
-    model::reconciliation::{Fault, Kind, Reconciliation, Window},
-    patterns::list_user_accounts::Listed,
+    model::{
+        account::Listed,
+        accounts_progress::{AccountWalk, AccountsProgress, PendingLeg},
+        reconciliation::{Fault, Kind, Reconciliation, Window},
+    },
 };
 use function::Error;
 use futures::{StreamExt, TryStreamExt, stream};
 use keys::{
-    AccountId, KeyRange, TimestampMillis, TransactionId,
+    AccountId, KeyRange,
     ledger::{AccountPartition, AccountsPartition, FindingSort, LegTimeSort},
 };
 use money::Money;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use table::{Key, Page, Query};
 
@@ -24,57 +26,6 @@ const PAGE: usize = 50;
 const LEGS: usize = 500;
 /// Legs that may come to light between two that were neighbours.
 const MAX_BETWEEN: usize = 100;
-
-/// How far the accounts are gone through.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Accounts {
-    /// The sort key behind which the list of accounts goes on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<String>,
-    /// Whether the list has ended.
-    listed: bool,
-    /// Accounts whose legs are not gone through: fewer than two pages of them.
-    open: Vec<Walk>,
-}
-
-impl Accounts {
-    pub(crate) fn is_over(&self) -> bool {
-        self.listed && self.open.is_empty()
-    }
-}
-
-/// A way through the legs of an account, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Walk {
-    account: AccountId,
-    /// When the last leg was made that the account knows of.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    last: Option<TimestampMillis>,
-    /// The leg that was looked at last: the next is older.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    newer: Option<PendingLeg>,
-    /// Whether its balance is known to be wrong: one finding an account is enough.
-    reported: bool,
-}
-
-/// What is kept of a leg until the one before it is there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct PendingLeg {
-    place: LegTimeSort,
-    transaction: TransactionId,
-    /// What there must have been before it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<Money>,
-}
-
-impl PendingLeg {
-    fn of(leg: &Leg) -> Self {
-        Self { place: leg.place().clone(), transaction: leg.transaction.clone(), before: leg.before() }
-    }
-}
 
 /// Two legs, the older of which may be missing before the first, that don't follow one from the other.
 struct Break {
@@ -103,7 +54,7 @@ fn first_break(legs: &[Leg], is_beginning: bool) -> Option<Break> {
 pub(crate) struct AccountsPage {
     pub(crate) accounts: usize,
     pub(crate) faults: Vec<Fault>,
-    pub(crate) at: Accounts,
+    pub(crate) at: AccountsProgress,
 }
 
 impl Ledger {
@@ -111,7 +62,7 @@ impl Ledger {
     pub(crate) async fn check_accounts(
         &self,
         of: &Reconciliation,
-        mut at: Accounts,
+        mut at: AccountsProgress,
         known: &Known,
     ) -> Result<AccountsPage, Error> {
         let (mut accounts, mut faults) = (0, Vec::new());
@@ -137,7 +88,10 @@ impl Ledger {
 
     /// What the accounts hold, beside what their last legs left. The accounts are read first, and a leg never changes: whatever
     /// is paid meanwhile, the leg that an account names is there and has its balance.
-    async fn check_balances(&self, ids: impl Iterator<Item = &AccountId>) -> Result<(Vec<Walk>, Vec<Fault>), Error> {
+    async fn check_balances(
+        &self,
+        ids: impl Iterator<Item = &AccountId>,
+    ) -> Result<(Vec<AccountWalk>, Vec<Fault>), Error> {
         let accounts = self.accounts(ids).await?;
         let keys: Vec<Key> = accounts.values().filter_map(Account::last_key).collect();
         let legs = self.table.get_all::<Leg>(&keys, true).await?;
@@ -146,7 +100,7 @@ impl Ledger {
             let leg = account.last_key().and_then(|key| legs.get(&key));
             let fault = self.check_balance(&account, leg).await?;
             let reported = fault.as_ref().is_some_and(|fault| fault.what.kind == Kind::WrongBalance);
-            walks.push(Walk { last: account.last_at(), account: account.id, newer: None, reported });
+            walks.push(AccountWalk { last: account.last_at(), account: account.id, newer: None, reported });
             faults.extend(fault);
         }
         Ok((walks, faults))
@@ -177,9 +131,9 @@ impl Ledger {
     async fn walk(
         &self,
         of: &Reconciliation,
-        mut walk: Walk,
+        mut walk: AccountWalk,
         known: &Known,
-    ) -> Result<(Option<Walk>, Vec<Fault>), Error> {
+    ) -> Result<(Option<AccountWalk>, Vec<Fault>), Error> {
         let Window { from, to } = of.window;
         let all = LegTimeSort::between(from, to).newest_first();
         let rest = walk.newer.as_ref().map_or_else(|| all.clone(), |newer| all.after(&newer.place.to_string()));
@@ -228,7 +182,7 @@ impl Ledger {
     }
 
     /// No leg of the window is newer than the last that the account knows of.
-    async fn check_newest(&self, walk: &Walk, leg: &Leg) -> Result<Option<Fault>, Error> {
+    async fn check_newest(&self, walk: &AccountWalk, leg: &Leg) -> Result<Option<Fault>, Error> {
         if walk.reported || walk.last >= Some(leg.created_at) || !self.is_sound(leg).await? {
             return Ok(None);
         }
@@ -241,7 +195,7 @@ impl Ledger {
     async fn check_pair(
         &self,
         of: &Reconciliation,
-        walk: &Walk,
+        walk: &AccountWalk,
         newer: &PendingLeg,
         older: Option<&Leg>,
     ) -> Result<Option<Fault>, Error> {

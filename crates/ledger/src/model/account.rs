@@ -71,6 +71,18 @@ pub struct LastLeg {
     pub created: TimestampMillis,
 }
 
+/// An account in an index: which it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Listed {
+    #[serde(rename = "PK")]
+    pub(crate) partition: AccountPartition,
+}
+
+impl Item for Listed {
+    const TYPE: &'static str = "Account";
+}
+
 impl Item for Account {
     const TYPE: &'static str = "Account";
     const NUMBERS: &'static [&'static str] = &["Balance"];

@@ -1,4 +1,4 @@
-use crate::{Leg, Transaction, jobs::check_accounts::Accounts, store::IdempotentItem};
+use crate::{Leg, Transaction, model::accounts_progress::AccountsProgress, store::IdempotentItem};
 use function::Fingerprint;
 use keys::{
     AccountId, TimestampMillis, TransactionId,
@@ -97,7 +97,7 @@ pub struct Progress {
 pub(crate) enum Phase {
     /// Behind that transaction, or before the first.
     Transactions(Option<CreatedPlace>),
-    Accounts(Accounts),
+    Accounts(AccountsProgress),
 }
 
 impl Default for Phase {

@@ -2,11 +2,11 @@
 
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::account::Terms,
     store::user,
 };
-use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
+use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
 use keys::AccountId;
 use table::{
     Units,
@@ -19,18 +19,27 @@ pub fn function() -> Function {
     function::http(create_account, Ledger::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L2",
-    function: "create-account",
-    condition: "put if absent: PK = ACCOUNT#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
-    formula: "⌈account⌉ W, GSI1 ⌈entry⌉ W, GSI2 1 W",
-    cost: |case| {
-        Cost::default()
-            .write(cost::LEDGER, write(case.account))
-            .write(cost::BY_TIME, write(case.of_user))
-            .write(cost::BY_KEY, Units::whole(1))
-    },
+    name: "create-account",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/ledger/accounts",
+        scopes: &["ledger:write", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "put if absent: PK = ACCOUNT#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
+        formula: "⌈account⌉ W, GSI1 ⌈entry⌉ W, GSI2 1 W",
+        cost: |case| {
+            Cost::default()
+                .write(cost::LEDGER, write(case.account))
+                .write(cost::BY_TIME, write(case.of_user))
+                .write(cost::BY_KEY, Units::whole(1))
+        },
+    }],
+    function,
 };
 
 /// What a caller posts.

@@ -2,11 +2,11 @@
 
 use crate::{
     DOMAIN, Ledger, Merchant, MerchantBody,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::merchant::Name,
     store::user,
 };
-use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
+use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
 use keys::ledger::MerchantId;
 use table::cost::{Cost, write};
 
@@ -16,13 +16,18 @@ pub fn function() -> Function {
     function::http(create_merchant, Ledger::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L1",
-    function: "create-merchant",
-    condition: "put if absent: PK = MERCHANT#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
-    formula: "⌈merchant⌉ W",
-    cost: |case| Cost::default().write(cost::LEDGER, write(case.account)),
+    name: "create-merchant",
+    trigger: Trigger::Http(&[Route { method: "POST", path: "/ledger/merchants", scopes: &["ledger:operate"] }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "put if absent: PK = MERCHANT#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
+        formula: "⌈merchant⌉ W",
+        cost: |case| Cost::default().write(cost::LEDGER, write(case.account)),
+    }],
+    function,
 };
 
 /// What a caller posts.

@@ -2,9 +2,9 @@
 
 use crate::{
     AccountBody, Ledger,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::AccountId;
 use table::cost::{Cost, read};
 
@@ -14,13 +14,22 @@ pub fn function() -> Function {
     function::http(get_account, Ledger::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L2",
-    function: "get-account",
-    condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly",
-    formula: "⌈account⌉ R: what was posted is seen",
-    cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
+    name: "get-account",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/accounts/{accountId}",
+        scopes: &["ledger:read", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly",
+        formula: "⌈account⌉ R: what was posted is seen",
+        cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
+    }],
+    function,
 };
 
 /// Which account.

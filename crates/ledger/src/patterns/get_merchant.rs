@@ -2,9 +2,9 @@
 
 use crate::{
     Ledger, Merchant, MerchantBody,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::ledger::MerchantId;
 use table::cost::{Cost, read};
 
@@ -14,13 +14,22 @@ pub fn function() -> Function {
     function::http(get_merchant, Ledger::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L1",
-    function: "get-merchant",
-    condition: "get PK = MERCHANT#<id>, SK = METADATA, strongly",
-    formula: "⌈merchant⌉ R: what was written is seen",
-    cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
+    name: "get-merchant",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/merchants/{merchantId}",
+        scopes: &["ledger:read", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = MERCHANT#<id>, SK = METADATA, strongly",
+        formula: "⌈merchant⌉ R: what was written is seen",
+        cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
+    }],
+    function,
 };
 
 /// Which merchant.

@@ -2,10 +2,10 @@
 
 use crate::{
     DOMAIN, Ledger, Reconciliation,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::reconciliation::{Finding, ReconciliationBody},
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::{
     KeyRange,
     ledger::{FindingSort, ReconciliationId, ReconciliationPartition},
@@ -18,13 +18,22 @@ pub fn function() -> Function {
     function::http(get_reconciliation, Ledger::warm_by_reconciliation)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L8",
-    function: "get-reconciliation",
-    condition: "get PK = RECONCILIATION#<id>, SK = METADATA, strongly; and the findings: SK begins with FINDING#, strongly",
-    formula: "1 R, and ⌈Σ findings⌉ R, 1 where there are none",
-    cost: |_| Cost::default().read(cost::RECONCILIATIONS, Units::whole(2)),
+    name: "get-reconciliation",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/reconciliations/{reconciliationId}",
+        scopes: &["ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = RECONCILIATION#<id>, SK = METADATA, strongly; and the findings: SK begins with FINDING#, strongly",
+        formula: "1 R, and ⌈Σ findings⌉ R, 1 where there are none",
+        cost: |_| Cost::default().read(cost::RECONCILIATIONS, Units::whole(2)),
+    }],
+    function,
 };
 
 /// Which reconciliation.

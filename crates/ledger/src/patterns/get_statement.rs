@@ -2,10 +2,10 @@
 
 use crate::{
     Ledger, Leg,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::leg::LegBody,
 };
-use function::{Error, Fields, Function, Input, List, Request};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use futures::future::try_join;
 use keys::{
     AccountId,
@@ -22,13 +22,22 @@ pub fn function() -> Function {
     function::http(get_statement, Ledger::warm_by_index)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L7",
-    function: "get-statement",
-    condition: "GSI1PK = ACCOUNT#<id>, GSI1SK begins with LEG#, newest first; and get PK = ACCOUNT#<id>, SK = METADATA, which says whose it is",
-    formula: "½ ⌈Σ legs⌉ R on GSI1, and ⌈account⌉ R",
-    cost: |case| Cost::default().read(cost::BY_TIME, case.listed(case.leg)).read(cost::LEDGER, read(case.account)),
+    name: "get-statement",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/accounts/{accountId}/statement",
+        scopes: &["ledger:read", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI1PK = ACCOUNT#<id>, GSI1SK begins with LEG#, newest first; and get PK = ACCOUNT#<id>, SK = METADATA, which says whose it is",
+        formula: "½ ⌈Σ legs⌉ R on GSI1, and ⌈account⌉ R",
+        cost: |case| Cost::default().read(cost::BY_TIME, case.listed(case.leg)).read(cost::LEDGER, read(case.account)),
+    }],
+    function,
 };
 
 /// Whose statement.

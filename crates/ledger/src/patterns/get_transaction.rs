@@ -2,12 +2,12 @@
 
 use crate::{
     Ledger,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::transaction::TransactionBody,
     patterns::reverse_transaction::OfTransaction,
     store::missing,
 };
-use function::{Error, Function, Json, Request};
+use function::{Error, Function, Json, Request, Route, Trigger};
 use table::cost::Cost;
 
 /// The Lambda.
@@ -16,13 +16,22 @@ pub fn function() -> Function {
     function::http(get_transaction, Ledger::warm_by_query)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L4",
-    function: "get-transaction",
-    condition: "PK = TXN#<id>, strongly: header and legs in one query",
-    formula: "⌈Σ header and legs⌉ R: what was posted is seen",
-    cost: |case| Cost::default().read(cost::LEDGER, case.collection()),
+    name: "get-transaction",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/transactions/{transactionId}",
+        scopes: &["ledger:read", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = TXN#<id>, strongly: header and legs in one query",
+        formula: "⌈Σ header and legs⌉ R: what was posted is seen",
+        cost: |case| Cost::default().read(cost::LEDGER, case.collection()),
+    }],
+    function,
 };
 
 /// Reads a transaction: operators any, others those with a leg on an account of theirs.

@@ -2,10 +2,10 @@
 
 use crate::{
     DOMAIN, Ledger, Transaction,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::transaction::HeaderBody,
 };
-use function::{Error, Fields, Function, Input, List, Listing, Request};
+use function::{Error, Fields, Function, Input, List, Listing, Request, Route, Trigger};
 use keys::{
     Bound, IdempotencyKey, Invalid, KeyRange, TimestampMillis,
     ledger::{
@@ -23,24 +23,30 @@ pub fn function() -> Function {
     function::http(list_transactions, Ledger::warm_by_index)
 }
 
-/// What a list by time asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L5",
-    function: "list-transactions",
-    condition: "GSI1PK = STATUS#<status>, GSI1SK between CREATED#since and CREATED#until; of several shards side by side, merged",
-    formula: "½ ⌈Σ entries⌉ R on GSI1, for each shard and call",
-    cost: |case| Cost::default().read(cost::BY_TIME, case.listed(case.of_status)),
-};
-
-/// What a list by key asks and costs.
-pub const BY_KEY: Pattern = Pattern {
-    id: "L5",
-    function: "list-transactions, idempotencyKey",
-    condition: "GSI2PK = IDEMPOTENCY#<key>, GSI2SK = TXN; then get PK = TXN#<id>, SK = METADATA",
-    formula: "½ R on GSI2, and ½ ⌈header⌉ R; one for each caller who used the key",
-    cost: |case| {
-        Cost::default().read(cost::BY_KEY, Units::halves(1)).read(cost::LEDGER, read_eventually(case.transaction))
-    },
+    name: "list-transactions",
+    trigger: Trigger::Http(&[Route { method: "GET", path: "/ledger/transactions", scopes: &["ledger:operate"] }]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "GSI1PK = STATUS#<status>, GSI1SK between CREATED#since and CREATED#until; of several shards side by side, merged",
+            formula: "½ ⌈Σ entries⌉ R on GSI1, for each shard and call",
+            cost: |case| Cost::default().read(cost::BY_TIME, case.listed(case.of_status)),
+        },
+        Calls {
+            variant: ", idempotencyKey",
+            condition: "GSI2PK = IDEMPOTENCY#<key>, GSI2SK = TXN; then get PK = TXN#<id>, SK = METADATA",
+            formula: "½ R on GSI2, and ½ ⌈header⌉ R; one for each caller who used the key",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::BY_KEY, Units::halves(1))
+                    .read(cost::LEDGER, read_eventually(case.transaction))
+            },
+        },
+    ],
+    function,
 };
 
 /// Which transactions.

@@ -2,16 +2,16 @@
 
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
-    cost::{self, Case, Pattern},
+    cost::{self, Calls, Case, Pattern},
+    model::account::Listed,
 };
-use function::{Error, Fields, Function, Input, List, Request};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
     AccountId,
     ledger::{AccountPartition, UserId, UserPartition},
 };
-use serde::{Deserialize, Serialize};
 use table::{
-    Item, Page, Query,
+    Page, Query,
     cost::{Cost, read},
 };
 
@@ -21,17 +21,26 @@ pub fn function() -> Function {
     function::http(list_user_accounts, Ledger::warm_by_index)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L2",
-    function: "list-user-accounts",
-    condition: "GSI1PK = USER#<user>, GSI1SK begins with ACCOUNT#; then get PK = ACCOUNT#<id>, SK = METADATA in batches",
-    formula: "½ ⌈Σ entries⌉ R on GSI1, and ⌈account⌉ R each: the index has no balance, so that no payment has to write it there",
-    cost: |case| {
-        Cost::default()
-            .read(cost::BY_TIME, case.listed(case.of_user))
-            .read(cost::LEDGER, read(case.account).times(Case::count(case.items)))
-    },
+    name: "list-user-accounts",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/ledger/users/{userId}/accounts",
+        scopes: &["ledger:read", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI1PK = USER#<user>, GSI1SK begins with ACCOUNT#; then get PK = ACCOUNT#<id>, SK = METADATA in batches",
+        formula: "½ ⌈Σ entries⌉ R on GSI1, and ⌈account⌉ R each: the index has no balance, so that no payment has to write it there",
+        cost: |case| {
+            Cost::default()
+                .read(cost::BY_TIME, case.listed(case.of_user))
+                .read(cost::LEDGER, read(case.account).times(Case::count(case.items)))
+        },
+    }],
+    function,
 };
 
 /// Whose accounts.
@@ -43,18 +52,6 @@ impl Input for OfUser {
         fields.paging(50);
         fields.path("userId").map(Self)
     }
-}
-
-/// An account in an index: which it is.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(crate) struct Listed {
-    #[serde(rename = "PK")]
-    pub(crate) partition: AccountPartition,
-}
-
-impl Item for Listed {
-    const TYPE: &'static str = "Account";
 }
 
 /// Lists a user's accounts by their ids, each as it is now.

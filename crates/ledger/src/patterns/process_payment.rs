@@ -2,7 +2,7 @@
 
 use crate::{
     Ledger, Posting,
-    cost::Pattern,
+    cost::{Calls, Pattern},
     model::{
         posting::unbalanced,
         transaction::{Description, Draft, TransactionBody},
@@ -10,7 +10,7 @@ use crate::{
     patterns::reverse_transaction::REVERSAL,
     store::user,
 };
-use function::{Created, Error, Fields, Fingerprint, Function, Input, Request};
+use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
 use keys::{
     AccountId, TransactionId,
     ledger::{LegType, MerchantId, TransactionType},
@@ -26,13 +26,22 @@ pub fn function() -> Function {
     function::http(process_payment, Ledger::warm_by_batch_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L3",
-    function: "process-payment",
-    condition: "PK = TXN#<id>, strongly, and the accounts in a batch, strongly; then in one transaction put if absent the header, SK = METADATA, and the legs, SK = LEG#<leg>, and update each account if it is still that version. The caller and the Idempotency-Key make the id",
-    formula: "1 R and ⌈account⌉ R each, 1 R more with a merchant; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W; GSI2 1 W",
-    cost: |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()),
+    name: "process-payment",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/ledger/transactions",
+        scopes: &["ledger:write", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = TXN#<id>, strongly, and the accounts in a batch, strongly; then in one transaction put if absent the header, SK = METADATA, and the legs, SK = LEG#<leg>, and update each account if it is still that version. The caller and the Idempotency-Key make the id",
+        formula: "1 R and ⌈account⌉ R each, 1 R more with a merchant; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W; GSI2 1 W",
+        cost: |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()),
+    }],
+    function,
 };
 
 /// Legs and accounts of one transaction together: each is a change, the header is one, and what says that another is reversed is

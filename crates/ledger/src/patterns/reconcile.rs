@@ -2,14 +2,17 @@
 
 use crate::{
     Ledger, Progress, Reconciliation, State,
-    cost::{self, Case, Pattern},
+    cost::{self, Calls, Case, Pattern},
     jobs::{
-        check_accounts::{Accounts, AccountsPage},
+        check_accounts::AccountsPage,
         check_transactions::{Known, TransactionsPage},
     },
-    model::reconciliation::{Fault, Finding, MAX_KEPT, Phase},
+    model::{
+        accounts_progress::AccountsProgress,
+        reconciliation::{Fault, Finding, MAX_KEPT, Phase},
+    },
 };
-use function::{Batch, Error, Function, Record};
+use function::{Batch, Deadline, Error, Function, Record, Trigger};
 use futures::{StreamExt, TryStreamExt, future::ready, stream};
 use keys::ledger::{ReconciliationId, ReconciliationPartition};
 use std::{
@@ -20,7 +23,6 @@ use table::{
     Condition, Units, Value,
     cost::{Cost, read, read_eventually},
 };
-use tokio::time::Instant;
 
 /// Time that is kept back for the step under way, at most.
 const RESERVE: Duration = Duration::from_secs(20);
@@ -35,23 +37,28 @@ pub fn function() -> Function {
     function::stream(reconcile, Ledger::warm_by_reconciliation)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L8",
-    function: "reconcile",
-    condition: "500 transactions at a time: GSI1PK = STATUS#completed, GSI1SK between CREATED#from and CREATED#to, and their legs in batches; then 50 accounts at a time: GSI2PK = ACCOUNTS, the accounts and their last legs in batches, strongly; of each GSI1PK = ACCOUNT#<id>, GSI1SK between LEG#from and LEG#to, newest first, and the one before; and in batches the headers that this run has not read",
-    formula: "the transactions: GSI1 ½ ⌈Σ headers⌉ R, and ½ ⌈leg⌉ R a leg; an account: GSI2 ½ ⌈Σ keys⌉ R, ⌈account⌉ + ⌈leg⌉ R, GSI1 ½ ⌈Σ legs⌉ R, and ½ ⌈leg⌉ R for the one before; ½ ⌈header⌉ R a leg whose transaction this run has not read: after 100,000, or where the run before ended. The job: 1 W a step, and 1 R a call, two at least. In the table a window of so many transactions, all between the same accounts, in one call",
-    cost: |case| {
-        let (transactions, accounts) = (Case::count(case.items), Case::count(case.legs));
-        let leg = read_eventually(case.leg);
-        Cost::default()
-            .read(cost::BY_TIME, case.listed(case.of_status) + (case.listed(case.leg) + leg).times(accounts))
-            .read(cost::BY_KEY, read_eventually(KEYS * case.legs))
-            .read(cost::LEDGER, leg.times(transactions * accounts))
-            .read(cost::LEDGER, (read(case.account) + read(case.leg)).times(accounts))
-            .read(cost::RECONCILIATIONS, Units::whole(1))
-            .write(cost::RECONCILIATIONS, Units::whole(2))
-    },
+    name: "reconcile",
+    trigger: Trigger::Stream("Reconciliations"),
+    calls: &[Calls {
+        variant: "",
+        condition: "500 transactions at a time: GSI1PK = STATUS#completed, GSI1SK between CREATED#from and CREATED#to, and their legs in batches; then 50 accounts at a time: GSI2PK = ACCOUNTS, the accounts and their last legs in batches, strongly; of each GSI1PK = ACCOUNT#<id>, GSI1SK between LEG#from and LEG#to, newest first, and the one before; and in batches the headers that this run has not read",
+        formula: "the transactions: GSI1 ½ ⌈Σ headers⌉ R, and ½ ⌈leg⌉ R a leg; an account: GSI2 ½ ⌈Σ keys⌉ R, ⌈account⌉ + ⌈leg⌉ R, GSI1 ½ ⌈Σ legs⌉ R, and ½ ⌈leg⌉ R for the one before; ½ ⌈header⌉ R a leg whose transaction this run has not read: after 100,000, or where the run before ended. The job: 1 W a step, and 1 R a call, two at least. In the table a window of so many transactions, all between the same accounts, in one call",
+        cost: |case| {
+            let (transactions, accounts) = (Case::count(case.items), Case::count(case.legs));
+            let leg = read_eventually(case.leg);
+            Cost::default()
+                .read(cost::BY_TIME, case.listed(case.of_status) + (case.listed(case.leg) + leg).times(accounts))
+                .read(cost::BY_KEY, read_eventually(KEYS * case.legs))
+                .read(cost::LEDGER, leg.times(transactions * accounts))
+                .read(cost::LEDGER, (read(case.account) + read(case.leg)).times(accounts))
+                .read(cost::RECONCILIATIONS, Units::whole(1))
+                .write(cost::RECONCILIATIONS, Units::whole(2))
+        },
+    }],
+    function,
 };
 
 /// What the keys of an account weigh, by which all accounts are listed.
@@ -62,8 +69,7 @@ const KEYS: usize = 200;
 /// What can't be read is logged and left out: it would hold up the others. Its reconciliation stays where it is, and the alarm
 /// tells that none was done.
 async fn reconcile(ledger: Ledger, batch: Batch) -> Result<BTreeSet<String>, Error> {
-    let left = batch.deadline.saturating_duration_since(Instant::now());
-    let stop = batch.deadline - RESERVE.min(left / 4);
+    let stop = batch.deadline.with_reserve(RESERVE);
     let runs = reconciliations(&batch.records).into_iter().map(|(id, sequence_numbers)| {
         let ledger = &ledger;
         async move {
@@ -87,7 +93,7 @@ async fn reconcile(ledger: Ledger, batch: Batch) -> Result<BTreeSet<String>, Err
 fn reconciliations(records: &[Record]) -> BTreeMap<ReconciliationId, Vec<String>> {
     let mut reconciliations = BTreeMap::<_, Vec<_>>::new();
     for record in records {
-        let key = record.json()["dynamodb"]["Keys"]["PK"]["S"].as_str().unwrap_or_default();
+        let key = record.key("PK").unwrap_or_default();
         let sequence_number = record.sequence_number().to_owned();
         if let Ok(ReconciliationPartition(id)) = key.parse() {
             reconciliations.entry(id).or_default().push(sequence_number);
@@ -101,11 +107,11 @@ fn reconciliations(records: &[Record]) -> BTreeMap<ReconciliationId, Vec<String>
 impl Ledger {
     /// Goes on with the reconciliation until it is done, another run is at it, or the time has come to stop: what was written
     /// calls the function again.
-    async fn go_on(&self, id: &ReconciliationId, stop: Instant) -> Result<(), Error> {
+    async fn go_on(&self, id: &ReconciliationId, stop: Deadline) -> Result<(), Error> {
         let mut at = self.reconciliations.get::<Reconciliation>(&Reconciliation::key_of(id)).await?;
         let mut known = Known::default();
         while let Some(running) = at.filter(|at| at.state == State::Running) {
-            at = Box::pin(self.step(running, &mut known)).await?.filter(|_| Instant::now() < stop);
+            at = Box::pin(self.step(running, &mut known)).await?.filter(|_| !stop.has_passed());
         }
         Ok(())
     }
@@ -118,7 +124,7 @@ impl Ledger {
                 let TransactionsPage { transactions, faults, next } =
                     self.check_transactions(of.window, behind, known).await?;
                 progress.transactions += Case::count(transactions);
-                let accounts = || Phase::Accounts(Accounts::default());
+                let accounts = || Phase::Accounts(AccountsProgress::default());
                 (faults, next.map_or_else(accounts, |next| Phase::Transactions(Some(next))))
             }
             Phase::Accounts(at) => {

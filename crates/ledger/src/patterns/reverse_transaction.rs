@@ -2,11 +2,12 @@
 
 use crate::{
     Ledger, Posting,
-    cost::Pattern,
+    cost::{Calls, Pattern},
     model::transaction::{Draft, TransactionBody},
+    patterns::get_transaction,
     store::{missing, user},
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Located, Problem, Request};
+use function::{Error, Fields, Fingerprint, Function, Input, Located, Problem, Request, Route, Trigger};
 use keys::TransactionId;
 use table::Units;
 
@@ -16,16 +17,25 @@ pub fn function() -> Function {
     function::http(reverse_transaction, Ledger::warm_by_query)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L6",
-    function: "reverse-transaction",
-    condition: "PK = TXN#<id>, strongly; then as L3, every debit a credit, with a put if absent of PK = TXN#<id>, SK = REVERSAL in the same transaction",
-    formula: "⌈header and legs⌉ R, and as L3, and 1 R and 2 W for what says that it is reversed; GSI2 1 W with an Idempotency-Key",
-    cost: |case| {
-        let reads = case.collection() + case.looked_at() + Units::whole(1);
-        case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, Units::whole(2))
-    },
+    name: "reverse-transaction",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/ledger/transactions/{transactionId}/reversal",
+        scopes: &["ledger:write", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = TXN#<id>, strongly; then as L3, every debit a credit, with a put if absent of PK = TXN#<id>, SK = REVERSAL in the same transaction",
+        formula: "⌈header and legs⌉ R, and as L3, and 1 R and 2 W for what says that it is reversed; GSI2 1 W with an Idempotency-Key",
+        cost: |case| {
+            let reads = case.collection() + case.looked_at() + Units::whole(1);
+            case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, Units::whole(2))
+        },
+    }],
+    function,
 };
 
 /// The type of what undoes another transaction. Nobody else may call one so.
@@ -77,6 +87,6 @@ pub async fn reverse_transaction(
         key,
     };
     let posted = Box::pin(ledger.post(&draft, &request.caller, request.milli)).await?;
-    let location = function::path("/ledger/transactions/{transactionId}", |_| Some(posted.transaction.id.to_string()));
+    let location = get_transaction::PATTERN.location(|_| Some(posted.transaction.id.to_string()));
     Ok(Located { location, body: posted.body(&request.caller) })
 }

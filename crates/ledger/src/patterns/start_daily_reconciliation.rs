@@ -2,11 +2,11 @@
 
 use crate::{
     Ledger, Reconciliation,
-    cost::Pattern,
+    cost::{Calls, Pattern},
     model::reconciliation::Window,
     patterns::start_reconciliation::{self, Started},
 };
-use function::{Error, Fields, Fingerprint, Function, Input, Scheduled};
+use function::{Error, Fields, Fingerprint, Function, Input, Scheduled, Trigger};
 use keys::{Day, TimestampMillis, ledger::ReconciliationId};
 
 /// The Lambda.
@@ -15,11 +15,16 @@ pub fn function() -> Function {
     function::scheduled(start_daily_reconciliation, Ledger::warm_by_reconciliation)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
-    function: "start-daily-reconciliation",
-    condition: "put if absent: PK = RECONCILIATION#daily-<day>, SK = METADATA",
-    ..start_reconciliation::PATTERN
+    id: "L8",
+    name: "start-daily-reconciliation",
+    trigger: Trigger::Schedule("cron(20 0 * * ? *)"),
+    calls: &[Calls {
+        condition: "put if absent: PK = RECONCILIATION#daily-<day>, SK = METADATA",
+        ..start_reconciliation::PATTERN.calls[0]
+    }],
+    function,
 };
 
 /// What somebody asks for by hand; the schedule asks for nothing.

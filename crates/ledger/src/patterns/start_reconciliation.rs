@@ -2,11 +2,12 @@
 
 use crate::{
     DOMAIN, Ledger, Reconciliation,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::reconciliation::Window,
+    patterns::get_reconciliation,
     store::user,
 };
-use function::{Accepted, Error, Fields, Fingerprint, Function, Input, Request};
+use function::{Accepted, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
 use keys::{TimestampMillis, ledger::ReconciliationId};
 use serde::Serialize;
 use table::{Units, cost::Cost};
@@ -17,13 +18,18 @@ pub fn function() -> Function {
     function::http(start_reconciliation, Ledger::warm_by_reconciliation)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L8",
-    function: "start-reconciliation",
-    condition: "put if absent: PK = RECONCILIATION#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
-    formula: "1 W; what it costs to go through the books stands with reconcile",
-    cost: |_| Cost::default().write(cost::RECONCILIATIONS, Units::whole(1)),
+    name: "start-reconciliation",
+    trigger: Trigger::Http(&[Route { method: "POST", path: "/ledger/reconciliations", scopes: &["ledger:operate"] }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "put if absent: PK = RECONCILIATION#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
+        formula: "1 W; what it costs to go through the books stands with reconcile",
+        cost: |_| Cost::default().write(cost::RECONCILIATIONS, Units::whole(1)),
+    }],
+    function,
 };
 
 /// What a caller posts.
@@ -69,6 +75,6 @@ pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> R
     let asked = Fingerprint::of(&["start-reconciliation", &window.from.to_string(), &window.to.to_string()]);
     let started = Reconciliation::started(id, window, asked, now);
     let started = ledger.make(&ledger.reconciliations, started).await?;
-    let location = function::path("/ledger/reconciliations/{reconciliationId}", |_| Some(started.id.to_string()));
+    let location = get_reconciliation::PATTERN.location(|_| Some(started.id.to_string()));
     Ok(Accepted { location, body: started.into() })
 }

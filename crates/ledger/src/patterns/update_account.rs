@@ -2,10 +2,10 @@
 
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     store::user,
 };
-use function::{Caller, Error, Fields, Function, Input, Json, Problem, Request, optimistically};
+use function::{Caller, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::{AccountId, ledger::AccountStatus};
 use table::cost::{Cost, read, write};
 
@@ -15,18 +15,27 @@ pub fn function() -> Function {
     function::http(update_account, Ledger::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "L9",
-    function: "update-account",
-    condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly; update if it is still that version",
-    formula: "⌈account⌉ R and ⌈account⌉ W, GSI1 ⌈entry⌉ W",
-    cost: |case| {
-        Cost::default()
-            .read(cost::LEDGER, read(case.account))
-            .write(cost::LEDGER, write(case.account))
-            .write(cost::BY_TIME, write(case.of_user))
-    },
+    name: "update-account",
+    trigger: Trigger::Http(&[Route {
+        method: "PATCH",
+        path: "/ledger/accounts/{accountId}",
+        scopes: &["ledger:write", "ledger:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly; update if it is still that version",
+        formula: "⌈account⌉ R and ⌈account⌉ W, GSI1 ⌈entry⌉ W",
+        cost: |case| {
+            Cost::default()
+                .read(cost::LEDGER, read(case.account))
+                .write(cost::LEDGER, write(case.account))
+                .write(cost::BY_TIME, write(case.of_user))
+        },
+    }],
+    function,
 };
 
 /// What is to become of which account.

@@ -5,11 +5,10 @@
 //! two runs at once do no harm either. What was written calls the function again, so that a run may stop behind every step.
 
 use crate::{Job, JobProgress, State, Wellness, model::job::Hold};
-use function::Error;
+use function::{Deadline, Error};
 use futures::{StreamExt, stream::FuturesUnordered};
 use keys::KeyRange;
 use table::{Change, Condition, Item, Key, Page, Value};
-use tokio::time::Instant;
 
 /// Things that a page has at most, and entries that are looked at in one call.
 pub(crate) const PAGE: usize = 50;
@@ -78,7 +77,7 @@ impl Wellness {
     ///
     /// # Errors
     /// A call failed. Nothing is lost: the next run begins with the same page.
-    pub(crate) async fn walk<W: JobRunner>(&self, mut walk: W, mut job: Job, stop: Instant) -> Result<(), Error> {
+    pub(crate) async fn walk<W: JobRunner>(&self, mut walk: W, mut job: Job, stop: Deadline) -> Result<(), Error> {
         let mut known = None;
         loop {
             walk.refresh().await?;
@@ -93,7 +92,7 @@ impl Wellness {
             match self.write(job, next, pass == Pass::Last).await? {
                 // A pass that is to see again that there is nothing waits for the call: what moved meanwhile, and the index,
                 // have their time.
-                Some(written) if pass != Pass::Quiet && Instant::now() < stop => job = written,
+                Some(written) if pass != Pass::Quiet && !stop.has_passed() => job = written,
                 _ => return Ok(()),
             }
         }
@@ -154,7 +153,7 @@ impl Wellness {
         &self,
         walk: &W,
         at: &mut JobProgress,
-        stop: Instant,
+        stop: Deadline,
     ) -> Result<Known<W::Thing>, Error> {
         at.page.clear();
         while let Some(range) = walk.ranges().get(at.range) {
@@ -164,7 +163,7 @@ impl Wellness {
             at.after = next;
             at.page = items.iter().map(W::id).collect();
             at.found |= !at.page.is_empty();
-            if !at.page.is_empty() || Instant::now() >= stop {
+            if !at.page.is_empty() || stop.has_passed() {
                 return Ok(items.into_iter().map(Some).collect());
             }
         }

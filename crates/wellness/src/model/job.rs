@@ -1,4 +1,3 @@
-use function::Accepted;
 use keys::{
     RequestId, TimestampSeconds,
     wellness::{ActivityId, CompanyId, CompanyPartition, FacetId, FacetRef, HoldSort, JobId, JobSort, Period},
@@ -155,16 +154,6 @@ impl Job {
     /// Holds while no job goes on under the key, whether one was there or not.
     pub(crate) fn is_not_running() -> Condition {
         Condition::missing("Run")
-    }
-
-    /// 202, and how far it is.
-    pub(crate) fn accepted(self) -> Accepted<JobBody> {
-        let parameter = |name: &str| match name {
-            "companyId" => Some(self.company().to_string()),
-            _ => Some(self.id().to_string()),
-        };
-        let location = function::path("/wellness/companies/{companyId}/jobs/{jobId}", parameter);
-        Accepted { location, body: self.into() }
     }
 }
 

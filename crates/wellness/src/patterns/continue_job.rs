@@ -2,10 +2,10 @@
 
 use crate::{
     Job, Wellness,
-    cost::{self, Case, Pattern},
+    cost::{self, Calls, Case, Pattern},
     jobs::{change_references::References, follow_end::Registrations, runner::PAGE},
 };
-use function::{Batch, Error, Function, Record};
+use function::{Batch, Deadline, Error, Function, Record, Trigger};
 use futures::future::join_all;
 use keys::wellness::{CompanyId, CompanyPartition, JobId, JobSort, ReferencePartition};
 use std::{
@@ -16,7 +16,6 @@ use table::{
     Units,
     cost::{Cost, read, read_eventually, write},
 };
-use tokio::time::Instant;
 
 /// Time that is kept back for the page under way, at most.
 const RESERVE: Duration = Duration::from_secs(10);
@@ -27,56 +26,57 @@ pub fn function() -> Function {
     function::stream(continue_job, Wellness::warm_by_get)
 }
 
-/// What a replacement of references in active activities asks and costs, from its start to its end.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W18",
-    function: "continue-job, replacement",
-    condition: "50 at a time: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, then between active#from and active#to; get those strongly and write them into the job; for each in one transaction delete Program#Venue#VenueId-<id> if it stands where it stood, and put Program#Venue#VenueId-<replacement>; until two passes find nothing",
-    formula: "a reference: ⌈reference⌉ R; 2 × 2 ⌈reference⌉ W; GSI2 2 ⌈reference⌉ W. The job: GSI2 ½ ⌈Σ references⌉ R a page, and 2.5 R; ⌈job and its page's ids⌉ W a page, 2 ⌈job⌉ W, and 2 × (⌈job⌉ + ⌈hold⌉) W at the end; ⌈job⌉ R a call, two at least",
-    cost: |case| {
-        let (references, reference) = (Case::count(case.references), write(case.reference));
-        let end = (write(case.job) + Units::whole(1)).times(2);
-        Cost::default()
-            .read(cost::ACTIVITIES, read(case.job).times(2) + read(case.reference).times(references))
-            .read(cost::LISTS, by_pages(case.references, case.reference, read_eventually))
-            .read(cost::LISTS, Units::halves(5))
-            .write(cost::ACTIVITIES, reference.times(4 * references) + looks(case) + end)
-            .write(cost::LISTS, reference.times(2 * references))
-    },
-};
-
-/// What new data for references in active activities asks and costs, from the job's start to its end.
-pub const UPDATE: Pattern = Pattern {
-    id: "W18",
-    function: "continue-job, update",
-    condition: "as a replacement, but only references with other data; for each update Program#Venue#VenueId-<id> if it stands where it stood",
-    formula: "a reference: ⌈reference⌉ R; ⌈reference⌉ W; GSI2 ⌈reference⌉ W. The job: GSI2 3 × ½ ⌈Σ references⌉ R a page, and 1.5 R; ⌈job and its page's ids⌉ W a page, 3 ⌈job⌉ W, and ⌈job⌉ R a call, two at least",
-    cost: |case| {
-        let (references, reference) = (Case::count(case.references), write(case.reference));
-        Cost::default()
-            .read(cost::ACTIVITIES, read(case.job).times(2) + read(case.reference).times(references))
-            .read(cost::LISTS, by_pages(case.references, case.reference, read_eventually).times(3))
-            .read(cost::LISTS, Units::halves(3))
-            .write(cost::ACTIVITIES, reference.times(references) + looks(case) + write(case.job))
-            .write(cost::LISTS, reference.times(references))
-    },
-};
-
-/// What registrations that follow their activity's end ask and cost, from the job's start to its end.
-pub const FOLLOW: Pattern = Pattern {
-    id: "W18",
-    function: "continue-job, registrations",
-    condition: "50 at a time: get ActivityId-<id> | Program, strongly; PK = ActivityId-<id>, SK begins with Registration#, strongly; write those that end otherwise into the job; then update each if it ends as it did",
-    formula: "a registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. The job: ⌈activity⌉ + ⌈Σ registrations⌉ R and ⌈job and its page's ids⌉ W a page, ⌈activity⌉ R and ⌈job⌉ W, and ⌈job⌉ R a call",
-    cost: |case| {
-        let (registrations, registration) = (Case::count(case.items), write(case.registration));
-        let pages = Case::count(case.items.div_ceil(PAGE)) + 1;
-        Cost::default()
-            .read(cost::ACTIVITIES, read(case.job) + case.activity_read().times(pages))
-            .read(cost::ACTIVITIES, by_pages(case.items, case.registration, read))
-            .write(cost::ACTIVITIES, registration.times(registrations) + steps(case, case.items))
-            .write(cost::REGISTRATIONS, registration.times(2 * registrations))
-    },
+    name: "continue-job",
+    trigger: Trigger::Stream("Activities"),
+    calls: &[
+        Calls {
+            variant: ", replacement",
+            condition: "50 at a time: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, then between active#from and active#to; get those strongly and write them into the job; for each in one transaction delete Program#Venue#VenueId-<id> if it stands where it stood, and put Program#Venue#VenueId-<replacement>; until two passes find nothing",
+            formula: "a reference: ⌈reference⌉ R; 2 × 2 ⌈reference⌉ W; GSI2 2 ⌈reference⌉ W. The job: GSI2 ½ ⌈Σ references⌉ R a page, and 2.5 R; ⌈job and its page's ids⌉ W a page, 2 ⌈job⌉ W, and 2 × (⌈job⌉ + ⌈hold⌉) W at the end; ⌈job⌉ R a call, two at least",
+            cost: |case| {
+                let (references, reference) = (Case::count(case.references), write(case.reference));
+                let end = (write(case.job) + Units::whole(1)).times(2);
+                Cost::default()
+                    .read(cost::ACTIVITIES, read(case.job).times(2) + read(case.reference).times(references))
+                    .read(cost::LISTS, by_pages(case.references, case.reference, read_eventually))
+                    .read(cost::LISTS, Units::halves(5))
+                    .write(cost::ACTIVITIES, reference.times(4 * references) + looks(case) + end)
+                    .write(cost::LISTS, reference.times(2 * references))
+            },
+        },
+        Calls {
+            variant: ", update",
+            condition: "as a replacement, but only references with other data; for each update Program#Venue#VenueId-<id> if it stands where it stood",
+            formula: "a reference: ⌈reference⌉ R; ⌈reference⌉ W; GSI2 ⌈reference⌉ W. The job: GSI2 3 × ½ ⌈Σ references⌉ R a page, and 1.5 R; ⌈job and its page's ids⌉ W a page, 3 ⌈job⌉ W, and ⌈job⌉ R a call, two at least",
+            cost: |case| {
+                let (references, reference) = (Case::count(case.references), write(case.reference));
+                Cost::default()
+                    .read(cost::ACTIVITIES, read(case.job).times(2) + read(case.reference).times(references))
+                    .read(cost::LISTS, by_pages(case.references, case.reference, read_eventually).times(3))
+                    .read(cost::LISTS, Units::halves(3))
+                    .write(cost::ACTIVITIES, reference.times(references) + looks(case) + write(case.job))
+                    .write(cost::LISTS, reference.times(references))
+            },
+        },
+        Calls {
+            variant: ", registrations",
+            condition: "50 at a time: get ActivityId-<id> | Program, strongly; PK = ActivityId-<id>, SK begins with Registration#, strongly; write those that end otherwise into the job; then update each if it ends as it did",
+            formula: "a registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. The job: ⌈activity⌉ + ⌈Σ registrations⌉ R and ⌈job and its page's ids⌉ W a page, ⌈activity⌉ R and ⌈job⌉ W, and ⌈job⌉ R a call",
+            cost: |case| {
+                let (registrations, registration) = (Case::count(case.items), write(case.registration));
+                let pages = Case::count(case.items.div_ceil(PAGE)) + 1;
+                Cost::default()
+                    .read(cost::ACTIVITIES, read(case.job) + case.activity_read().times(pages))
+                    .read(cost::ACTIVITIES, by_pages(case.items, case.registration, read))
+                    .write(cost::ACTIVITIES, registration.times(registrations) + steps(case, case.items))
+                    .write(cost::REGISTRATIONS, registration.times(2 * registrations))
+            },
+        },
+    ],
+    function,
 };
 
 /// So many things of a size, a page a call. A call of a full page does not see whether it was the last.
@@ -107,8 +107,7 @@ fn steps(case: &Case, things: usize) -> Units {
 /// What can't be read is logged and left out: it would hold up the jobs of others, and it is not lost, because the job itself
 /// stays where it is, and whoever asks for the same again lets it go on.
 async fn continue_job(wellness: Wellness, batch: Batch) -> Result<BTreeSet<String>, Error> {
-    let left = batch.deadline.saturating_duration_since(Instant::now());
-    let stop = batch.deadline - RESERVE.min(left / 4);
+    let stop = batch.deadline.with_reserve(RESERVE);
     let runs = jobs(&batch.records).into_iter().map(async |((company, id), sequence_numbers)| {
         match Box::pin(wellness.go_on(&company, &id, stop)).await {
             Ok(()) => Vec::new(),
@@ -129,7 +128,7 @@ async fn continue_job(wellness: Wellness, batch: Batch) -> Result<BTreeSet<Strin
 fn jobs(records: &[Record]) -> BTreeMap<(CompanyId, JobId), Vec<String>> {
     let mut jobs = BTreeMap::<_, Vec<_>>::new();
     for record in records {
-        let key = |name: &str| record.json()["dynamodb"]["Keys"][name]["S"].as_str().unwrap_or_default();
+        let key = |name: &str| record.key(name).unwrap_or_default();
         let sequence_number = record.sequence_number().to_owned();
         if let (Ok(CompanyPartition(company)), Ok(JobSort(id))) = (key("PK").parse(), key("SK").parse()) {
             jobs.entry((company, id)).or_default().push(sequence_number);
@@ -141,7 +140,7 @@ fn jobs(records: &[Record]) -> BTreeMap<(CompanyId, JobId), Vec<String>> {
 }
 
 impl Wellness {
-    async fn go_on(&self, company: &CompanyId, id: &JobId, stop: Instant) -> Result<(), Error> {
+    async fn go_on(&self, company: &CompanyId, id: &JobId, stop: Deadline) -> Result<(), Error> {
         let job = self.table.get::<Job>(&Job::key_of(company, id)).await?;
         let Some(job) = job.filter(|job| job.run.is_some()) else { return Ok(()) };
         match (id.clone(), job.task.clone()) {

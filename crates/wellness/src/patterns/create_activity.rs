@@ -2,7 +2,7 @@
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Detail, Goal, Groups, Reward, Section, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::{
         content::{Content, Essentials, list, require},
         object::JsonObject,
@@ -10,7 +10,9 @@ use crate::{
         sizes::{MAX_PART, MAX_REFERENCE, MAX_ROW, must_fit},
     },
 };
-use function::{Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, optimistically};
+use function::{
+    Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, optimistically,
+};
 use futures::future::try_join;
 use keys::{
     TimestampMillis,
@@ -27,21 +29,30 @@ pub fn function() -> Function {
     function::http(create_activity, Wellness::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W1",
-    function: "create-activity",
-    condition: "in one transaction put if absent: PK = ActivityId-…, SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#kind, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the like",
-    formula: "2 × (⌈row⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈row⌉ W; GSI2 ⌈narrow row⌉ + Σ ⌈reference⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key; 1 R more in a section, ⌈template⌉ + 1 R more from a template",
-    cost: |case| {
-        let row = table::cost::write(case.activity);
-        Cost::default()
-            .read(cost::ACTIVITIES, case.record_read())
-            .write(cost::ACTIVITIES, (row + case.parts_write() + case.references_write()).times(2))
-            .write(cost::ACTIVITIES, case.record_write().times(2))
-            .write(cost::PROGRAM, table::cost::write(case.program))
-            .write(cost::LISTS, table::cost::write(case.narrow) + case.references_write())
-    },
+    name: "create-activity",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/wellness/companies/{companyId}/activities",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "in one transaction put if absent: PK = ActivityId-…, SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#kind, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the like",
+        formula: "2 × (⌈row⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈row⌉ W; GSI2 ⌈narrow row⌉ + Σ ⌈reference⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key; 1 R more in a section, ⌈template⌉ + 1 R more from a template",
+        cost: |case| {
+            let row = table::cost::write(case.activity);
+            Cost::default()
+                .read(cost::ACTIVITIES, case.record_read())
+                .write(cost::ACTIVITIES, (row + case.parts_write() + case.references_write()).times(2))
+                .write(cost::ACTIVITIES, case.record_write().times(2))
+                .write(cost::PROGRAM, table::cost::write(case.program))
+                .write(cost::LISTS, table::cost::write(case.narrow) + case.references_write())
+        },
+    }],
+    function,
 };
 
 /// What a caller posts.

@@ -2,14 +2,15 @@
 
 use crate::{
     DOMAIN, Template, TemplateBody, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::{
         content::{Content, require},
         sizes::{MAX_TEMPLATE, must_fit},
     },
 };
 use function::{
-    Caller, Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, optimistically,
+    Caller, Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger,
+    optimistically,
 };
 use keys::wellness::{Owner, TemplateId};
 use table::cost::{Cost, write};
@@ -20,17 +21,29 @@ pub fn function() -> Function {
     function::http(create_template, Wellness::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W13",
-    function: "create-template",
-    condition: "in a transaction put if absent: PK = CompanyId-… or Global, SK = Template#TemplateId-…",
-    formula: "2 × ⌈template⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
-    cost: |case| {
-        Cost::default()
-            .read(cost::ACTIVITIES, case.record_read())
-            .write(cost::ACTIVITIES, (write(case.own) + case.record_write()).times(2))
-    },
+    name: "create-template",
+    trigger: Trigger::Http(&[
+        Route { method: "POST", path: "/wellness/templates", scopes: &["wellness:operate"] },
+        Route {
+            method: "POST",
+            path: "/wellness/companies/{companyId}/templates",
+            scopes: &["wellness:admin", "wellness:operate"],
+        },
+    ]),
+    calls: &[Calls {
+        variant: "",
+        condition: "in a transaction put if absent: PK = CompanyId-… or Global, SK = Template#TemplateId-…",
+        formula: "2 × ⌈template⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
+        cost: |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, case.record_read())
+                .write(cost::ACTIVITIES, (write(case.own) + case.record_write()).times(2))
+        },
+    }],
+    function,
 };
 
 /// What a caller posts.

@@ -2,13 +2,13 @@
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Detail, Goal, Group, Groups, Reference, Reward, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::{
         object::JsonObject,
         parts::{GoalBody, GroupsBody, ReferenceBody, RewardBody},
     },
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use futures::future::{try_join, try_join_all};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, Level};
 use serde::{Deserialize, Serialize};
@@ -24,29 +24,37 @@ pub fn function() -> Function {
     function::http(get_activity, Wellness::warm_by_query)
 }
 
-/// What all of an activity asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W5",
-    function: "get-activity",
-    condition: "PK = ActivityId-…, SK begins with Program, strongly",
-    formula: "⌈Σ row, parts and references⌉ R: what was written is seen",
-    cost: |case| {
-        let bytes = case.activity + case.part * case.parts + case.reference * case.references;
-        Cost::default().read(cost::ACTIVITIES, read(bytes))
-    },
-};
-
-/// What one level of it asks and costs.
-pub const LEVEL: Pattern = Pattern {
-    id: "W5",
-    function: "get-activity, one level",
-    condition: "PK = ActivityId-…, SK begins with Program#Groups or another level, strongly; and get SK = Program, which says whose it is",
-    formula: "⌈row⌉ R, and ⌈Σ parts⌉ R a level",
-    cost: |case| {
-        Cost::default()
-            .read(cost::ACTIVITIES, case.activity_read())
-            .read(cost::ACTIVITIES, read(case.part * case.parts))
-    },
+    name: "get-activity",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/activities/{activityId}",
+        scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "PK = ActivityId-…, SK begins with Program, strongly",
+            formula: "⌈Σ row, parts and references⌉ R: what was written is seen",
+            cost: |case| {
+                let bytes = case.activity + case.part * case.parts + case.reference * case.references;
+                Cost::default().read(cost::ACTIVITIES, read(bytes))
+            },
+        },
+        Calls {
+            variant: ", one level",
+            condition: "PK = ActivityId-…, SK begins with Program#Groups or another level, strongly; and get SK = Program, which says whose it is",
+            formula: "⌈row⌉ R, and ⌈Σ parts⌉ R a level",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::ACTIVITIES, case.activity_read())
+                    .read(cost::ACTIVITIES, read(case.part * case.parts))
+            },
+        },
+    ],
+    function,
 };
 
 /// Which activity, and how much of it.

@@ -2,10 +2,10 @@
 
 use crate::{
     DOMAIN, Job, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::job::JobBody,
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Accepted, Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::wellness::{CompanyId, JobId};
 use table::cost::{Cost, read};
 
@@ -15,13 +15,22 @@ pub fn function() -> Function {
     function::http(get_job, Wellness::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W17",
-    function: "get-job",
-    condition: "get: PK = CompanyId-<id>, SK = Job#<job id>",
-    formula: "⌈job⌉ R",
-    cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.job)),
+    name: "get-job",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/jobs/{jobId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get: PK = CompanyId-<id>, SK = Job#<job id>",
+        formula: "⌈job⌉ R",
+        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.job)),
+    }],
+    function,
 };
 
 /// Which job.
@@ -47,4 +56,13 @@ pub async fn get_job(wellness: Wellness, request: Request<Which>) -> Result<Json
     request.caller.must_belong_to(company, DOMAIN)?;
     let job = wellness.table.get::<Job>(&Job::key_of(company, job)).await?;
     Ok(Json(job.ok_or(Error::NotFound("job"))?.into()))
+}
+
+/// 202 with the job's location, and how far it is.
+pub(crate) fn accepted(job: Job) -> Accepted<JobBody> {
+    let parameter = |name: &str| match name {
+        "companyId" => Some(job.company().to_string()),
+        _ => Some(job.id().to_string()),
+    };
+    Accepted { location: PATTERN.location(parameter), body: job.into() }
 }

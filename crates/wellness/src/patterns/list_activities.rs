@@ -2,10 +2,10 @@
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Name, Section, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::{activity::Statuses, period::Wanted},
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, CompanyId, EndDateSort, ProgramPartition, SectionId},
@@ -19,13 +19,22 @@ pub fn function() -> Function {
     function::http(list_activities, Wellness::warm_by_program)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W2",
-    function: "list-activities",
-    condition: "GSI1PK = CompanyId-…#Program, GSI1SK between EndDate#first and EndDate#last second of the plan year",
-    formula: "½ ⌈Σ activities and sections⌉ R on GSI1, rounded for each MB",
-    cost: |case| Cost::default().read(cost::PROGRAM, case.listed(case.program)),
+    name: "list-activities",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/activities",
+        scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI1PK = CompanyId-…#Program, GSI1SK between EndDate#first and EndDate#last second of the plan year",
+        formula: "½ ⌈Σ activities and sections⌉ R on GSI1, rounded for each MB",
+        cost: |case| Cost::default().read(cost::PROGRAM, case.listed(case.program)),
+    }],
+    function,
 };
 
 /// Whose activities, of which time, and which of them.

@@ -2,10 +2,10 @@
 
 use crate::{
     DOMAIN, FiltersBody, Name, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::{activity::Statuses, option::ActivityOption, period::Wanted},
 };
-use function::{Error, Fields, Function, Input, List, Request};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, ActivityType, CompanyId, Department, Role, Status, SubType},
@@ -19,13 +19,22 @@ pub fn function() -> Function {
     function::http(list_activity_options, Wellness::warm_by_lists)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W3",
-    function: "list-activity-options",
-    condition: "GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan year; filtered in memory",
-    formula: "½ ⌈Σ narrow entries⌉ R on GSI2, rounded for each MB",
-    cost: |case| Cost::default().read(cost::LISTS, case.listed(case.narrow)),
+    name: "list-activity-options",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/activity-options",
+        scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan year; filtered in memory",
+        formula: "½ ⌈Σ narrow entries⌉ R on GSI2, rounded for each MB",
+        cost: |case| Cost::default().read(cost::LISTS, case.listed(case.narrow)),
+    }],
+    function,
 };
 
 /// Whose activities, of which time, and which of them.

@@ -2,10 +2,10 @@
 
 use crate::{
     DOMAIN, Reference, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::uses::Uses,
 };
-use function::{Error, Fields, Function, Input, List, Request};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, Status, UseSort},
@@ -22,13 +22,22 @@ pub fn function() -> Function {
     function::http(list_references, Wellness::warm_by_lists)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W7",
-    function: "list-references",
-    condition: "GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between status#from and status#to",
-    formula: "½ ⌈Σ references⌉ R on GSI2",
-    cost: |case| Cost::default().read(cost::LISTS, read_eventually(case.reference * case.references)),
+    name: "list-references",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/references/{facet}/{facetId}/activities",
+        scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between status#from and status#to",
+        formula: "½ ⌈Σ references⌉ R on GSI2",
+        cost: |case| Cost::default().read(cost::LISTS, read_eventually(case.reference * case.references)),
+    }],
+    function,
 };
 
 /// References to what, and which of them.

@@ -2,10 +2,10 @@
 
 use crate::{
     Activity, DOMAIN, Name, Progress, Registration, Wellness,
-    cost::{self, Case, Pattern},
+    cost::{self, Calls, Case, Pattern},
     model::{activity::json_of_some, period::Wanted},
 };
-use function::{Error, Fields, Function, Input, List, Request};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityEndDateSort, ActivityId, RegistrationsPartition, SectionId, Status, UserId},
@@ -22,17 +22,26 @@ pub fn function() -> Function {
     function::http(list_registrations, Wellness::warm_by_registrations)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W4",
-    function: "list-registrations",
-    condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year; then get SK = Program of the activities in batches",
-    formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded for each MB, and ½ ⌈activity⌉ R each",
-    cost: |case| {
-        Cost::default()
-            .read(cost::REGISTRATIONS, case.listed(case.registration))
-            .read(cost::ACTIVITIES, read_eventually(case.activity).times(Case::count(case.items)))
-    },
+    name: "list-registrations",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/users/{userId}/registrations",
+        scopes: &["wellness:read", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year; then get SK = Program of the activities in batches",
+        formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded for each MB, and ½ ⌈activity⌉ R each",
+        cost: |case| {
+            Cost::default()
+                .read(cost::REGISTRATIONS, case.listed(case.registration))
+                .read(cost::ACTIVITIES, read_eventually(case.activity).times(Case::count(case.items)))
+        },
+    }],
+    function,
 };
 
 /// Whose registrations, and of which time.

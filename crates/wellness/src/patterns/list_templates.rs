@@ -2,10 +2,10 @@
 
 use crate::{
     DOMAIN, Template, TemplateBody, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     patterns::create_template::read_owner,
 };
-use function::{Error, Fields, Function, Input, List, Request};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::wellness::{Owner, TemplateSort};
 use table::{Page, Query, cost::Cost};
 
@@ -15,13 +15,29 @@ pub fn function() -> Function {
     function::http(list_templates, Wellness::warm_by_query)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W13",
-    function: "list-templates",
-    condition: "PK = CompanyId-… or Global, SK begins with Template#",
-    formula: "½ ⌈Σ templates⌉ R",
-    cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)),
+    name: "list-templates",
+    trigger: Trigger::Http(&[
+        Route {
+            method: "GET",
+            path: "/wellness/templates",
+            scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        },
+        Route {
+            method: "GET",
+            path: "/wellness/companies/{companyId}/templates",
+            scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+        },
+    ]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = CompanyId-… or Global, SK begins with Template#",
+        formula: "½ ⌈Σ templates⌉ R",
+        cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)),
+    }],
+    function,
 };
 
 /// Whose templates.

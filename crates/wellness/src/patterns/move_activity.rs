@@ -2,9 +2,9 @@
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Section, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Json, Request};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::wellness::{ActivityId, CompanyId, SectionId};
 use table::{
     Condition, Units,
@@ -17,18 +17,27 @@ pub fn function() -> Function {
     function::http(move_activity, Wellness::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W6",
-    function: "move-activity",
-    condition: "get SK = Section#SectionId-…; then update SectionId of SK = Program if it is the company's: no key changes",
-    formula: "1 R; ⌈activity⌉ W; GSI1 ⌈entry⌉ W, for the SectionId that it projects. Out of all sections without the read",
-    cost: |case| {
-        Cost::default()
-            .read(cost::ACTIVITIES, Units::whole(1))
-            .write(cost::ACTIVITIES, write(case.activity))
-            .write(cost::PROGRAM, write(case.program))
-    },
+    name: "move-activity",
+    trigger: Trigger::Http(&[Route {
+        method: "PUT",
+        path: "/wellness/companies/{companyId}/activities/{activityId}/section",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get SK = Section#SectionId-…; then update SectionId of SK = Program if it is the company's: no key changes",
+        formula: "1 R; ⌈activity⌉ W; GSI1 ⌈entry⌉ W, for the SectionId that it projects. Out of all sections without the read",
+        cost: |case| {
+            Cost::default()
+                .read(cost::ACTIVITIES, Units::whole(1))
+                .write(cost::ACTIVITIES, write(case.activity))
+                .write(cost::PROGRAM, write(case.program))
+        },
+    }],
+    function,
 };
 
 /// Which activity, and to which section; to none for `null`.

@@ -2,9 +2,9 @@
 
 use crate::{
     DOMAIN, Employee, EmployeeBody, LastChange, Name, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Put, Request, optimistically};
+use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
 use keys::wellness::{CompanyId, Department, EmployeeSort, Role, UserId, UserPartition};
 use table::{
     Condition,
@@ -17,16 +17,25 @@ pub fn function() -> Function {
     function::http(put_employee, Wellness::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W10",
-    function: "put-employee",
-    condition: "get: PK = UserId-<id>, SK = Employee; then put it if nobody changed it since",
-    formula: "⌈employee⌉ R, 1 R where there is none; ⌈employee⌉ W, none where nothing changes",
-    cost: |case| {
-        let (read, write) = (read(case.employee), write(case.employee));
-        Cost::default().read(cost::ACTIVITIES, read).write(cost::ACTIVITIES, write)
-    },
+    name: "put-employee",
+    trigger: Trigger::Http(&[Route {
+        method: "PUT",
+        path: "/wellness/companies/{companyId}/employees/{userId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get: PK = UserId-<id>, SK = Employee; then put it if nobody changed it since",
+        formula: "⌈employee⌉ R, 1 R where there is none; ⌈employee⌉ W, none where nothing changes",
+        cost: |case| {
+            let (read, write) = (read(case.employee), write(case.employee));
+            Cost::default().read(cost::ACTIVITIES, read).write(cost::ACTIVITIES, write)
+        },
+    }],
+    function,
 };
 
 /// What a caller puts.

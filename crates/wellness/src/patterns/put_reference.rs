@@ -2,13 +2,13 @@
 
 use crate::{
     DOMAIN, Name, Record, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::{
         object::JsonObject,
         sizes::{MAX_REFERENCE, must_fit},
     },
 };
-use function::{Error, Fields, Function, Input, Put, Request};
+use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger};
 use keys::wellness::{CompanyId, CompanyPartition, Facet, FacetId, FacetRef, RecordSort};
 use serde::Serialize;
 use table::cost::{Cost, write};
@@ -19,13 +19,22 @@ pub fn function() -> Function {
     function::http(put_reference, Wellness::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W15",
-    function: "put-reference",
-    condition: "put: PK = CompanyId-…, SK = Venue#VenueId-… and the like",
-    formula: "⌈record⌉ W",
-    cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)),
+    name: "put-reference",
+    trigger: Trigger::Http(&[Route {
+        method: "PUT",
+        path: "/wellness/companies/{companyId}/references/{facet}/{facetId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "put: PK = CompanyId-…, SK = Venue#VenueId-… and the like",
+        formula: "⌈record⌉ W",
+        cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)),
+    }],
+    function,
 };
 
 /// What a caller puts.

@@ -2,9 +2,9 @@
 
 use crate::{
     DOMAIN, Name, Section, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Put, Request};
+use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, ProgramPartition, SectionId, SectionSort},
@@ -18,13 +18,22 @@ pub fn function() -> Function {
     function::http(put_section, Wellness::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W14",
-    function: "put-section",
-    condition: "put: PK = CompanyId-…, SK = Section#SectionId-…",
-    formula: "⌈section⌉ W; GSI1 ⌈section⌉ W, twice that where it ended at another time before",
-    cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)).write(cost::PROGRAM, write(case.own)),
+    name: "put-section",
+    trigger: Trigger::Http(&[Route {
+        method: "PUT",
+        path: "/wellness/companies/{companyId}/sections/{sectionId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "put: PK = CompanyId-…, SK = Section#SectionId-…",
+        formula: "⌈section⌉ W; GSI1 ⌈section⌉ W, twice that where it ended at another time before",
+        cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)).write(cost::PROGRAM, write(case.own)),
+    }],
+    function,
 };
 
 /// What a caller puts.

@@ -2,10 +2,10 @@
 
 use crate::{
     DOMAIN, Progress, Registration, RegistrationBody, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     model::object::JsonObject,
 };
-use function::{Error, Fields, Function, Input, Json, Problem, Request};
+use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{ActivityId, UserId};
 use serde::Deserialize;
 use table::{
@@ -19,17 +19,26 @@ pub fn function() -> Function {
     function::http(record_progress, Wellness::warm_by_get)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W12",
-    function: "record-progress",
-    condition: "update SK = Registration#UserId-… if Progress and EarnedPoints are no greater than what is reported",
-    formula: "⌈registration⌉ W; GSI3 ⌈registration⌉ W",
-    cost: |case| {
-        Cost::default()
-            .write(cost::ACTIVITIES, write(case.registration))
-            .write(cost::REGISTRATIONS, write(case.registration))
-    },
+    name: "record-progress",
+    trigger: Trigger::Http(&[Route {
+        method: "PATCH",
+        path: "/wellness/users/{userId}/registrations/{activityId}",
+        scopes: &["wellness:write", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "update SK = Registration#UserId-… if Progress and EarnedPoints are no greater than what is reported",
+        formula: "⌈registration⌉ W; GSI3 ⌈registration⌉ W",
+        cost: |case| {
+            Cost::default()
+                .write(cost::ACTIVITIES, write(case.registration))
+                .write(cost::REGISTRATIONS, write(case.registration))
+        },
+    }],
+    function,
 };
 
 /// The largest `data` of a registration, in bytes.

@@ -2,10 +2,10 @@
 
 use crate::{
     Activity, Employee, Registration, Wellness,
-    cost::{self, Case, Pattern},
+    cost::{self, Calls, Case, Pattern},
     model::option::ActivityOption,
 };
-use function::{Batch, Error, Function, Record};
+use function::{Batch, Deadline, Error, Function, Record, Trigger};
 use futures::{StreamExt, stream};
 use keys::{
     TimestampSeconds,
@@ -24,7 +24,6 @@ use table::{
     Item, Key, Query, Units,
     cost::{Cost, read, write},
 };
-use tokio::time::{Instant, timeout_at};
 
 /// The Lambda.
 #[must_use]
@@ -32,22 +31,27 @@ pub fn function() -> Function {
     function::stream(register_new_employee, Wellness::warm_by_lists)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W11",
-    function: "register-new-employee",
-    condition: "get: PK = UserId-<id>, SK = Employee; GSI2PK = company#Program#List, end date within the plan year; GSI3PK = user#Registrations, the same; a registration put if absent for every challenge that is for the employee and has none; then get those activities strongly, once a batch, and update the registrations whose end has moved meanwhile",
-    formula: "⌈employee⌉ R; GSI2 ½ × ⌈Σ entries of the year⌉ R, once a batch and company; GSI3 ½ ⌈Σ registrations that are there⌉ R; for each of the challenges ⌈registration⌉ W, GSI3 ⌈registration⌉ W and ⌈activity⌉ R",
-    cost: |case| {
-        let challenges = Case::count(case.eligible);
-        Cost::default()
-            .read(cost::ACTIVITIES, read(case.employee))
-            .read(cost::LISTS, case.listed(case.narrow))
-            .read(cost::REGISTRATIONS, Units::halves(1))
-            .write(cost::ACTIVITIES, write(case.registration).times(challenges))
-            .write(cost::REGISTRATIONS, write(case.registration).times(challenges))
-            .read(cost::ACTIVITIES, case.activity_read().times(challenges))
-    },
+    name: "register-new-employee",
+    trigger: Trigger::Stream("Activities"),
+    calls: &[Calls {
+        variant: "",
+        condition: "get: PK = UserId-<id>, SK = Employee; GSI2PK = company#Program#List, end date within the plan year; GSI3PK = user#Registrations, the same; a registration put if absent for every challenge that is for the employee and has none; then get those activities strongly, once a batch, and update the registrations whose end has moved meanwhile",
+        formula: "⌈employee⌉ R; GSI2 ½ × ⌈Σ entries of the year⌉ R, once a batch and company; GSI3 ½ ⌈Σ registrations that are there⌉ R; for each of the challenges ⌈registration⌉ W, GSI3 ⌈registration⌉ W and ⌈activity⌉ R",
+        cost: |case| {
+            let challenges = Case::count(case.eligible);
+            Cost::default()
+                .read(cost::ACTIVITIES, read(case.employee))
+                .read(cost::LISTS, case.listed(case.narrow))
+                .read(cost::REGISTRATIONS, Units::halves(1))
+                .write(cost::ACTIVITIES, write(case.registration).times(challenges))
+                .write(cost::REGISTRATIONS, write(case.registration).times(challenges))
+                .read(cost::ACTIVITIES, case.activity_read().times(challenges))
+        },
+    }],
+    function,
 };
 
 /// Calls that are made at once.
@@ -61,8 +65,7 @@ const TIME_TO_SETTLE: Duration = Duration::from_secs(5);
 /// A record that can't be read is logged and comes again as well, until the mapping gives it up and its failure destination
 /// keeps it: nothing else would know of the employee.
 async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTreeSet<String>, Error> {
-    let left = batch.deadline.saturating_duration_since(Instant::now());
-    let stop = batch.deadline - TIME_TO_SETTLE.min(left / 4);
+    let stop = batch.deadline.with_reserve(TIME_TO_SETTLE);
     let mut run = Run { wellness: &wellness, starts: Vec::new(), stop, failed: BTreeSet::new() };
     batch.records.iter().for_each(|record| run.read(record));
     let employees = run.employees().await;
@@ -86,11 +89,10 @@ struct Start {
 impl Start {
     /// None for a record of another item, which the mapping's filter keeps away.
     fn read(record: &Record) -> Result<Option<Self>, &'static str> {
-        let key = |name: &str| record.json()["dynamodb"]["Keys"][name]["S"].as_str();
-        if key("SK").ok_or("no sort key")?.parse::<EmployeeSort>().is_err() {
+        if record.key("SK").ok_or("no sort key")?.parse::<EmployeeSort>().is_err() {
             return Ok(None);
         }
-        let user = key("PK").and_then(|key| key.parse().ok()).map(|UserPartition(user)| user);
+        let user = record.key("PK").and_then(|key| key.parse().ok()).map(|UserPartition(user)| user);
         let since = record.created_at().and_then(|time| TimestampSeconds::containing(time).ok());
         let sequence_numbers = vec![record.sequence_number().to_owned()];
         Ok(Some(Self { user: user.ok_or("no user")?, since: since.ok_or("no time")?, sequence_numbers }))
@@ -106,7 +108,7 @@ struct Run<'a> {
     wellness: &'a Wellness,
     starts: Vec<Start>,
     /// When no more is begun.
-    stop: Instant,
+    stop: Deadline,
     /// Sequence numbers of what must come again.
     failed: BTreeSet<String>,
 }
@@ -207,10 +209,7 @@ impl Run<'_> {
         let stop = self.stop;
         let works = items.into_iter().map(|(start, item)| {
             let work = work(item);
-            async move {
-                let is_time = Instant::now() < stop;
-                (start, if is_time { timeout_at(stop, work).await.ok() } else { None })
-            }
+            async move { (start, if stop.has_passed() { None } else { stop.bound(work).await }) }
         });
         let mut works = stream::iter(works).buffer_unordered(AT_ONCE);
         let mut done = Vec::new();

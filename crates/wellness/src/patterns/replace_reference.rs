@@ -3,14 +3,17 @@
 
 use crate::{
     DOMAIN, Job, Task, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     jobs::start::Start,
     model::{
         job::JobBody,
         uses::{Uses, read_data},
     },
+    patterns::get_job::accepted,
 };
-use function::{Accepted, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, optimistically};
+use function::{
+    Accepted, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, optimistically,
+};
 use keys::wellness::{FacetId, FacetRef, JobId, Owner};
 use table::{
     JsonText, Units,
@@ -23,19 +26,28 @@ pub fn function() -> Function {
     function::http(replace_reference, Wellness::warm_by_lists)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W8",
-    function: "replace-reference",
-    condition: "count: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction put Job#VenueId-<id> if none is under way, and Hold#VenueId-<replacement> if there is none, while there is no Hold#VenueId-<id> and nothing under way at the replacement",
-    formula: "GSI2 ½ ⌈Σ references⌉ R a status; 2 × (⌈job⌉ + ⌈hold⌉ + 2) W, more by its size where the replacement had a job itself; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key; what the job costs stands with continue-job",
-    cost: |case| {
-        let held = Units::whole(3);
-        Cost::default()
-            .read(cost::LISTS, case.counted())
-            .read(cost::ACTIVITIES, case.record_read())
-            .write(cost::ACTIVITIES, (write(case.job) + held + case.record_write()).times(2))
-    },
+    name: "replace-reference",
+    trigger: Trigger::Http(&[Route {
+        method: "POST",
+        path: "/wellness/companies/{companyId}/references/{facet}/{facetId}/replacement",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "count: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction put Job#VenueId-<id> if none is under way, and Hold#VenueId-<replacement> if there is none, while there is no Hold#VenueId-<id> and nothing under way at the replacement",
+        formula: "GSI2 ½ ⌈Σ references⌉ R a status; 2 × (⌈job⌉ + ⌈hold⌉ + 2) W, more by its size where the replacement had a job itself; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key; what the job costs stands with continue-job",
+        cost: |case| {
+            let held = Units::whole(3);
+            Cost::default()
+                .read(cost::LISTS, case.counted())
+                .read(cost::ACTIVITIES, case.record_read())
+                .write(cost::ACTIVITIES, (write(case.job) + held + case.record_write()).times(2))
+        },
+    }],
+    function,
 };
 
 /// What is replaced by what.
@@ -79,7 +91,7 @@ pub async fn replace_reference(wellness: Wellness, request: Request<Replacement>
     let Replacement { uses, data, .. } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
     uses.must_have_room_for(&request.input.target(), data, request.now)?;
-    Ok(optimistically(|| wellness.replace(&request)).await?.accepted())
+    Ok(accepted(optimistically(|| wellness.replace(&request)).await?))
 }
 
 impl Wellness {

@@ -2,13 +2,13 @@
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Job, Name, Reference, Wellness,
-    cost::{self, Case, Pattern},
+    cost::{self, Calls, Case, Pattern},
     model::{
         object::{JsonObject, Object},
         sizes::{MAX_ROW, must_fit},
     },
 };
-use function::{Error, Fields, Function, Input, Json, Request, optimistically};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, EndDateSort, JobId, Level, PlanTime, Status};
 use serde::Serialize;
 use table::{
@@ -22,48 +22,57 @@ pub fn function() -> Function {
     function::http(update_activity, Wellness::warm_by_get)
 }
 
-/// What another name or other filters ask and cost.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W16",
-    function: "update-activity",
-    condition: "get SK = Program; then in a transaction update it if Version is the one that the caller names",
-    formula: "⌈activity⌉ R; 2 × ⌈activity⌉ W; GSI1 ⌈entry⌉ W; GSI2 ⌈narrow entry⌉ W for a name or filters",
-    cost: |case| {
-        Cost::default()
-            .read(cost::ACTIVITIES, case.activity_read())
-            .write(cost::ACTIVITIES, write(case.activity).times(2))
-            .write(cost::PROGRAM, write(case.program))
-            .write(cost::LISTS, write(case.narrow))
-    },
+    name: "update-activity",
+    trigger: Trigger::Http(&[Route {
+        method: "PATCH",
+        path: "/wellness/companies/{companyId}/activities/{activityId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get SK = Program; then in a transaction update it if Version is the one that the caller names",
+            formula: "⌈activity⌉ R; 2 × ⌈activity⌉ W; GSI1 ⌈entry⌉ W; GSI2 ⌈narrow entry⌉ W for a name or filters",
+            cost: part_cost,
+        },
+        Calls {
+            variant: ", status",
+            condition: "as above; and PK = activity, SK begins with Program, strongly, twice; then in the same transaction GSI2SK of every reference if it is what was read",
+            formula: "⌈activity⌉ + 2 × ⌈Σ Program⌉ R; 2 × (⌈activity⌉ + ⌈reference⌉ each) W; GSI1 ⌈entry⌉ W; GSI2 ⌈narrow entry⌉ + 2 × ⌈reference⌉ each W",
+            cost: status_cost,
+        },
+        Calls {
+            variant: ", endDate",
+            condition: "as a status; and in the same transaction GSI1SK and GSI2SK of SK = Program, and put the job that lets the registrations follow",
+            formula: "as a status, 2 W for the job, and once more GSI1 ⌈entry⌉ W and GSI2 ⌈narrow entry⌉ W",
+            cost: |case| {
+                status_cost(case)
+                    .write(cost::ACTIVITIES, Units::whole(2))
+                    .write(cost::PROGRAM, write(case.program))
+                    .write(cost::LISTS, write(case.narrow))
+            },
+        },
+    ],
+    function,
 };
 
-/// What another status asks and costs.
-pub const STATUS: Pattern = Pattern {
-    id: "W16",
-    function: "update-activity, status",
-    condition: "as above; and PK = activity, SK begins with Program, strongly, twice; then in the same transaction GSI2SK of every reference if it is what was read",
-    formula: "⌈activity⌉ + 2 × ⌈Σ Program⌉ R; 2 × (⌈activity⌉ + ⌈reference⌉ each) W; GSI1 ⌈entry⌉ W; GSI2 ⌈narrow entry⌉ + 2 × ⌈reference⌉ each W",
-    cost: |case| {
-        (PATTERN.cost)(case)
-            .read(cost::ACTIVITIES, read(case.collection()).times(2))
-            .write(cost::ACTIVITIES, case.follow_write().times(2))
-            .write(cost::LISTS, case.follow_write().times(2))
-    },
-};
+fn part_cost(case: &Case) -> Cost {
+    Cost::default()
+        .read(cost::ACTIVITIES, case.activity_read())
+        .write(cost::ACTIVITIES, write(case.activity).times(2))
+        .write(cost::PROGRAM, write(case.program))
+        .write(cost::LISTS, write(case.narrow))
+}
 
-/// What another end asks and costs.
-pub const END: Pattern = Pattern {
-    id: "W16",
-    function: "update-activity, endDate",
-    condition: "as a status; and in the same transaction GSI1SK and GSI2SK of SK = Program, and put the job that lets the registrations follow",
-    formula: "as a status, 2 W for the job, and once more GSI1 ⌈entry⌉ W and GSI2 ⌈narrow entry⌉ W",
-    cost: |case| {
-        (STATUS.cost)(case)
-            .write(cost::ACTIVITIES, Units::whole(2))
-            .write(cost::PROGRAM, write(case.program))
-            .write(cost::LISTS, write(case.narrow))
-    },
-};
+fn status_cost(case: &Case) -> Cost {
+    part_cost(case)
+        .read(cost::ACTIVITIES, read(case.collection()).times(2))
+        .write(cost::ACTIVITIES, case.follow_write().times(2))
+        .write(cost::LISTS, case.follow_write().times(2))
+}
 
 impl Case {
     /// All of an activity's `Program`.

@@ -3,14 +3,15 @@
 
 use crate::{
     DOMAIN, Job, Record, Task, Wellness,
-    cost::{self, Pattern},
+    cost::{self, Calls, Pattern},
     jobs::start::Start,
     model::{
         job::JobBody,
         uses::{Uses, read_data},
     },
+    patterns::get_job::accepted,
 };
-use function::{Accepted, Error, Fields, Function, Input, Request, optimistically};
+use function::{Accepted, Error, Fields, Function, Input, Request, Route, Trigger, optimistically};
 use keys::wellness::JobId;
 use table::{
     JsonText, Units, Value,
@@ -23,17 +24,26 @@ pub fn function() -> Function {
     function::http(update_reference, Wellness::warm_by_lists)
 }
 
-/// What it asks and costs.
+/// The access pattern.
 pub const PATTERN: Pattern = Pattern {
     id: "W9",
-    function: "update-reference",
-    condition: "count those with other data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction update Venue#VenueId-<id> and put Job#VenueId-<id> if none is under way, while there is no Hold#VenueId-<id>",
-    formula: "GSI2 ½ ⌈Σ references⌉ R a status; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W; what the job costs stands with continue-job",
-    cost: |case| {
-        Cost::default()
-            .read(cost::LISTS, case.counted())
-            .write(cost::ACTIVITIES, (write(case.reference) + write(case.job) + Units::whole(1)).times(2))
-    },
+    name: "update-reference",
+    trigger: Trigger::Http(&[Route {
+        method: "PATCH",
+        path: "/wellness/companies/{companyId}/references/{facet}/{facetId}",
+        scopes: &["wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "count those with other data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction update Venue#VenueId-<id> and put Job#VenueId-<id> if none is under way, while there is no Hold#VenueId-<id>",
+        formula: "GSI2 ½ ⌈Σ references⌉ R a status; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W; what the job costs stands with continue-job",
+        cost: |case| {
+            Cost::default()
+                .read(cost::LISTS, case.counted())
+                .write(cost::ACTIVITIES, (write(case.reference) + write(case.job) + Units::whole(1)).times(2))
+        },
+    }],
+    function,
 };
 
 /// What gets which data.
@@ -63,7 +73,7 @@ pub async fn update_reference(wellness: Wellness, request: Request<Update>) -> R
     let Update { uses, data } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
     uses.must_have_room_for(&uses.of, data, request.now)?;
-    Ok(optimistically(|| wellness.change_data(&request)).await?.accepted())
+    Ok(accepted(optimistically(|| wellness.change_data(&request)).await?))
 }
 
 impl Wellness {

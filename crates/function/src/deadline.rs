@@ -1,0 +1,96 @@
+use lambda_runtime::Context;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::time::{Instant, timeout_at};
+
+/// The time by which an invocation must have answered, or by which a part of its work must end.
+///
+/// Handlers read no clock: they ask their deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    /// A little before Lambda would end the invocation.
+    pub(crate) fn of(context: &Context) -> Self {
+        const MARGIN: Duration = Duration::from_millis(300);
+        // `cargo lambda watch` says ten minutes after 1970 began, whenever it is asked.
+        const FIRST_DAY: Duration = Duration::from_hours(24);
+        const UNKNOWN: Duration = Duration::from_secs(30);
+        let since = Duration::from_millis(context.deadline);
+        let left = match (UNIX_EPOCH + since).duration_since(SystemTime::now()) {
+            Ok(left) => left,
+            Err(_) if since < FIRST_DAY => UNKNOWN,
+            Err(_) => Duration::ZERO,
+        };
+        Self(Instant::now() + left.saturating_sub(MARGIN.min(left / 4)))
+    }
+
+    pub(crate) fn instant(self) -> Instant {
+        self.0
+    }
+
+    fn left(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+
+    /// Earlier by the reserve, but by at most a quarter of the time that is left.
+    #[must_use]
+    pub fn with_reserve(self, reserve: Duration) -> Self {
+        Self(self.0 - reserve.min(self.left() / 4))
+    }
+
+    /// Whether no more work may begin.
+    #[must_use]
+    pub fn has_passed(self) -> bool {
+        self.left().is_zero()
+    }
+
+    /// Whether a pause ends before it.
+    #[must_use]
+    pub fn allows(self, pause: Duration) -> bool {
+        pause < self.left()
+    }
+
+    /// Does the work until the deadline; `None` if it was not done by then.
+    ///
+    /// The work is boxed: a call of the SDK has several KB, which each caller would carry along.
+    pub fn bound<F: Future>(self, work: F) -> impl Future<Output = Option<F::Output>> {
+        let work = Box::pin(timeout_at(self.0, work));
+        async { work.await.ok() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_milliseconds(milliseconds: u64) -> Deadline {
+        let mut context = Context::default();
+        context.deadline = milliseconds;
+        Deadline::of(&context)
+    }
+
+    #[tokio::test]
+    async fn a_past_deadline_leaves_no_time_and_one_of_1970_is_unknown() {
+        assert!(in_milliseconds(600_000).allows(Duration::from_secs(20)));
+        assert!(in_milliseconds(1_500_000_000_000).has_passed());
+    }
+
+    #[tokio::test]
+    async fn a_reserve_is_at_most_a_quarter_of_the_time_left() {
+        let deadline = Deadline(Instant::now() + Duration::from_hours(4));
+        let hours = |reserve| {
+            let earlier = deadline.with_reserve(Duration::from_mins(reserve));
+            (deadline.0 - earlier.0).as_secs_f64() / 3_600.0
+        };
+        assert!((hours(30) - 0.5).abs() < 1e-9 && (0.9..=1.0).contains(&hours(90)), "{} {}", hours(30), hours(90));
+    }
+
+    #[tokio::test]
+    async fn work_is_bound_by_the_deadline() {
+        let (passed, later) = (Deadline(Instant::now()), Deadline(Instant::now() + Duration::from_hours(1)));
+        assert_eq!(passed.bound(std::future::pending::<()>()).await, None);
+        assert_eq!(later.bound(async { 1 }).await, Some(1));
+        assert!(passed.has_passed() && !later.has_passed());
+        assert!(later.allows(Duration::from_mins(59)) && !later.allows(Duration::from_mins(61)));
+    }
+}
