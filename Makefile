@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-dev test-smoke test-dynamodb-local smoke need need-java need-valgrind need-peers
+.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi tools test-dev test-smoke test-dynamodb-local smoke need need-java need-valgrind need-peers
 
 # What `sam local invoke` puts into its containers.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -49,8 +49,8 @@ token: need ## Print a token: ARGS='--scope bank:read --account Account1'
 plan: need ## Print how many shards an index needs: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
 	@$(LOCAL) plan $(ARGS)
 
-docs: need ## Write docs/access-patterns.md anew from the code and the template
-	UPDATE_DOCS=1 cargo test --quiet --package system-tests --test system -- docs:: named_queries::
+docs: need ## Write the generated parts of README.md, docs/ and the template anew
+	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries::
 
 # Dependencies keep their bitcode beside their code: those that LARGE links again with all of it are not built twice.
 build own-code: export RUSTFLAGS += -C embed-bitcode=yes
@@ -114,12 +114,12 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
 test-slow: need ## Run the tests that take minutes, or SLOW of them
-	cargo test --workspace --test export --test ledger --test wellness -- --ignored $(SLOW)
+	tests/some.sh --workspace --test export --test ledger --test wellness -- --ignored $(SLOW)
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
 test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run every function as a binary under AWS's emulator and cargo lambda: BINARIES=$PWD/target/lambda for those of `make build`
 	cargo build --workspace --bins
-	EMULATOR=$$(echo $(EMULATOR)) cargo test --package system-tests --test system -- --ignored binaries::
+	EMULATOR=$$(echo $(EMULATOR)) tests/some.sh --package system-tests --test system -- --ignored binaries::
 
 test-openapi: need .venv/bin/.schemathesis ## Ask a local stack what docs/openapi.yaml allows and what it does not, with schemathesis: ARGS='--seed 2'
 	@cargo build --quiet --bin local
@@ -153,6 +153,10 @@ smoke: ## Check the HTTP contract of a stack that runs: URL=https://â€¦ TOKEN=â€
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
 	@touch $@
+
+# For .ci/run, whose lanes must not install into one environment at once.
+tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
+tools: .venv/bin/.schemathesis .venv/bin/.watchfiles .venv/bin/ministack .venv/bin/cargo-lambda .dynamodb-local/DynamoDBLocal.jar
 
 # Without what it depends on: a cross compiler, which is not needed to emulate.
 .venv/bin/cargo-lambda:

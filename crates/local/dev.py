@@ -38,12 +38,13 @@ def stop(running):
         running.wait(MAX_WAIT_SECONDS)
 
 
-def start(port, command):
-    running = subprocess.Popen(command, cwd=ROOT)
+def wait_until_it_serves(running, port):
     end = time.monotonic() + MAX_WAIT_SECONDS
-    while running.poll() is None and time.monotonic() < end and not serves(port):
+    while running.poll() is None and time.monotonic() < end:
+        if serves(port):
+            return True
         time.sleep(0.02)
-    return running
+    return False
 
 
 def main(port, *command):
@@ -53,16 +54,19 @@ def main(port, *command):
     running, is_first = None, True
     try:
         # The first round watches already: a change during the first build is not lost.
-        options = {"watch_filter": Sources(), "debounce": 200, "step": 20, "rust_timeout": 200, "yield_on_timeout": True}
-        for changes in watch(*SOURCES, **options):
+        # Polling sees a file that an editor replaces; a watch of the file itself ends there.
+        options = {"force_polling": True, "poll_delay_ms": 100, "rust_timeout": 200, "yield_on_timeout": True}
+        for changes in watch(*SOURCES, watch_filter=Sources(), debounce=200, step=20, **options):
             if not (changes or is_first):
                 continue
             saved = time.monotonic()
             # The stack that runs keeps serving until there is a binary to replace it.
             if subprocess.run(BUILD, cwd=ROOT).returncode == 0:
                 stop(running)
-                running = start(port, command)
-                if not is_first:
+                running = subprocess.Popen(command, cwd=ROOT)
+                if not wait_until_it_serves(running, port):
+                    print("dev: the stack does not serve; it starts again with the next change", flush=True)
+                elif not is_first:
                     print(f"dev: serving the change after {time.monotonic() - saved:.1f} seconds", flush=True)
             is_first = False
     except KeyboardInterrupt:

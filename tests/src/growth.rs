@@ -58,6 +58,7 @@ impl<W: AsyncFn(&Client, usize) -> String, L: AsyncFn(&Client) -> Vec<String>> G
                 return;
             }
         }
+        unreachable!("{step}: the writers never end");
     }
 
     /// The writers write while the readers list.

@@ -1,4 +1,4 @@
-//! The items and their rules.
+//! The rows, and how they are packed into records.
 
 pub(crate) mod change;
 pub(crate) mod columns;

@@ -3,7 +3,7 @@ use table::cost::Cost;
 
 /// Everything that is declared of an access pattern, in one constant beside its handler.
 ///
-/// The registry of functions, the documentation and the `Location` of jobs derive from it, and a test compares it with
+/// The registry of functions, the documentation and the `Location` of jobs and reversals derive from it, and a test compares it with
 /// the template. `C` is the input of its costs: sizes in bytes and counts of items.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern<C: 'static> {

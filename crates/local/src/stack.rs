@@ -114,7 +114,7 @@ impl Builder {
             firehose_endpoint: None,
             s3_endpoint: None,
             functions: functions.collect(),
-            notes: std::env::var_os(PERMISSIONS_USED).map(PathBuf::from),
+            notes: std::env::var_os(PERMISSIONS_USED).filter(|folder| !folder.is_empty()).map(PathBuf::from),
             remote: std::env::var(DYNAMODB_LOCAL).ok(),
         }
     }

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# `cargo test` with these arguments; fails if no test ran, because a filter that matches nothing passes.
+set -euo pipefail
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+CARGO_TERM_COLOR=never cargo test "$@" 2>&1 | tee "$log"
+if ! grep -q '^test result: ok\. [1-9]' "$log"; then
+    echo "no test ran: cargo test $*" >&2
+    exit 1
+fi
