@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi tools test-dev test-smoke test-dynamodb-local smoke need need-java need-valgrind need-peers
+.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi tools test-dev test-smoke test-dynamodb-local smoke need need-java need-python need-valgrind need-peers
 
 # What `sam local invoke` puts into its containers.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -30,9 +30,9 @@ run: need ## Serve everything on this machine: API on PORT (3000), DynamoDB on D
 	@exec $(SERVE)
 
 dev: DATA ?= .data/dev
-dev: need .venv/bin/.watchfiles ## Serve as `make run` does, and restart when a source file changes; the data stays in DATA (.data/dev)
+dev: need need-python ## Serve as `make run` does, and restart when a source file changes; the data stays in DATA (.data/dev)
 	@mkdir -p $(dir $(DATA))
-	@exec .venv/bin/python crates/local/dev.py $(PORT) $(SERVE)
+	@exec python3 crates/local/dev.py $(PORT) $(SERVE)
 
 demo: need ## Walk through every access pattern: request, key condition, answer, consumed units
 	@$(LOCAL) demo $(ARGS)
@@ -125,9 +125,9 @@ test-openapi: need .venv/bin/.schemathesis ## Ask a local stack what docs/openap
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/openapi/test_answers.py target/debug/local $(ARGS)
 
-test-dev: need .venv/bin/.watchfiles ## Check that `make dev` restarts with a change and keeps the data
+test-dev: need need-python ## Check that `make dev` restarts with a change and keeps the data
 	@cargo build --quiet --bin local
-	.venv/bin/python tests/dev/test_dev.py target/debug/local
+	python3 tests/dev/test_dev.py target/debug/local
 
 test-smoke: need ## Run the smoke test against a local stack, without a token and with one
 	@cargo build --quiet --bin local
@@ -148,15 +148,15 @@ smoke: ## Check the HTTP contract of a stack that runs: URL=https://â€¦ TOKEN=â€
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the smoke test"; exit 1; }
 	@TOKEN='$(TOKEN)' python3 tests/smoke/smoke.py '$(URL)'
 
-.venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.schemathesis .venv/bin/.watchfiles:
-	@command -v python3 >/dev/null || { echo "python3 is missing: it runs make dev, analytics/ and the checks in tests/"; exit 1; }
+.venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.schemathesis:
+	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/ and the checks in tests/"; exit 1; }
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
 	@touch $@
 
 # For .ci/run, whose lanes must not install into one environment at once.
 tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
-tools: .venv/bin/.schemathesis .venv/bin/.watchfiles .venv/bin/ministack .venv/bin/cargo-lambda .dynamodb-local/DynamoDBLocal.jar
+tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .dynamodb-local/DynamoDBLocal.jar
 
 # Without what it depends on: a cross compiler, which is not needed to emulate.
 .venv/bin/cargo-lambda:
@@ -172,6 +172,9 @@ tools: .venv/bin/.schemathesis .venv/bin/.watchfiles .venv/bin/ministack .venv/b
 need:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust with rustup"; exit 1; }
 	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler, which SQLite and the TLS library are built with"; exit 1; }
+
+need-python:
+	@command -v python3 >/dev/null || { echo "python3 is missing: it watches the source files"; exit 1; }
 
 need-valgrind:
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: it counts the instructions of our own code"; exit 1; }

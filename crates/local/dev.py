@@ -11,19 +11,20 @@ import sys
 import time
 import urllib.request
 
-from watchfiles import DefaultFilter, watch
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SOURCES = [ROOT / name for name in ("crates", "Cargo.toml", "Cargo.lock", "template.yaml")]
+FILES = [ROOT / name for name in ("Cargo.toml", "Cargo.lock", "template.yaml")]
 BUILD = ["cargo", "build", "--quiet", "--bin", "local"]
 MAX_WAIT_SECONDS = 60
+POLL_SECONDS = 0.2
 
 
-class Sources(DefaultFilter):
-    """What the binary or the stack is made of."""
-
-    def __call__(self, change, path):
-        return super().__call__(change, path) and path.endswith((".rs", ".toml", ".lock", ".yaml", ".json", ".pem"))
+def sources():
+    """Each source file with its time of change, however an editor replaces it."""
+    times = {}
+    for path in [*FILES, *(path for path in (ROOT / "crates").rglob("*") if path.suffix != ".py")]:
+        with contextlib.suppress(OSError):
+            times[path] = path.stat().st_mtime_ns
+    return times
 
 
 def serves(port):
@@ -51,15 +52,14 @@ def main(port, *command):
     # A shell that starts this in the background ignores Ctrl-C, and so would we.
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.default_int_handler)
-    running, is_first = None, True
+    running, built = None, None
     try:
-        # The first round watches already: a change during the first build is not lost.
-        # Polling sees a file that an editor replaces; a watch of the file itself ends there.
-        options = {"force_polling": True, "poll_delay_ms": 100, "rust_timeout": 200, "yield_on_timeout": True}
-        for changes in watch(*SOURCES, watch_filter=Sources(), debounce=200, step=20, **options):
-            if not (changes or is_first):
+        while True:
+            now, saved = sources(), time.monotonic()
+            if now == built:
+                time.sleep(POLL_SECONDS)
                 continue
-            saved = time.monotonic()
+            is_first, built = built is None, now
             # The stack that runs keeps serving until there is a binary to replace it.
             if subprocess.run(BUILD, cwd=ROOT).returncode == 0:
                 stop(running)
@@ -68,7 +68,6 @@ def main(port, *command):
                     print("dev: the stack does not serve; it starts again with the next change", flush=True)
                 elif not is_first:
                     print(f"dev: serving the change after {time.monotonic() - saved:.1f} seconds", flush=True)
-            is_first = False
     except KeyboardInterrupt:
         pass
     finally:
