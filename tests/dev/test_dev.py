@@ -34,8 +34,9 @@ def checkout(folder):
     crate.mkdir(parents=True)
     (crate / "dev.py").write_text((ROOT / "crates/local/dev.py").read_text())
     (crate / "lib.rs").write_text("// 0\n")
-    for name in ("Cargo.toml", "Cargo.lock", "template.yaml"):
-        (folder / name).write_text((ROOT / name).read_text())
+    (folder / "stacks").mkdir()
+    for file in [*(ROOT / name for name in ("Cargo.toml", "Cargo.lock", "template.yaml")), *(ROOT / "stacks").glob("*.yaml")]:
+        (folder / file.relative_to(ROOT)).write_text(file.read_text())
     cargo = folder / "bin/cargo"
     cargo.parent.mkdir()
     cargo.write_text(f"#!/bin/sh\necho build >> {folder}/builds\n! test -e {folder}/broken\n")
@@ -74,9 +75,9 @@ def main(binary):
                 with urllib.request.urlopen(f"{url}{location}") as answer:
                     assert json.load(answer)["status"] == "SCHEDULED"
                 for number in (4, 5):
-                    saved = folder / "template.new"
-                    saved.write_text((ROOT / "template.yaml").read_text())
-                    saved.rename(folder / "template.yaml")  # As most editors save.
+                    saved = folder / "bank.new"
+                    saved.write_text((ROOT / "stacks/bank.yaml").read_text())
+                    saved.rename(folder / "stacks/bank.yaml")  # As most editors save.
                     wait_for(f"build {number}", lambda: builds() == number)
             finally:
                 dev.terminate()

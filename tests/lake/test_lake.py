@@ -1,7 +1,7 @@
 """From a change of a cart to the answer of a named query, over the real protocols.
 
 ministack stands in for CloudFormation, S3, Firehose, Glue and Athena. The buckets, the delivery stream, the table and the
-queries are those of template.yaml; the cart, its stream and the exporter run in the local stack, whose exporter sends to
+queries are those of stacks/lake.yaml; the cart, its stream and the exporter run in the local stack, whose exporter sends to
 ministack's Firehose. Usage: test_lake.py <the binary `local`>
 """
 
@@ -83,13 +83,14 @@ class Cloud:
         return boto3.client(name, endpoint_url=self.url, region_name="us-east-1", **keys)
 
     def deploy(self):
-        template = yaml.load((ROOT / "template.yaml").read_text(), Template)
+        template = yaml.load((ROOT / "stacks/lake.yaml").read_text(), Template)
         resources = {name: one for name, one in template["Resources"].items() if one["Type"].startswith(TYPES)}
         # The stand-in's CloudFormation has no named queries; its Athena has.
         queries = [resources.pop(name)["Properties"] for name in list(resources) if resources[name]["Type"].endswith("NamedQuery")]
         part = {"Parameters": template["Parameters"], "Resources": resources}
         needed = [name for name, one in template["Parameters"].items() if "Default" not in one]
-        values = [{"ParameterKey": name, "ParameterValue": "local"} for name in needed]
+        given = {"CartStreamArn": "arn:aws:dynamodb:us-east-1:000000000000:table/local-Cart/stream/none"}
+        values = [{"ParameterKey": name, "ParameterValue": given.get(name, STACK)} for name in needed]
         cloud = self.service("cloudformation")
         cloud.create_stack(StackName=STACK, TemplateBody=json.dumps(part), Parameters=values)
         status = lambda: cloud.describe_stacks(StackName=STACK)["Stacks"][0]["StackStatus"]
@@ -98,7 +99,7 @@ class Cloud:
         found = cloud.describe_stack_resources(StackName=STACK)["StackResources"]
         names = {one["LogicalResourceId"]: one["PhysicalResourceId"] for one in found}
         for query in queries:
-            name = query["Name"]["Fn::Sub"].replace("${AWS::StackName}", STACK)
+            name = query["Name"]["Fn::Sub"].replace("${Name}", STACK)
             database, workgroup = (names[query[of]["Ref"]] for of in ("Database", "WorkGroup"))
             self.service("athena").create_named_query(
                 Name=name, Description=query["Description"], Database=database, WorkGroup=workgroup, QueryString=query["QueryString"]

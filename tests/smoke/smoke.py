@@ -1,7 +1,7 @@
-"""The HTTP contract against a stack that runs, with data of its own, which it takes away again as far as that can be.
+"""The HTTP contract of running services, with test data, which is removed again as far as that is possible.
 
-Usage: TOKEN=… smoke.py <url>. The token needs bank:operate, cart:operate, wellness:operate and ledger:operate.
-Without one no Authorization header is sent, as to a local stack.
+Usage: TOKEN=… smoke.py <service>=<url>…, such as bank=https://…. The token needs the operate scope of each service.
+Without a token no Authorization header is sent, as to a local stack.
 """
 
 import http.client
@@ -15,10 +15,19 @@ import wellness
 from contract import Contract
 
 
-def gateway(stack):
-    """What API Gateway answers by itself."""
+# Each service, with one of its routes.
+SERVICES = {
+    "bank": (bank.walk, "/bank/payments/due"),
+    "cart": (cart.walk, "/cart/accounts/smoke/items"),
+    "wellness": (wellness.walk, "/wellness/companies/smoke/activities"),
+    "ledger": (ledger.walk, "/ledger/merchants/smoke"),
+}
+
+
+def gateway(stack, path):
+    """The answers of API Gateway itself."""
     for what, token in [("no token", "")] * bool(stack.token) + [("an invalid token", "e30.e30.e30")]:
-        answer = stack.send("GET", "/bank/payments/due", token=token)
+        answer = stack.send("GET", path, token=token)
         right = (answer.status, answer.body) == (401, {"message": "Unauthorized"})
         stack.check(f"gateway: {what}: 401", right, f"{answer.status} {answer.body}")
     answer = stack.send("GET", "/smoke")
@@ -26,23 +35,31 @@ def gateway(stack):
     stack.check("gateway: no such route: 404", right, f"{answer.status} {answer.body}")
 
 
-def main(url):
+def check(service, url):
+    """The contract of one service: what passed, failed and stays."""
     stack = Contract(url, os.environ.get("TOKEN", ""))
-    for walk in (gateway, bank.walk, cart.walk, wellness.walk, ledger.walk):
-        try:
-            walk(stack)
-        except (KeyError, TypeError, IndexError, ValueError, OSError, http.client.HTTPException) as error:
-            stack.check(f"{walk.__module__}: to its end", False, repr(error))
-        try:
-            stack.clean()
-        except (ValueError, OSError, http.client.HTTPException) as error:
-            stack.check(f"{walk.__module__}: clean-up", False, repr(error))
-    for what in stack.stays:
+    walk, path = SERVICES[service]
+    try:
+        gateway(stack, path)
+        walk(stack)
+    except (KeyError, TypeError, IndexError, ValueError, OSError, http.client.HTTPException) as error:
+        stack.check(f"{service}: to its end", False, repr(error))
+    try:
+        stack.clean()
+    except (ValueError, OSError, http.client.HTTPException) as error:
+        stack.check(f"{service}: clean-up", False, repr(error))
+    return stack
+
+
+def main(*targets):
+    stacks = [check(*target.split("=", 1)) for target in targets]
+    for what in (what for stack in stacks for what in stack.stays):
         print(f"stays   {what}")
-    print(f"{stack.held} passed, {stack.failed} failed")
-    sys.exit(1 if stack.failed else 0)
+    failed = sum(stack.failed for stack in stacks)
+    print(f"{sum(stack.held for stack in stacks)} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
 
 
-if len(sys.argv) != 2 or not sys.argv[1]:
+if len(sys.argv) < 2 or any(target.partition("=")[0] not in SERVICES or not target.partition("=")[2] for target in sys.argv[1:]):
     sys.exit(__doc__)
-main(sys.argv[1])
+main(*sys.argv[1:])

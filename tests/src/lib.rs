@@ -17,9 +17,9 @@ pub mod units;
 pub mod wellness;
 pub mod yaml;
 
-use local::{Builder, Stack};
+use local::{Builder, Stack, template::Template};
 use serde_json::{Map, Value, json};
-use std::{fmt::Debug, path::PathBuf, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt::Debug, path::PathBuf, str::FromStr, time::Duration};
 use table::Dynamo;
 use tokio::time::sleep;
 
@@ -33,6 +33,28 @@ pub fn root() -> PathBuf {
 #[must_use]
 pub fn stack() -> Builder {
     Stack::builder(root().join("template.yaml"))
+}
+
+/// The whole system, as template.yaml nests it.
+#[must_use]
+pub fn template() -> Template {
+    let file = root().join("template.yaml");
+    let text = std::fs::read_to_string(&file).expect("the template");
+    Template::read(&text, &file, "local", &BTreeMap::new()).expect("a right template")
+}
+
+/// The text of a service's template.
+#[must_use]
+pub fn template_of(service: &str) -> String {
+    std::fs::read_to_string(root().join("stacks").join(service).with_extension("yaml")).expect("a template")
+}
+
+/// The stack of one service with a part of its template replaced, as often as the part is there.
+#[must_use]
+pub fn changed(service: &str, (part, times): (&str, usize), other: &str) -> Builder {
+    let template = template_of(service);
+    assert_eq!(template.matches(part).count(), times, "{service}: {part}");
+    Stack::of_text(template.replace(part, other))
 }
 
 /// An HTTP client of a stack.

@@ -92,6 +92,7 @@ pub fn command(binary: &str, function: &str, runtime: &str, environment: &[(&str
         ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256"),
         ("AWS_LAMBDA_LOG_FORMAT", "JSON"),
         ("AWS_REGION", "us-east-1"),
+        ("METRICS_NAMESPACE", "local/service"),
         ("AWS_ACCESS_KEY_ID", "local"),
         ("AWS_SECRET_ACCESS_KEY", "local"),
     ];

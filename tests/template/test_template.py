@@ -1,5 +1,7 @@
-"""What SAM makes of template.yaml, offline: how many resources, that a version of each function is called and never the
-function itself, that tables and failures are kept, and that all has its alarm. Writes what SAM made.
+"""The templates are right: what SAM makes of each stack, offline, and that the root passes each stack what it takes.
+
+Checked of each stack: its size, that callers use an alias, that tables and failures are kept, that every function logs to its service's
+log group, that alarms and the dashboard cover what the stack has. Writes what SAM made of them into a folder.
 """
 
 import json
@@ -12,30 +14,38 @@ from pathlib import Path
 
 os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 
+import yaml
 from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 
-# CloudFormation takes 500; the rest is for what comes.
-MOST = 450
-METRICS_OF_AN_ALARM = 10
+# CloudFormation takes 500 resources a stack; the rest is a reserve.
+MAX_RESOURCES = 450
+MAX_LINES_OF_A_STACK = 1600
+MAX_LINES_OF_A_FUNCTION = 30
 # A shard is read by two consumers without throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2
-# The log group of a crate's functions, where it is not named after the crate.
-LOGS = {"export": "CartLogs"}
-# What may name a function: these are about it, and do not call it.
+# The service of a crate's functions, where its name is another.
+SERVICES = {"export": "lake"}
+# Resources that may name a function without calling it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
+# Parameters of a stack that the root sets itself.
+SET_BY_ROOT = {"Name", "CartStreamArn"}
 
 
-def main(template: Path, made: Path) -> None:
-    resources = transform(yaml_parse(template.read_text()))
-    made.parent.mkdir(parents=True, exist_ok=True)
-    made.write_text(json.dumps({"AWSTemplateFormatVersion": "2010-09-09", **resources}, indent=1))
-    stack = Stack(resources["Resources"])
-    faults = [*stack.size(), *stack.calls(), *stack.keeps(), *stack.alarms(), *stack.dashboards(), *stack.streams(), *stack.logs()]
-    for fault in faults:
-        print(fault)
-    print(f"{len(stack.resources)} resources, {len(stack.functions)} functions, {len(faults)} faults")
+def main(root: Path, made: Path) -> None:
+    made.mkdir(parents=True, exist_ok=True)
+    files = sorted((root.parent / "stacks").glob("*.yaml"))
+    templates = {file: yaml_parse(file.read_text()) for file in files}
+    faults = [*root_faults(yaml_parse(root.read_text()), templates)]
+    for file, template in templates.items():
+        translated = transform(template)
+        (made / f"{file.stem}.json").write_text(json.dumps({"AWSTemplateFormatVersion": "2010-09-09", **translated}, indent=1))
+        stack = Stack(file.stem, translated["Resources"])
+        found = [*lines(file), *stack.faults()]
+        faults += [f"{file.name}: {fault}" for fault in found]
+        print(f"{file.name}: {len(stack.resources)} resources, {len(stack.functions)} functions")
+    print("\n".join(faults) if faults else "no faults")
     sys.exit(bool(faults))
 
 
@@ -44,22 +54,72 @@ def transform(template: dict) -> dict:
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Serverless::Function":
             # As after `sam package`.
-            resource["Properties"]["CodeUri"] = "s3://bucket/" + resource["Properties"]["CodeUri"]
+            resource["Properties"]["CodeUri"] = "s3://bucket/" + Path(resource["Properties"]["CodeUri"]).name
     policies = {"AWSLambdaBasicExecutionRole": "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"}
     return Translator(policies, Parser()).translate(template, {})
 
 
+def root_faults(root: dict, templates: dict):
+    """The root nests every stack, and passes each parameter under its own name, declared as in the stack."""
+    nested = {one["Properties"]["Location"]: one["Properties"]["Parameters"] for one in root["Resources"].values()}
+    if set(nested) != {f"stacks/{file.name}" for file in templates}:
+        yield f"template.yaml nests {sorted(nested)}"
+    passed = set()
+    for file, template in templates.items():
+        given = nested.get(f"stacks/{file.name}", {})
+        if set(given) != set(template["Parameters"]):
+            yield f"template.yaml does not pass to {file.name}: {sorted(set(given) ^ set(template['Parameters']))}"
+        for name in set(given) - SET_BY_ROOT:
+            passed.add(name)
+            if given[name] != {"Ref": name}:
+                yield f"template.yaml passes {given[name]} as {name}"
+            if root["Parameters"].get(name) != template["Parameters"].get(name):
+                yield f"{name} is declared otherwise in template.yaml than in {file.name}"
+    yield from (f"template.yaml has the parameter {name}, which no stack takes" for name in set(root["Parameters"]) - passed)
+
+
+def lines(file: Path):
+    text = file.read_text()
+    if (count := len(text.splitlines())) > MAX_LINES_OF_A_STACK:
+        yield f"{count} lines, not {MAX_LINES_OF_A_STACK} at most"
+    for key, node in resources_of(yaml.compose(text, Loader=yaml.SafeLoader)):
+        kind = next(value.value for name, value in node.value if name.value == "Type")
+        count = last_line(node) - key.start_mark.line + 1
+        if kind == "AWS::Serverless::Function" and count > MAX_LINES_OF_A_FUNCTION:
+            yield f"{key.value} has {count} lines, not {MAX_LINES_OF_A_FUNCTION} at most"
+
+
+def resources_of(document: yaml.MappingNode):
+    return next(value.value for name, value in document.value if name.value == "Resources")
+
+
+def last_line(node: yaml.Node) -> int:
+    """The line of the last value: a block's own mark is behind the comments that follow it."""
+    if isinstance(node, yaml.MappingNode) and not node.flow_style:
+        return max(last_line(value) for _, value in node.value)
+    if isinstance(node, yaml.SequenceNode) and not node.flow_style:
+        return max(last_line(value) for value in node.value)
+    end = node.end_mark
+    return end.line - (1 if end.column == 0 else 0)
+
+
 class Stack:
-    def __init__(self, resources: dict) -> None:
+    def __init__(self, service: str, resources: dict) -> None:
+        self.service = service
         self.resources = resources
         self.functions = set(self.of("AWS::Lambda::Function"))
+        self.alarms = self.of("AWS::CloudWatch::Alarm")
+
+    def faults(self):
+        for check in (self.size, self.calls, self.keeps, self.watches, self.shows, self.streams, self.logs, self.releases):
+            yield from check()
 
     def of(self, kind: str) -> dict:
         return {name: one["Properties"] for name, one in self.resources.items() if one["Type"] == kind}
 
     def size(self):
-        if len(self.resources) >= MOST:
-            yield f"{len(self.resources)} resources; it must be fewer than {MOST}"
+        if len(self.resources) >= MAX_RESOURCES:
+            yield f"{len(self.resources)} resources; it must be fewer than {MAX_RESOURCES}"
 
     def calls(self):
         aliases = {one["FunctionName"]["Ref"] for one in self.of("AWS::Lambda::Alias").values()}
@@ -75,6 +135,8 @@ class Stack:
                 yield f"{name} is not protected, or not encrypted"
             if self.resources[name].get("DeletionPolicy") != "Retain":
                 yield f"{name} goes with the stack"
+            if table.get("StreamSpecification", {}).get("StreamViewType", "NEW_AND_OLD_IMAGES") != "NEW_AND_OLD_IMAGES":
+                yield f"the stream of {name} lacks an image"
         for name, mapping in self.of("AWS::Lambda::EventSourceMapping").items():
             if not mapping.get("DestinationConfig"):
                 yield f"{name} drops what its function fails on"
@@ -84,30 +146,52 @@ class Stack:
             if not kept.issuperset(self.called(target["Arn"]) for target in rule["Targets"]):
                 yield f"{name} drops what its function fails on"
 
-    def alarms(self):
-        alarms = self.of("AWS::CloudWatch::Alarm")
-        watched = Counter()
-        for name, alarm in alarms.items():
-            if "AlarmActions" not in alarm:
-                yield f"{name} tells nobody"
+    def watches(self):
+        """Each kind of failure has its alarm. The metrics of a log group count for all functions that write to it."""
+        yield from (f"{name} tells nobody" for name, alarm in self.alarms.items() if "AlarmActions" not in alarm)
+        namespace = {"Fn::Sub": f"${{Name}}/{self.service}"}
+        filtered = {}
+        for one in self.of("AWS::Logs::MetricFilter").values():
+            [metric] = one["MetricTransformations"]
+            if one["LogGroupName"] == {"Ref": "Logs"} and metric["MetricNamespace"] == namespace:
+                filtered[metric["MetricName"]] = one["FilterPattern"]
+        wanted = {"Failures", "Defects"} | ({"StreamAgeMs"} if self.of("AWS::Lambda::EventSourceMapping") else set())
+        watched = [one["MetricName"] for one in self.alarms.values() if one.get("Namespace") == namespace and "Dimensions" not in one]
+        yield from (f"no metric filter counts {metric} in the service's log group" for metric in wanted - set(filtered))
+        yield from (f"no alarm watches {metric}" for metric in wanted - set(watched))
+        named = Counter()
+        for alarm in self.alarms.values():
             metrics = [query["MetricStat"]["Metric"] for query in alarm.get("Metrics", []) if "MetricStat" in query]
-            if len(metrics) > METRICS_OF_AN_ALARM:
-                yield f"{name} has {len(metrics)} metrics"
             for metric in [*metrics, *([alarm] if "MetricName" in alarm else [])]:
-                watched.update((metric["MetricName"], one) for one in names(metric.get("Dimensions")))
+                named.update((metric["MetricName"], str(one["Value"])) for one in metric.get("Dimensions", []))
             for query in alarm.get("Metrics", []):
                 for metric in re.findall(r"SUM\((\w+)\)", str(query.get("Expression"))):
-                    watched.update((metric, one) for one in names(query))
-        wanted = [("Errors", name) for name in self.functions]
-        for metric in ("ThrottledRequests", "SystemErrors"):
-            wanted += [(metric, name) for name in self.of("AWS::DynamoDB::Table")]
-        for mapping in self.of("AWS::Lambda::EventSourceMapping").values():
-            wanted.append(("IteratorAge", self.called(mapping["FunctionName"])))
-        for rule in self.of("AWS::Events::Rule").values():
-            wanted += [("AsyncEventsDropped", self.called(target["Arn"])) for target in rule["Targets"]]
-        for metric, name in wanted:
-            if watched[metric, name] != 1:
-                yield f"{name} has {watched[metric, name]} alarms of {metric}, not 1"
+                    named.update((metric, one) for one in names(query))
+        needed = [(metric, name) for metric in ("ThrottledRequests", "SystemErrors") for name in self.of("AWS::DynamoDB::Table")]
+        needed += [("FailedInvocations", str(rule["Name"])) for rule in self.of("AWS::Events::Rule").values()]
+        needed += [("5xx", str({"Ref": api})) for api in self.of("AWS::ApiGatewayV2::Api")]
+        if self.of("AWS::Lambda::EventSourceMapping") or self.of("AWS::Events::Rule"):
+            needed.append(("PutRequests", str({"Ref": "FailedChanges"})))
+        yield from (f"{name} has {named[metric, name]} alarms of {metric}, not 1" for metric, name in needed if named[metric, name] != 1)
+
+    def shows(self):
+        """The dashboard shows every alarm and table; the metrics of functions it finds by SEARCH."""
+        [(name, dashboard)] = self.of("AWS::CloudWatch::Dashboard").items()
+        try:
+            body = json.loads(dashboard["DashboardBody"]["Fn::Sub"])
+        except ValueError as error:
+            yield f"{name} is no JSON: {error}"
+            return
+        shown = names(dashboard["DashboardBody"])
+        for wanted in sorted(self.alarms.keys() | self.of("AWS::DynamoDB::Table").keys()):
+            if wanted not in shown:
+                yield f"{name} does not show {wanted}"
+        metrics = [metric for widget in body["widgets"] for row in widget["properties"].get("metrics", []) for metric in row]
+        searches = [metric["expression"] for metric in metrics if isinstance(metric, dict) and "expression" in metric]
+        for metric in ("LatencyMs", "Defects"):
+            wanted = f"SEARCH('{{\"${{Name}}/{self.service}\",Function}} MetricName=\"{metric}\"',"
+            if not any(search.startswith(wanted) for search in searches):
+                yield f"{name} does not search for {metric}"
 
     def streams(self):
         mappings = self.of("AWS::Lambda::EventSourceMapping").values()
@@ -117,31 +201,36 @@ class Stack:
                 yield f"{stream} has {count} consumers; a stream takes {MAX_CONSUMERS_OF_A_STREAM}"
 
     def logs(self):
-        """A function's log group is its service's: defects are counted there."""
+        """Every function is in the stack of its crate's service, logs to the service's group, and counts in its namespace."""
         for name, function in self.of("AWS::Lambda::Function").items():
-            crate = crate_of(Path(function["Code"]["S3Key"]).name)
-            wanted, group = LOGS.get(crate, f"{crate.title()}Logs"), function.get("LoggingConfig", {}).get("LogGroup")
-            if group != {"Ref": wanted}:
-                yield f"{name} logs to {group}, not to {wanted}"
+            binary = function["Code"]["S3Key"]
+            if (service := service_of(binary)) != self.service:
+                yield f"{name} belongs to the stack {service}"
+            if function["FunctionName"] != {"Fn::Sub": f"${{Name}}-{binary}"}:
+                yield f"{name} is named {function['FunctionName']}"
+            if (group := function.get("LoggingConfig", {}).get("LogGroup")) != {"Ref": "Logs"}:
+                yield f"{name} logs to {group}, not to Logs"
+            namespace = function["Environment"]["Variables"].get("METRICS_NAMESPACE")
+            if namespace != {"Fn::Sub": f"${{Name}}/{self.service}"}:
+                yield f"{name} counts in {namespace}"
+        group = self.of("AWS::Logs::LogGroup").get("Logs", {}).get("LogGroupName")
+        if group != {"Fn::Sub": f"/${{Name}}/{self.service}"}:
+            yield f"the log group is named {group}"
+
+    def releases(self):
+        """A release goes back for an alarm of its own stack only."""
+        for name, group in self.of("AWS::CodeDeploy::DeploymentGroup").items():
+            stopping = names(group.get("AlarmConfiguration")) & self.alarms.keys()
+            if stopping != {"FunctionsFail", "Defects"}:
+                yield f"{name} goes back for {sorted(stopping)}"
 
     def called(self, alias: dict) -> str:
         return self.resources[alias["Ref"]]["Properties"]["FunctionName"]["Ref"]
 
-    def dashboards(self):
-        shown = set()
-        for name, dashboard in self.of("AWS::CloudWatch::Dashboard").items():
-            try:
-                json.loads(dashboard["DashboardBody"]["Fn::Sub"])
-            except ValueError as error:
-                yield f"{name} is no JSON: {error}"
-            shown |= names(dashboard["DashboardBody"])
-        wanted = self.functions | set(self.of("AWS::DynamoDB::Table")) | set(self.of("AWS::CloudWatch::Alarm"))
-        yield from (f"no dashboard shows {name}" for name in sorted(wanted - shown))
 
-
-def crate_of(function: str) -> str:
+def service_of(function: str) -> str:
     [source] = Path("crates").glob(f"*/src/bin/{function}.rs")
-    return source.parts[1]
+    return SERVICES.get(source.parts[1], source.parts[1])
 
 
 def names(node) -> set[str]:
@@ -152,4 +241,4 @@ def names(node) -> set[str]:
 
 
 if __name__ == "__main__":
-    main(Path("template.yaml"), Path("target/template.json"))
+    main(Path("template.yaml"), Path("target/stacks"))

@@ -1,4 +1,5 @@
 use crate::{Deadline, Error};
+use jiff::SignedDuration;
 use lambda_runtime::Context;
 use metrics_cloudwatch_embedded::Collector;
 use std::{
@@ -26,7 +27,9 @@ pub(crate) fn start() {
         tracing::error!(why = info.payload_as_str().unwrap_or_default(), at, "panicked");
     }));
     let name = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
-    let builder = metrics_cloudwatch_embedded::Builder::new().cloudwatch_namespace("Functions");
+    // Each service has its own, so that its dashboard finds all its functions and no other.
+    let namespace = std::env::var("METRICS_NAMESPACE").unwrap_or_else(|_| "Functions".to_owned());
+    let builder = metrics_cloudwatch_embedded::Builder::new().cloudwatch_namespace(namespace);
     match builder.with_dimension("Function", name).init() {
         Ok(collector) => {
             METRICS.get_or_init(|| collector);
@@ -55,6 +58,11 @@ pub(crate) async fn invocation<T>(
 /// Counts what the domain alone knows of, as a metric of the function. It is sent with the invocation's others.
 pub fn count(metric: &'static str, number: u64) {
     metrics::counter!(metric).increment(number);
+}
+
+/// The age of a batch's oldest record. One alarm on it covers all the streams of a service.
+pub(crate) fn stream_age(age: SignedDuration) {
+    metrics::gauge!("StreamAgeMs").set(age.as_secs_f64() * 1_000.0);
 }
 
 fn log(error: Option<&Error>, began: Instant, usage: &Usage) {

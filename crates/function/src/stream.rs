@@ -1,4 +1,4 @@
-use crate::{App, Deadline, Error, Function};
+use crate::{App, Deadline, Error, Function, observe};
 use aws_lambda_events::{
     dynamodb::EventRecord,
     streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse},
@@ -74,6 +74,9 @@ where
                 return Err(Error::invalid("/Records", "is no batch of a stream"));
             };
             let records: Vec<Record> = records.into_iter().map(Record).collect();
+            if let Some(oldest) = records.iter().filter_map(Record::created_at).min() {
+                observe::stream_age(Timestamp::now().duration_since(oldest));
+            }
             let order: Vec<String> = records.iter().map(|record| record.sequence_number().to_owned()).collect();
             let failed = handler(app, Batch { records, deadline: Deadline::of(&context) }).await?;
             Ok(report(&order, &failed))

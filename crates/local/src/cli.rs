@@ -49,6 +49,9 @@ struct StackOptions {
 struct RunOptions {
     #[command(flatten)]
     stack: StackOptions,
+    /// A nested stack to run, such as bank; more than one may be given, and without one all run
+    #[arg(long = "stack", value_name = "NAME")]
+    stacks: Vec<String>,
     /// Port of the API
     #[arg(long, env = "PORT", default_value_t = 3000)]
     port: u16,

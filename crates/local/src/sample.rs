@@ -9,7 +9,10 @@ use serde_json::Value;
 
 pub(crate) use bank::{TRANSACTION, tomorrow};
 
-use crate::client::{Call, Client, ClientError, Reply};
+use crate::{
+    Stack,
+    client::{Call, Client, ClientError, Reply},
+};
 
 /// Why the sample was not loaded.
 #[derive(Debug, thiserror::Error)]
@@ -20,20 +23,28 @@ pub(crate) enum SampleError {
     Refused { path: String, status: StatusCode, body: Value },
 }
 
-/// What of the sample is there, loaded now or before.
-#[derive(Debug, Clone)]
+/// The sample data of each service that runs, loaded now or before.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Loaded {
-    pub(crate) payments: usize,
-    pub(crate) lines: usize,
-    pub(crate) activities: usize,
-    pub(crate) books: ledger::Books,
+    pub(crate) payments: Option<usize>,
+    pub(crate) lines: Option<usize>,
+    pub(crate) activities: Option<usize>,
+    pub(crate) books: Option<ledger::Books>,
 }
 
-/// Loads what is not there yet.
-pub(crate) async fn load(client: &Client) -> Result<Loaded, SampleError> {
-    let (payments, lines) = (bank::load(client).await?, cart::load(client).await?);
-    let (activities, books) = (wellness::load(client).await?, ledger::load(client).await?);
-    Ok(Loaded { payments, lines, activities, books })
+/// Loads the missing sample data of the stack's services.
+pub(crate) async fn load(client: &Client, stack: &Stack) -> Result<Loaded, SampleError> {
+    let mut loaded = Loaded::default();
+    for service in stack.template().services() {
+        match service {
+            "bank" => loaded.payments = Some(bank::load(client).await?),
+            "cart" => loaded.lines = Some(cart::load(client).await?),
+            "wellness" => loaded.activities = Some(wellness::load(client).await?),
+            "ledger" => loaded.books = Some(ledger::load(client).await?),
+            _ => {}
+        }
+    }
+    Ok(loaded)
 }
 
 fn expect(call: &Call, reply: Reply, statuses: &[StatusCode]) -> Result<Reply, SampleError> {

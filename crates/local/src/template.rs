@@ -1,8 +1,9 @@
-//! Reads template.yaml, the one place that says which tables, routes, schedules and permissions exist.
+//! Reads the templates, the one place that says which tables, routes, schedules and permissions exist.
 //!
 //! It is a strict subset: what this reader does not understand stops it with the line, so that the local stack
 //! never runs something else than what is deployed.
 mod api;
+mod application;
 mod filter;
 mod lake;
 mod lambda;
@@ -12,10 +13,15 @@ mod parameters;
 mod resolve;
 mod table;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 pub use crate::lake::Prefix;
 pub use api::Authorizer;
+pub use application::Selection;
+use application::file_name;
 pub use filter::Pattern;
 pub use lake::DeliveryStream;
 pub use lambda::{Lambda, Route, Schedule, Statement};
@@ -75,8 +81,36 @@ impl Template {
         stack: &str,
         parameters: &BTreeMap<String, String>,
     ) -> Result<Self, TemplateError> {
-        let file = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-        build(text, stack, parameters).map_err(|Fault { line, message }| TemplateError { file, line, message })
+        Self::read_some(text, file, stack, parameters, &Selection::default())
+    }
+
+    /// Reads a template's text, and of its nested applications those that are selected.
+    ///
+    /// # Errors
+    /// As [`Template::read`], and a selected application that the template does not nest.
+    pub fn read_some(
+        text: &str,
+        file: &Path,
+        stack: &str,
+        parameters: &BTreeMap<String, String>,
+        selection: &Selection,
+    ) -> Result<Self, TemplateError> {
+        let read = build(text, file, stack, parameters, selection).and_then(|(template, _)| {
+            check_routes(&template)?;
+            check_streams(&template)?;
+            Ok(template)
+        });
+        read.map_err(|fault| {
+            let Fault { file, line, message } = fault.within(&file_name(file));
+            TemplateError { file: file.unwrap_or_default(), line, message }
+        })
+    }
+
+    /// The first parts of the routes' paths, once each: `bank`, `cart`.
+    #[must_use]
+    pub fn services(&self) -> BTreeSet<&str> {
+        let routes = self.lambdas.iter().flat_map(|lambda| &lambda.routes);
+        routes.filter_map(|route| route.path.split('/').nth(1)).collect()
     }
 
     /// Every scope that some route lets in, once each.
@@ -90,48 +124,78 @@ impl Template {
     }
 }
 
-fn build(text: &str, stack: &str, given: &BTreeMap<String, String>) -> node::Result<Template> {
+/// The template and the values of its outputs.
+fn build(
+    text: &str,
+    file: &Path,
+    stack: &str,
+    given: &BTreeMap<String, String>,
+    selection: &Selection,
+) -> node::Result<(Template, BTreeMap<String, String>)> {
     let document = node::parse(text)?;
     document.only("a template", &SECTIONS, &SECTIONS_MEANINGLESS)?;
     let transform = document.need("a template", "Transform")?;
     if transform.text()? != TRANSFORM {
         return fault(transform.line, format!("the local stack reads {TRANSFORM} only"));
     }
-    let parameters = parameters::read(document.get("Parameters"), &with_local_identity(&document, given))?;
+    let parameters = parameters::read(document.get("Parameters"), &with_local_identity(&document, stack, given))?;
     let conditions = document.get("Conditions").map(Node::map).transpose()?.unwrap_or_default();
     let resources = document.need("a template", "Resources")?.map()?;
-    let scope = Scope::new(stack, &parameters, conditions, resources);
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let scope = Scope::new((stack, folder), selection, &parameters, conditions, resources);
     for Entry { node, .. } in conditions {
         scope.condition(node)?;
     }
-    if let Some(outputs) = document.get("Outputs") {
-        check_outputs(outputs, &scope)?;
-    }
+    check_selection(resources, selection)?;
     let globals = lambda::globals(document.get("Globals"), &scope)?;
-    read_resources(resources, &scope, &globals)
+    let template = read_resources(resources, &scope, &globals, selection)?;
+    // Some outputs are those of applications that are left out.
+    let outputs = document.get("Outputs").filter(|_| selection.is_all());
+    Ok((template, outputs.map_or_else(|| Ok(BTreeMap::new()), |outputs| read_outputs(outputs, &scope))?))
 }
 
-/// A deployment must say whose tokens it takes; here they are the stack's own.
-fn with_local_identity(document: &Node, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+/// A deployment must say whose tokens it takes, and what its stack is called; here it is the stack's own name, and its own tokens.
+fn with_local_identity(document: &Node, stack: &str, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let declared = |name: &str| document.get("Parameters").is_some_and(|section| section.get(name).is_some());
     let mut given = given.clone();
-    for name in ["JwtIssuer", "JwtAudience"].into_iter().filter(|name| declared(name)) {
-        given.entry(name.to_owned()).or_insert_with(|| "local".to_owned());
+    let own = [("JwtIssuer", "local"), ("JwtAudience", "local"), ("Name", stack)];
+    for (name, value) in own.into_iter().filter(|(name, _)| declared(name)) {
+        given.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }
     given
 }
 
-fn check_outputs(outputs: &Node, scope: &Scope<'_>) -> node::Result<()> {
-    for Entry { node, .. } in outputs.map()? {
-        node.only("an output", &["Value"], &["Description"])?;
-        scope.value(node.need("an output", "Value")?)?;
+fn check_selection(resources: &[Entry], selection: &Selection) -> node::Result<()> {
+    let applications = resources.iter().filter(|entry| is_application(&entry.node));
+    let applications: Vec<_> = applications.map(|entry| entry.key.to_lowercase()).collect();
+    match selection.unknown(&applications) {
+        Some(name) => fault(1, format!("there is no stack {name} here; there are {}", applications.join(", "))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
-fn read_resources(resources: &[Entry], scope: &Scope<'_>, globals: &Node) -> node::Result<Template> {
+fn is_application(resource: &Node) -> bool {
+    resource.get("Type").is_some_and(|kind| kind.text() == Ok("AWS::Serverless::Application"))
+}
+
+fn read_outputs(outputs: &Node, scope: &Scope<'_>) -> node::Result<BTreeMap<String, String>> {
+    let mut values = BTreeMap::new();
+    for Entry { key, node, .. } in outputs.map()? {
+        node.only("an output", &["Value"], &["Description"])?;
+        values.insert(key.clone(), scope.value(node.need("an output", "Value")?)?.text()?.to_owned());
+    }
+    Ok(values)
+}
+
+fn read_resources(
+    resources: &[Entry],
+    scope: &Scope<'_>,
+    globals: &Node,
+    selection: &Selection,
+) -> node::Result<Template> {
     let mut template = Template::default();
-    for Entry { key, line, node } in resources {
+    let selected = |entry: &&Entry| !is_application(&entry.node) || selection.has(&entry.key);
+    for Entry { key, line, node } in resources.iter().filter(selected) {
         node.only("a resource", &ATTRIBUTES, &ATTRIBUTES_MEANINGLESS)?;
         let exists = match node.get("Condition") {
             Some(condition) => scope.named_condition(condition.text()?, condition.line)?,
@@ -145,12 +209,27 @@ fn read_resources(resources: &[Entry], scope: &Scope<'_>, globals: &Node) -> nod
             template.add(key, node.need("a resource", "Type")?, &properties, scope, globals)?;
         }
     }
-    check_routes(&template)?;
-    check_streams(&template)?;
+    template.delivery_streams.iter().try_for_each(|stream| check_bucket(&template, &stream.bucket, stream.line))?;
     Ok(template)
 }
 
 impl Template {
+    /// Takes in what a nested application has. One gateway serves the APIs of all.
+    fn merge(&mut self, nested: Template, line: usize) -> node::Result<()> {
+        match (&self.authorizer, nested.authorizer) {
+            (Some(own), Some(other)) if *own != other => {
+                return fault(line, "the local stack serves APIs with the same issuer and audience only");
+            }
+            (None, Some(other)) => self.authorizer = Some(other),
+            _ => {}
+        }
+        self.tables.extend(nested.tables);
+        self.lambdas.extend(nested.lambdas);
+        self.buckets.extend(nested.buckets);
+        self.delivery_streams.extend(nested.delivery_streams);
+        Ok(())
+    }
+
     fn add(
         &mut self,
         key: &str,
@@ -165,6 +244,9 @@ impl Template {
                 self.tables.push(Table::read(name, properties)?);
             }
             "AWS::Serverless::Function" => self.lambdas.push(Lambda::read(globals, properties)?),
+            "AWS::Serverless::Application" => {
+                self.merge(scope.application(key, kind.line)?.template, kind.line)?;
+            }
             "AWS::Serverless::HttpApi" if self.authorizer.is_some() => {
                 return fault(kind.line, "the local stack serves one HTTP API");
             }
@@ -189,33 +271,37 @@ impl Template {
 
 fn check_routes(template: &Template) -> node::Result<()> {
     let mut seen: Vec<(&str, String)> = Vec::new();
-    for route in template.lambdas.iter().flat_map(|lambda| &lambda.routes) {
+    let routes = template.lambdas.iter().flat_map(|lambda| lambda.routes.iter().map(move |route| (lambda, route)));
+    for (lambda, route) in routes {
         if template.authorizer.is_none() {
-            return fault(route.line, "a route needs an AWS::Serverless::HttpApi");
+            return lambda.fault(route.line, "a route needs an AWS::Serverless::HttpApi");
         }
         // Parameters' names don't tell routes apart.
         let shape: Vec<_> = route.path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part }).collect();
         let shape = (route.method.as_str(), shape.join("/"));
         if seen.contains(&shape) {
-            return fault(route.line, format!("another function has the route {} {}", route.method, route.path));
+            let again = format!("another function has the route {} {}", route.method, route.path);
+            return lambda.fault(route.line, again);
         }
         seen.push(shape);
     }
     Ok(())
 }
 
-/// What a stream comes from and goes to must be the stack's own.
+/// What a stream comes from and goes to must be the stack's own, or a nested application's.
 fn check_streams(template: &Template) -> node::Result<()> {
     let has_stream = |name: &str| template.tables.iter().any(|table| table.name == name && table.stream.is_some());
-    for mapping in template.lambdas.iter().flat_map(|lambda| &lambda.mappings) {
+    let mappings =
+        template.lambdas.iter().flat_map(|lambda| lambda.mappings.iter().map(move |mapping| (lambda, mapping)));
+    for (lambda, mapping) in mappings {
         if !has_stream(&mapping.table) {
-            return fault(mapping.line, format!("no table {} here has a stream", mapping.table));
+            return lambda.fault(mapping.line, format!("no table {} here has a stream", mapping.table));
         }
         if let Some(bucket) = &mapping.failure_bucket {
-            check_bucket(template, bucket, mapping.line)?;
+            check_bucket(template, bucket, mapping.line).or_else(|fault| lambda.fault(fault.line, fault.message))?;
         }
     }
-    template.delivery_streams.iter().try_for_each(|stream| check_bucket(template, &stream.bucket, stream.line))
+    Ok(())
 }
 
 fn check_bucket(template: &Template, bucket: &str, line: usize) -> node::Result<()> {

@@ -1,7 +1,7 @@
 //! Activities of the wellness programme with their references and registrations, put and read past the functions.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::{root, wellness::activity as challenge};
+use crate::{changed, wellness::activity as challenge};
 use aws_sdk_dynamodb::types::AttributeValue;
 use keys::wellness::{
     ActivityEndDateSort, ActivityId, ActivityPartition, ActivityType, CompanyPartition, EndDateSort, FacetRef, JobId,
@@ -203,18 +203,14 @@ pub fn named(facet: &str, id: &str) -> FacetRef {
 #[must_use]
 pub fn without_jobs() -> Builder {
     let mapping = "        Jobs:\n          Type: DynamoDB\n          Properties:\n";
-    with(mapping, &format!("{mapping}            Enabled: false\n"))
+    changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
 }
 
 /// A stack whose jobs are gone on with in runs of so many seconds.
 #[must_use]
 pub fn in_runs_of(seconds: u32) -> Builder {
-    let comment = "      # Time for a few thousand changes, before the stream calls again.\n";
-    with(&format!("{comment}      Timeout: 60\n"), &format!("{comment}      Timeout: {seconds}\n"))
-}
-
-fn with(part: &str, other: &str) -> Builder {
-    let template = std::fs::read_to_string(root().join("template.yaml")).expect("the template");
-    assert_eq!(template.matches(part).count(), 1, "{part}");
-    Stack::of_text(template.replace(part, other))
+    let block = "      CodeUri: ../target/lambda/continue-job\n      \
+        ReservedConcurrentExecutions: !If [LimitsStreams, !Ref StreamConcurrency, !Ref AWS::NoValue]\n";
+    let part = format!("{block}      Timeout: 60\n");
+    changed("wellness", (&part, 1), &format!("{block}      Timeout: {seconds}\n"))
 }

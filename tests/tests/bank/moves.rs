@@ -5,12 +5,11 @@ use futures::future::join_all;
 use keys::bank::Status;
 use local::{Builder, Stack};
 use serde_json::{Value, json};
-use std::fs;
 use system_tests::{
     Client, assert_problem,
     bank::{Row, payment, payments, put, rows, transactions},
-    faults::{Call, Fault, Moment, Twins},
-    root, stack,
+    changed,
+    faults::{Call, Fault, Moment, Twins}, stack,
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";
@@ -220,9 +219,7 @@ const LASTING: [(&str, Make, u16, &str); 5] = [
 
 /// A template whose functions have a second in place of ten.
 fn impatient() -> Builder {
-    let template = fs::read_to_string(root().join("template.yaml")).expect("the template");
-    assert!(template.contains("\n    Timeout: 10\n"), "the template's timeout is another");
-    Stack::of_text(template.replace("\n    Timeout: 10\n", "\n    Timeout: 1\n"))
+    changed("bank", ("\n    Timeout: 10\n", 1), "\n    Timeout: 1\n")
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::{
     path::Path,
     time::Duration,
 };
-use system_tests::{Client, root, send, stack};
+use system_tests::{Client, send, stack, template_of};
 
 const DAY: i64 = 24 * 60 * 60;
 
@@ -97,7 +97,7 @@ async fn every_change_of_a_cart_is_one_row_of_the_lake() {
 /// The table in the catalogue has the columns that the exporter writes, in their order.
 #[test]
 fn the_catalogue_has_the_columns_of_a_row() {
-    let template = fs::read_to_string(root().join("template.yaml")).expect("the template");
+    let template = template_of("lake");
     let (_, columns) = template.split_once("          Columns:\n").expect("the columns");
     let columns = columns.lines().map_while(|line| line.trim().strip_prefix("- {Name: "));
     let named: Vec<(String, String)> = columns

@@ -1,23 +1,17 @@
 //! The pages that are written from the code are not stale. `make docs` writes them.
 
 use function::{Calls, Pattern, Problem, Route, Trigger};
-use local::template::{Lambda, Mapping, Template};
+use local::template::{Lambda, Mapping};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
     fs,
-    path::Path,
 };
-use system_tests::{patterns, root};
+use system_tests::{patterns, root, template};
 use table::Projection;
 
 const BEGIN: &str = "<!-- written by make docs -->\n";
 const END: &str = "<!-- end -->\n";
-
-fn template() -> Template {
-    let text = fs::read_to_string(root().join("template.yaml")).expect("the template");
-    Template::read(&text, Path::new("template.yaml"), "docs", &BTreeMap::new()).expect("a template")
-}
 
 fn trigger(trigger: Trigger) -> String {
     match trigger {

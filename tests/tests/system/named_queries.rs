@@ -1,4 +1,4 @@
-//! The BI team's questions in `analytics/` are the template's named queries. `make docs` writes them there.
+//! The BI team's questions in `analytics/` are the lake's named queries. `make docs` writes them there.
 
 use std::{fmt::Write, fs, path::PathBuf};
 use system_tests::root;
@@ -28,7 +28,7 @@ fn resource(path: &PathBuf) -> String {
     let sql = fs::read_to_string(path).expect("a question");
     let question = sql.lines().next().and_then(|line| line.strip_prefix("-- ")).expect("a question in the first line");
     let mut text = format!(
-        "  {}Query:\n    Type: AWS::Athena::NamedQuery\n    Properties:\n      Name: !Sub ${{AWS::StackName}} {}\n      \
+        "  {}Query:\n    Type: AWS::Athena::NamedQuery\n    Properties:\n      Name: !Sub ${{Name}} {}\n      \
          Description: {question:?}\n      Database: !Ref LakeDatabase\n      WorkGroup: !Ref BiWorkGroup\n      QueryString: |\n",
         logical(name),
         name.replace('_', " "),
@@ -42,7 +42,7 @@ fn resource(path: &PathBuf) -> String {
 
 #[test]
 fn the_named_queries_are_the_questions() {
-    let path = root().join("template.yaml");
+    let path = root().join("stacks/lake.yaml");
     let template = fs::read_to_string(&path).expect("the template");
     let (before, rest) = template.split_once(BEGIN).expect("where they begin");
     let (written, after) = rest.split_once(END).expect("where they end");

@@ -1,17 +1,15 @@
 //! docs/openapi.yaml says what the template, the code and the other docs say, and what the functions answer.
 
 use function::Problem;
-use local::template::Template;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::Path,
 };
 use system_tests::{
     Client,
     openapi::{Answered, Document, Operation},
-    patterns, root, stack,
+    patterns, root, stack, template,
 };
 
 /// A route: its method and path, its function, its scopes, and the parameters of its path.
@@ -34,8 +32,7 @@ fn every_route_of_the_template_is_described_and_no_other() {
         let key = format!("{} {}", operation.method, operation.path);
         (key, function(operation).to_owned(), owned(operation.scopes()), owned(operation.parameters("path")))
     });
-    let text = fs::read_to_string(root().join("template.yaml")).expect("the template");
-    let template = Template::read(&text, Path::new("template.yaml"), "openapi", &BTreeMap::new()).expect("a template");
+    let template = template();
     let mut routes = BTreeSet::<Route>::new();
     for lambda in template.lambdas {
         for route in lambda.routes {

@@ -4,7 +4,7 @@
 use local::{Stack, template::Template};
 use serde_json::json;
 use std::{collections::BTreeSet, fs, path::Path};
-use system_tests::{Client, root, stack};
+use system_tests::{Client, stack, template_of};
 
 /// A function, an action, a resource, and a pattern of partition keys.
 type Permission = [String; 4];
@@ -79,9 +79,9 @@ async fn permissions_are_for_single_actions_on_single_resources() {
     }
 }
 
-/// The template in which a function may do something else than it does.
+/// The bank's template, with another action in the policy of a function.
 fn with_another_action(function: &str, action: &str, other: &str) -> String {
-    let template = fs::read_to_string(root().join("template.yaml")).expect("the template");
+    let template = template_of("bank");
     let block = template.find(&format!("\n  {function}:\n")).expect("the function");
     let (before, after) = template.split_at(block);
     format!("{before}{}", after.replacen(&format!("dynamodb:{action}"), &format!("dynamodb:{other}"), 1))

@@ -19,7 +19,7 @@ const SWEEP: Duration = Duration::from_mins(1);
 pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
     let mut signals = Signals::watch()?;
     let mut builder = options.stack.builder().port(options.port).dynamodb_port(options.dynamodb_port);
-    builder = builder.auth(options.auth);
+    builder = builder.auth(options.auth).stacks(&options.stacks);
     if let Some(data) = &options.data {
         builder = builder.data(data);
     }
@@ -43,8 +43,8 @@ pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
 
 async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
-    let loaded = sample::load(&client).await.map_err(|error| CliError::Failed(error.to_string()))?;
-    println!("{}", welcome(stack, options, loaded));
+    let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
+    println!("{}", welcome(stack, options, &loaded));
     // The TTL service takes up to days; here what has expired is gone within a minute.
     loop {
         sleep(SWEEP).await;
@@ -52,65 +52,94 @@ async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     }
 }
 
-fn welcome(stack: &Stack, options: &RunOptions, loaded: sample::Loaded) -> String {
-    let (url, day) = (stack.url(), sample::tomorrow());
-    let identity = match options.auth {
-        Auth::Open => "",
-        Auth::Required => " -H \"authorization: Bearer $TOKEN\"",
+/// What runs where, and a few calls of each service to begin with.
+fn welcome(stack: &Stack, options: &RunOptions, loaded: &sample::Loaded) -> String {
+    let (url, tables) = (stack.url(), stack.tables().join(", "));
+    let curl = match options.auth {
+        Auth::Open => "curl -s".to_owned(),
+        Auth::Required => "curl -s -H \"authorization: Bearer $TOKEN\"".to_owned(),
     };
     let data = options.data.as_ref().map_or("in memory".to_owned(), |path| format!("in {}", path.display()));
-    let sample = match loaded.payments {
-        0 => "the sample payments were there already".to_owned(),
-        payments => format!("{payments} sample payments"),
-    };
-    let sample::Loaded { lines, activities, books, .. } = loaded;
-    let sample::ledger::Books { ann, shop, .. } = books;
-    let year = sample::wellness::year();
-    let tables = stack.tables().join(", ");
     let (dynamo, services, lake) = (stack.dynamo_url(), stack.services_url(), stack.lake().display());
-    format!(
-        "The API is at {url}, DynamoDB at {dynamo}: {tables}.
-Firehose and S3 are at {services}; what they get lands in {lake}.
-The data is {data}; {sample}, {lines} sample cart lines, {activities} sample activities, and Ann's account. Ctrl-C stops it all.
-
-A caller's token, where you want one; without it you are the operator, unless tokens are required:
-  TOKEN=$(cargo run -q -p local -- token --scope bank:read --scope bank:write --scope bank:operate \\
-    --scope cart:read --scope cart:write --scope wellness:operate --scope ledger:operate --account Account1 --account Sue)
-
-Schedule a payment for tomorrow:
-  curl -s{identity} {url}/bank/accounts/Account1/payments -H 'content-type: application/json' \\
-    -d '{{\"scheduledTime\": \"{day}T09:30:00Z\", \"data\": {{\"amount\": \"12.50\"}}}}'
-
-See what comes due:
-  curl -s{identity} '{url}/bank/payments/due?date={day}'
-
-An account's next 90 days:
-  curl -s{identity} {url}/bank/accounts/Account1/payments
-
-Put something into a cart, look at it, and buy it:
-  curl -s{identity} {url}/cart/accounts/Sue/items -H 'content-type: application/json' \\
-    -d '{{\"sku\": \"shoes-42\", \"quantity\": 1, \"price\": \"89.90\", \"currency\": \"USD\"}}'
-  curl -s{identity} {url}/cart/accounts/Sue/items
-  curl -s{identity} -X POST {url}/cart/accounts/Sue/checkout
-
-See a company's plan year, let somebody start in Sales, and see what that is to take part in:
-  curl -s{identity} '{url}/wellness/companies/123/activities?year={year}'
-  curl -s{identity} -X PUT {url}/wellness/companies/123/employees/456 -H 'content-type: application/json' \\
-    -d '{{\"role\": \"EmployeeOnPlan\", \"department\": \"Sales\"}}'
-  curl -s{identity} {url}/wellness/users/456/registrations
-
-Buy Ann a coffee, once however often you send it, and see her statement:
-  curl -s{identity} {url}/ledger/transactions -H 'content-type: application/json' -H 'idempotency-key: coffee-1' \\
-    -d '{{\"transactionType\": \"payment\", \"debitAccountId\": \"{ann}\", \\
-         \"creditAccountId\": \"{shop}\", \"amount\": \"5.50\", \"currency\": \"USD\"}}'
-  curl -s{identity} {url}/ledger/accounts/{ann}/statement
-
-What a call consumed is in the header x-local-consumed (curl -i). Run the day-end archive, delete what has expired,
-and ask for health and for how far the streams' functions are:
-  curl -s -X POST {url}/_local/schedules/archive-processed-payments
+    let scopes: Vec<_> = stack.template().scopes().iter().map(|scope| format!("--scope {scope}")).collect();
+    let mut parts = vec![
+        format!(
+            "The API is at {url}. DynamoDB is at {dynamo}, with the tables {tables}.
+Firehose and S3 are at {services} and write to {lake}.
+The data is {data}: {}. Ctrl-C stops everything.",
+            sampled(loaded)
+        ),
+        format!(
+            "A request without a token is the operator's, unless tokens are required. A token of another caller:
+  TOKEN=$(cargo run -q -p local -- token --account Account1 --account Sue {})",
+            scopes.join(" ")
+        ),
+    ];
+    parts.extend(loaded.payments.map(|_| bank(&curl, url)));
+    parts.extend(loaded.lines.map(|_| cart(&curl, url)));
+    parts.extend(loaded.activities.map(|_| wellness(&curl, url)));
+    parts.extend(loaded.books.as_ref().map(|books| ledger(&curl, url, books)));
+    parts.push(format!(
+        "The header x-local-consumed (curl -i) says what a call consumed. Delete expired items, and see the state of the
+stack and of its streams:
   curl -s -X POST {url}/_local/ttl
   curl -s {url}/_local/health
   curl -s {url}/_local/streams"
+    ));
+    parts.join("\n\n")
+}
+
+fn sampled(loaded: &sample::Loaded) -> String {
+    let counts = [(loaded.payments, "payments"), (loaded.lines, "cart items"), (loaded.activities, "activities")];
+    let mut parts: Vec<_> =
+        counts.into_iter().filter_map(|(count, of)| Some(format!("{} sample {of}", count?))).collect();
+    parts.extend(loaded.books.as_ref().map(|_| "two sample ledger accounts".to_owned()));
+    parts.join(", ")
+}
+
+fn bank(curl: &str, url: &str) -> String {
+    let day = sample::tomorrow();
+    format!(
+        "Schedule a payment for tomorrow:
+  {curl} {url}/bank/accounts/Account1/payments -H 'content-type: application/json' \\
+    -d '{{\"scheduledTime\": \"{day}T09:30:00Z\", \"data\": {{\"amount\": \"12.50\"}}}}'
+
+List the payments that are due, and the next 90 days of an account, and run the archive:
+  {curl} '{url}/bank/payments/due?date={day}'
+  {curl} {url}/bank/accounts/Account1/payments
+  curl -s -X POST {url}/_local/schedules/archive-processed-payments"
+    )
+}
+
+fn cart(curl: &str, url: &str) -> String {
+    format!(
+        "Put a product into a cart, list the cart, and buy it:
+  {curl} {url}/cart/accounts/Sue/items -H 'content-type: application/json' \\
+    -d '{{\"sku\": \"shoes-42\", \"quantity\": 1, \"price\": \"89.90\", \"currency\": \"USD\"}}'
+  {curl} {url}/cart/accounts/Sue/items
+  {curl} -X POST {url}/cart/accounts/Sue/checkout"
+    )
+}
+
+fn wellness(curl: &str, url: &str) -> String {
+    let year = sample::wellness::year();
+    format!(
+        "List a company's plan year, hire an employee in Sales, and list the activities that she is registered for:
+  {curl} '{url}/wellness/companies/123/activities?year={year}'
+  {curl} -X PUT {url}/wellness/companies/123/employees/456 -H 'content-type: application/json' \\
+    -d '{{\"role\": \"EmployeeOnPlan\", \"department\": \"Sales\"}}'
+  {curl} {url}/wellness/users/456/registrations"
+    )
+}
+
+fn ledger(curl: &str, url: &str, books: &sample::ledger::Books) -> String {
+    let sample::ledger::Books { ann, shop, .. } = books;
+    format!(
+        "Buy Ann a coffee, once however often you send it, and list her statement:
+  {curl} {url}/ledger/transactions -H 'content-type: application/json' -H 'idempotency-key: coffee-1' \\
+    -d '{{\"transactionType\": \"payment\", \"debitAccountId\": \"{ann}\", \\
+         \"creditAccountId\": \"{shop}\", \"amount\": \"5.50\", \"currency\": \"USD\"}}'
+  {curl} {url}/ledger/accounts/{ann}/statement"
     )
 }
 

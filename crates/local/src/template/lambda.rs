@@ -2,18 +2,19 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use super::mapping::Mapping;
-use super::node::{Entry, Node, Result, Value, fault};
+use super::node::{Entry, Fault, Node, Result, Value, fault};
 use super::resolve::Scope;
 
 const WHAT: &str = "AWS::Serverless::Function";
 const READ: [&str; 6] = ["CodeUri", "Environment", "Events", "MemorySize", "Policies", "Timeout"];
 // Nothing is released here: what the workspace builds is what runs, without versions, aliases and reserves.
-const MEANINGLESS: [&str; 10] = [
+const MEANINGLESS: [&str; 11] = [
     "Architectures",
     "AutoPublishAlias",
     "AutoPublishAliasAllProperties",
     "DeploymentPreference",
     "EventInvokeConfig",
+    "FunctionName",
     "Handler",
     "LoggingConfig",
     "ReservedConcurrentExecutions",
@@ -40,6 +41,8 @@ pub struct Lambda {
     pub mappings: Vec<Mapping>,
     /// What it may do.
     pub statements: Vec<Statement>,
+    /// The file of the nested template that describes it.
+    pub(crate) file: Option<String>,
     /// Where the template describes it.
     pub line: usize,
 }
@@ -100,12 +103,21 @@ impl Lambda {
             schedules: Vec::new(),
             mappings: Vec::new(),
             statements: statements(&merged)?,
+            file: None,
             line: properties.line,
         };
         for event in merged.get("Events").map(Node::map).transpose()?.unwrap_or_default() {
             lambda.add_event(event)?;
         }
         Ok(lambda)
+    }
+
+    /// A failure at a line of the template that describes the function.
+    pub(crate) fn fault<T>(&self, line: usize, message: impl Into<String>) -> Result<T> {
+        fault(line, message).map_err(|fault: Fault| match &self.file {
+            Some(file) => fault.within(file),
+            None => fault,
+        })
     }
 
     fn add_event(&mut self, Entry { key, node, .. }: &Entry) -> Result<()> {

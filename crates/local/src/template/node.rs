@@ -6,6 +6,8 @@ use saphyr_parser::{Event, Parser, ScanError, Span, StrInput, Tag};
 /// What is wrong with the template, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
+    /// The nested template's file; `None` for the template that is read first.
+    pub(crate) file: Option<String>,
     pub(crate) line: usize,
     pub(crate) message: String,
 }
@@ -14,7 +16,14 @@ pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
 /// A failure at a line.
 pub(crate) fn fault<T>(line: usize, message: impl Into<String>) -> Result<T> {
-    Err(Fault { line, message: message.into() })
+    Err(Fault { file: None, line, message: message.into() })
+}
+
+impl Fault {
+    /// The same fault in a nested template.
+    pub(crate) fn within(self, file: &str) -> Self {
+        Self { file: self.file.or_else(|| Some(file.to_owned())), ..self }
+    }
 }
 
 /// One node; the tag is an intrinsic, such as `!Ref`.

@@ -1,12 +1,18 @@
 //! The intrinsics, and what a name stands for.
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{cell::RefCell, collections::BTreeMap, path::Path};
 
 use super::node::{Entry, Node, Result, Value, fault};
-use super::{ACCOUNT, REGION, table::stream_arn};
+use super::{
+    ACCOUNT, REGION,
+    application::{Application, Selection},
+    table::stream_arn,
+};
 
 /// Everything that an intrinsic can name.
 pub(crate) struct Scope<'a> {
     stack: &'a str,
+    folder: &'a Path,
+    selection: &'a Selection,
     parameters: &'a BTreeMap<String, String>,
     conditions: &'a [Entry],
     resources: &'a [Entry],
@@ -16,12 +22,27 @@ pub(crate) struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     pub(crate) fn new(
-        stack: &'a str,
+        (stack, folder): (&'a str, &'a Path),
+        selection: &'a Selection,
         parameters: &'a BTreeMap<String, String>,
         conditions: &'a [Entry],
         resources: &'a [Entry],
     ) -> Self {
-        Self { stack, parameters, conditions, resources, open: RefCell::default() }
+        Self { stack, folder, selection, parameters, conditions, resources, open: RefCell::default() }
+    }
+
+    /// The nested template of an `AWS::Serverless::Application`.
+    pub(crate) fn application(&self, name: &str, line: usize) -> Result<Application> {
+        if !self.selection.has(name) {
+            return fault(
+                line,
+                format!("this needs the stack {}, which is not among the stacks to run", name.to_lowercase()),
+            );
+        }
+        self.once(name, line, || {
+            let properties = self.value(self.resource(name, line)?.need("an application", "Properties")?)?;
+            Application::read(&properties, &format!("{}-{name}", self.stack), self.folder)
+        })
     }
 
     /// The node without intrinsics; none when it is `AWS::NoValue`.
@@ -138,6 +159,7 @@ impl<'a> Scope<'a> {
             ("AWS::Serverless::Function", "Arn") => Ok(arn("lambda", "function:")),
             ("AWS::Logs::LogGroup", "Arn") => Ok(arn("logs", "log-group:") + ":*"),
             ("AWS::Serverless::HttpApi", "ApiEndpoint") => Ok("http://127.0.0.1".to_owned()),
+            ("AWS::Serverless::Application", output) => self.application(name, line)?.output(output, line),
             _ => fault(line, format!("the local stack does not know {attribute} of {kind}")),
         }
     }
@@ -161,6 +183,7 @@ impl<'a> Scope<'a> {
             "AWS::S3::Bucket" => &["BucketName"],
             "AWS::IAM::Role" => &["RoleName"],
             "AWS::Athena::WorkGroup" => &["Name"],
+            "AWS::Serverless::Function" => &["FunctionName"],
             "AWS::Glue::Database" => &["DatabaseInput", "Name"],
             "AWS::Glue::Table" => &["TableInput", "Name"],
             _ => return Ok(format!("{}-{name}", self.stack)),

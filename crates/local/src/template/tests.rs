@@ -2,8 +2,6 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use super::*;
 
-const WHOLE: &str = include_str!("../../../../template.yaml");
-
 const SMALL: &str = "\
 Transform: AWS::Serverless-2016-10-31
 Parameters:
@@ -60,6 +58,14 @@ fn read(text: &str, parameters: &[(&str, &str)]) -> Result<Template, String> {
     Template::read(text, Path::new("somewhere/template.yaml"), "stack", &parameters).map_err(|error| error.to_string())
 }
 
+/// The project's own template.
+fn whole(parameters: &[(&str, &str)], stacks: &[&str]) -> Result<Template, String> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../template.yaml");
+    let parameters = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let text = std::fs::read_to_string(&file).unwrap();
+    Template::read_some(&text, &file, "stack", &parameters, &Selection::of(stacks)).map_err(|error| error.to_string())
+}
+
 /// The small template with one line put in place of another, and the number of that line.
 fn changed(from: &str, to: &str) -> (String, usize) {
     let line = SMALL.lines().position(|line| line.contains(from.trim_end())).unwrap() + 1;
@@ -68,7 +74,7 @@ fn changed(from: &str, to: &str) -> (String, usize) {
 
 #[test]
 fn the_template_of_the_project_is_understood() {
-    let template = read(WHOLE, &[]).unwrap();
+    let template = whole(&[], &[]).unwrap();
     let names: Vec<_> = template.tables.iter().map(|table| table.name.as_str()).collect();
     assert_eq!(
         names,
@@ -94,11 +100,66 @@ fn the_template_of_the_project_is_understood() {
     assert_eq!(archive.timeout, Duration::from_mins(14));
     assert_eq!(archive.schedules[0].expression, "cron(0/15 * * * ? *)");
     assert!(archive.routes.is_empty());
-    assert_eq!(template.buckets, ["stack-lake", "stack-failedchanges"]);
+    assert_eq!(
+        template.buckets,
+        [
+            "stack-bank-failedchanges",
+            "stack-wellness-failedchanges",
+            "stack-ledger-failedchanges",
+            "stack-lake-failedchanges",
+            "stack-lake-lake"
+        ]
+    );
     let delivery = &template.delivery_streams[0];
-    assert_eq!((delivery.name.as_str(), delivery.bucket.as_str()), ("stack-CartChanges", "stack-lake"));
+    assert_eq!((delivery.name.as_str(), delivery.bucket.as_str()), ("stack-CartChanges", "stack-lake-lake"));
     let time = "2026-12-01T09:59:59Z".parse().unwrap();
     assert_eq!(delivery.prefix.at(time), "cart-changes/hour=2026-12-01-09/");
+}
+
+#[test]
+fn some_of_the_nested_stacks_are_read_alone() {
+    let bank = whole(&[], &["bank"]).unwrap();
+    assert_eq!(bank.services().into_iter().collect::<Vec<_>>(), ["bank"]);
+    assert_eq!(bank.tables.len(), 2);
+    let lake = whole(&[], &["cart", "Lake"]).unwrap();
+    assert_eq!(lake.lambdas.iter().filter(|lambda| !lambda.mappings.is_empty()).count(), 1);
+    let unknown = "template.yaml:1: there is no stack bnak here; there are bank, cart, wellness, ledger, lake";
+    assert_eq!(whole(&[], &["bnak"]).unwrap_err(), unknown);
+    let refused = whole(&[], &["lake"]).unwrap_err();
+    assert!(refused.ends_with("this needs the stack cart, which is not among the stacks to run"), "{refused}");
+}
+
+#[test]
+fn names_the_nested_template_of_a_fault() {
+    let folder = std::env::temp_dir().join(format!("nested-{}", uuid::Uuid::new_v4()));
+    std::fs::create_dir_all(folder.join("stacks")).unwrap();
+    let root = "\
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Things:
+    Type: AWS::Serverless::Application
+    Properties: {Location: stacks/things.yaml, Parameters: {Size: 7}}
+Outputs:
+  Table: {Value: !GetAtt Things.Outputs.Table}
+";
+    let read = |nested: &str| {
+        std::fs::write(folder.join("stacks/things.yaml"), nested).unwrap();
+        Template::read(root, &folder.join("template.yaml"), "stack", &BTreeMap::new())
+            .map_err(|error| error.to_string())
+    };
+    let missing =
+        Template::read(root, &folder.join("template.yaml"), "stack", &BTreeMap::new()).unwrap_err().to_string();
+    assert!(missing.starts_with("template.yaml:5: stacks/things.yaml: "), "{missing}");
+    let outputs = "Outputs:\n  Table: {Value: !Ref Things}\n";
+    assert_eq!(read(&format!("{SMALL}{outputs}")).unwrap().tables[0].name, "stack-Things-Things");
+    let line = SMALL.lines().position(|line| line.contains("MaxValue")).unwrap() + 1;
+    let refused = read(&format!("{}{outputs}", SMALL.replace("MaxValue: 10", "MaxValue: 6"))).unwrap_err();
+    assert_eq!(refused, format!("things.yaml:{}: parameter Size is `7`, but it must be at most 6", line - 4));
+    assert!(read(SMALL).unwrap_err().ends_with("things.yaml has no Outputs.Table"));
+    let again = SMALL.rsplit_once("  Get:").unwrap().1;
+    let refused = read(&format!("{SMALL}  Again:{again}{outputs}")).unwrap_err();
+    assert!(refused.starts_with("things.yaml:") && refused.contains("another function has the route"), "{refused}");
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -109,7 +170,7 @@ fn every_projection_has_its_indexes_and_the_readers_know_which() {
         ("ALL_AND_KEYS_ONLY", vec!["GSI1", "GSI1All"], "GSI1All"),
         ("ALL", vec!["GSI1All"], "GSI1All"),
     ] {
-        let template = read(WHOLE, &[("IndexProjection", projection), ("WarmReadUnits", "20000")]).unwrap();
+        let template = whole(&[("IndexProjection", projection), ("WarmReadUnits", "20000")], &[]).unwrap();
         let of = |table: usize| {
             let indexes = template.tables[table].definition["GlobalSecondaryIndexes"].as_array().unwrap();
             indexes.iter().map(|index| index["IndexName"].as_str().unwrap()).collect::<Vec<_>>()

@@ -1,0 +1,74 @@
+//! Nested applications: each is a template of its own, whose resources become a part of the stack.
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::node::{Node, Result, fault};
+use super::{Template, build};
+
+/// Which nested applications are run: those that were named, or all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection(BTreeSet<String>);
+
+impl Selection {
+    /// The applications of these names, in any case; all if there is none.
+    pub fn of(names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
+        Self(names.into_iter().map(|name| name.as_ref().to_lowercase()).collect())
+    }
+
+    pub(crate) fn is_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn has(&self, application: &str) -> bool {
+        self.is_all() || self.0.contains(&application.to_lowercase())
+    }
+
+    /// The first name that is none of these applications.
+    pub(crate) fn unknown(&self, applications: &[String]) -> Option<&String> {
+        self.0.iter().find(|name| !applications.contains(name))
+    }
+}
+
+/// A nested template with the values of its outputs.
+pub(crate) struct Application {
+    pub(crate) template: Template,
+    outputs: BTreeMap<String, String>,
+    location: PathBuf,
+}
+
+impl Application {
+    pub(crate) fn read(properties: &Node, stack: &str, folder: &Path) -> Result<Self> {
+        properties.only("an application", &["Location", "Parameters"], &[])?;
+        let location = properties.need("an application", "Location")?;
+        let path = folder.join(location.text()?);
+        let text = fs::read_to_string(&path);
+        let text = text.or_else(|error| fault(location.line, format!("{}: {error}", location.text()?)))?;
+        let mut given = BTreeMap::new();
+        for entry in properties.get("Parameters").map(Node::map).transpose()?.unwrap_or_default() {
+            given.insert(entry.key.clone(), entry.node.text()?.to_owned());
+        }
+        let name = file_name(&path);
+        let (mut template, outputs) =
+            build(&text, &path, stack, &given, &Selection::default()).map_err(|fault| fault.within(&name))?;
+        for lambda in &mut template.lambdas {
+            lambda.file = Some(name.clone());
+        }
+        Ok(Self { template, outputs, location: path })
+    }
+
+    /// The value of `Outputs.<name>`.
+    pub(crate) fn output(&self, attribute: &str, line: usize) -> Result<String> {
+        let value = attribute.strip_prefix("Outputs.").and_then(|name| self.outputs.get(name));
+        value.map_or_else(
+            || fault(line, format!("{} has no {attribute}", self.location.display())),
+            |value| Ok(value.clone()),
+        )
+    }
+}
+
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}

@@ -1,0 +1,80 @@
+"""Deploys stacks with their sections of samconfig.toml: the named one, or the five one after the other.
+
+Usage: deploy.py <sam> <stack, or nothing for all> [options of sam deploy]
+
+A version of a function keeps the settings that it was published with, and SAM publishes one only for changed code
+(docs/decisions/releases.md). So a checksum of the settings that the function's own stack takes is put beside its binary.
+"""
+
+import hashlib
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+# The lake reads the cart's stream.
+STACKS = ["bank", "cart", "lake", "wellness", "ledger"]
+
+
+def template_of(stack):
+    return ROOT / ("template.yaml" if stack == "system" else f"stacks/{stack}.yaml")
+
+
+def settings(section):
+    """The parameters of a section, as a map."""
+    given = section.get("parameter_overrides", [])
+    pairs = shlex.split(given) if isinstance(given, str) else given
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def mark(folder, stack, section):
+    """Puts the checksum of its settings beside each binary of the stack."""
+    text = template_of(stack).read_text()
+    declared = re.findall(r"^  (\w+):$", text.partition("\nParameters:\n")[2].partition("\nConditions:\n")[0], re.MULTILINE)
+    own = {name: value for name, value in settings(section).items() if name in declared}
+    checksum = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    for function in re.findall(r"CodeUri: \.\./target/lambda/(\S+)", text):
+        if not (folder / function / "bootstrap").exists():
+            sys.exit(f"target/lambda/{function}/bootstrap is missing: make build")
+        (folder / function / "settings").write_text(f"{checksum}\n")
+
+
+def source_of_lake(sam, config):
+    """CartStreamArn as the cart's stack has it."""
+    cart = config["cart"]["deploy"]["parameters"]
+    command = [sam, "list", "stack-outputs", "--stack-name", cart["stack_name"], "--output", "json"]
+    command += [part for name in ("region", "profile") if name in cart for part in (f"--{name}", cart[name])]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return {one["OutputKey"]: one["OutputValue"] for one in json.loads(answer)}["CartStreamArn"]
+
+
+def deploy(sam, stack, config, options):
+    section = config[stack]["deploy"]["parameters"]
+    for part in STACKS if stack == "system" else [stack]:
+        mark(ROOT / "target/lambda", part, section)
+    command = [sam, "deploy", "--config-file", ROOT / "samconfig.toml", "--config-env", stack, "--template-file", template_of(stack)]
+    given = settings(section)
+    if stack == "lake" and "CartStreamArn" not in given:
+        given["CartStreamArn"] = source_of_lake(sam, config)
+        command += ["--parameter-overrides", *(f"{name}={value}" for name, value in given.items())]
+    print(f"deploying {stack}", flush=True)
+    subprocess.run([*command, *options], check=True)
+
+
+def main(sam, stack, *options):
+    config = tomllib.loads((ROOT / "samconfig.toml").read_text())
+    if stack and stack not in (*STACKS, "system"):
+        sys.exit(f"there is no stack {stack}: choose one of {', '.join(STACKS)}, or system for all of them as one")
+    for one in [stack] if stack else STACKS:
+        try:
+            deploy(sam, one, config, options)
+        except subprocess.CalledProcessError as error:
+            sys.exit(f"{one} is not deployed: {pathlib.Path(error.cmd[0]).name} {error.cmd[1]} failed")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,96 @@
+"""`make deploy`: the order of the stacks, their settings, and which functions a changed setting reaches.
+
+A stand-in for sam notes how it is called, and answers the outputs of the cart's stack.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/app-Cart/stream/2026-12-01T00:00:00.000"
+SAM = f"""#!/bin/sh
+echo "$@" >> "$CALLS"
+case "$*" in
+*"$FAILS"*) exit 1 ;;
+list*) echo '[{{"OutputKey": "CartStreamArn", "OutputValue": "{ARN}"}}]' ;;
+esac
+"""
+
+
+class Checkout:
+    """A copy of what is deployed, with a stand-in for sam."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copytree(ROOT / "stacks", folder / "stacks", ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("template.yaml", "samconfig.toml"):
+            shutil.copy(ROOT / name, folder / name)
+        for template in (folder / "stacks").glob("*.yaml"):
+            for function in re.findall(r"target/lambda/(\S+)", template.read_text()):
+                binary = folder / "target/lambda" / function / "bootstrap"
+                binary.parent.mkdir(parents=True)
+                binary.touch()
+        (folder / "sam").write_text(SAM)
+        (folder / "sam").chmod(0o755)
+
+    def deploy(self, stack, *options, fails="nothing"):
+        """The calls of sam, and what the command said when it failed."""
+        calls = self.folder / "calls"
+        calls.write_text("")
+        command = [sys.executable, self.folder / "stacks/deploy.py", self.folder / "sam", stack, *options]
+        environment = {**os.environ, "CALLS": str(calls), "FAILS": fails}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return calls.read_text().splitlines(), done.stderr.strip()
+
+    def marks(self):
+        return {file.parent.name: file.read_text() for file in self.folder.glob("target/lambda/*/settings")}
+
+    def change(self, old, new):
+        config = self.folder / "samconfig.toml"
+        assert old in config.read_text()
+        config.write_text(config.read_text().replace(old, new))
+
+
+def functions(stack):
+    return set(re.findall(r"target/lambda/(\S+)", (ROOT / f"stacks/{stack}.yaml").read_text()))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        checkout = Checkout(pathlib.Path(name))
+        calls, said = checkout.deploy("")
+        order = [re.search(r"--config-env (\w+)", call)[1] for call in calls if call.startswith("deploy")]
+        assert (order, said) == (["bank", "cart", "lake", "wellness", "ledger"], ""), (order, said)
+        [lake] = [call for call in calls if "--config-env lake" in call]
+        assert lake.endswith(f"stacks/lake.yaml --parameter-overrides Name=app CartStreamArn={ARN}"), lake
+
+        before = checkout.marks()
+        checkout.change('stack_name = "app-bank"', 'stack_name = "other-bank"')
+        checkout.change("Name=app JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart", "Name=app ReadShards=7 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart")
+        checkout.deploy("")
+        after = checkout.marks()
+        assert {one for one in before if before[one] != after[one]} == functions("bank"), "a setting of the bank reaches the bank only"
+
+        checkout.deploy("system")
+        before = checkout.marks()
+        checkout.change('"JwtIssuer=https://issuer.example JwtAudience=app"', '"JwtIssuer=https://issuer.example JwtAudience=app CartDays=9"')
+        calls, _ = checkout.deploy("system", "--no-confirm-changeset")
+        [call] = calls
+        assert call.endswith("--template-file " + str(checkout.folder / "template.yaml") + " --no-confirm-changeset"), call
+        after = checkout.marks()
+        assert {one for one in before if before[one] != after[one]} == functions("cart"), "as one stack, too"
+
+        calls, said = checkout.deploy("", fails="--config-env cart")
+        assert (len(calls), said) == (2, "cart is not deployed: sam deploy failed"), (calls, said)
+        assert checkout.deploy("bnak") == ([], "there is no stack bnak: choose one of bank, cart, lake, wellness, ledger, or system for all of them as one")
+        (checkout.folder / "target/lambda/get-payment/bootstrap").unlink()
+        assert checkout.deploy("bank") == ([], "target/lambda/get-payment/bootstrap is missing: make build")
+    print("make deploy: order, settings and failures are right")
+
+
+main()
