@@ -1,4 +1,4 @@
-//! The whole stack in one process, on loopback only, read from template.yaml.
+//! The whole stack in one process, on loopback only, read from template.yaml and the stacks that it nests.
 //!
 //! A request becomes the very event that API Gateway sends, and runs the same service that a Lambda's `main` hands to
 //! the runtime: only the runtime's own loop is left out.

@@ -186,7 +186,7 @@ fn export_row() -> String {
 
 fn page() -> String {
     const HEAD: &str = "# Access patterns\n\nWritten by `make docs` from the declarations beside the code. Tests compare the costs with the capacity that\n\
-         DynamoDB reports, and the triggers with template.yaml.\n\nR and W are read and write units; ⌈x⌉ is every \
+         DynamoDB reports, and the triggers with the stacks.\n\nR and W are read and write units; ⌈x⌉ is every \
          4 KB of a read or 1 KB of a write begun; ½ because a\nread is eventually consistent. The bank's examples are of five \
          items, one on each of five shards, where a\npattern takes several, and of one item where it takes one; the cart's \
          are of a cart, or a page, of so\nmany ACTIVE lines; wellness' are of a plan year of so many activities, of a user or an activity \
