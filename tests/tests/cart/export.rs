@@ -28,7 +28,7 @@ async fn exported(client: &Client) {
 
 /// Every row of the lake.
 fn rows(lake: &Path) -> Vec<Value> {
-    let folder = lake.join("local-lake").join("cart-changes");
+    let folder = lake.join("local-lake-lake").join("cart-changes");
     let hours = fs::read_dir(folder).into_iter().flatten().map(|hour| hour.expect("an hour").path());
     let files = hours.flat_map(|hour| fs::read_dir(hour).expect("files")).map(|file| file.expect("a file").path());
     let text: String = files.map(|file| fs::read_to_string(file).expect("text")).collect();
