@@ -51,7 +51,7 @@ plan: need ## Print how many shards an index needs: ARGS='--payments 1000000 --m
 	@$(LOCAL) plan $(ARGS)
 
 docs: need ## Write the generated parts of README.md, docs/ and the template anew
-	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries::
+	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries:: openapi::has_the_skeleton_of_every_route
 
 # Dependencies keep their bitcode beside their code: those that LARGE links again with all of it are not built twice.
 build own-code: export RUSTFLAGS += -C embed-bitcode=yes

@@ -1,9 +1,10 @@
 //! docs/openapi.yaml, and what of a request or an answer it does not allow.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, clippy::panic, reason = "a test may stop here")]
 
-use crate::{root, yaml};
+use crate::{patterns::Declared, root, yaml};
+use function::{Route, Trigger};
 use serde_json::Value;
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fmt::Write, fs};
 
 /// The document.
 #[derive(Debug)]
@@ -78,6 +79,80 @@ impl Document {
         validator.iter_errors(value).map(|error| format!("{} {error}", error.instance_path())).collect()
     }
 }
+
+/// The document's text with a skeleton of each route that it lacks: what the pattern declares, and the answers that every route has.
+/// Its summary and its schemas are written by hand.
+#[must_use]
+pub fn with_missing_routes(text: &str, patterns: &[Declared]) -> String {
+    let mut text = text.to_owned();
+    for (pattern, route) in patterns.iter().flat_map(Declared::routes) {
+        let document = Document(yaml::read(&text));
+        let item = &document.0["paths"][route.path];
+        if !item[route.method.to_lowercase()].is_null() {
+            continue;
+        }
+        let (at, part) = if item.is_null() {
+            let service = route.path.split('/').nth(1).unwrap_or_default();
+            (end_of_block(&text, &format!("\n  /{service}/")), path_item(route) + &operation(pattern, route))
+        } else {
+            (end_of_block(&text, &format!("\n  {}:\n", route.path)), operation(pattern, route))
+        };
+        text.insert_str(at, &part);
+    }
+    text
+}
+
+/// Where the last block that begins so ends: before the next line that is indented as little.
+fn end_of_block(text: &str, begin: &str) -> usize {
+    let begin = text.rfind(begin).map_or(0, |at| at + 1);
+    let mut end = begin;
+    for (number, line) in text[begin..].split_inclusive('\n').enumerate() {
+        if number > 0 && !line.starts_with("   ") {
+            break;
+        }
+        end += line.len();
+    }
+    end
+}
+
+fn path_item(route: &Route) -> String {
+    let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let parameters: String =
+        names.map(|name| format!("      - {{$ref: '#/components/parameters/{name}'}}\n")).collect();
+    let parameters = if parameters.is_empty() { parameters } else { format!("    parameters:\n{parameters}") };
+    format!("  {}:\n{parameters}", route.path)
+}
+
+fn operation(pattern: &Declared, route: &Route) -> String {
+    let service = route.path.split('/').nth(1).unwrap_or_default();
+    let method = route.method.to_lowercase();
+    // A function with two routes answers one of them for a company.
+    let is_one_of_two = matches!(pattern.trigger, Trigger::Http([_, _])) && route.path.contains("/companies/");
+    let suffix = if is_one_of_two { "-of-company" } else { "" };
+    let scopes: Vec<_> = route.scopes.iter().map(|scope| format!("{{token: ['{scope}']}}")).collect();
+    let mut text = format!(
+        "    {method}:\n      operationId: {}{suffix}\n      x-pattern: {}\n      tags: [{service}]\n      summary: {}\n      security: [{}]\n      \
+         responses:\n        '200':\n          description: The answer.\n          content: {{application/json: {{schema: {{}}}}}}\n",
+        pattern.name,
+        pattern.id,
+        pattern.name.replace('-', " "),
+        scopes.join(", "),
+    );
+    for (status, name) in ANSWERS_OF_EVERY_ROUTE {
+        let _ = writeln!(text, "        '{status}': {{$ref: '#/components/responses/{name}'}}");
+    }
+    text
+}
+
+const ANSWERS_OF_EVERY_ROUTE: [(u16, &str); 7] = [
+    (400, "Invalid"),
+    (401, "NoToken"),
+    (403, "Forbidden"),
+    (404, "NotFound"),
+    (429, "Throttled"),
+    (500, "Internal"),
+    (503, "Unavailable"),
+];
 
 impl<'a> Operation<'a> {
     /// Its parameters of that kind: `path`, `query` or `header`.

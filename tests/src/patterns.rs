@@ -1,7 +1,7 @@
 //! What the access patterns of all domains declare.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use function::{Pattern, Trigger};
+use function::{Pattern, Route, Trigger};
 use std::collections::BTreeSet;
 use table::cost::Cost;
 
@@ -14,6 +14,17 @@ pub struct Declared {
     pub name: &'static str,
     /// What invokes the function.
     pub trigger: Trigger,
+}
+
+impl Declared {
+    /// Its routes, each beside it.
+    pub fn routes(&self) -> impl Iterator<Item = (&Self, &'static Route)> {
+        let routes = match self.trigger {
+            Trigger::Http(routes) => routes,
+            _ => &[],
+        };
+        routes.iter().map(move |route| (self, route))
+    }
 }
 
 impl<C> From<Pattern<C>> for Declared {

@@ -9,7 +9,8 @@ use system_tests::{
     Client, assert_problem,
     bank::{Row, payment, payments, put, rows, transactions},
     changed,
-    faults::{Call, Fault, Moment, Twins}, stack,
+    faults::{Call, Fault, Moment, Twins},
+    stack,
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";

@@ -8,8 +8,8 @@ use std::{
 };
 use system_tests::{
     Client,
-    openapi::{Answered, Document, Operation},
-    patterns, root, stack, template,
+    openapi::{Answered, Document, Operation, with_missing_routes},
+    patterns, root, stack, template, yaml,
 };
 
 /// A route: its method and path, its function, its scopes, and the parameters of its path.
@@ -43,6 +43,47 @@ fn every_route_of_the_template_is_described_and_no_other() {
         }
     }
     assert_eq!(described.collect::<BTreeSet<_>>(), routes);
+}
+
+/// An operation without its schemas: its key, its id, its pattern, its scopes, and the parameters of its path.
+type Skeleton = (String, String, String, BTreeSet<String>, BTreeSet<String>);
+
+fn skeletons(document: &Document) -> BTreeSet<Skeleton> {
+    let operations = document.operations().into_iter().map(|operation| {
+        let id = operation.value["operationId"].as_str().unwrap_or_default().to_owned();
+        let (key, pattern) =
+            (format!("{} {}", operation.method, operation.path), operation.value["x-pattern"].to_string());
+        (key, id, pattern, owned(operation.scopes()), owned(operation.parameters("path")))
+    });
+    operations.collect()
+}
+
+/// `make docs` adds the skeleton of a route that is missing.
+#[test]
+fn has_the_skeleton_of_every_route() {
+    let path = root().join("docs/openapi.yaml");
+    let text = fs::read_to_string(&path).expect("the document");
+    let whole = with_missing_routes(&text, &patterns::all());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, whole).expect("written");
+    } else {
+        assert_eq!(text, whole, "stale: run make docs");
+    }
+}
+
+#[test]
+fn a_missing_route_is_added_as_it_was() {
+    let document = Document::read();
+    let text = fs::read_to_string(root().join("docs/openapi.yaml")).expect("the document");
+    let begin = text.find("\n  /ledger/accounts:\n").expect("a path") + 1;
+    let end = begin + text[begin + 3..].find("\n  /").expect("another path") + 4;
+    let without = format!("{}{}", &text[..begin], &text[end..]);
+    let again = with_missing_routes(&without, &patterns::all());
+    let parsed = Document(yaml::read(&again));
+    assert_eq!(skeletons(&parsed), skeletons(&document));
+    let added =
+        parsed.operations().into_iter().find(|operation| operation.path == "/ledger/accounts").expect("the path");
+    assert!(added.value["responses"]["200"].is_object());
 }
 
 #[test]
