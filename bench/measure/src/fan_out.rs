@@ -167,7 +167,7 @@ impl Reader {
 }
 
 async fn read_shard(table: Table, shard: usize, range: KeyRange) -> Result<usize, table::Error> {
-    let index = Index { name: "GSI1".into(), partition: "GSI1PK", sort: "GSI1SK" };
+    let index = Index { name: "GSI1".into(), partition: Payment::SHARD, sort: Payment::DUE };
     let (mut read, mut behind) = (0, None);
     loop {
         let partitions = vec![shard.to_string()];

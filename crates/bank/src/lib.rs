@@ -43,7 +43,7 @@ impl App for Bank {
             "GSI1All" => Projection::All,
             _ => return settings.fault("DUE_INDEX must be GSI1 (KEYS_ONLY) or GSI1All (ALL)"),
         };
-        let index = Index { name: name.into(), partition: "GSI1PK", sort: "GSI1SK" };
+        let index = Index { name: name.into(), partition: Payment::SHARD, sort: Payment::DUE };
         Some(Self {
             dynamo: dynamo.clone(),
             payments: dynamo.table(payments?),

@@ -55,7 +55,7 @@ impl Days {
 impl App for Cart {
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
         let (table, days) = (settings.get::<String>("CART_TABLE"), settings.get("CART_DAYS"));
-        let by_sku = Index { name: "GSI1".into(), partition: "GSI1PK", sort: "GSI1SK" };
+        let by_sku = Index { name: "GSI1".into(), partition: Line::INDEX_PARTITION, sort: Line::INDEX_SORT };
         let dynamo = clients.dynamo();
         Some(Self { dynamo: dynamo.clone(), table: dynamo.table(table?), by_sku, days: days? })
     }
@@ -109,7 +109,7 @@ impl Cart {
     /// and a put; the pointer along with both its key and its life. Done in a transaction even where it is one change: the
     /// token of a transaction makes a retry of the SDK, after an answer that was lost, the same change and not another.
     pub(crate) fn transition(&self, old: &Line, new: &Line) -> Result<Vec<Change>, Error> {
-        let unchanged = Condition::is("Version", old.version);
+        let unchanged = Condition::is(Line::VERSION, old.version);
         let (was, is) = (Pointer::to(old), Pointer::to(new));
         let mut changes = if old.sort == new.sort {
             vec![self.table.replace(new)?.only_if(unchanged)]
@@ -117,7 +117,7 @@ impl Cart {
             vec![self.table.delete(old.key()).only_if(unchanged), self.table.put_new(new)?]
         };
         if was != is {
-            changes.push(self.table.replace(&is)?.only_if(Condition::is("Line", &old.sort)));
+            changes.push(self.table.replace(&is)?.only_if(Condition::is(Pointer::LINE, &old.sort)));
         }
         Ok(changes)
     }
@@ -125,5 +125,5 @@ impl Cart {
 
 /// What holds of lines that have not expired: TTL deletes the others hours or days later.
 pub(crate) fn unexpired(now: TimestampMillis) -> Condition {
-    Condition::missing_or_over("ExpiresAt", now.second().instant().as_second())
+    Condition::missing_or_over(Line::EXPIRES_AT, now.second().instant().as_second())
 }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use table::{Attribute, Key};
 
 /// A batch of changes of one stream shard, in order.
 pub struct Batch {
@@ -33,10 +34,20 @@ impl Record {
         self.0.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A key attribute of the item that changed, if the record has it as a string.
+    /// The partition key of the item that changed, if the record has it as a string.
     #[must_use]
-    pub fn key(&self, attribute: &str) -> Option<&str> {
-        self.0["dynamodb"]["Keys"][attribute]["S"].as_str()
+    pub fn partition_key(&self) -> Option<&str> {
+        self.key(Key::PARTITION)
+    }
+
+    /// The sort key of the item that changed, if the record has it as a string.
+    #[must_use]
+    pub fn sort_key(&self) -> Option<&str> {
+        self.key(Key::SORT)
+    }
+
+    fn key(&self, attribute: Attribute) -> Option<&str> {
+        self.0["dynamodb"]["Keys"][attribute.as_str()]["S"].as_str()
     }
 
     /// When it happened, to the millisecond; AWS calls it approximate. Read here because `EventRecord` shifts fractions.

@@ -6,7 +6,7 @@ use keys::{
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, time::Duration};
-use table::{Dynamo, Index, Item, Key, Query, Table};
+use table::{Attribute, Dynamo, Index, Item, Key, Query, Table};
 use tokio::time::sleep;
 
 /// Before a transaction of which a part was seen is read again: all of it is there within milliseconds.
@@ -39,8 +39,8 @@ impl App for Ledger {
             dynamo: dynamo.clone(),
             table: dynamo.table(table?),
             reconciliations: dynamo.table(reconciliations?),
-            by_time: index("GSI1", "GSI1PK", "GSI1SK"),
-            by_key: index("GSI2", "GSI2PK", "GSI2SK"),
+            by_time: index("GSI1", Transaction::BY_STATUS, Transaction::BY_TIME),
+            by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
             shards: shards?,
         })
     }
@@ -96,7 +96,7 @@ enum Row {
 
 impl Item for Row {
     const TYPE: &'static str = "item of a transaction";
-    const NUMBERS: &'static [&'static str] = &["Amount", "BalanceAfter"];
+    const NUMBERS: &'static [Attribute] = &[Leg::AMOUNT, Leg::BALANCE_AFTER];
 }
 
 impl Ledger {

@@ -1,5 +1,5 @@
 use crate::{
-    Condition, Dynamo, Error, Item, Key, Table, Value,
+    Attribute, Condition, Dynamo, Error, Item, Key, Table, Value,
     condition::Placeholders,
     error::{despite_contention, while_underway},
     item::{Attributes, read, written},
@@ -34,9 +34,9 @@ enum Presence {
 impl Presence {
     fn expression(self) -> Option<String> {
         match self {
-            Self::Absent => Some("attribute_not_exists(PK)".to_owned()),
+            Self::Absent => Some(format!("attribute_not_exists({})", Key::PARTITION)),
             // Without it an update whose conditions hold of nothing would make an item.
-            Self::Present => Some("attribute_exists(PK)".to_owned()),
+            Self::Present => Some(format!("attribute_exists({})", Key::PARTITION)),
             Self::Either => None,
         }
     }
@@ -45,7 +45,7 @@ impl Presence {
 #[derive(Debug, Clone)]
 enum Action {
     Put(Attributes),
-    Update { key: Key, set: Vec<(&'static str, Value)>, remove: Vec<&'static str> },
+    Update { key: Key, set: Vec<(Attribute, Value)>, remove: Vec<Attribute> },
     Delete(Key),
     Check(Key),
 }
@@ -113,7 +113,7 @@ impl Table {
 impl Change {
     /// An update sets the attribute.
     #[must_use]
-    pub fn set(mut self, attribute: &'static str, value: impl Into<Value>) -> Self {
+    pub fn set(mut self, attribute: Attribute, value: impl Into<Value>) -> Self {
         if let Action::Update { set, .. } = &mut self.action {
             set.push((attribute, value.into()));
         }
@@ -122,7 +122,7 @@ impl Change {
 
     /// An update removes the attribute, if it is there.
     #[must_use]
-    pub fn remove(mut self, attribute: &'static str) -> Self {
+    pub fn remove(mut self, attribute: Attribute) -> Self {
         if let Action::Update { remove, .. } = &mut self.action {
             remove.push(attribute);
         }
@@ -140,12 +140,13 @@ impl Change {
         let mut placeholders = Placeholders::default();
         let mut update = String::new();
         if let Action::Update { set, remove, .. } = &self.action {
-            let equation =
-                |(name, value): &(&str, Value)| format!("{} = {}", placeholders.name(name), placeholders.value(value));
+            let equation = |(name, value): &(Attribute, Value)| {
+                format!("{} = {}", placeholders.name(*name), placeholders.value(value))
+            };
             let clause =
                 |word: &str, parts: Vec<String>| (!parts.is_empty()).then(|| format!("{word} {}", parts.join(", ")));
             let sets = clause("SET", set.iter().map(equation).collect());
-            let removes = clause("REMOVE", remove.iter().map(|name| placeholders.name(name)).collect());
+            let removes = clause("REMOVE", remove.iter().map(|name| placeholders.name(*name)).collect());
             update = sets.into_iter().chain(removes).collect::<Vec<_>>().join(" ");
         }
         let others = self.conditions.iter().map(|condition| condition.expression(&mut placeholders));

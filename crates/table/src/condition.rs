@@ -1,4 +1,4 @@
-use crate::{Error, item::Attributes};
+use crate::{Attribute, Error, item::Attributes};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use std::{
@@ -51,7 +51,7 @@ impl Value {
 /// What must hold of an item, for a [`Change`](crate::Change) to happen or a [`Query`](crate::Query) to return it.
 #[derive(Debug, Clone)]
 pub struct Condition {
-    attribute: &'static str,
+    attribute: Attribute,
     test: Test,
 }
 
@@ -68,37 +68,37 @@ enum Test {
 impl Condition {
     /// The attribute has that value.
     #[must_use]
-    pub fn is(attribute: &'static str, value: impl Into<Value>) -> Self {
+    pub fn is(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::Is(value.into()) }
     }
 
     /// The attribute is there, and has another value.
     #[must_use]
-    pub fn is_not(attribute: &'static str, value: impl Into<Value>) -> Self {
+    pub fn is_not(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::IsNot(value.into()) }
     }
 
     /// The attribute is no greater than that.
     #[must_use]
-    pub fn at_most(attribute: &'static str, value: impl Into<Value>) -> Self {
+    pub fn at_most(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::AtMost(value.into()) }
     }
 
     /// The attribute is not there.
     #[must_use]
-    pub fn missing(attribute: &'static str) -> Self {
+    pub fn missing(attribute: Attribute) -> Self {
         Self { attribute, test: Test::Missing }
     }
 
     /// The attribute is greater than that number, or is not there: what a time to live asks.
     #[must_use]
-    pub fn missing_or_over(attribute: &'static str, number: impl Into<i64>) -> Self {
+    pub fn missing_or_over(attribute: Attribute, number: impl Into<i64>) -> Self {
         Self { attribute, test: Test::MissingOrOver(number.into()) }
     }
 
     /// The attribute, a string, begins so.
     #[must_use]
-    pub fn begins(attribute: &'static str, prefix: impl Into<String>) -> Self {
+    pub fn begins(attribute: Attribute, prefix: impl Into<String>) -> Self {
         Self { attribute, test: Test::Begins(prefix.into()) }
     }
 
@@ -128,9 +128,9 @@ pub(crate) struct Placeholders {
 }
 
 impl Placeholders {
-    pub(crate) fn name(&mut self, attribute: &str) -> String {
+    pub(crate) fn name(&mut self, attribute: Attribute) -> String {
         let name = format!("#{}", self.names.len());
-        self.names.insert(name.clone(), attribute.to_owned());
+        self.names.insert(name.clone(), attribute.as_str().to_owned());
         name
     }
 

@@ -1,4 +1,4 @@
-use crate::{Error, Table, usage};
+use crate::{Attribute, Error, Table, usage};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use serde::{Serialize, de::DeserializeOwned};
 use std::{collections::HashMap, fmt::Display};
@@ -7,12 +7,12 @@ pub(crate) type Attributes = HashMap<String, AttributeValue>;
 
 /// What a table stores: a struct whose fields are the item's attributes, the keys among them.
 pub trait Item: Serialize + DeserializeOwned {
-    /// The value of its attribute `Type`.
+    /// The value of its [`Attribute::TYPE`].
     const TYPE: &'static str;
 
     /// Attributes that are decimal numbers, `N`. The struct has them as text: serde knows no number that is exact to the 38
     /// digits of DynamoDB's.
-    const NUMBERS: &'static [&'static str] = &[];
+    const NUMBERS: &'static [Attribute] = &[];
 }
 
 /// The primary key of an item.
@@ -23,6 +23,12 @@ pub struct Key {
 }
 
 impl Key {
+    /// The attribute of the partition key, the same in every table.
+    pub const PARTITION: Attribute = Attribute("PK");
+
+    /// The attribute of the sort key, the same in every table.
+    pub const SORT: Attribute = Attribute("SK");
+
     /// From the types of crate `keys`, which know the strings.
     #[must_use]
     pub fn new(partition: &impl Display, sort: &impl Display) -> Self {
@@ -44,25 +50,28 @@ impl Key {
 
     pub(crate) fn attributes(&self) -> Attributes {
         let text = |text: &String| AttributeValue::S(text.clone());
-        HashMap::from([("PK".to_owned(), text(&self.partition)), ("SK".to_owned(), text(&self.sort))])
+        HashMap::from([
+            (Self::PARTITION.to_string(), text(&self.partition)),
+            (Self::SORT.to_string(), text(&self.sort)),
+        ])
     }
 
     pub(crate) fn of(item: &Attributes) -> Result<Self, Error> {
-        Ok(Self { partition: text(item, "PK")?.to_owned(), sort: text(item, "SK")?.to_owned() })
+        Ok(Self { partition: text(item, Self::PARTITION)?.to_owned(), sort: text(item, Self::SORT)?.to_owned() })
     }
 }
 
 /// A key attribute; every key here is a string.
-pub(crate) fn text<'a>(item: &'a Attributes, attribute: &str) -> Result<&'a str, Error> {
-    let value = item.get(attribute).and_then(|value| value.as_s().ok());
+pub(crate) fn text(item: &Attributes, attribute: Attribute) -> Result<&str, Error> {
+    let value = item.get(attribute.as_str()).and_then(|value| value.as_s().ok());
     value.map(String::as_str).ok_or_else(|| Error::Rejected(format!("an item without {attribute}")))
 }
 
 pub(crate) fn read<T: Item>(mut item: Attributes) -> Result<T, Error> {
     for name in T::NUMBERS {
-        if let Some(AttributeValue::N(number)) = item.get_mut(*name) {
+        if let Some(AttributeValue::N(number)) = item.get_mut(name.as_str()) {
             let text = std::mem::take(number);
-            item.insert((*name).to_owned(), AttributeValue::S(text));
+            item.insert(name.to_string(), AttributeValue::S(text));
         }
     }
     serde_dynamo::from_item(item).map_err(|error| Error::Unreadable(T::TYPE, error))
@@ -70,11 +79,11 @@ pub(crate) fn read<T: Item>(mut item: Attributes) -> Result<T, Error> {
 
 pub(crate) fn written<T: Item>(item: &T) -> Result<Attributes, Error> {
     let mut attributes: Attributes = serde_dynamo::to_item(item).map_err(|error| Error::Unreadable(T::TYPE, error))?;
-    attributes.insert("Type".to_owned(), AttributeValue::S(T::TYPE.to_owned()));
+    attributes.insert(Attribute::TYPE.to_string(), AttributeValue::S(T::TYPE.to_owned()));
     for name in T::NUMBERS {
-        if let Some(AttributeValue::S(text)) = attributes.get_mut(*name) {
+        if let Some(AttributeValue::S(text)) = attributes.get_mut(name.as_str()) {
             let number = std::mem::take(text);
-            attributes.insert((*name).to_owned(), AttributeValue::N(number));
+            attributes.insert(name.to_string(), AttributeValue::N(number));
         }
     }
     Ok(attributes)

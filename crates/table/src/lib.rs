@@ -5,6 +5,7 @@
 //! process; a [`Table`] is a name on it; a [`Change`] is one conditional write, done alone or with
 //! others in a transaction. Calls made inside [`measured`] are counted and end at its deadline.
 
+mod attribute;
 mod batch;
 mod change;
 mod condition;
@@ -17,6 +18,7 @@ mod query;
 mod sharded;
 mod usage;
 
+pub use attribute::Attribute;
 pub use batch::{BatchWrite, Leftover};
 pub use change::{Change, MAX_CHANGES};
 pub use condition::{Condition, Value};
@@ -26,9 +28,14 @@ pub use item::{Item, Key, size};
 pub use json::{JsonText, raw_json};
 pub use query::{Index, Page, Query};
 pub use sharded::{IndexPosition, MergedQuery, Projection, ShardedIndex};
+pub use table_derive::Attributes;
 pub use usage::{Call, Units, Usage, measured, with_reserved_time};
 
 use std::sync::Arc;
+
+// What `Attributes` generates names the crate.
+#[cfg(test)]
+extern crate self as table;
 
 /// A DynamoDB client whose calls are counted. Clones share its connections.
 #[derive(Debug, Clone)]
@@ -51,7 +58,7 @@ impl Dynamo {
     }
 }
 
-/// One table, with the keys `PK` and `SK` that every table here has.
+/// One table, with the keys [`Key::PARTITION`] and [`Key::SORT`] that every table here has.
 #[derive(Debug, Clone)]
 pub struct Table {
     dynamo: Dynamo,

@@ -1,5 +1,5 @@
 use crate::{
-    Condition, Error, Item, Key, Table,
+    Attribute, Condition, Error, Item, Key, Table,
     condition::Placeholders,
     item::{Attributes, read, text},
     usage,
@@ -24,9 +24,9 @@ pub struct Index {
     /// The name.
     pub name: Arc<str>,
     /// The partition key attribute.
-    pub partition: &'static str,
+    pub partition: Attribute,
     /// The sort key attribute.
-    pub sort: &'static str,
+    pub sort: Attribute,
 }
 
 /// A key condition: the partition key, and the sort key between two ends, on the base table or an index.
@@ -68,12 +68,12 @@ impl<'a> Query<'a> {
     }
 
     /// The attribute that its position is told by.
-    fn sort(&self) -> &'static str {
-        self.index.map_or("SK", |index| index.sort)
+    fn sort(&self) -> Attribute {
+        self.index.map_or(Key::SORT, |index| index.sort)
     }
 
-    fn partition_key(&self) -> &'static str {
-        self.index.map_or("PK", |index| index.partition)
+    fn partition_key(&self) -> Attribute {
+        self.index.map_or(Key::PARTITION, |index| index.partition)
     }
 
     /// For people to read.
@@ -190,7 +190,7 @@ impl Table {
     pub async fn find_key_by_index(
         &self,
         index: &str,
-        attribute: &'static str,
+        attribute: Attribute,
         value: &impl Display,
     ) -> Result<Option<Key>, Error> {
         let value = value.to_string();
@@ -199,7 +199,7 @@ impl Table {
             .request()
             .index_name(index)
             .key_condition_expression("#p = :p")
-            .expression_attribute_names("#p", attribute)
+            .expression_attribute_names("#p", attribute.as_str())
             .expression_attribute_values(":p", AttributeValue::S(value.clone()))
             .limit(1);
         let slice = send(request, &condition).await?;
@@ -240,7 +240,10 @@ impl Table {
         let mut placeholders = Placeholders::default();
         let filter = query.filter.as_ref().map(|filter| filter.expression(&mut placeholders));
         let Placeholders { mut names, mut values } = placeholders;
-        names.extend([("#p".to_owned(), query.partition_key().to_owned()), ("#s".to_owned(), query.sort().to_owned())]);
+        names.extend([
+            ("#p".to_owned(), query.partition_key().to_string()),
+            ("#s".to_owned(), query.sort().to_string()),
+        ]);
         for (placeholder, value) in [(":p", query.partition.as_str()), (":from", range.from()), (":to", range.to())] {
             values.insert(placeholder.to_owned(), text(value));
         }

@@ -1,5 +1,5 @@
 use crate::{
-    Error, Index, Item, Key, Page, Query, Table,
+    Attribute, Error, Index, Item, Key, Page, Query, Table,
     item::{Attributes, read, text},
 };
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -65,8 +65,8 @@ impl IndexPosition {
     /// What DynamoDB goes on from.
     fn start(&self, index: &Index) -> Attributes {
         let mut start = self.key.attributes();
-        start.insert(index.partition.to_owned(), AttributeValue::S(self.partition.clone()));
-        start.insert(index.sort.to_owned(), AttributeValue::S(self.sort.clone()));
+        start.insert(index.partition.to_string(), AttributeValue::S(self.partition.clone()));
+        start.insert(index.sort.to_string(), AttributeValue::S(self.sort.clone()));
         start
     }
 }
@@ -113,10 +113,10 @@ impl Table {
     }
 
     /// The items of the entries, in their order, without those that have moved on.
-    async fn fetch(&self, entries: &[Attributes], sort: &str) -> Result<Vec<Attributes>, Error> {
+    async fn fetch(&self, entries: &[Attributes], sort: Attribute) -> Result<Vec<Attributes>, Error> {
         let keys = entries.iter().map(Key::of).collect::<Result<Vec<_>, _>>()?;
         let mut items = self.batch_get(&keys, false).await?;
-        let stands = |item: &Attributes, entry: &Attributes| item.get(sort) == entry.get(sort);
+        let stands = |item: &Attributes, entry: &Attributes| item.get(sort.as_str()) == entry.get(sort.as_str());
         // The replica that was asked may lag behind the index: what it lacks is asked for again, strongly.
         let missed = |key: &&Key, entry: &Attributes| !items.get(*key).is_some_and(|item| stands(item, entry));
         let again: Vec<Key> =

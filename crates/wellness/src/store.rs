@@ -1,4 +1,4 @@
-use crate::Activity;
+use crate::{Activity, Registration};
 use function::{App, Clients, Error, SettingsReader};
 use keys::wellness::{ActivityId, CompanyId, EndDateSort};
 use table::{Dynamo, Index, Key, Query, Table};
@@ -24,9 +24,9 @@ impl App for Wellness {
         Some(Self {
             dynamo: dynamo.clone(),
             table: dynamo.table(table?),
-            program: index("GSI1", "GSI1PK", "GSI1SK"),
-            lists: index("GSI2", "GSI2PK", "GSI2SK"),
-            registrations: index("GSI3", "GSI3PK", "GSI3SK"),
+            program: index("GSI1", Activity::PROGRAM, Activity::END),
+            lists: index("GSI2", Activity::LIST, Activity::LIST_END),
+            registrations: index("GSI3", Registration::OF_USER, Registration::END),
         })
     }
 }

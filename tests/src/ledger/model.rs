@@ -189,9 +189,9 @@ fn minor(amount: Decimal, currency: Currency) -> i128 {
 /// The item, whose numbers its type has as text.
 fn typed<T: Item + DeserializeOwned>(mut item: HashMap<String, AttributeValue>) -> T {
     for name in T::NUMBERS {
-        if let Some(AttributeValue::N(number)) = item.get(*name).cloned() {
+        if let Some(AttributeValue::N(number)) = item.get(name.as_str()).cloned() {
             let number = Decimal::of_number(&number).expect("a number");
-            item.insert((*name).to_owned(), AttributeValue::S(number.to_string()));
+            item.insert(name.to_string(), AttributeValue::S(number.to_string()));
         }
     }
     serde_dynamo::from_item(item).expect("an item of its type")

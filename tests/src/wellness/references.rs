@@ -133,13 +133,14 @@ impl Rows {
 
     async fn moves(&self, activity: &ActivityId, status: Status, end: PlanTime) -> Vec<Change> {
         let (stored, references) = (self.activity(activity).await, self.venues(activity).await);
-        let row = self.table.update(Activity::key_of(activity)).set("Status", &status);
-        let row = row.set("GSI1SK", &EndDateSort(end)).set("GSI2SK", &EndDateSort(end));
-        let row = row.set("Version", stored.version + 1).only_if(Condition::is("Version", stored.version));
+        let row = self.table.update(Activity::key_of(activity)).set(Activity::STATUS, &status);
+        let row = row.set(Activity::END, &EndDateSort(end)).set(Activity::LIST_END, &EndDateSort(end));
+        let row =
+            row.set(Activity::VERSION, stored.version + 1).only_if(Condition::is(Activity::VERSION, stored.version));
         let moves = references.iter().map(|reference| {
             let update = self.table.update(Reference::key_of(activity, reference.of()));
-            let update = update.set("GSI2SK", &reference.moved(status, end));
-            update.only_if(Condition::is("GSI2SK", &reference.place))
+            let update = update.set(Reference::PLACE, &reference.moved(status, end));
+            update.only_if(Condition::is(Reference::PLACE, &reference.place))
         });
         [row].into_iter().chain(moves).collect()
     }
@@ -154,7 +155,11 @@ impl Rows {
                 return;
             }
             let update = self.table.update(Registration::key_of(&registration.partition.0, &registration.sort.0));
-            match self.dynamo.write(update.set("GSI3SK", &end).only_if(Condition::is("GSI3SK", &at))).await {
+            match self
+                .dynamo
+                .write(update.set(Registration::END, &end).only_if(Condition::is(Registration::END, &at)))
+                .await
+            {
                 // The job was faster.
                 Ok(()) | Err(table::Error::Refused(_)) => at = end,
                 Err(error) => unreachable!("{error}"),

@@ -59,7 +59,7 @@ fn positions(payments: &[Payment]) -> Vec<String> {
 
 fn index(projection: Projection, shards: u16) -> ShardedIndex {
     let name = if projection == Projection::All { "GSI1All" } else { "GSI1" };
-    let index = Index { name: name.into(), partition: "GSI1PK", sort: "GSI1SK" };
+    let index = Index { name: name.into(), partition: Payment::SHARD, sort: Payment::DUE };
     ShardedIndex { index, projection, shards: Shards::new(shards, shards).expect("shards") }
 }
 

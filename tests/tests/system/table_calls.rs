@@ -14,12 +14,12 @@ use system_tests::{
     faults::{Call, Fault, Proxy},
     stack,
 };
-use table::{BatchWrite, Condition, Dynamo, Error, Index, Item, Key, Query, Table};
+use table::{Attributes, BatchWrite, Condition, Dynamo, Error, Index, Item, Key, Query, Table};
 
 const SORT: &str = "Program";
 const END: &str = "EndDate#2020-12-31T00:00:00";
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 struct Thing {
     #[serde(rename = "PK")]
@@ -75,7 +75,7 @@ impl Scene {
         let config = stack.client().expect("a client").config().to_builder().endpoint_url(proxy.url()).build();
         let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(config));
         let table = dynamo.table(stack.table("Activities").expect("a table"));
-        let index = Index { name: "GSI1".into(), partition: "GSI1PK", sort: "GSI1SK" };
+        let index = Index { name: "GSI1".into(), partition: Thing::LIST, sort: Thing::END };
         Self { stack, proxy, dynamo, table, index }
     }
 
@@ -106,13 +106,13 @@ async fn a_put_takes_the_place_of_what_is_there_and_of_nothing() {
     scene.dynamo.write(scene.table.put(&first).expect("a change")).await.expect("put");
     scene.dynamo.write(scene.table.put(&second).expect("a change")).await.expect("put");
     assert_eq!(scene.read("A").await, Some(second.clone()));
-    let same = Condition::is("Version", 1);
+    let same = Condition::is(Thing::NUMBER, 1);
     let refused = scene.dynamo.write(scene.table.put(&third).expect("a change").only_if(same)).await;
     let Err(Error::Refused(refused)) = refused else { unreachable!("{refused:?}") };
     assert_eq!(refused.found::<Thing>(0).expect("a thing"), Some(second.clone()));
     assert_eq!(scene.read("A").await, Some(second));
     let new = Thing { number: Some(1), ..thing("B") };
-    let only_new = scene.table.put(&new).expect("a change").only_if(Condition::missing("Version"));
+    let only_new = scene.table.put(&new).expect("a change").only_if(Condition::missing(Thing::NUMBER));
     scene.dynamo.write(only_new.clone()).await.expect("nothing is there");
     assert!(is_refused(&scene.dynamo.write(only_new).await));
 }
@@ -124,7 +124,7 @@ async fn an_exchange_answers_what_was_there() {
     let put = |thing: &Thing| scene.table.put(thing).expect("a change");
     assert_eq!(scene.dynamo.put_returning_old::<Thing>(put(&first)).await.expect("put"), None);
     assert_eq!(scene.dynamo.put_returning_old::<Thing>(put(&second)).await.expect("put"), Some(first.clone()));
-    let refused = scene.dynamo.put_returning_old::<Thing>(put(&first).only_if(Condition::is("Version", 1))).await;
+    let refused = scene.dynamo.put_returning_old::<Thing>(put(&first).only_if(Condition::is(Thing::NUMBER, 1))).await;
     assert!(is_refused(&refused), "{refused:?}");
     assert_eq!(
         scene.dynamo.put_returning_old::<Thing>(put(&second)).await.expect("put"),
@@ -139,18 +139,18 @@ async fn an_update_sets_and_removes_of_what_is_there() {
     let full = Thing { number: Some(1), text: Some("a".to_owned()), ..thing("A") };
     scene.seed(std::slice::from_ref(&full)).await;
     let update = || scene.table.update(key("A"));
-    let after: Thing = scene.dynamo.update(update().set("Version", 2).remove("Text")).await.expect("updated");
+    let after: Thing = scene.dynamo.update(update().set(Thing::NUMBER, 2).remove(Thing::TEXT)).await.expect("updated");
     assert_eq!(after, Thing { number: Some(2), text: None, ..full.clone() });
-    let after: Thing = scene.dynamo.update(update().remove("Version").remove("Text")).await.expect("updated");
+    let after: Thing = scene.dynamo.update(update().remove(Thing::NUMBER).remove(Thing::TEXT)).await.expect("updated");
     assert_eq!(after, Thing { number: None, text: None, ..full.clone() }, "what is gone may be removed again");
     scene
         .dynamo
-        .transact(vec![update().remove("Data").set("Data", &"new")])
+        .transact(vec![update().remove(Thing::DATA).set(Thing::DATA, &"new")])
         .await
         .expect_err("one attribute, two fates");
-    scene.dynamo.transact(vec![update().set("Text", &"b").remove("Version")]).await.expect("updated");
+    scene.dynamo.transact(vec![update().set(Thing::TEXT, &"b").remove(Thing::NUMBER)]).await.expect("updated");
     assert_eq!(scene.read("A").await, Some(Thing { number: None, text: Some("b".to_owned()), ..full }));
-    let absent = scene.dynamo.write(scene.table.update(key("B")).remove("Text")).await;
+    let absent = scene.dynamo.write(scene.table.update(key("B")).remove(Thing::TEXT)).await;
     assert!(is_refused(&absent) && scene.read("B").await.is_none(), "an update makes nothing");
 }
 
@@ -160,11 +160,11 @@ async fn conditions_hold_of_what_they_say() {
     let with = |id: &str, number| Thing { number, ..thing(id) };
     scene.seed(&[with("none", None), with("1", Some(1)), with("2", Some(2)), with("3", Some(3))]).await;
     let conditions = [
-        ("is", Condition::is("Version", 2), ["2"].as_slice()),
-        ("is not", Condition::is_not("Version", 2), &["1", "3"]),
-        ("is at most", Condition::at_most("Version", 2), &["1", "2"]),
-        ("is missing", Condition::missing("Version"), &["absent", "none"]),
-        ("is missing or over", Condition::missing_or_over("Version", 2), &["3", "absent", "none"]),
+        ("is", Condition::is(Thing::NUMBER, 2), ["2"].as_slice()),
+        ("is not", Condition::is_not(Thing::NUMBER, 2), &["1", "3"]),
+        ("is at most", Condition::at_most(Thing::NUMBER, 2), &["1", "2"]),
+        ("is missing", Condition::missing(Thing::NUMBER), &["absent", "none"]),
+        ("is missing or over", Condition::missing_or_over(Thing::NUMBER, 2), &["3", "absent", "none"]),
     ];
     for (name, condition, right) in conditions {
         let mut holding = Vec::new();
@@ -191,14 +191,14 @@ async fn a_check_lets_a_transaction_happen_or_not() {
     let scene = Scene::start().await;
     scene.seed(&[Thing { number: Some(1), ..thing("A") }]).await;
     let new = |id: &str| scene.table.put_new(&thing(id)).expect("a change");
-    let if_number = |number: i64| scene.table.check(key("A"), Condition::is("Version", number));
+    let if_number = |number: i64| scene.table.check(key("A"), Condition::is(Thing::NUMBER, number));
     scene.dynamo.transact(vec![new("B"), if_number(1)]).await.expect("it holds");
     let refused = scene.dynamo.transact(vec![new("C"), if_number(2)]).await;
     let Err(Error::Refused(refused)) = refused else { unreachable!("{refused:?}") };
     assert!(!refused.at(0) && refused.at(1));
     assert_eq!(refused.found::<Thing>(1).expect("a thing").and_then(|found| found.number), Some(1));
     assert!(scene.read("B").await.is_some() && scene.read("C").await.is_none());
-    let nothing_there = vec![new("D"), scene.table.check(key("E"), Condition::missing("PK"))];
+    let nothing_there = vec![new("D"), scene.table.check(key("E"), Condition::missing(Key::PARTITION))];
     scene.dynamo.transact(nothing_there).await.expect("there is no E");
     let refused = scene.dynamo.write(if_number(2)).await;
     assert!(is_refused(&refused), "alone it is a transaction of one");

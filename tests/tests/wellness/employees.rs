@@ -423,7 +423,8 @@ impl Scene {
     async fn move_end(&self, offer: &Offer, end: &str) {
         let (dynamo, end) = (dynamo(&self.stack), EndDateSort(parsed(end)));
         let table = dynamo.table(self.stack.table("Activities").expect("a table"));
-        let update = table.update(Activity::key_of(&parsed(&offer.id))).set("GSI1SK", &end).set("GSI2SK", &end);
+        let update =
+            table.update(Activity::key_of(&parsed(&offer.id))).set(Activity::END, &end).set(Activity::LIST_END, &end);
         dynamo.write(update).await.expect("written");
     }
 
@@ -434,7 +435,7 @@ impl Scene {
         for registration in stored::<Registration>(&self.stack).await {
             if registration.partition.0.as_str() == offer.id {
                 let key = Registration::key_of(&registration.partition.0, &registration.sort.0);
-                dynamo.write(table.update(key).set("GSI3SK", &end)).await.expect("written");
+                dynamo.write(table.update(key).set(Registration::END, &end)).await.expect("written");
             }
         }
     }

@@ -426,7 +426,7 @@ async fn what_cant_be_read_holds_up_nobody() {
     let bad = Task::start(&scene.rows, &scene.client, Kind::Replacement, "bad", 3).await;
     let job = scene.job(&bad).await;
     let table = &scene.rows.table;
-    let spoil = table.update(Job::key_of(job.company(), job.id())).set("Task", &"nonsense");
+    let spoil = table.update(Job::key_of(job.company(), job.id())).set(Job::TASK, &"nonsense");
     scene.rows.dynamo.write(spoil).await.expect("spoiled");
     let mut batch = steps_of(&[("x", "VenueId-1"), ("bad", "VenueId-1"), ("good", "VenueId-1"), ("good", "VenueId-1")]);
     batch["Records"][0]["dynamodb"]["Keys"] = json!({"PK": {"S": "CompanyId-"}, "SK": {"N": "1"}});
@@ -436,8 +436,9 @@ async fn what_cant_be_read_holds_up_nobody() {
     good.assert_done(&scene, "good").await;
     bad.assert_whole(&scene.rows, "bad").await;
     // Once it can be read again, whoever asks for the same lets it go on.
-    let repair =
-        table.update(Job::key_of(job.company(), job.id())).set("Task", table::Value::of(&job.task).expect("a value"));
+    let repair = table
+        .update(Job::key_of(job.company(), job.id()))
+        .set(Job::TASK, table::Value::of(&job.task).expect("a value"));
     scene.rows.dynamo.write(repair).await.expect("repaired");
     assert_eq!(bad.ask(&scene.client).await.status, 202);
     assert!(scene.run(&bad, MINUTE).await.is_some());

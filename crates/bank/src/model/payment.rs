@@ -4,19 +4,19 @@ use keys::{
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
 use serde::{Deserialize, Serialize};
-use table::{Item, JsonText, Key};
+use table::{Attributes, Item, JsonText, Key};
 
 /// The largest item, in bytes (seed 000: 8 KB), whatever moves and the archive add to it later.
 pub const MAX_BYTES: usize = 8 * 1024;
 
 /// What moves and the archive can add: the transaction id at its longest, 128 characters of four
 /// bytes, and the id of the request that moved it, each with its attribute's name.
-const LATER_BYTES: usize = "TransactionId".len() + 4 * 128 + "MovedBy".len() + 32;
+const LATER_BYTES: usize = Payment::TRANSACTION_ID.size() + 4 * 128 + Payment::MOVED_BY.size() + 32;
 
 /// A payment: one item of `PaymentScheduler`.
 ///
 /// Account, time, id and status stand in its keys and nowhere else.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Payment {
     /// Whose payment it is.

@@ -4,10 +4,10 @@ use keys::{
     bank::{DueSort, GuardPartition, GuardSort, PaymentId, PaymentSort, Status},
 };
 use serde::{Deserialize, Serialize};
-use table::{Item, JsonText};
+use table::{Attributes, Item, JsonText};
 
 /// A processed payment, kept for good: one item of `TransactionHistory`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Transaction {
     /// Whose payment it was.

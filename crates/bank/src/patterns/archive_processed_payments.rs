@@ -151,7 +151,7 @@ impl Bank {
     }
 
     async fn archive(&self, payment: Payment, now: TimestampSeconds) -> Result<Outcome, Error> {
-        let delete = self.payments.delete(payment.key()).only_if(table::Condition::is("GSI1SK", &payment.due));
+        let delete = self.payments.delete(payment.key()).only_if(table::Condition::is(Payment::DUE, &payment.due));
         let Some(transaction) = Transaction::archived(payment, now) else {
             return Ok(Outcome::Stuck("it has no transaction id"));
         };

@@ -52,7 +52,7 @@ impl Input for Wanted {
 /// 403 for who is no operator, 404.
 pub async fn find_transaction(bank: Bank, request: Request<Wanted>) -> Result<Json<TransactionBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
-    let key = bank.transactions.find_key_by_index("GSI2", "GSI2PK", &request.input.0).await?;
+    let key = bank.transactions.find_key_by_index("GSI2", Transaction::TRANSACTION_ID, &request.input.0).await?;
     let key = key.ok_or(Error::NotFound("transaction"))?;
     let transaction = match bank.transactions.get_eventually::<Transaction>(&key).await? {
         // The replica that was asked may lag behind the index.

@@ -1,6 +1,6 @@
 //! What the lists of payments and of transactions have in common.
 
-use crate::{Bank, DOMAIN};
+use crate::{Bank, DOMAIN, Payment};
 use function::{Error, Fields, Input, List, Request};
 use keys::{
     AccountId, Bound, Day, KeyRange, TimestampSeconds,
@@ -58,7 +58,7 @@ pub(crate) async fn of_account<T: Item, B: From<T>>(
     let listing = request.listing(request.input.range(default)?, filter.as_deref().unwrap_or_default())?;
     let mut query = Query::new(account, &listing.range);
     if let Some(prefix) = filter {
-        query = query.only_if(Condition::begins("GSI1SK", prefix));
+        query = query.only_if(Condition::begins(Payment::DUE, prefix));
     }
     let page = table.page::<T>(&query, listing.limit).await?;
     Ok(listing.list(page.map(B::from)))

@@ -144,8 +144,9 @@ pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result
 impl Bank {
     fn advancement(&self, wanted: &Move, from: Status, id: RequestId) -> Change {
         let sort = |status| DueSort { status, payment: wanted.payment };
-        let change = self.payments.update(wanted.key()).set("GSI1SK", &sort(wanted.target())).set("MovedBy", &id);
-        change.only_if(Condition::is("GSI1SK", &sort(from)))
+        let change =
+            self.payments.update(wanted.key()).set(Payment::DUE, &sort(wanted.target())).set(Payment::MOVED_BY, &id);
+        change.only_if(Condition::is(Payment::DUE, &sort(from)))
     }
 
     async fn advance(&self, wanted: &Move, from: Status, id: RequestId) -> Result<Payment, Error> {
@@ -171,7 +172,7 @@ impl Bank {
             return Err(stands(&found));
         }
         let guard = TransactionGuard::of(&found, transaction);
-        let update = self.advancement(wanted, from, id).set("TransactionId", transaction);
+        let update = self.advancement(wanted, from, id).set(Payment::TRANSACTION_ID, transaction);
         match self.dynamo.transact(vec![update, self.payments.put_new(&guard)?]).await {
             Ok(()) => {
                 let due = DueSort { status: Status::Processed, payment: wanted.payment };

@@ -6,10 +6,10 @@ use keys::{
     cart::{CartSort, ItemId, LineSort, Status},
 };
 use serde::{Deserialize, Serialize};
-use table::{Change, Condition, Item, Key, Query};
+use table::{Attributes, Change, Condition, Item, Key, Query};
 
 /// The item that every addition to a cart changes: additions to one cart happen one after the other.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Additions {
     #[serde(rename = "PK")]
@@ -86,7 +86,7 @@ impl Cart {
         let (account, expires_at) = (line.account.clone(), self.days.and_one().after(now));
         let additions = Additions { account, sort: CartSort, last, recent, expires_at };
         Ok(match &seen.additions {
-            Some(seen) => self.table.replace(&additions)?.only_if(Condition::is("Last", &seen.last)),
+            Some(seen) => self.table.replace(&additions)?.only_if(Condition::is(Additions::LAST, &seen.last)),
             None => self.table.put_new(&additions)?,
         })
     }
@@ -95,7 +95,7 @@ impl Cart {
     pub(crate) fn nothing_added(&self, account: &AccountId, seen: Option<&Additions>) -> Change {
         let key = Key::new(account, &CartSort);
         match seen {
-            Some(seen) => self.table.present(key).only_if(Condition::is("Last", &seen.last)),
+            Some(seen) => self.table.present(key).only_if(Condition::is(Additions::LAST, &seen.last)),
             None => self.table.absent(key),
         }
     }

@@ -6,7 +6,7 @@ use keys::{
 use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use std::{borrow::Cow, str::FromStr};
-use table::{Item, Key};
+use table::{Attributes, Item, Key};
 
 use crate::store::Days;
 
@@ -14,20 +14,23 @@ use crate::store::Days;
 pub const MAX_BYTES: usize = 1_024;
 
 /// What every move but the first leaves as it is.
-const PREVIOUS_BYTES: usize =
-    "Previous".len() + 3 + ("Status".len() + 9 + 1) + ("Since".len() + 24 + 1) + ("Quantity".len() + 3 + 1);
+const PREVIOUS_BYTES: usize = Line::PREVIOUS.size()
+    + 3
+    + (Previous::STATUS.size() + 9 + 1)
+    + (Previous::SINCE.size() + 24 + 1)
+    + (Previous::QUANTITY.size() + 3 + 1);
 
 /// What moves can add beside that, with an order id of 128 bytes: attributes with their names.
-const LATER_BYTES: usize = ("OrderId".len() + 128)
-    + ("JoinedTo".len() + 32)
-    + ("ExpiresAt".len() + 7)
+const LATER_BYTES: usize = (Line::ORDER_ID.size() + 128)
+    + (Line::JOINED_TO.size() + 32)
+    + (Line::EXPIRES_AT.size() + 7)
     // The longest status is PURCHASED, the first ACTIVE; in both sort keys. The version's digits.
     + (2 * 3 + 10);
 
 /// A line of a cart: one item of `Cart`.
 ///
 /// Account, status, its time and the item id stand in its keys and nowhere else.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Line {
     /// Whose cart it is.
@@ -69,7 +72,7 @@ pub struct Line {
 
 /// What a move of the status leaves behind: the stream shows a move as a removal and an insertion, and the insertion alone
 /// tells the whole of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Previous {
     /// Where it stood.

@@ -4,11 +4,11 @@ use keys::{
     cart::{ItemSort, LineSort},
 };
 use serde::{Deserialize, Serialize};
-use table::{Item, Key};
+use table::{Attributes, Item, Key};
 
 /// Where a line is now: it lets the line's id stay while its key moves. Changed in one transaction with the line's key, and
 /// gone with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Pointer {
     #[serde(rename = "PK")]

@@ -119,7 +119,7 @@ impl Cart {
     /// An order of before: what was purchased at that time under that id, which never changes.
     async fn order(&self, account: &AccountId, Bought { order, at }: Bought) -> Result<Order, Error> {
         let range = LineSort::between(Status::Purchased, Some(at), Some(at));
-        let query = Query::new(account, &range).only_if(Condition::is("OrderId", &order));
+        let query = Query::new(account, &range).only_if(Condition::is(Line::ORDER_ID, &order));
         Ok(Order::of(order, self.table.query_all(&query).await?))
     }
 }

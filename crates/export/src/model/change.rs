@@ -72,7 +72,7 @@ fn row(record: &Record, tokens: Option<&TokenKey>) -> Result<String, Why> {
 
 /// The event filter of the mapping keeps other items away; nothing depends on it.
 fn must_be_a_line(record: &Record) -> Result<(), Why> {
-    let sort = record.json().pointer("/dynamodb/Keys/SK/S").and_then(|sort| sort.as_str());
+    let sort = record.sort_key();
     let sort = sort.ok_or_else(|| unsendable("no key of the cart"))?;
     if sort.parse::<LineSort>().is_ok() {
         return Ok(());

@@ -6,10 +6,10 @@ use keys::{
 };
 use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
-use table::{Change, Condition, Item, Key, Table, Value};
+use table::{Attribute, Attributes, Change, Condition, Item, Key, Table, Value};
 
 /// An account: what it holds now, and the leg that made it so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Account {
     #[serde(rename = "PK")]
@@ -58,7 +58,7 @@ pub struct Account {
 }
 
 /// The last leg of an account.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 pub struct LastLeg {
     /// Its transaction.
     #[serde(rename = "LastTransactionID")]
@@ -85,7 +85,7 @@ impl Item for Listed {
 
 impl Item for Account {
     const TYPE: &'static str = "Account";
-    const NUMBERS: &'static [&'static str] = &["Balance"];
+    const NUMBERS: &'static [Attribute] = &[Self::BALANCE];
 }
 
 impl IdempotentItem for Account {
@@ -168,17 +168,17 @@ impl Account {
 
     /// Its next version, where it is still this one.
     pub(crate) fn next(&self, table: &Table) -> Change {
-        let next = table.update(Self::key_of(&self.id)).set("Version", self.version + 1);
-        next.only_if(Condition::is("Version", self.version))
+        let next = table.update(Self::key_of(&self.id)).set(Self::VERSION, self.version + 1);
+        next.only_if(Condition::is(Self::VERSION, self.version))
     }
 
     /// Its next version with what a transaction leaves it.
     pub(crate) fn after(&self, table: &Table, balance: Money, last: &LastLeg) -> Change {
         self.next(table)
-            .set("Balance", Value::number(&balance.amount()))
-            .set("LastTransactionID", &last.transaction)
-            .set("LastLegID", &last.leg)
-            .set("LastLegAt", &last.created)
+            .set(Self::BALANCE, Value::number(&balance.amount()))
+            .set(LastLeg::TRANSACTION, &last.transaction)
+            .set(LastLeg::LEG, &last.leg)
+            .set(LastLeg::CREATED, &last.created)
     }
 }
 

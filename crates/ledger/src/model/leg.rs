@@ -6,10 +6,10 @@ use keys::{
 };
 use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
-use table::{Item, Key};
+use table::{Attribute, Attributes, Item, Key};
 
 /// A leg of a transaction: what it did to one account, and what it left. It never changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Leg {
     #[serde(rename = "PK")]
@@ -46,7 +46,7 @@ pub struct Leg {
 
 impl Item for Leg {
     const TYPE: &'static str = "TransactionLeg";
-    const NUMBERS: &'static [&'static str] = &["Amount", "BalanceAfter"];
+    const NUMBERS: &'static [Attribute] = &[Self::AMOUNT, Self::BALANCE_AFTER];
 }
 
 impl Leg {

@@ -6,7 +6,7 @@ use keys::{
 };
 use money::Decimal;
 use serde::{Deserialize, Serialize};
-use table::{Item, Key};
+use table::{Attributes, Item, Key};
 
 /// How long a transaction may take to be on the books, in seconds: its time is API Gateway's of the request. Ten to start the
 /// function and ten to run it, and the rest for clocks that differ and for the indexes.
@@ -33,7 +33,7 @@ impl Window {
 ///
 /// The item drives itself: its stream calls the function that goes on with it, and each step that this writes calls it again,
 /// until the last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reconciliation {
     #[serde(rename = "PK")]

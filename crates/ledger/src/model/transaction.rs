@@ -12,14 +12,14 @@ use keys::{
 };
 use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
-use table::{Item, Key};
+use table::{Attribute, Attributes, Item, Key};
 
 /// What a transaction is for.
 pub(crate) type Description = BoundedText<256>;
 
 /// The header of a transaction. Its id is made of who posted it and their key, so it is the record that decides: whoever comes
 /// again finds it, and what was asked, and with its legs what was answered. It never changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Transaction {
     #[serde(rename = "PK")]
@@ -27,13 +27,13 @@ pub struct Transaction {
     #[serde(rename = "SK")]
     sort: Metadata,
     #[serde(rename = "GSI1PK")]
-    by_status: StatusPartition,
+    pub(crate) by_status: StatusPartition,
     #[serde(rename = "GSI1SK")]
-    by_time: CreatedSort,
+    pub(crate) by_time: CreatedSort,
     #[serde(rename = "GSI2PK", skip_serializing_if = "Option::is_none")]
-    by_key: Option<ByKeyPartition>,
+    pub(crate) by_key: Option<ByKeyPartition>,
     #[serde(rename = "GSI2SK", skip_serializing_if = "Option::is_none")]
-    by_key_sort: Option<ByKeySort>,
+    pub(crate) by_key_sort: Option<ByKeySort>,
     /// Its id.
     #[serde(rename = "ID")]
     pub id: TransactionId,
@@ -72,7 +72,7 @@ pub struct Transaction {
 
 impl Item for Transaction {
     const TYPE: &'static str = "Transaction";
-    const NUMBERS: &'static [&'static str] = &["Amount"];
+    const NUMBERS: &'static [Attribute] = &[Self::AMOUNT];
 }
 
 impl Transaction {

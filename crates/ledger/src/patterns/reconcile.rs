@@ -93,7 +93,7 @@ async fn reconcile(ledger: Ledger, batch: Batch) -> Result<BTreeSet<String>, Err
 fn reconciliations(records: &[Record]) -> BTreeMap<ReconciliationId, Vec<String>> {
     let mut reconciliations = BTreeMap::<_, Vec<_>>::new();
     for record in records {
-        let key = record.key("PK").unwrap_or_default();
+        let key = record.partition_key().unwrap_or_default();
         let sequence_number = record.sequence_number().to_owned();
         if let Ok(ReconciliationPartition(id)) = key.parse() {
             reconciliations.entry(id).or_default().push(sequence_number);
@@ -160,9 +160,12 @@ impl Ledger {
 
     async fn write(&self, mut of: Reconciliation, progress: Progress) -> Result<Option<Reconciliation>, Error> {
         let state = if progress.is_over() { State::Done } else { State::Running };
-        let update = self.reconciliations.update(Reconciliation::key_of(&of.id)).set("Progress", Value::of(&progress)?);
-        let update = update.set("State", Value::of(&state)?).set("Step", of.step + 1);
-        match self.dynamo.write(update.only_if(Condition::is("Step", of.step))).await {
+        let update = self
+            .reconciliations
+            .update(Reconciliation::key_of(&of.id))
+            .set(Reconciliation::PROGRESS, Value::of(&progress)?);
+        let update = update.set(Reconciliation::STATE, Value::of(&state)?).set(Reconciliation::STEP, of.step + 1);
+        match self.dynamo.write(update.only_if(Condition::is(Reconciliation::STEP, of.step))).await {
             Ok(()) => {
                 (of.state, of.step, of.progress) = (state, of.step + 1, progress);
                 of.tell();

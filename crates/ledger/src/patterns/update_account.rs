@@ -78,8 +78,8 @@ impl Ledger {
             return Err(Error::AnotherVersion);
         }
         account.must_become(change.status, caller)?;
-        let next = account.next(&self.table).set("Status", &change.status);
-        let next = next.set("StatusChangedAt", &request.milli).set("StatusChangedBy", &user(caller)?);
+        let next = account.next(&self.table).set(Account::STATUS, &change.status);
+        let next = next.set(Account::STATUS_CHANGED_AT, &request.milli).set(Account::STATUS_CHANGED_BY, &user(caller)?);
         Ok(self.dynamo.update(next).await?)
     }
 }

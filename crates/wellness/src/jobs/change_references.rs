@@ -71,7 +71,7 @@ impl JobRunner for References<'_> {
     async fn look(&self, range: &KeyRange) -> Result<Page<Reference>, Error> {
         let mut query = Query::new(&self.uses, range).on(&self.wellness.lists);
         if self.replacement.is_none() {
-            query = query.only_if(Condition::is_not("CopiedData", Value::of(&self.copied_data)?));
+            query = query.only_if(Condition::is_not(Reference::COPIED_DATA, Value::of(&self.copied_data)?));
         }
         let Page { items, next } = self.wellness.table.page(&query, PAGE).await?;
         Ok(Page { items: self.due(items).await?, next })
@@ -100,10 +100,10 @@ impl JobRunner for References<'_> {
     /// the new one.
     fn changes(&self, reference: &Reference) -> Result<Vec<Change>, Error> {
         let (table, key, place) = (&self.wellness.table, self.key_of(reference), &reference.place);
-        let is_there = Condition::is("GSI2SK", place);
+        let is_there = Condition::is(Reference::PLACE, place);
         let Some(replacement) = &self.replacement else {
             let data = Value::of(&self.copied_data)?;
-            return Ok(vec![table.update(key).set("CopiedData", data).only_if(is_there)]);
+            return Ok(vec![table.update(key).set(Reference::COPIED_DATA, data).only_if(is_there)]);
         };
         let (company, data) = (self.uses.company.clone(), self.copied_data.clone());
         let new = Reference::new(company, replacement.clone(), place.clone(), data);

@@ -10,7 +10,7 @@ use keys::{
     wellness::{ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, EndDateSort, RegistrationSort},
 };
 use serde::{Deserialize, Serialize};
-use table::{Change, Condition, Item, Key, Page, Query};
+use table::{Attributes, Change, Condition, Item, Key, Page, Query};
 
 /// The registrations of an activity.
 ///
@@ -31,7 +31,7 @@ impl<'a> Registrations<'a> {
 }
 
 /// A registration's place among those of its user, and nothing else that could keep it from being read.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, Attributes)]
 pub(crate) struct Place {
     #[serde(rename = "SK")]
     sort: RegistrationSort,
@@ -104,7 +104,7 @@ impl JobRunner for Registrations<'_> {
     fn changes(&self, place: &Place) -> Result<Vec<Change>, Error> {
         let end = self.end.ok_or_else(|| Error::Internal("an activity without an end".to_owned()))?;
         let key = Key::new(&ActivityPartition(self.activity.clone()), &place.sort);
-        let update = self.wellness.table.update(key).set("GSI3SK", &ActivityEndDateSort(end.0));
-        Ok(vec![update.only_if(Condition::is("GSI3SK", &place.end))])
+        let update = self.wellness.table.update(key).set(Place::END, &ActivityEndDateSort(end.0));
+        Ok(vec![update.only_if(Condition::is(Place::END, &place.end))])
     }
 }

@@ -173,12 +173,12 @@ impl Wellness {
     /// Writes a step; the job as it is by then, none where another run wrote it, or it was the last.
     async fn write(&self, job: Job, progress: JobProgress, is_last: bool) -> Result<Option<Job>, Error> {
         let Some(run) = job.run else { return Ok(None) };
-        let update = self.table.update(Job::key_of(job.company(), job.id())).set("Progress", Value::of(&progress)?);
-        let update = update.only_if(Condition::is("Run", &run)).only_if(Condition::is("Step", job.step));
+        let update = self.table.update(Job::key_of(job.company(), job.id())).set(Job::PROGRESS, Value::of(&progress)?);
+        let update = update.only_if(Condition::is(Job::RUN, &run)).only_if(Condition::is(Job::STEP, job.step));
         if is_last {
             return self.end(&job, update).await.map(|()| None);
         }
-        match self.dynamo.write(update.set("Step", job.step + 1)).await {
+        match self.dynamo.write(update.set(Job::STEP, job.step + 1)).await {
             Ok(()) => Ok(Some(Job { step: job.step + 1, progress, ..job })),
             Err(table::Error::Refused(_)) => Ok(None),
             Err(error) => Err(error.into()),
@@ -187,9 +187,10 @@ impl Wellness {
 
     /// Ends the job, and with it what it holds. Where another run has ended it, or started it again, nothing is left to do.
     async fn end(&self, job: &Job, update: Change) -> Result<(), Error> {
-        let update = update.set("State", Value::of(&State::Done)?).remove("Run");
+        let update = update.set(Job::STATE, Value::of(&State::Done)?).remove(Job::RUN);
         if let Some((target, run)) = job.holds().zip(job.run) {
-            let release = self.table.delete(Hold::key_of(job.company(), &target)).only_if(Condition::is("Run", &run));
+            let release =
+                self.table.delete(Hold::key_of(job.company(), &target)).only_if(Condition::is(Hold::RUN, &run));
             match self.dynamo.transact(vec![update.clone(), release]).await {
                 // What it held has expired; the job itself is as it was.
                 Err(table::Error::Refused(refused)) if !refused.at(0) => {}

@@ -103,8 +103,8 @@ impl Wellness {
     /// Answers a job that is under way for a request for the same: what was to happen at its start happens now.
     async fn join(&self, job: Job, also: Option<Change>, by: RequestId) -> Result<Job, Error> {
         let (Some(run), Some(also)) = (&job.run, also) else { return self.nudge(&job, by).await.map(|()| job) };
-        let nudge = self.table.update(Job::key_of(job.company(), job.id())).set("NudgedBy", &by);
-        match self.dynamo.transact(vec![nudge.only_if(Condition::is("Run", run)), also]).await {
+        let nudge = self.table.update(Job::key_of(job.company(), job.id())).set(Job::NUDGED_BY, &by);
+        match self.dynamo.transact(vec![nudge.only_if(Condition::is(Job::RUN, run)), also]).await {
             // It has ended since.
             Err(table::Error::Refused(refused)) if refused.at(0) => Err(Error::stale()),
             done => Ok(done.map(|()| job)?),
@@ -114,8 +114,8 @@ impl Wellness {
     /// Lets the stream call the function that goes on with a job once more: its own calls may have come to nothing.
     pub(crate) async fn nudge(&self, job: &Job, by: RequestId) -> Result<(), Error> {
         let Some(run) = &job.run else { return Ok(()) };
-        let nudge = self.table.update(Job::key_of(job.company(), job.id())).set("NudgedBy", &by);
-        match self.dynamo.write(nudge.only_if(Condition::is("Run", run))).await {
+        let nudge = self.table.update(Job::key_of(job.company(), job.id())).set(Job::NUDGED_BY, &by);
+        match self.dynamo.write(nudge.only_if(Condition::is(Job::RUN, run))).await {
             // It has ended since.
             Err(table::Error::Refused(_)) => Ok(()),
             done => Ok(done?),

@@ -7,12 +7,12 @@ use keys::{
 };
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, str::FromStr};
-use table::{Item, JsonText, Key};
+use table::{Attributes, Item, JsonText, Key};
 
 /// An activity: the row `Program` of its collection, which lists are made of.
 ///
 /// Its end stands in its index keys and nowhere else.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Activity {
     /// Which.

@@ -1,10 +1,10 @@
 use crate::Name;
 use keys::wellness::{CompanyId, Department, EmployeeSort, Role, UserId, UserPartition};
 use serde::{Deserialize, Serialize};
-use table::{Item, Key};
+use table::{Attributes, Item, Key};
 
 /// An employee. A user is one company's: the key has no company in it, so that no two can have the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Employee {
     /// Who.

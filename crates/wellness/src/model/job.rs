@@ -3,7 +3,7 @@ use keys::{
     wellness::{ActivityId, CompanyId, CompanyPartition, FacetId, FacetRef, HoldSort, JobId, JobSort, Period},
 };
 use serde::{Deserialize, Serialize};
-use table::{Condition, Item, JsonText, Key};
+use table::{Attributes, Condition, Item, JsonText, Key};
 
 /// How long a job that has ended can be asked for, in days.
 const KEPT: i64 = 30;
@@ -12,7 +12,7 @@ const KEPT: i64 = 30;
 ///
 /// The item drives itself: its stream calls the function that goes on with it, and whatever that writes of its progress
 /// calls it again, until it is done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Job {
     /// Whose it is.
@@ -27,6 +27,9 @@ pub struct Job {
     /// goes on has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<RequestId>,
+    /// The request that asked for the job last, so that its stream calls the function again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nudged_by: Option<RequestId>,
     /// Counts what was written of its progress: who wants to write the next must have seen the last.
     pub step: i64,
     /// What is to be done.
@@ -108,6 +111,7 @@ impl Job {
             sort: JobSort(id),
             state: State::Running,
             run: Some(run),
+            nudged_by: None,
             step: 0,
             task,
             progress: JobProgress::default(),
@@ -153,13 +157,13 @@ impl Job {
 
     /// Holds while no job goes on under the key, whether one was there or not.
     pub(crate) fn is_not_running() -> Condition {
-        Condition::missing("Run")
+        Condition::missing(Self::RUN)
     }
 }
 
 /// What a replacement holds while it goes on: the one that takes the other's place. No job starts there meanwhile, so no chain
 /// of replacements can chase itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Hold {
     /// Whose it is.

@@ -4,13 +4,13 @@ use keys::wellness::{
     ReferencePartition, Status, UseSort,
 };
 use serde::{Deserialize, Serialize};
-use table::{Item, JsonText, Key};
+use table::{Attributes, Item, JsonText, Key};
 
 /// An activity's reference to a venue, file, course, tracker or notification, with the data copied from it (seed 002,
 /// pattern 5).
 ///
 /// The activity's status and end stand in its index key and move with them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reference {
     /// Whose reference it is.
@@ -66,7 +66,7 @@ impl Reference {
 }
 
 /// A venue, file, course, tracker or notification itself: the company's record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Record {
     /// Whose it is.

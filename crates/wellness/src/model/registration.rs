@@ -7,10 +7,10 @@ use keys::{
     },
 };
 use serde::{Deserialize, Serialize};
-use table::{Item, JsonText, Key};
+use table::{Attributes, Item, JsonText, Key};
 
 /// An employee's part in a challenge: an item of the challenge's collection, outside `Program`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Registration {
     /// For which challenge.

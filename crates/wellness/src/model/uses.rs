@@ -97,7 +97,9 @@ impl Wellness {
             let range = UseSort::within(status, period);
             let query = Query::new(&uses.partition(), &range).on(&self.lists);
             match &other_than {
-                Some(data) => self.table.count(&query.only_if(Condition::is_not("CopiedData", data.clone()))).await,
+                Some(data) => {
+                    self.table.count(&query.only_if(Condition::is_not(Reference::COPIED_DATA, data.clone()))).await
+                }
                 None => self.table.count(&query).await,
             }
         };

@@ -128,9 +128,10 @@ async fn continue_job(wellness: Wellness, batch: Batch) -> Result<BTreeSet<Strin
 fn jobs(records: &[Record]) -> BTreeMap<(CompanyId, JobId), Vec<String>> {
     let mut jobs = BTreeMap::<_, Vec<_>>::new();
     for record in records {
-        let key = |name: &str| record.key(name).unwrap_or_default();
         let sequence_number = record.sequence_number().to_owned();
-        if let (Ok(CompanyPartition(company)), Ok(JobSort(id))) = (key("PK").parse(), key("SK").parse()) {
+        let keys = record.partition_key().zip(record.sort_key());
+        let parsed = keys.and_then(|(partition, sort)| Some((partition.parse().ok()?, sort.parse().ok()?)));
+        if let Some((CompanyPartition(company), JobSort(id))) = parsed {
             jobs.entry((company, id)).or_default().push(sequence_number);
         } else {
             tracing::error!(sequence_number, "a change of a job can't be read");

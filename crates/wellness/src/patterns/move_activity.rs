@@ -66,15 +66,15 @@ impl Input for Move {
 pub async fn move_activity(wellness: Wellness, request: Request<Move>) -> Result<Json<ActivityBody>, Error> {
     let Move { company, activity, section } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
-    let change = wellness.table.update(Activity::key_of(activity)).only_if(Condition::is("CompanyId", company));
+    let change = wellness.table.update(Activity::key_of(activity)).only_if(Condition::is(Activity::COMPANY, company));
     let change = match section {
         Some(section) => {
             // Sections are never deleted.
             let found = wellness.table.get::<Section>(&Section::key_of(company, section)).await?;
             found.ok_or(Error::NotFound("section"))?;
-            change.set("SectionId", section)
+            change.set(Activity::SECTION_ID, section)
         }
-        None => change.remove("SectionId"),
+        None => change.remove(Activity::SECTION_ID),
     };
     match wellness.dynamo.update::<Activity>(change).await {
         Err(table::Error::Refused(_)) => Err(Error::NotFound("activity")),

@@ -109,7 +109,7 @@ impl Wellness {
             return Err(Error::Forbidden);
         }
         let Some(new) = old.changed_to(wanted.clone()) else { return Ok(Put { is_new: false, body: old }) };
-        let unchanged = Condition::is("Version", old.version);
+        let unchanged = Condition::is(Employee::VERSION, old.version);
         self.dynamo.write(self.table.replace(&new)?.only_if(unchanged)).await?;
         Ok(Put { is_new: false, body: new })
     }

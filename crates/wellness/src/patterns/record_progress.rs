@@ -98,7 +98,7 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
     }
     let mut change = report.change(&wellness.table)?;
     if let Some(company) = company {
-        change = change.only_if(Condition::is("CompanyId", &company));
+        change = change.only_if(Condition::is(Registration::COMPANY, &company));
     }
     match wellness.dynamo.update::<Registration>(change).await {
         Err(table::Error::Refused(refused)) => {
@@ -117,7 +117,7 @@ impl Report {
         let progress = Value::of(&self.progress)?;
         let points = self.points.map(|points| Value::from(i64::from(points)));
         let mut change = table.update(Registration::key_of(&self.activity, &self.user));
-        for (attribute, reported) in [("Progress", Some(progress)), ("EarnedPoints", points)] {
+        for (attribute, reported) in [(Registration::PROGRESS, Some(progress)), (Registration::EARNED_POINTS, points)] {
             let Some(reported) = reported else { continue };
             if !self.correction {
                 change = change.only_if(Condition::at_most(attribute, reported.clone()));
@@ -125,10 +125,10 @@ impl Report {
             change = change.set(attribute, reported);
         }
         if let Some(ProgressText(text)) = &self.text {
-            change = change.set("ProgressText", text);
+            change = change.set(Registration::PROGRESS_TEXT, text);
         }
         if let Some(JsonObject(data)) = &self.data {
-            change = change.set("Data", Value::of(data)?);
+            change = change.set(Registration::DATA, Value::of(data)?);
         }
         Ok(change)
     }

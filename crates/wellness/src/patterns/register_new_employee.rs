@@ -89,10 +89,10 @@ struct Start {
 impl Start {
     /// None for a record of another item, which the mapping's filter keeps away.
     fn read(record: &Record) -> Result<Option<Self>, &'static str> {
-        if record.key("SK").ok_or("no sort key")?.parse::<EmployeeSort>().is_err() {
+        if record.sort_key().ok_or("no sort key")?.parse::<EmployeeSort>().is_err() {
             return Ok(None);
         }
-        let user = record.key("PK").and_then(|key| key.parse().ok()).map(|UserPartition(user)| user);
+        let user = record.partition_key().and_then(|key| key.parse().ok()).map(|UserPartition(user)| user);
         let since = record.created_at().and_then(|time| TimestampSeconds::containing(time).ok());
         let sequence_numbers = vec![record.sequence_number().to_owned()];
         Ok(Some(Self { user: user.ok_or("no user")?, since: since.ok_or("no time")?, sequence_numbers }))
@@ -275,7 +275,7 @@ impl Wellness {
     /// Moves the registration that is there to the end.
     async fn move_to_end(&self, registration: Registration) -> Result<Registration, Error> {
         let key = Registration::key_of(&registration.partition.0, &registration.sort.0);
-        self.dynamo.write(self.table.update(key).set("GSI3SK", &registration.end)).await?;
+        self.dynamo.write(self.table.update(key).set(Registration::END, &registration.end)).await?;
         Ok(registration)
     }
 

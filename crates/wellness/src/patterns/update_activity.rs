@@ -12,7 +12,7 @@ use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, op
 use keys::wellness::{ActivityId, ActivityPartition, CompanyId, EndDateSort, JobId, Level, PlanTime, Status};
 use serde::Serialize;
 use table::{
-    Change, Condition, Item, JsonText, Query, Units, Value,
+    Attribute, Change, Condition, Item, JsonText, Query, Units, Value,
     cost::{Cost, read, write},
 };
 
@@ -180,27 +180,31 @@ impl Wellness {
 
     /// All that this function may change, under the version, and nothing else: the section has none and moves beside it.
     fn row(&self, old: &Activity, new: &Activity) -> Result<Change, Error> {
-        let row = self.table.update(Activity::key_of(new.id())).only_if(Condition::is("Version", old.version));
-        let row = row.set("Version", new.version).set("Name", &new.name).set("Status", &new.status);
-        let row = row.set("StartDate", &new.start_date).set("GSI1SK", &new.end).set("GSI2SK", &new.end);
-        let row = row.set("Filters", Value::of(&new.filters)?);
+        let row = self.table.update(Activity::key_of(new.id())).only_if(Condition::is(Activity::VERSION, old.version));
+        let row =
+            row.set(Activity::VERSION, new.version).set(Activity::NAME, &new.name).set(Activity::STATUS, &new.status);
+        let row = row
+            .set(Activity::START_DATE, &new.start_date)
+            .set(Activity::END, &new.end)
+            .set(Activity::LIST_END, &new.end);
+        let row = row.set(Activity::FILTERS, Value::of(&new.filters)?);
         Ok(match &new.data {
-            Some(data) => row.set("Data", Value::of(data)?),
-            None => row.remove("Data"),
+            Some(data) => row.set(Activity::DATA, Value::of(data)?),
+            None => row.remove(Activity::DATA),
         })
     }
 
     fn along(&self, reference: &Reference, activity: &Activity) -> Change {
         let moved = self.table.update(Reference::key_of(activity.id(), reference.of()));
-        let moved = moved.only_if(Condition::is("GSI2SK", &reference.place));
-        moved.set("GSI2SK", &reference.moved(activity.status, activity.end()))
+        let moved = moved.only_if(Condition::is(Reference::PLACE, &reference.place));
+        moved.set(Reference::PLACE, &reference.moved(activity.status, activity.end()))
     }
 
     /// The references of an activity. A query is no snapshot: while one is replaced by another, neither may show. So two
     /// queries must agree; whatever is replaced after them refuses the transaction.
     async fn references(&self, activity: &ActivityId) -> Result<Vec<Reference>, Error> {
         let (partition, range) = (ActivityPartition(activity.clone()), Level::Program.range());
-        let query = Query::new(&partition, &range).only_if(Condition::is("Type", &Reference::TYPE));
+        let query = Query::new(&partition, &range).only_if(Condition::is(Attribute::TYPE, &Reference::TYPE));
         let first = self.table.query_all::<Reference>(&query).await?;
         let again = self.table.query_all(&query).await?;
         if first == again { Ok(again) } else { Err(Error::stale()) }

@@ -83,7 +83,7 @@ impl Wellness {
         let task = Task::Update { copied_data: data.clone(), period };
         let mut job = Job::started(uses.company.clone(), JobId::Uses(uses.of.clone()), task, request.id, request.now);
         job.progress.total = Some(self.count_uses(uses, period, Some(data)).await?);
-        let record = self.table.update(Record::key_of(&uses.company, &uses.of)).set("Data", Value::of(data)?);
+        let record = self.table.update(Record::key_of(&uses.company, &uses.of)).set(Record::DATA, Value::of(data)?);
         match self.start(&Start { job, also: Some(record) }, request.id).await {
             Err(Error::Table(table::Error::Refused(_))) => Err(Error::NotFound("reference")),
             started => started,

@@ -1,0 +1,113 @@
+//! Derives the attribute names of an item from the serde attributes of its struct.
+//!
+//! Use it as `table::Attributes`.
+
+use proc_macro::TokenStream;
+use proc_macro2::TokenStream as Tokens;
+use quote::{format_ident, quote};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Field, Fields, Ident, LitStr, ext::IdentExt, meta::ParseNestedMeta,
+    parse_macro_input,
+};
+
+/// Gives a struct a constant of type `table::Attribute` for each field: `added_at` becomes `ADDED_AT`.
+///
+/// The value is the name under which serde writes the field: `#[serde(rename = "…")]` of the field, else
+/// `#[serde(rename_all = "PascalCase")]` of the struct, else the name of the field. A constant is as visible as its field. A
+/// field with `#[serde(flatten)]` or `#[serde(skip)]` is no attribute and has none.
+///
+/// Other rules of `rename_all`, and names that differ between reading and writing, are compile errors.
+#[proc_macro_derive(Attributes)]
+pub fn attributes(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand(&input).unwrap_or_else(Error::into_compile_error).into()
+}
+
+fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
+    let Data::Struct(data) = &input.data else {
+        return Err(Error::new_spanned(&input.ident, "only structs have attributes"));
+    };
+    let Fields::Named(fields) = &data.fields else {
+        return Err(Error::new_spanned(&input.ident, "only structs with named fields have attributes"));
+    };
+    let pascal_case = is_pascal_case(&input.attrs)?;
+    let constants = fields.named.iter().map(|field| constant(field, pascal_case)).collect::<Result<Vec<_>, _>>()?;
+    let (generics, types, wheres) = input.generics.split_for_impl();
+    let name = &input.ident;
+    Ok(quote! {
+        #[automatically_derived]
+        #[allow(dead_code, clippy::disallowed_methods)]
+        impl #generics #name #types #wheres {
+            #(#constants)*
+        }
+    })
+}
+
+/// Whether the struct renames all fields, which it may do to `PascalCase` only.
+fn is_pascal_case(attributes: &[Attribute]) -> Result<bool, Error> {
+    let mut found = false;
+    for_each_serde_meta(attributes, |meta| {
+        if meta.path.is_ident("rename_all") {
+            let rule: LitStr = meta.value()?.parse()?;
+            if rule.value() != "PascalCase" {
+                return Err(Error::new_spanned(rule, "attributes are in PascalCase"));
+            }
+            found = true;
+            return Ok(());
+        }
+        skip_value(meta)
+    })?;
+    Ok(found)
+}
+
+fn constant(field: &Field, pascal_case: bool) -> Result<Option<Tokens>, Error> {
+    let Some(ident) = &field.ident else { return Ok(None) };
+    let (mut renamed, mut is_attribute) = (None, true);
+    for_each_serde_meta(&field.attrs, |meta| {
+        if meta.path.is_ident("rename") {
+            renamed = Some(meta.value()?.parse::<LitStr>()?.value());
+            return Ok(());
+        }
+        is_attribute &= !meta.path.is_ident("flatten") && !meta.path.is_ident("skip");
+        skip_value(meta)
+    })?;
+    if !is_attribute {
+        return Ok(None);
+    }
+    let written = renamed.unwrap_or_else(|| serde_name(ident, pascal_case));
+    let name = format_ident!("{}", ident.unraw().to_string().to_uppercase(), span = ident.span());
+    let (visibility, doc) = (&field.vis, format!("The attribute `{written}`."));
+    Ok(Some(quote! {
+        #[doc = #doc]
+        #visibility const #name: ::table::Attribute = ::table::Attribute::of_field(#written);
+    }))
+}
+
+/// The name that serde gives the field without `rename`.
+fn serde_name(ident: &Ident, pascal_case: bool) -> String {
+    let field = ident.unraw().to_string();
+    if !pascal_case {
+        return field;
+    }
+    let capitalized = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
+    };
+    field.split('_').map(capitalized).collect()
+}
+
+fn for_each_serde_meta(
+    attributes: &[Attribute],
+    mut visit: impl FnMut(&ParseNestedMeta<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let serde = attributes.iter().filter(|attribute| attribute.path().is_ident("serde"));
+    serde.into_iter().try_for_each(|attribute| attribute.parse_nested_meta(|meta| visit(&meta)))
+}
+
+/// Reads over the value of an option that does not matter here, if it has one.
+fn skip_value(meta: &ParseNestedMeta<'_>) -> Result<(), Error> {
+    if meta.input.peek(syn::Token![=]) {
+        meta.value()?.parse::<syn::Expr>()?;
+    }
+    Ok(())
+}
