@@ -1,6 +1,6 @@
 //! The bank's payments as tests make them: through the API, or straight into the table where there are many.
 
-use crate::{Answer, Client, dynamo, stack, text};
+use crate::{Answer, Client, dynamo, random, stack, text};
 use aws_sdk_dynamodb::types::AttributeValue;
 use bank::Payment;
 use jiff::{SignedDuration, Timestamp};
@@ -106,7 +106,7 @@ pub fn scheduled_payment(account: &str, due: Timestamp, shard: usize) -> Payment
     let second = TimestampSeconds::containing(due).expect("a second");
     let data: JsonText = serde_json::from_value(json!("{\"amount\":\"12.50\"}")).expect("data");
     let (account, shard) = (account.parse().expect("an account"), shard.to_string().parse().expect("a shard"));
-    Payment::scheduled(account, PaymentId::new(second, Timestamp::now()), shard, data, second)
+    Payment::scheduled(account, PaymentId::new(second, Timestamp::now(), &random()), shard, data, second)
 }
 
 /// Puts the payments straight into the table.
@@ -157,7 +157,7 @@ pub async fn transactions(stack: &Stack) -> Vec<Row> {
 #[must_use]
 pub fn payment(account: &str, time: &str, status: Status, shard: usize) -> Payment {
     let time: TimestampSeconds = time.parse().expect("a time");
-    let id = PaymentId::new(time, time.instant());
+    let id = PaymentId::new(time, time.instant(), &random());
     let shard = shard.to_string().parse().expect("a shard");
     let data = serde_json::from_value("{\"amount\": 1}".into()).expect("data");
     let mut payment = Payment::scheduled(account.parse().expect("an account"), id, shard, data, time);

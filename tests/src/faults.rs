@@ -1,6 +1,7 @@
 //! Faults: a proxy in front of DynamoDB that records every call and lets it fail, and functions that die.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
+use crate::random;
 use aws_sdk_dynamodb::config::retry::{RetryConfig, RetryPartition, TokenBucket};
 use axum::{
     Router,
@@ -446,7 +447,7 @@ pub fn service(stack: &Stack, endpoint: &str, name: &str, function: &Function) -
     let allowance = RetryPartition::custom("process").token_bucket(TokenBucket::unlimited()).build();
     let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(10));
     let client = client.config().to_builder().endpoint_url(endpoint).retry_config(retries).retry_partition(allowance);
-    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client.build()));
+    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client.build()), random());
     function.bind(&settings, dynamo).expect("right settings")
 }
 

@@ -17,9 +17,11 @@ pub mod units;
 pub mod wellness;
 pub mod yaml;
 
+use function::system_random;
+use keys::Random;
 use local::{Builder, Stack, template::Template};
 use serde_json::{Map, Value, json};
-use std::{collections::BTreeMap, fmt::Debug, path::PathBuf, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, fmt::Debug, path::PathBuf, str::FromStr, sync::LazyLock, time::Duration};
 use table::Dynamo;
 use tokio::time::sleep;
 
@@ -272,10 +274,17 @@ pub fn assert_problem(answer: &Answer, status: u16, kind: &str) {
     assert_eq!(answer.headers.contains_key("retry-after"), matches!(status, 429 | 503), "{:?}", answer.headers);
 }
 
+/// The random source of the tests: one for all, so that no two of them make the same id.
+#[must_use]
+pub fn random() -> Random {
+    static RANDOM: LazyLock<Random> = LazyLock::new(|| system_random().expect("random bits"));
+    RANDOM.clone()
+}
+
 /// Our own calls to the engine, past the functions.
 #[must_use]
 pub fn dynamo(stack: &Stack) -> Dynamo {
-    Dynamo::new(&stack.client().expect("a client"))
+    Dynamo::new(&stack.client().expect("a client"), random())
 }
 
 const MAX_LOOKS: usize = 6_000;

@@ -80,7 +80,7 @@ pub fn text(json: &Value, name: &str) -> String {
 /// The table of the programme, past the functions.
 #[must_use]
 pub fn table(stack: &Stack) -> (Dynamo, Table) {
-    let dynamo = Dynamo::new(&stack.client().expect("a client"));
+    let dynamo = crate::dynamo(stack);
     let table = dynamo.table(stack.table("Activities").expect("a table"));
     (dynamo, table)
 }

@@ -65,7 +65,7 @@ fn one(day: &str, number: usize, count: usize, shards: usize) -> Payment {
     let like = scheduled_payment(&format!("A-{}", number % 2_000), second_of(day, second), number % shards);
     // Of those in one second the next is made a millisecond later: that they lie on the shards in turn is their order as well.
     let made = Timestamp::UNIX_EPOCH + SignedDuration::from_millis(i64::try_from(number).expect("a number"));
-    let id = PaymentId::new(like.id().time(), made);
+    let id = PaymentId::new(like.id().time(), made, &system_tests::random());
     Payment { sort: PaymentSort(id), due: DueSort { payment: id, ..like.due }, ..like }
 }
 

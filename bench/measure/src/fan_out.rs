@@ -12,7 +12,7 @@ use function::Service;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use keys::{
-    KeyRange,
+    KeyRange, Random,
     bank::{DueSort, Status},
 };
 use local::Stack;
@@ -95,7 +95,7 @@ impl Reader {
         let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == FUNCTION).expect("a function");
         let client = stack.client_of(lambda).config().to_builder().endpoint_url(engine).build();
         let (client, way) = Way::client(&Client::from_conf(client), Duration::from_millis(delay), at_once);
-        let dynamo = Dynamo::new(&client);
+        let dynamo = Dynamo::new(&client, Random::seeded(1));
         let table = dynamo.table(stack.table("PaymentScheduler").expect("a table"));
         let mut settings: BTreeMap<String, String> = lambda.environment.clone().into_iter().collect();
         for setting in ["WRITE_SHARDS", "READ_SHARDS"] {

@@ -9,6 +9,7 @@ mod canned;
 use aws_sdk_dynamodb::Client;
 use canned::{Canned, Recorder};
 use function::{Context, Function, Service};
+use keys::Random;
 use serde_json::Value;
 use std::{env, fs, path::PathBuf};
 use table::Dynamo;
@@ -42,7 +43,7 @@ async fn main() {
     let (_, folder, function) = functions().into_iter().find(|(own, ..)| own == name).expect("a function");
     let canned = Canned::of(name);
     let settings = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter().collect();
-    let bind = |client: &Client| function.bind(&settings, Dynamo::new(client)).expect("settings");
+    let bind = |client: &Client| function.bind(&settings, Dynamo::new(client, Random::seeded(1))).expect("settings");
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let event = fs::read_to_string(root.join(format!("events/{folder}/{name}.json"))).expect("an event");
     let (client, recorder) = (canned.client(), Recorder::default());

@@ -1,5 +1,6 @@
-use crate::environment;
+use crate::{environment, system_random};
 use aws_config::SdkConfig;
+use keys::Random;
 use std::collections::BTreeMap;
 use table::Dynamo;
 
@@ -13,16 +14,17 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// From DynamoDB's client, and the configuration of all others.
+    /// From DynamoDB's client, whose random source the handlers share, and the configuration of all others.
     #[must_use]
     pub fn new(dynamo: Dynamo, config: SdkConfig) -> Self {
         Self { dynamo, config, endpoints: BTreeMap::new() }
     }
 
     /// Those of a Lambda, once a process.
+    #[expect(clippy::disallowed_methods, reason = "the one random source of a Lambda")]
     pub(crate) async fn of_environment() -> Result<Self, lambda_runtime::Error> {
         let config = environment::config().await?;
-        Ok(Self::new(Dynamo::new(&aws_sdk_dynamodb::Client::new(&config)), config))
+        Ok(Self::new(Dynamo::new(&aws_sdk_dynamodb::Client::new(&config), system_random()?), config))
     }
 
     /// The service is at that URL in place of AWS: on one machine.
@@ -36,6 +38,12 @@ impl Clients {
     #[must_use]
     pub fn dynamo(&self) -> &Dynamo {
         &self.dynamo
+    }
+
+    /// The random source of the process.
+    #[must_use]
+    pub fn random(&self) -> &Random {
+        self.dynamo.random()
     }
 
     /// What the client of another service, `firehose` or `s3`, is made of.

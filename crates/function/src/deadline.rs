@@ -1,3 +1,4 @@
+use crate::system;
 use lambda_runtime::Context;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{Instant, timeout_at};
@@ -16,12 +17,12 @@ impl Deadline {
         const FIRST_DAY: Duration = Duration::from_hours(24);
         const UNKNOWN: Duration = Duration::from_secs(30);
         let since = Duration::from_millis(context.deadline);
-        let left = match (UNIX_EPOCH + since).duration_since(SystemTime::now()) {
+        let left = match (UNIX_EPOCH + since).duration_since(SystemTime::from(system::now())) {
             Ok(left) => left,
             Err(_) if since < FIRST_DAY => UNKNOWN,
             Err(_) => Duration::ZERO,
         };
-        Self(Instant::now() + left.saturating_sub(MARGIN.min(left / 4)))
+        Self(system::instant() + left.saturating_sub(MARGIN.min(left / 4)))
     }
 
     pub(crate) fn instant(self) -> Instant {
@@ -29,7 +30,7 @@ impl Deadline {
     }
 
     fn left(self) -> Duration {
-        self.0.saturating_duration_since(Instant::now())
+        self.0.saturating_duration_since(system::instant())
     }
 
     /// Earlier by the reserve, but by at most a quarter of the time that is left.
@@ -77,7 +78,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reserve_is_at_most_a_quarter_of_the_time_left() {
-        let deadline = Deadline(Instant::now() + Duration::from_hours(4));
+        let deadline = Deadline(system::instant() + Duration::from_hours(4));
         let hours = |reserve| {
             let earlier = deadline.with_reserve(Duration::from_mins(reserve));
             (deadline.0 - earlier.0).as_secs_f64() / 3_600.0
@@ -87,7 +88,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_is_bound_by_the_deadline() {
-        let (passed, later) = (Deadline(Instant::now()), Deadline(Instant::now() + Duration::from_hours(1)));
+        let (passed, later) = (Deadline(system::instant()), Deadline(system::instant() + Duration::from_hours(1)));
         assert_eq!(passed.bound(std::future::pending::<()>()).await, None);
         assert_eq!(later.bound(async { 1 }).await, Some(1));
         assert!(passed.has_passed() && !later.has_passed());

@@ -1,11 +1,11 @@
 use crate::{
     App, Caller, Error, Function, Handler, HttpHandler, Input, Invocation, Listing, Reply, answer,
     input::{Fields, Paging},
-    observe,
+    observe, system,
 };
 use ::http::Method;
 use jiff::Timestamp;
-use keys::{IdempotencyKey, KeyRange, RequestId, TimestampMillis, TimestampSeconds};
+use keys::{IdempotencyKey, KeyRange, Random, RequestId, TimestampMillis, TimestampSeconds};
 use lambda_http::{
     Adapter, Body, Context, LambdaEvent, RequestExt, Response, Service as _,
     request::{LambdaRequest, RequestContext},
@@ -29,6 +29,8 @@ pub struct Request<I> {
     pub first_page: TimestampSeconds,
     /// When the request came, to the millisecond.
     pub milli: TimestampMillis,
+    /// Random bits for what the request makes.
+    pub random: Random,
     /// The invocation's id.
     pub id: RequestId,
     /// What the caller sent as `Idempotency-Key`, if anything.
@@ -38,7 +40,7 @@ pub struct Request<I> {
 }
 
 impl<I: Input> Request<I> {
-    fn read(request: &lambda_http::Request) -> Result<Self, Error> {
+    fn read(request: &lambda_http::Request, random: Random) -> Result<Self, Error> {
         let mut fields = Fields::of_request(request, I::BODY)?;
         let creates = request.method() == Method::POST;
         let idempotency_key = if creates { fields.header("idempotency-key") } else { None };
@@ -49,7 +51,7 @@ impl<I: Input> Request<I> {
         };
         let claims = context.and_then(|context| context.authorizer.as_ref()?.jwt.as_ref());
         let epoch = context.map(|context| context.time_epoch).filter(|epoch| *epoch > 0);
-        let instant = epoch.and_then(|epoch| Timestamp::from_millisecond(epoch).ok()).unwrap_or_else(Timestamp::now);
+        let instant = epoch.and_then(|epoch| Timestamp::from_millisecond(epoch).ok()).unwrap_or_else(system::now);
         let started = fields.paging.as_ref().and_then(|paging| paging.cursor.as_ref()).map(table::Cursor::started);
         let first = started.and_then(|started| Timestamp::from_second(started).ok()).unwrap_or(instant);
         let parameters = request.path_parameters_ref();
@@ -60,7 +62,8 @@ impl<I: Input> Request<I> {
             now: second(instant)?,
             first_page: second(first)?,
             milli: TimestampMillis::containing(instant).map_err(|error| Error::Internal(error.to_string()))?,
-            id: request_id(request, instant),
+            id: request_id(request, instant, &random),
+            random,
             idempotency_key,
             path: answer::path(route, |name| Some(parameters?.first(name)?.to_owned())),
             paging: fields.paging,
@@ -102,9 +105,9 @@ fn second(instant: Timestamp) -> Result<TimestampSeconds, Error> {
     TimestampSeconds::containing(instant).map_err(|error| Error::Internal(error.to_string()))
 }
 
-fn request_id(request: &lambda_http::Request, now: Timestamp) -> RequestId {
+fn request_id(request: &lambda_http::Request, now: Timestamp, random: &Random) -> RequestId {
     let id = request.lambda_context_ref().and_then(|context| context.request_id.parse().ok());
-    id.unwrap_or_else(|| RequestId::new(now))
+    id.unwrap_or_else(|| RequestId::new(now, random))
 }
 
 /// The function of a route. `warm_up` makes a call that the handler may make anyway.
@@ -119,14 +122,14 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     W: Future<Output = ()> + Send + 'static,
 {
-    Function::new(warm_up, move |app: A| {
+    Function::new(warm_up, move |app: A, random| {
         let handler = handler.clone();
         Handler::Http(Arc::new(move |request| {
-            let (app, handler) = (app.clone(), handler.clone());
+            let (app, handler, random) = (app.clone(), handler.clone(), random.clone());
             Box::pin(async move {
                 let context = request.lambda_context();
                 let answer = async {
-                    let request = Request::read(&request)?;
+                    let request = Request::read(&request, random)?;
                     let path = request.path.clone();
                     handler(app, request).await?.reply(&path)
                 };

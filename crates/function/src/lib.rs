@@ -3,6 +3,9 @@
 //! An access pattern is a handler: [`http`] for a route, [`stream`] for a DynamoDB stream and
 //! [`scheduled`] for a schedule each make a [`Function`] of it, and [`run`] is the whole `main` of
 //! its Lambda. Nothing else in the workspace knows HTTP or the Lambda runtime.
+//!
+//! Handlers get the time and their random source passed in: only module `system` reads them.
+#![deny(clippy::disallowed_methods)]
 
 mod answer;
 mod caller;
@@ -20,6 +23,7 @@ mod problem;
 mod scheduled;
 mod settings;
 mod stream;
+mod system;
 mod words;
 
 pub use answer::{Accepted, Created, Json, List, Listing, Located, NoContent, Put, Reply, Upserted, path};
@@ -39,9 +43,11 @@ pub use problem::Problem;
 pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};
 pub use stream::{Batch, Record, stream};
+pub use system::system_random;
 pub use words::{BoundedText, InvalidText};
 
 use futures::future::BoxFuture;
+use keys::Random;
 use lambda_http::{Body, Response};
 use serde::Serialize;
 use serde_json::Value;
@@ -82,6 +88,12 @@ enum Handler {
     Event(EventHandler),
 }
 
+/// What an invocation gets passed in, beside its event.
+struct Surroundings {
+    deadline: Deadline,
+    random: Random,
+}
+
 /// What came of an invocation.
 #[derive(Debug)]
 pub struct Invocation {
@@ -94,7 +106,7 @@ pub struct Invocation {
 impl Function {
     fn new<A, W>(
         warm_up: impl Fn(A) -> W + Send + Sync + 'static,
-        handler: impl Fn(A) -> Handler + Send + Sync + 'static,
+        handler: impl Fn(A, Random) -> Handler + Send + Sync + 'static,
     ) -> Self
     where
         A: App,
@@ -102,7 +114,10 @@ impl Function {
     {
         let start = move |settings: &Settings, clients: Clients| {
             let app: A = settings.read(|reader| A::start(reader, &clients))?;
-            Ok(Started { warm_up: Box::pin(warm_up(app.clone())), service: Service(handler(app)) })
+            Ok(Started {
+                warm_up: Box::pin(warm_up(app.clone())),
+                service: Service(handler(app, clients.random().clone())),
+            })
         };
         Self { start: Box::new(start) }
     }
@@ -110,7 +125,7 @@ impl Function {
     /// The function of events that are JSON in and JSON out.
     fn of_events<A, R, F, W>(
         warm_up: impl Fn(A) -> W + Send + Sync + 'static,
-        handler: impl Fn(A, Value, Context) -> F + Clone + Send + Sync + 'static,
+        handler: impl Fn(A, Value, Surroundings) -> F + Clone + Send + Sync + 'static,
     ) -> Self
     where
         A: App,
@@ -118,13 +133,14 @@ impl Function {
         F: Future<Output = Result<R, Error>> + Send + 'static,
         W: Future<Output = ()> + Send + 'static,
     {
-        Self::new(warm_up, move |app: A| {
+        Self::new(warm_up, move |app: A, random| {
             let handler = handler.clone();
             Handler::Event(Arc::new(move |event, context| {
                 let (app, handler) = (app.clone(), handler.clone());
+                let surroundings = Surroundings { deadline: Deadline::of(&context), random: random.clone() };
                 Box::pin(async move {
                     let answer = async {
-                        let answer = handler(app, event, context.clone()).await?;
+                        let answer = handler(app, event, surroundings).await?;
                         serde_json::to_value(answer).map_err(|error| Error::Internal(error.to_string()))
                     };
                     observe::invocation(&context, answer).await

@@ -1,15 +1,13 @@
-use crate::{Deadline, Error};
+use crate::{Deadline, Error, system};
 use jiff::SignedDuration;
 use lambda_runtime::Context;
 use metrics_cloudwatch_embedded::Collector;
-use std::{
-    sync::{
-        OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, Ordering},
 };
 use table::{Usage, measured};
+use tokio::time::Instant;
 use tracing::{Instrument, Level, info_span};
 
 static METRICS: OnceLock<&'static Collector> = OnceLock::new();
@@ -48,7 +46,7 @@ pub(crate) async fn invocation<T>(
     let cold_start = !WARM.swap(true, Ordering::Relaxed);
     let function = context.env_config.function_name.as_str();
     let span = info_span!("invocation", request_id = %context.request_id, function, cold_start);
-    let began = Instant::now();
+    let began = system::instant();
     let (answer, usage) = measured(Deadline::of(context).instant(), work).instrument(span.clone()).await;
     span.in_scope(|| log(answer.as_ref().err(), began, &usage));
     measure(answer.as_ref().err(), cold_start, began, &usage);

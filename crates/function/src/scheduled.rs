@@ -1,7 +1,6 @@
-use crate::{App, Deadline, Error, EventHandler, Function, Input, input::Fields};
-use jiff::Timestamp;
-use keys::TimestampSeconds;
-use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
+use crate::{App, Deadline, Error, EventHandler, Function, Input, Surroundings, input::Fields, system};
+use keys::{Random, TimestampSeconds};
+use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,21 +13,22 @@ pub struct Scheduled<I> {
     pub now: TimestampSeconds,
     /// When the run must have ended.
     pub deadline: Deadline,
+    /// Random bits for what the run makes.
+    pub random: Random,
 }
 
 impl<I: Input> Scheduled<I> {
-    fn read(event: &Value, context: &Context) -> Result<Self, Error> {
+    fn read(event: &Value, surroundings: Surroundings) -> Result<Self, Error> {
+        let Surroundings { deadline, random } = surroundings;
         let by_schedule = event.get("detail-type").is_some();
         let due = event.get("time").and_then(Value::as_str).filter(|_| by_schedule);
         let now = match due.map(str::parse::<TimestampSeconds>) {
             Some(Ok(due)) => due,
             Some(Err(error)) => return Err(Error::invalid("/time", error)),
-            None => {
-                TimestampSeconds::containing(Timestamp::now()).map_err(|error| Error::Internal(error.to_string()))?
-            }
+            None => TimestampSeconds::containing(system::now()).map_err(|error| Error::Internal(error.to_string()))?,
         };
         let input = if by_schedule { "{}".to_owned() } else { event.to_string() };
-        Ok(Self { input: Fields::of_event(&input)?.read()?, now, deadline: Deadline::of(context) })
+        Ok(Self { input: Fields::of_event(&input)?.read()?, now, deadline, random })
     }
 }
 
@@ -44,9 +44,9 @@ where
     F: Future<Output = Result<R, Error>> + Send + 'static,
     W: Future<Output = ()> + Send + 'static,
 {
-    Function::of_events(warm_up, move |app: A, event, context| {
+    Function::of_events(warm_up, move |app: A, event, surroundings| {
         let handler = handler.clone();
-        async move { handler(app, Scheduled::read(&event, &context)?).await }
+        async move { handler(app, Scheduled::read(&event, surroundings)?).await }
     })
 }
 

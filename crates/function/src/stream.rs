@@ -1,9 +1,10 @@
-use crate::{App, Deadline, Error, Function, observe};
+use crate::{App, Deadline, Error, Function, Surroundings, observe, system};
 use aws_lambda_events::{
     dynamodb::EventRecord,
     streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse},
 };
 use jiff::Timestamp;
+use keys::Random;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -15,6 +16,8 @@ pub struct Batch {
     pub records: Vec<Record>,
     /// When the batch must have been worked through.
     pub deadline: Deadline,
+    /// Random bits for what the batch makes.
+    pub random: Random,
 }
 
 /// A change as the stream sent it, readable or not: one that can't be read must not hold up the others.
@@ -78,7 +81,7 @@ where
     F: Future<Output = Result<BTreeSet<String>, Error>> + Send + 'static,
     W: Future<Output = ()> + Send + 'static,
 {
-    Function::of_events(warm_up, move |app: A, mut event, context| {
+    Function::of_events(warm_up, move |app: A, mut event, surroundings| {
         let handler = handler.clone();
         async move {
             let Some(Value::Array(records)) = event.get_mut("Records").map(Value::take) else {
@@ -86,10 +89,11 @@ where
             };
             let records: Vec<Record> = records.into_iter().map(Record).collect();
             if let Some(oldest) = records.iter().filter_map(Record::created_at).min() {
-                observe::stream_age(Timestamp::now().duration_since(oldest));
+                observe::stream_age(system::now().duration_since(oldest));
             }
             let order: Vec<String> = records.iter().map(|record| record.sequence_number().to_owned()).collect();
-            let failed = handler(app, Batch { records, deadline: Deadline::of(&context) }).await?;
+            let Surroundings { deadline, random } = surroundings;
+            let failed = handler(app, Batch { records, deadline, random }).await?;
             Ok(report(&order, &failed))
         }
     })

@@ -8,7 +8,7 @@
 //! | transaction guard | `TRANSACTION#<transaction id>` | `TRANSACTION` | | | |
 
 use crate::{
-    Day, KeyRange, TimestampSeconds, TransactionId,
+    Day, KeyRange, Random, TimestampSeconds, TransactionId,
     text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -67,8 +67,8 @@ pub struct PaymentId {
 impl PaymentId {
     /// A new identifier for a payment due at `time`, made at `now`.
     #[must_use]
-    pub fn new(time: TimestampSeconds, now: Timestamp) -> Self {
-        Self { time, unique: uuid_of(now) }
+    pub fn new(time: TimestampSeconds, now: Timestamp, random: &Random) -> Self {
+        Self { time, unique: uuid_of(now, random) }
     }
 
     /// When the payment is due.

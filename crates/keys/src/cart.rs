@@ -10,7 +10,7 @@
 //! A line that was removed or joined into another leaves GSI1.
 
 use crate::{
-    Day, KeyRange, TimestampMillis,
+    Day, KeyRange, Random, TimestampMillis,
     text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -56,8 +56,8 @@ pub struct ItemId(Uuid);
 impl ItemId {
     /// A new one, made at `now`.
     #[must_use]
-    pub fn new(now: Timestamp) -> Self {
-        Self(uuid_of(now))
+    pub fn new(now: Timestamp, random: &Random) -> Self {
+        Self(uuid_of(now, random))
     }
 }
 

@@ -1,3 +1,4 @@
+use crate::Random;
 use crate::text::{Invalid, prefixed_key, serde_as_text};
 use std::{fmt, str::FromStr};
 
@@ -89,8 +90,8 @@ identifier!(
 impl OrderId {
     /// A new one, made at `now`.
     #[must_use]
-    pub fn new(now: jiff::Timestamp) -> Self {
-        Self::generated(&crate::text::uuid_of(now).simple().to_string())
+    pub fn new(now: jiff::Timestamp, random: &Random) -> Self {
+        Self::generated(&crate::text::uuid_of(now, random).simple().to_string())
     }
 }
 
@@ -109,8 +110,8 @@ pub struct RequestId(uuid::Uuid);
 impl RequestId {
     /// A new one, made at `now`.
     #[must_use]
-    pub fn new(now: jiff::Timestamp) -> Self {
-        Self(crate::text::uuid_of(now))
+    pub fn new(now: jiff::Timestamp, random: &Random) -> Self {
+        Self(crate::text::uuid_of(now, random))
     }
 }
 

@@ -14,7 +14,7 @@
 //! What a request makes has an id that its caller and its idempotency key make, so that the same request can't make two.
 
 use crate::{
-    AccountId, Day, IdempotencyKey, KeyRange, Shard, TimestampMillis, TransactionId,
+    AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
     id::identifier,
     text::{Invalid, constant_key, derived, names, prefixed_key, serde_as_text, uuid_of},
 };
@@ -52,10 +52,10 @@ macro_rules! made_once {
         impl $type {
             /// The id of what the caller's request with that key makes, or a new one where it has none.
             #[must_use]
-            pub fn of_request(caller: &UserId, key: Option<&IdempotencyKey>, now: Timestamp) -> Self {
+            pub fn of_request(caller: &UserId, key: Option<&IdempotencyKey>, now: Timestamp, random: &Random) -> Self {
                 let id = match key {
                     Some(key) => derived(&[$kind, caller.as_str(), key.as_str()]),
-                    None => uuid_of(now),
+                    None => uuid_of(now, random),
                 };
                 Self::generated(&id.to_string())
             }

@@ -7,12 +7,14 @@
 //!
 //! A table's own keys live in the module of its domain ([`bank`], [`cart`], [`wellness`], [`ledger`]); what all tables share is here:
 //! identifiers, times of one fixed width, ranges, shards and their planner.
+#![deny(clippy::disallowed_methods)]
 
 pub mod bank;
 pub mod cart;
 mod id;
 pub mod ledger;
 pub mod plan;
+mod random;
 mod range;
 mod shard;
 mod text;
@@ -20,6 +22,7 @@ mod time;
 pub mod wellness;
 
 pub use id::{AccountId, IdempotencyKey, IdempotencySort, OrderId, RequestId, Sku, TransactionId};
+pub use random::Random;
 pub use range::KeyRange;
 pub use shard::{Shard, Shards};
 pub use text::Invalid;

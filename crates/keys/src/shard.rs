@@ -1,3 +1,4 @@
+use crate::Random;
 use crate::text::{Invalid, serde_as_text};
 use std::{fmt, str::FromStr};
 
@@ -56,8 +57,8 @@ impl Shards {
 
     /// A shard for a new item, each as likely as the others.
     #[must_use]
-    pub fn pick(self) -> Shard {
-        Shard(fastrand::u16(..self.write))
+    pub fn pick(self, random: &Random) -> Shard {
+        Shard(random.below(self.write))
     }
 
     /// Every shard that may hold an item.

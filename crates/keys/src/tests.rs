@@ -3,4 +3,5 @@
 mod laws;
 mod ledger;
 mod properties;
+mod random;
 mod wellness;

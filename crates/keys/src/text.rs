@@ -1,3 +1,4 @@
+use crate::Random;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
@@ -18,10 +19,10 @@ impl Invalid {
 }
 
 /// A UUID of version 7, which orders by when it was made.
-pub(crate) fn uuid_of(now: jiff::Timestamp) -> uuid::Uuid {
-    let seconds = u64::try_from(now.as_second()).unwrap_or_default();
-    let nanoseconds = u32::try_from(now.subsec_nanosecond()).unwrap_or_default();
-    uuid::Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanoseconds))
+pub(crate) fn uuid_of(now: jiff::Timestamp, random: &Random) -> uuid::Uuid {
+    let milliseconds = u64::try_from(now.as_millisecond()).unwrap_or_default();
+    let [bytes @ .., _, _, _, _, _, _] = random.bits().to_be_bytes();
+    uuid::Builder::from_unix_timestamp_millis(milliseconds, &bytes).into_uuid()
 }
 
 /// A UUID as 32 hexadecimal digits in lower case: one text for one UUID.

@@ -18,7 +18,7 @@
 //! of the one is one of the other, because `Program#List` is no facet's id.
 
 use crate::{
-    Day, KeyRange, TimestampSeconds,
+    Day, KeyRange, Random, TimestampSeconds,
     id::identifier,
     text::{Invalid, constant_key, framed_key, names, prefixed_key, serde_as_text, uuid_of},
 };
@@ -75,8 +75,8 @@ macro_rules! made_at {
         impl $name {
             /// A new one, made at `now`.
             #[must_use]
-            pub fn new(now: Timestamp) -> Self {
-                Self::generated(&uuid_of(now).simple().to_string())
+            pub fn new(now: Timestamp, random: &Random) -> Self {
+                Self::generated(&uuid_of(now, random).simple().to_string())
             }
         }
     )+};

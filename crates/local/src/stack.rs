@@ -9,6 +9,7 @@ use std::{
 
 use aws_config::SdkConfig;
 use function::{Clients, Function};
+use keys::Random;
 use serde_json::{Value, json};
 use table::Dynamo;
 
@@ -56,6 +57,9 @@ pub enum StartError {
     /// The folder of the permissions that are used can't be had.
     #[error("{PERMISSIONS_USED}: {0}")]
     Notes(io::Error),
+    /// The operating system has no random bits.
+    #[error("the random source: {0}")]
+    Random(io::Error),
     /// A table can't be made.
     #[error("table {0}: {1}")]
     Table(String, String),
@@ -88,6 +92,7 @@ pub struct Builder {
     functions: Vec<(String, Bind)>,
     notes: Option<PathBuf>,
     remote: Option<String>,
+    random: Option<Random>,
 }
 
 enum Source {
@@ -118,6 +123,7 @@ impl Builder {
             functions: functions.collect(),
             notes: std::env::var_os(PERMISSIONS_USED).filter(|folder| !folder.is_empty()).map(PathBuf::from),
             remote: std::env::var(DYNAMODB_LOCAL).ok(),
+            random: None,
         }
     }
 
@@ -189,6 +195,14 @@ impl Builder {
     #[must_use]
     pub fn dynamodb(mut self, url: impl Into<String>) -> Self {
         self.remote = Some(url.into());
+        self
+    }
+
+    /// The random source of the functions (one that the operating system seeds). With the same seed, the same calls in
+    /// the same order make the same ids, shards and tokens.
+    #[must_use]
+    pub fn random(mut self, random: Random) -> Self {
+        self.random = Some(random);
         self
     }
 
@@ -325,6 +339,7 @@ struct Access {
     dynamodb: String,
     firehose: String,
     s3: String,
+    random: Random,
     notes: Option<Arc<Notes>>,
 }
 
@@ -337,6 +352,7 @@ impl Access {
             dynamodb: endpoint(&builder.dynamo_endpoint, dynamodb),
             firehose: endpoint(&builder.firehose_endpoint, services),
             s3: endpoint(&builder.s3_endpoint, services),
+            random: builder.random.clone().map_or_else(function::system_random, Ok).map_err(StartError::Random)?,
             notes: notes.transpose().map_err(StartError::Notes)?,
         })
     }
@@ -348,7 +364,7 @@ impl Access {
 
     fn clients(&self, lambda: &template::Lambda) -> Clients {
         let config = self.config(lambda);
-        let dynamo = Dynamo::new(&engine::client(&config, &self.dynamodb));
+        let dynamo = Dynamo::new(&engine::client(&config, &self.dynamodb), self.random.clone());
         Clients::new(dynamo, config).at("firehose", &self.firehose).at("s3", &self.s3)
     }
 }

@@ -294,7 +294,7 @@ impl Dynamo {
             return Err(Error::Rejected(format!("{} changes are too many for one transaction", changes.len())));
         }
         let items = changes.into_iter().map(Change::in_transaction).collect::<Result<Vec<_>, _>>()?;
-        let token = uuid::Uuid::now_v7().to_string();
+        let token = format!("{:032x}", self.random.bits());
         let send = || async {
             let request = self.client.transact_write_items().set_transact_items(Some(items.clone()));
             let request =

@@ -5,6 +5,8 @@
 //! process; a [`Table`] is a name on it; a [`Change`] is one conditional write, done alone or with
 //! others in a transaction. Calls made inside [`measured`] are counted and end at its deadline.
 
+#![deny(clippy::disallowed_methods)]
+
 mod attribute;
 mod batch;
 mod change;
@@ -31,6 +33,7 @@ pub use sharded::{IndexPosition, MergedQuery, Projection, ShardedIndex};
 pub use table_derive::Attributes;
 pub use usage::{Call, Units, Usage, measured, with_reserved_time};
 
+use keys::Random;
 use std::sync::Arc;
 
 // What `Attributes` generates names the crate.
@@ -41,14 +44,21 @@ extern crate self as table;
 #[derive(Debug, Clone)]
 pub struct Dynamo {
     client: aws_sdk_dynamodb::Client,
+    random: Random,
 }
 
 impl Dynamo {
-    /// Wraps a client, built once a process.
+    /// Wraps a client, built once a process. The tokens of its transactions come from `random`.
     #[must_use]
-    pub fn new(client: &aws_sdk_dynamodb::Client) -> Self {
+    pub fn new(client: &aws_sdk_dynamodb::Client, random: Random) -> Self {
         let counted = client.config().to_builder().interceptor(usage::CountAttempts).build();
-        Self { client: aws_sdk_dynamodb::Client::from_conf(counted) }
+        Self { client: aws_sdk_dynamodb::Client::from_conf(counted), random }
+    }
+
+    /// The source of its tokens, for whoever shares it.
+    #[must_use]
+    pub fn random(&self) -> &Random {
+        &self.random
     }
 
     /// The table of that name.

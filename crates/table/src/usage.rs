@@ -136,8 +136,7 @@ pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usag
 pub async fn with_reserved_time<F: Future>(reserve: Duration, work: F) -> F::Output {
     let outer = SCOPE.try_with(Arc::clone);
     let Ok(outer) = outer else { return work.await };
-    let left = outer.deadline.saturating_duration_since(Instant::now());
-    let deadline = outer.deadline - reserve.min(left / 2);
+    let deadline = outer.deadline - reserve.min(until(outer.deadline) / 2);
     SCOPE.scope(Arc::new(Scope { deadline, usage: Arc::clone(&outer.usage) }), work).await
 }
 
@@ -148,7 +147,12 @@ pub(crate) fn deadline() -> Option<Instant> {
 
 /// How long until the deadline; as long as one likes outside of [`measured`].
 pub(crate) fn time_left() -> Duration {
-    deadline().map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()))
+    deadline().map_or(Duration::MAX, until)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the runtime's clock, which bounds the calls")]
+fn until(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
 /// Makes one call, no longer than the deadline.

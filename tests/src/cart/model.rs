@@ -1,7 +1,7 @@
 //! The cart of one account as a plain model, requests to it at a time of the test's choosing, and what stands in the table.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::{Asks, Client};
+use crate::{Asks, Client, random};
 use aws_sdk_dynamodb::types::AttributeValue;
 use cart::{Line, LineBody, Previous, Quantity};
 use futures::future::join_all;
@@ -415,7 +415,7 @@ impl Account {
             },
             None if self.listed(Status::Active, now).len() >= MAX_LINES => return Reply::problem(409, "cart-full"),
             None => {
-                let item = id(&told["itemId"]).unwrap_or_else(|| ItemId::new(now.instant()));
+                let item = id(&told["itemId"]).unwrap_or_else(|| ItemId::new(now.instant(), &random()));
                 let sort = LineSort { status: Status::Active, since: now, item };
                 self.balance += number(more);
                 self.lines.push(Line {
@@ -523,7 +523,7 @@ impl Account {
                 self.balance += number(more) - number(old.quantity);
                 self.lines[line].quantity = more;
                 if status == Status::Purchased {
-                    self.lines[line].order_id = order.or_else(|| Some(OrderId::new(now.instant())));
+                    self.lines[line].order_id = order.or_else(|| Some(OrderId::new(now.instant(), &random())));
                 }
             }
             Some(Status::Purchased) if given && order != old.order_id => {
@@ -548,7 +548,7 @@ impl Account {
             return Reply::problem(409, "cart-empty");
         };
         let at = latest.max(now);
-        let order = id(&told["orderId"]).unwrap_or_else(|| OrderId::new(now.instant()));
+        let order = id(&told["orderId"]).unwrap_or_else(|| OrderId::new(now.instant(), &random()));
         for line in lines {
             self.moved(line, Status::Purchased, at).expect("an open line");
             self.lines[line].order_id = Some(order.clone());

@@ -1,7 +1,7 @@
 //! Activities of the wellness programme with their references and registrations, put and read past the functions.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use crate::{changed, wellness::activity as challenge};
+use crate::{changed, random, wellness::activity as challenge};
 use aws_sdk_dynamodb::types::AttributeValue;
 use keys::wellness::{
     ActivityEndDateSort, ActivityId, ActivityPartition, ActivityType, CompanyPartition, EndDateSort, FacetRef, JobId,
@@ -62,7 +62,7 @@ impl Rows {
     #[must_use]
     pub fn of(stack: &Stack) -> Self {
         let client = stack.client().expect("a client");
-        let (dynamo, name) = (Dynamo::new(&client), stack.table("Activities").expect("a table").to_owned());
+        let (dynamo, name) = (Dynamo::new(&client, random()), stack.table("Activities").expect("a table").to_owned());
         Self { table: dynamo.table(name.as_str()), dynamo, client, name }
     }
 

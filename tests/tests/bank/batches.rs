@@ -23,7 +23,7 @@ fn many(count: usize) -> Vec<Payment> {
 fn behind(proxy: &Proxy, stack: &Stack) -> (Dynamo, Table) {
     let client = stack.client().expect("a client");
     let client = client.config().to_builder().endpoint_url(proxy.url()).build();
-    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client));
+    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client), system_tests::random());
     let table = dynamo.table(stack.table("PaymentScheduler").expect("a table"));
     (dynamo, table)
 }

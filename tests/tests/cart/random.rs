@@ -100,7 +100,7 @@ impl Customer {
         // A request more often meets the lines of late, so that requests of one time meet each other.
         let late = lines.len().saturating_sub(5);
         let some = if self.rng.bool() { &lines[late..] } else { &lines[..] };
-        self.rng.choice(some).copied().unwrap_or_else(|| ItemId::new(Timestamp::UNIX_EPOCH))
+        self.rng.choice(some).copied().unwrap_or_else(|| ItemId::new(Timestamp::UNIX_EPOCH, &system_tests::random()))
     }
 
     fn add(&mut self) -> Operation {

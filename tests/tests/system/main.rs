@@ -8,5 +8,6 @@ mod events;
 mod named_queries;
 mod openapi;
 mod permissions;
+mod randomness;
 mod smoke;
 mod table_calls;

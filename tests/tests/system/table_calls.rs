@@ -73,7 +73,7 @@ impl Scene {
         let stack = stack().start().await.expect("a stack");
         let proxy = Proxy::start(stack.dynamo_url()).await;
         let config = stack.client().expect("a client").config().to_builder().endpoint_url(proxy.url()).build();
-        let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(config));
+        let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(config), system_tests::random());
         let table = dynamo.table(stack.table("Activities").expect("a table"));
         let index = Index { name: "GSI1".into(), partition: Thing::LIST, sort: Thing::END };
         Self { stack, proxy, dynamo, table, index }
@@ -81,7 +81,7 @@ impl Scene {
 
     /// Puts the things past the proxy, which takes no large batch.
     async fn seed(&self, things: &[Thing]) {
-        let dynamo = Dynamo::new(&self.stack.client().expect("a client"));
+        let dynamo = system_tests::dynamo(&self.stack);
         let table = dynamo.table(self.stack.table("Activities").expect("a table"));
         let mut batch = BatchWrite::default();
         for thing in things {

@@ -21,7 +21,7 @@ use system_tests::{
     units::{consumed, declared},
     wellness::{admin, challenge, create, employee, event_at, of_company, text},
 };
-use table::{BatchWrite, Dynamo, Item, JsonText, Units};
+use table::{BatchWrite, Item, JsonText, Units};
 use wellness::{
     Activity, Case, Detail, Filters, Goal, Group, Groups, Progress, Record, Reference, Reward, Section, Template,
 };
@@ -319,7 +319,7 @@ fn seed() -> (Activity, Detail, Goal, Reward, Groups, [Group; 2], Reference) {
 }
 
 async fn put_seed(stack: &Stack) {
-    let dynamo = Dynamo::new(&stack.client().expect("a client"));
+    let dynamo = system_tests::dynamo(stack);
     let table = dynamo.table(stack.table("Activities").expect("a table"));
     let (activity, detail, goal, reward, groups, each, venue) = seed();
     let mut batch = BatchWrite::default();

@@ -97,7 +97,7 @@ impl Tenant {
         let of: FacetRef = parsed(&format!("VenueId-{id}"));
         let period = keys::wellness::Period::of_year(parsed("2020"));
         let task = Task::Update { copied_data: data(self.marker), period };
-        let run = keys::RequestId::new(jiff::Timestamp::now());
+        let run = keys::RequestId::new(jiff::Timestamp::now(), &system_tests::random());
         let now = parsed("2020-01-01T00:00:00Z");
         Job { state: State::Done, ..Job::started(self.company(), JobId::Uses(of), task, run, now) }
     }

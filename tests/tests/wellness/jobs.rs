@@ -142,7 +142,7 @@ impl Task {
 
     /// As an administrator does who moves the end: with the start of the job, in place of one that is under way.
     async fn move_end(&self, rows: &Rows, end: &str) {
-        let (walk, run) = (self.walk(), RequestId::new(jiff::Timestamp::now()));
+        let (walk, run) = (self.walk(), RequestId::new(jiff::Timestamp::now(), &system_tests::random()));
         let job = Job::following(walk.company.clone(), walk.id().clone(), run, read("2020-01-01T00:00:00Z"));
         let put = rows.table.put(&job).expect("writable");
         rows.move_activity(walk.id(), Status::Active, read(end), &[put]).await;

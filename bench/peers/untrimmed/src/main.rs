@@ -10,7 +10,7 @@ use table::Dynamo;
 async fn main() -> Result<(), Error> {
     tracing::init_default_subscriber();
     let config = aws_config::load_defaults(BehaviorVersion::latest()).await;
-    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::new(&config));
+    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::new(&config), function::system_random()?);
     let service = bank::patterns::schedule_payment::function().bind(&std::env::vars().collect(), dynamo)?;
     let serve = |event: LambdaEvent<Value>| {
         let service = service.clone();

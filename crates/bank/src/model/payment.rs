@@ -124,6 +124,7 @@ impl From<Payment> for PaymentBody {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use keys::Random;
     use serde_json::value::RawValue;
 
     pub(crate) fn payment(data_bytes: usize) -> Payment {
@@ -131,7 +132,13 @@ pub(crate) mod tests {
         let json = format!("\"{}\"", "x".repeat(data_bytes - 2));
         let data = JsonText::from(RawValue::from_string(json).expect("JSON"));
         let account = "Account1".parse().expect("an account");
-        Payment::scheduled(account, PaymentId::new(time, time.instant()), "4".parse().expect("a shard"), data, time)
+        Payment::scheduled(
+            account,
+            PaymentId::new(time, time.instant(), &Random::seeded(1)),
+            "4".parse().expect("a shard"),
+            data,
+            time,
+        )
     }
 
     #[test]
@@ -144,7 +151,7 @@ pub(crate) mod tests {
 
         largest.due.status = Status::Processed;
         largest.transaction_id = Some("\u{1F4B6}".repeat(128).parse().expect("a transaction id"));
-        largest.moved_by = Some(RequestId::new(largest.created_at.instant()));
+        largest.moved_by = Some(RequestId::new(largest.created_at.instant(), &Random::seeded(1)));
         assert_eq!(table::size(&largest).expect("writable"), MAX_BYTES);
         let archived_at = largest.created_at;
         let transaction = crate::Transaction::archived(largest, archived_at);

@@ -98,8 +98,8 @@ impl Item for Record {
 pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Result<Created<PaymentBody>, Error> {
     let NewPayment { account, scheduled_time, data } = request.input.clone();
     request.caller.must_own(&account, DOMAIN)?;
-    let id = PaymentId::new(scheduled_time, request.milli.instant());
-    let mut payment = Payment::scheduled(account, id, bank.due.shards.pick(), data, request.now);
+    let id = PaymentId::new(scheduled_time, request.milli.instant(), &request.random);
+    let mut payment = Payment::scheduled(account, id, bank.due.shards.pick(&request.random), data, request.now);
     payment.must_fit()?;
     if let Some(key) = &request.idempotency_key {
         bank.schedule_once(&mut payment, key, &request).await?;

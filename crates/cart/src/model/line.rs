@@ -168,6 +168,7 @@ impl Line {
     /// A line that is new in a cart.
     #[must_use]
     pub(crate) fn added(
+        id: ItemId,
         account: AccountId,
         sku: Sku,
         quantity: Quantity,
@@ -175,7 +176,7 @@ impl Line {
         now: TimestampMillis,
         days: Days,
     ) -> Self {
-        let sort = LineSort { status: Status::Active, since: now, item: ItemId::new(now.instant()) };
+        let sort = LineSort { status: Status::Active, since: now, item: id };
         Self {
             account,
             sort,
@@ -323,6 +324,7 @@ impl From<Line> for LineBody {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use keys::Random;
 
     const DAYS: Days = Days::WEEK;
 
@@ -338,7 +340,8 @@ mod tests {
         let (account, sku) = ("a".repeat(account_bytes), "s".repeat(sku_bytes));
         let price = Money::new("999999999999.99".parse().expect("a number"), "USD".parse().expect("a currency"));
         let (account, sku) = (account.parse().expect("an account"), sku.parse().expect("a SKU"));
-        Line::added(account, sku, quantity(1), price.ok(), now(), DAYS)
+        let id = ItemId::new(now().instant(), &Random::seeded(1));
+        Line::added(id, account, sku, quantity(1), price.ok(), now(), DAYS)
     }
 
     #[test]

@@ -9,7 +9,7 @@ use function::{
     Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, Upserted, optimistically,
 };
 use futures::future::try_join;
-use keys::{AccountId, Sku};
+use keys::{AccountId, Sku, cart::ItemId};
 use money::{Currency, JsonDecimal, Money};
 use serde::{Deserialize, Serialize};
 use table::cost::Cost;
@@ -149,7 +149,8 @@ impl Cart {
     ) -> Result<Upserted<LineBody>, Error> {
         seen.must_have_room_for(1)?;
         let NewLine { account, sku, quantity, price } = request.input.clone();
-        let line = Line::added(account, sku, quantity, price, once.now, self.days);
+        let id = ItemId::new(once.now.instant(), &request.random);
+        let line = Line::added(id, account, sku, quantity, price, once.now, self.days);
         line.must_fit()?;
         let mut changes = self.insertion(&line)?;
         changes.push(self.addition(seen, &line, request.id, once.now)?);

@@ -103,7 +103,7 @@ impl Cart {
         }
         // One time for all of them, by which the order is found again; a line's own times never go back.
         let at = lines.iter().map(|line| line.sort.since).fold(now, TimestampMillis::max);
-        let order = OrderId::new(now.instant());
+        let order = OrderId::new(now.instant(), &request.random);
         let mut bought = Vec::with_capacity(lines.len());
         let mut changes = vec![self.nothing_added(account, seen.additions())];
         for line in lines {

@@ -161,7 +161,8 @@ impl Cart {
         let to = match to {
             Target::Active => return self.activate(old, request).await,
             Target::Saved => Move::Saved,
-            Target::Purchased(order) => Move::Purchased(order.clone().unwrap_or_else(|| OrderId::new(now.instant()))),
+            Target::Purchased(Some(order)) => Move::Purchased(order.clone()),
+            Target::Purchased(None) => Move::Purchased(OrderId::new(now.instant(), &request.random)),
         };
         let quantity = request.input.quantity.unwrap_or(old.quantity);
         let new = Line { quantity, ..old.moved(&to, now, self.days)? };

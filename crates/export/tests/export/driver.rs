@@ -19,7 +19,7 @@ pub(crate) fn clients(stub: &Stub) -> Clients {
         .credentials_provider(SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "local")))
         .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(10)))
         .build();
-    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::new(&config));
+    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::new(&config), system_tests::random());
     Clients::new(dynamo, config).at("firehose", &stub.url).at("s3", &stub.url)
 }
 

@@ -3,7 +3,7 @@
 
 use super::laws::{kinds, orders, round_trips, takes_only_itself};
 use crate::{
-    AccountId, Day, IdempotencyKey, KeyRange, Shard, TimestampMillis, TransactionId,
+    AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
     ledger::{
         AccountPartition, AccountStatus, AccountsPartition, ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort,
         FindingSort, LegId, LegSort, LegTimeSort, LegType, MerchantId, MerchantPartition, Metadata, ReconciliationId,
@@ -224,10 +224,10 @@ proptest! {
         let now = Timestamp::UNIX_EPOCH;
         let ids = |(caller, key): &(UserId, IdempotencyKey)| {
             [
-                MerchantId::of_request(caller, Some(key), now).to_string(),
-                AccountId::of_request(caller, Some(key), now).to_string(),
-                ReconciliationId::of_request(caller, Some(key), now).to_string(),
-                TransactionId::of_request(caller, Some(key), now).to_string(),
+                MerchantId::of_request(caller, Some(key), now, &Random::seeded(1)).to_string(),
+                AccountId::of_request(caller, Some(key), now, &Random::seeded(1)).to_string(),
+                ReconciliationId::of_request(caller, Some(key), now, &Random::seeded(1)).to_string(),
+                TransactionId::of_request(caller, Some(key), now, &Random::seeded(1)).to_string(),
             ]
         };
         let (first, second) = (ids(&one), ids(&other));
@@ -245,7 +245,9 @@ proptest! {
 #[test]
 fn a_request_without_a_key_makes_another_each_time() {
     let (caller, now) = ("user-1".parse().expect("a caller"), Timestamp::UNIX_EPOCH);
-    let made: BTreeSet<_> = (0..100).map(|_| TransactionId::of_request(&caller, None, now).to_string()).collect();
+    let random = Random::seeded(1);
+    let made = (0..100).map(|_| TransactionId::of_request(&caller, None, now, &random).to_string());
+    let made: BTreeSet<_> = made.collect();
     assert_eq!(made.len(), 100);
 }
 
@@ -254,12 +256,21 @@ fn a_request_without_a_key_makes_another_each_time() {
 fn ids_of_requests_are_those_of_every_version_before() {
     let (caller, key) = ("770g0622".parse().expect("a caller"), "abc123def456".parse().expect("a key"));
     let (key, now) = (Some(&key), Timestamp::UNIX_EPOCH);
-    let transaction = TransactionId::of_request(&caller, key, now);
+    let transaction = TransactionId::of_request(&caller, key, now, &Random::seeded(1));
     for (made, known) in [
-        (MerchantId::of_request(&caller, key, now).to_string(), "fe9104c5-2c04-8902-b222-c24535953db0"),
-        (AccountId::of_request(&caller, key, now).to_string(), "01f9259a-d562-8aab-9375-26a74e3e1f9c"),
+        (
+            MerchantId::of_request(&caller, key, now, &Random::seeded(1)).to_string(),
+            "fe9104c5-2c04-8902-b222-c24535953db0",
+        ),
+        (
+            AccountId::of_request(&caller, key, now, &Random::seeded(1)).to_string(),
+            "01f9259a-d562-8aab-9375-26a74e3e1f9c",
+        ),
         (transaction.to_string(), "e0684ad2-9fe6-8257-bdf2-e25c715d0f3c"),
-        (ReconciliationId::of_request(&caller, key, now).to_string(), "6dd476f1-f011-8b9f-9a4c-e9624e2d2eb4"),
+        (
+            ReconciliationId::of_request(&caller, key, now, &Random::seeded(1)).to_string(),
+            "6dd476f1-f011-8b9f-9a4c-e9624e2d2eb4",
+        ),
         (LegId::new(&transaction, 7).to_string(), "e0684ad2-9fe6-8257-bdf2-e25c715d0f3c-07"),
         (ReconciliationId::of_day("2026-01-02".parse::<Day>().expect("a day")).to_string(), "daily-2026-01-02"),
     ] {

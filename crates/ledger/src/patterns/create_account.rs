@@ -77,7 +77,12 @@ pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Res
         request.caller.must_operate(DOMAIN)?;
     }
     let (asked, now) = (terms.fingerprint(), request.milli);
-    let id = AccountId::of_request(&user(&request.caller)?, request.idempotency_key.as_ref(), now.instant());
+    let id = AccountId::of_request(
+        &user(&request.caller)?,
+        request.idempotency_key.as_ref(),
+        now.instant(),
+        &request.random,
+    );
     let account = ledger.make(&ledger.table, Account::opened(id, terms, asked, now)).await?.when_opened();
     Ok(Created { id: account.id.to_string(), body: account.try_into()? })
 }

@@ -55,7 +55,12 @@ pub async fn create_merchant(ledger: Ledger, request: Request<NewMerchant>) -> R
     let NewMerchant { name, category } = request.input;
     let asked = Fingerprint::of(&["create-merchant", &name.to_string(), &category.to_string()]);
     let now = request.milli;
-    let id = MerchantId::of_request(&user(&request.caller)?, request.idempotency_key.as_ref(), now.instant());
+    let id = MerchantId::of_request(
+        &user(&request.caller)?,
+        request.idempotency_key.as_ref(),
+        now.instant(),
+        &request.random,
+    );
     let merchant = ledger.make(&ledger.table, Merchant::new(id, name, category, asked, now)).await?;
     Ok(Created { id: merchant.id.to_string(), body: merchant.into() })
 }

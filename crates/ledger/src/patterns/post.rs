@@ -6,7 +6,7 @@ use crate::{
 };
 use function::{Caller, Error, Problem};
 use futures::future::try_join3;
-use keys::{AccountId, TimestampMillis, ledger::MerchantId};
+use keys::{AccountId, Random, Shard, TimestampMillis, ledger::MerchantId};
 use std::{
     collections::{BTreeSet, HashMap},
     time::Duration,
@@ -22,7 +22,13 @@ impl Ledger {
     /// # Errors
     /// What the rules refuse; 422 where the key came with another request, 409 where another request reversed the transaction;
     /// 429 or 503 where it is not done and not known to be: the same request again finds out.
-    pub(crate) async fn post(&self, draft: &Draft, caller: &Caller, now: TimestampMillis) -> Result<Posted, Error> {
+    pub(crate) async fn post(
+        &self,
+        draft: &Draft,
+        caller: &Caller,
+        now: TimestampMillis,
+        random: &Random,
+    ) -> Result<Posted, Error> {
         let reads = try_join3(self.outcome(draft), self.touched(draft), self.knows(draft.merchant.as_ref()));
         let (before, accounts, has_merchant) = Box::pin(reads).await?;
         if let Some(posted) = before {
@@ -30,7 +36,7 @@ impl Ledger {
         }
         let mut known = Some(accounts);
         let attempts = table::optimistically(
-            || Box::pin(self.enter(draft, known.take(), has_merchant, caller, now)),
+            || Box::pin(self.enter(draft, known.take(), has_merchant, caller, now, self.shards.pick(random))),
             |error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. })),
         );
         match Box::pin(with_reserved_time(RESERVE, attempts)).await {
@@ -48,12 +54,13 @@ impl Ledger {
         has_merchant: bool,
         caller: &Caller,
         now: TimestampMillis,
+        shard: Shard,
     ) -> Result<Posted, Error> {
         let accounts = match accounts {
             Some(accounts) => accounts,
             None => self.touched(draft).await?,
         };
-        let entry = PostingPlan::new(draft, &accounts, caller, now, self.shards.pick())?;
+        let entry = PostingPlan::new(draft, &accounts, caller, now, shard)?;
         if !has_merchant {
             return Err(Error::NotFound("merchant"));
         }

@@ -171,9 +171,9 @@ pub async fn process_payment(
     let by = user(&request.caller)?;
     let (key, asked) = (request.idempotency_key.clone(), request.input.fingerprint());
     let NewTransaction { transaction_type, merchant, description, postings } = request.input;
-    let id = TransactionId::of_request(&by, key.as_ref(), request.milli.instant());
+    let id = TransactionId::of_request(&by, key.as_ref(), request.milli.instant(), &request.random);
     let draft =
         Draft { id, key, transaction_type, merchant, description, postings, reverses: None, by, request: asked };
-    let posted = Box::pin(ledger.post(&draft, &request.caller, request.milli)).await?;
+    let posted = Box::pin(ledger.post(&draft, &request.caller, request.milli, &request.random)).await?;
     Ok(Created { id: draft.id.to_string(), body: posted.body(&request.caller) })
 }

@@ -76,7 +76,7 @@ pub async fn reverse_transaction(
     let key = request.idempotency_key.clone();
     let named = key.as_ref().map_or("", |key| key.as_str());
     let draft = Draft {
-        id: TransactionId::of_request(&by, key.as_ref(), request.milli.instant()),
+        id: TransactionId::of_request(&by, key.as_ref(), request.milli.instant(), &request.random),
         transaction_type: REVERSAL.parse().map_err(|error| Error::Internal(format!("{error}")))?,
         merchant: original.merchant,
         description: original.description,
@@ -86,7 +86,7 @@ pub async fn reverse_transaction(
         by,
         key,
     };
-    let posted = Box::pin(ledger.post(&draft, &request.caller, request.milli)).await?;
+    let posted = Box::pin(ledger.post(&draft, &request.caller, request.milli, &request.random)).await?;
     let location = get_transaction::PATTERN.location(|_| Some(posted.transaction.id.to_string()));
     Ok(Located { location, body: posted.body(&request.caller) })
 }

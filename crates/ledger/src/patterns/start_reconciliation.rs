@@ -71,7 +71,12 @@ impl From<Reconciliation> for Started {
 pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> Result<Accepted<Started>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (Wanted(window), now) = (request.input, request.milli);
-    let id = ReconciliationId::of_request(&user(&request.caller)?, request.idempotency_key.as_ref(), now.instant());
+    let id = ReconciliationId::of_request(
+        &user(&request.caller)?,
+        request.idempotency_key.as_ref(),
+        now.instant(),
+        &request.random,
+    );
     let asked = Fingerprint::of(&["start-reconciliation", &window.from.to_string(), &window.to.to_string()]);
     let started = Reconciliation::started(id, window, asked, now);
     let started = ledger.make(&ledger.reconciliations, started).await?;

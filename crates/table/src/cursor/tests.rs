@@ -2,14 +2,14 @@
 
 use super::{BadCursor, Binding, Cursor};
 use keys::{
-    TimestampSeconds,
+    Random, TimestampSeconds,
     bank::{DueSort, PaymentId, Status},
 };
 use proptest::prelude::*;
 
 fn payment(seconds: i64) -> PaymentId {
     let time = jiff::Timestamp::from_second(seconds).expect("a time");
-    PaymentId::new(TimestampSeconds::containing(time).expect("a second"), time)
+    PaymentId::new(TimestampSeconds::containing(time).expect("a second"), time, &Random::seeded(1))
 }
 
 proptest! {

@@ -3,7 +3,7 @@ use crate::{
     model::object::{JsonObject, objects},
 };
 use keys::{
-    TimestampMillis,
+    Random, TimestampMillis,
     wellness::{ActivityId, ActivityPartition, Facet, FacetId, FacetRef, GroupId, ProgramSort, RewardKind, UseSort},
 };
 use money::{Decimal, JsonDecimal};
@@ -238,9 +238,14 @@ fn nothing_yet() -> Progress {
 
 impl Groups {
     /// The row and its groups, which get ids in the order that they were sent in.
-    pub(crate) fn new(activity: &ActivityId, body: GroupsBody, now: TimestampMillis) -> (Self, Vec<Group>) {
+    pub(crate) fn new(
+        activity: &ActivityId,
+        body: GroupsBody,
+        now: TimestampMillis,
+        random: &Random,
+    ) -> (Self, Vec<Group>) {
         let partition = ActivityPartition(activity.clone());
-        let mut ids: Vec<GroupId> = body.items.iter().map(|_| GroupId::new(now.instant())).collect();
+        let mut ids: Vec<GroupId> = body.items.iter().map(|_| GroupId::new(now.instant(), random)).collect();
         ids.sort();
         let group = |(id, GroupBody { name, progress, .. })| Group {
             partition: partition.clone(),
@@ -327,7 +332,7 @@ mod tests {
         let items: Vec<String> = (10..60).map(|number| format!(r#"{{"name":"{number}"}}"#)).collect();
         let body = format!(r#"{{"type":"team","rules":{{"b":1.0}},"items":[{}]}}"#, items.join(","));
         let (now, id) = ("2026-12-01T09:30:00Z".parse().expect("a time"), "123".parse().expect("an id"));
-        let (groups, each) = Groups::new(&id, serde_json::from_str(&body).expect("groups"), now);
+        let (groups, each) = Groups::new(&id, serde_json::from_str(&body).expect("groups"), now, &Random::seeded(1));
         let mut keys: Vec<(String, Name)> =
             each.into_iter().map(|group| (group.sort.to_string(), group.name)).collect();
         keys.sort();

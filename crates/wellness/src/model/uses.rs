@@ -10,7 +10,7 @@ use crate::{
 use function::{Error, Fields};
 use futures::future::try_join;
 use keys::{
-    TimestampSeconds,
+    Random, TimestampSeconds,
     wellness::{ActivityId, CompanyId, FacetRef, Period, PlanBound, PlanTime, ReferencePartition, Status, UseSort},
 };
 use serde_json::value::RawValue;
@@ -71,9 +71,11 @@ impl Uses {
         of: &FacetRef,
         data: &JsonText,
         now: TimestampSeconds,
+        random: &Random,
     ) -> Result<(), Error> {
         // Ids of activities are all of one length, and no status is longer.
-        let place = UseSort { status: Status::Completed, end: now.into(), activity: ActivityId::new(now.instant()) };
+        let activity = ActivityId::new(now.instant(), random);
+        let place = UseSort { status: Status::Completed, end: now.into(), activity };
         must_fit(&Reference::new(self.company.clone(), of.clone(), place, data.clone()), MAX_REFERENCE)
     }
 }

@@ -103,10 +103,10 @@ impl NewActivity {
         Ok(Fingerprint::of(&["create-activity", &asked.map_err(|error| Error::Internal(error.to_string()))?]))
     }
 
-    fn activity(&self, content: &Content, now: TimestampMillis) -> Result<Activity, Error> {
+    fn activity(&self, id: ActivityId, content: &Content, now: TimestampMillis) -> Result<Activity, Error> {
         let Essentials { name, activity_type, sub_type } = content.essentials()?;
         Ok(Activity {
-            partition: ActivityPartition(ActivityId::new(now.instant())),
+            partition: ActivityPartition(id),
             sort: ProgramSort::Program,
             program: ProgramPartition(self.company.clone()),
             end: EndDateSort(self.end),
@@ -153,8 +153,8 @@ impl Wellness {
         }
         let found = Box::pin(try_join(self.content_of(new), self.must_have_section_of(new)));
         let (content, ()) = found.await?;
-        let activity = new.activity(&content, now)?;
-        let mut changes = self.insertion(&activity, content, &new.references, now)?;
+        let activity = new.activity(ActivityId::new(now.instant(), &request.random), &content, now)?;
+        let mut changes = self.insertion(&activity, content, request)?;
         changes.extend(once.remember(&activity)?);
         self.dynamo.transact(changes).await?;
         Ok(activity)
@@ -179,8 +179,7 @@ impl Wellness {
         &self,
         activity: &Activity,
         content: Content,
-        references: &[ReferenceBody],
-        now: TimestampMillis,
+        request: &Request<NewActivity>,
     ) -> Result<Vec<Change>, Error> {
         let id = activity.id();
         let mut new = Insertion { table: &self.table, changes: Vec::new() };
@@ -194,11 +193,13 @@ impl Wellness {
         for reward in content.rewards.into_iter().flatten() {
             new.add(&Reward::new(id, reward), MAX_PART)?;
         }
-        if let Some((groups, each)) = content.groups.map(|groups| Groups::new(id, groups, now)) {
+        if let Some((groups, each)) =
+            content.groups.map(|groups| Groups::new(id, groups, request.milli, &request.random))
+        {
             new.add(&groups, MAX_PART)?;
             each.iter().try_for_each(|group| new.add(group, MAX_PART))?;
         }
-        for reference in references {
+        for reference in &request.input.references {
             new.add(&reference.within(activity), MAX_REFERENCE)?;
         }
         Ok(new.changes)

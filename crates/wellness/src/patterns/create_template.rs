@@ -105,7 +105,7 @@ impl Wellness {
         if let Some(id) = once.before().await? {
             return self.made_template(owner, &id).await;
         }
-        let id = TemplateId::new(now.instant());
+        let id = TemplateId::new(now.instant(), &request.random);
         let template = Template::new(owner.clone(), id.clone(), content, now.second())?;
         must_fit(&template, MAX_TEMPLATE)?;
         let mut changes = vec![self.table.put_new(&template)?];

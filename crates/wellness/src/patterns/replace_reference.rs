@@ -90,7 +90,7 @@ impl Replacement {
 pub async fn replace_reference(wellness: Wellness, request: Request<Replacement>) -> Result<Accepted<JobBody>, Error> {
     let Replacement { uses, data, .. } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
-    uses.must_have_room_for(&request.input.target(), data, request.now)?;
+    uses.must_have_room_for(&request.input.target(), data, request.now, &request.random)?;
     Ok(accepted(optimistically(|| wellness.replace(&request)).await?))
 }
 

@@ -72,7 +72,7 @@ impl Input for Update {
 pub async fn update_reference(wellness: Wellness, request: Request<Update>) -> Result<Accepted<JobBody>, Error> {
     let Update { uses, data } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
-    uses.must_have_room_for(&uses.of, data, request.now)?;
+    uses.must_have_room_for(&uses.of, data, request.now, &request.random)?;
     Ok(accepted(optimistically(|| wellness.change_data(&request)).await?))
 }
 
