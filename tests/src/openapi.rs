@@ -116,11 +116,15 @@ fn end_of_block(text: &str, begin: &str) -> usize {
 }
 
 fn path_item(route: &Route) -> String {
-    let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let parameters: String =
-        names.map(|name| format!("      - {{$ref: '#/components/parameters/{name}'}}\n")).collect();
-    let parameters = if parameters.is_empty() { parameters } else { format!("    parameters:\n{parameters}") };
-    format!("  {}:\n{parameters}", route.path)
+    let mut item = format!("  {}:\n", route.path);
+    let names: Vec<_> = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+    if !names.is_empty() {
+        item += "    parameters:\n";
+    }
+    for name in names {
+        let _ = writeln!(item, "      - {{$ref: '#/components/parameters/{name}'}}");
+    }
+    item
 }
 
 fn operation(pattern: &Declared, route: &Route) -> String {
