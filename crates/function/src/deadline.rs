@@ -39,6 +39,12 @@ impl Deadline {
         Self(self.0 - reserve.min(self.left() / 4))
     }
 
+    /// After the budget, if the deadline itself is not earlier.
+    #[must_use]
+    pub fn at_most(self, budget: Duration) -> Self {
+        self.min(Self(Instant::now() + budget))
+    }
+
     /// Whether no more work may begin.
     #[must_use]
     pub fn has_passed(self) -> bool {
@@ -84,6 +90,13 @@ mod tests {
             (deadline.0 - earlier.0).as_secs_f64() / 3_600.0
         };
         assert!((hours(30) - 0.5).abs() < 1e-9 && (0.9..=1.0).contains(&hours(90)), "{} {}", hours(30), hours(90));
+    }
+
+    #[tokio::test]
+    async fn a_budget_never_extends_the_deadline() {
+        let (soon, later) = [1, 100].map(|hours| Deadline(Instant::now() + Duration::from_hours(hours))).into();
+        let budget = Duration::from_hours(50);
+        assert!(soon.at_most(budget) == soon && later.at_most(budget) < later);
     }
 
     #[tokio::test]

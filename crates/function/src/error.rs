@@ -133,7 +133,8 @@ impl Error {
     }
 
     /// Whether what was wanted can't be done now, although nothing is wrong with it.
-    pub(crate) fn is_outage(&self) -> bool {
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
         matches!(self.problem().0, Problem::Throttled | Problem::Unavailable)
     }
 }

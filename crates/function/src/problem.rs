@@ -65,6 +65,8 @@ problems! {
         "less progress or fewer points than are recorded, without `correction`";
     JobUnderWay, 409, "job-under-way", CONFLICT,
         "another change of the same references has not ended";
+    JobNotFailed, 409, "job-not-failed", CONFLICT,
+        "a retry of a job that runs or is done";
     InsufficientFunds, 409, "insufficient-funds", CONFLICT,
         "the debit would overdraw the account";
     AccountFrozen, 409, "account-frozen", CONFLICT,

@@ -41,6 +41,12 @@ const CONFLICT: &str = "TransactionConflict";
 const THROTTLED: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"];
 
 impl Error {
+    /// A part of a stored item is not what its type says.
+    #[must_use]
+    pub fn unreadable(what: &'static str, cause: &impl fmt::Display) -> Self {
+        Self::Unreadable(what, serde::de::Error::custom(cause))
+    }
+
     /// What one failed call means. The SDK has already retried what it knows to retry: throttled calls and
     /// 5xx, but no cancelled transaction.
     pub(crate) fn classify<E>(error: SdkError<E>) -> Self

@@ -48,6 +48,12 @@ impl Key {
         &self.partition
     }
 
+    /// The sort key.
+    #[must_use]
+    pub fn sort(&self) -> &str {
+        &self.sort
+    }
+
     pub(crate) fn attributes(&self) -> Attributes {
         let text = |text: &String| AttributeValue::S(text.clone());
         HashMap::from([

@@ -1,0 +1,178 @@
+use crate::{Job, State, Step, engine::Next};
+use function::{Error, Problem};
+use keys::TimestampSeconds;
+use serde::Serialize;
+use std::fmt::Display;
+use table::{Change, Condition, Dynamo, Key, Refused, Table, Value};
+
+/// The table of a service's jobs.
+#[derive(Debug, Clone)]
+pub struct Jobs {
+    dynamo: Dynamo,
+    table: Table,
+}
+
+/// Whether a conditional write happened. A refused one was for a job that another run, or another start, has changed.
+fn written(outcome: Result<(), table::Error>) -> Result<bool, Error> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(table::Error::Refused(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Jobs {
+    /// The table of that name.
+    #[must_use]
+    pub fn new(dynamo: &Dynamo, name: String) -> Self {
+        Self { dynamo: dynamo.clone(), table: dynamo.table(name) }
+    }
+
+    /// The table itself, for the transactions that put jobs, and for items beside them.
+    #[must_use]
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// A call that opens the connection before the first event.
+    pub async fn warm_up(&self) {
+        let _ = self.table.get_eventually::<Job>(&Key::placeholder()).await;
+    }
+
+    /// The job under the key, strongly consistent.
+    ///
+    /// # Errors
+    /// The call failed, or the item is not a job.
+    pub async fn get(&self, key: &Key) -> Result<Option<Job>, Error> {
+        Ok(self.table.get(key).await?)
+    }
+
+    /// Makes the stream call the function once more for a running job, with new attempts: its own calls may have been given up.
+    ///
+    /// # Errors
+    /// The call failed.
+    pub async fn nudge(&self, job: &Job, by: &impl Display) -> Result<(), Error> {
+        match self.nudging(job, by) {
+            Some(nudge) => written(self.dynamo.write(nudge).await).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// [`Jobs::nudge`] as a change for a transaction, refused if the job has ended. `None` if it does not run.
+    #[must_use]
+    pub fn nudging(&self, job: &Job, by: &impl Display) -> Option<Change> {
+        let run = job.run.as_ref()?;
+        let nudge = self.table.update(job.key()).set("NudgedBy", &by.to_string()).set("Attempts", 0);
+        Some(nudge.only_if(Condition::is("Run", run)))
+    }
+
+    /// Runs a failed job again, from its last written step. `claims` are the changes without which it may not run.
+    ///
+    /// # Errors
+    /// 409 `job-not-failed` if it runs or is done, also if another retry was first; 409 `job-under-way` if a claim is refused;
+    /// or the call failed.
+    pub async fn retry(
+        &self,
+        job: Job,
+        run: &impl Display,
+        now: TimestampSeconds,
+        claims: impl FnOnce(&Job) -> Result<Vec<Change>, Error>,
+    ) -> Result<Job, Error> {
+        let not_failed = || Error::Conflict(Problem::JobNotFailed, "Only a failed job can be run again.".to_owned());
+        if job.state != State::Failed {
+            return Err(not_failed());
+        }
+        let expires_at = job.expires_at.map(|_| Job::expiry(now));
+        let next =
+            Job { state: State::Running, run: Some(run.to_string()), attempts: 0, reason: None, expires_at, ..job };
+        let claims = claims(&next)?;
+        let update = self.table.update(next.key()).only_if(Condition::is("State", Value::of(&State::Failed)?));
+        let update = update.only_if(Condition::is("Step", next.step)).set("State", Value::of(&next.state)?);
+        let update = update.set("Run", &run.to_string()).set("Attempts", 0).remove("Reason");
+        let update = expires_at.into_iter().fold(update, |update, at| update.set("ExpiresAt", at));
+        let outcome = if claims.is_empty() {
+            self.dynamo.write(update).await
+        } else {
+            self.dynamo.transact([update].into_iter().chain(claims).collect()).await
+        };
+        match outcome {
+            Ok(()) => Ok(next),
+            Err(table::Error::Refused(refused)) if refused.at(0) => Err(not_failed()),
+            Err(table::Error::Refused(refused)) => Err(in_the_way(&refused)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Counts a run that begins now. `false` if another run has written a step, or the job has ended.
+    ///
+    /// It comes before the work, so that a run that ends without a word is counted as well.
+    pub(crate) async fn claim(&self, job: &mut Job) -> Result<bool, Error> {
+        job.attempts += 1;
+        written(self.dynamo.write(self.update(job).set("Attempts", job.attempts)).await)
+    }
+
+    /// Writes a step. `false` if another run has written it, or the job has ended or was started again.
+    pub(crate) async fn write<P: Serialize>(&self, job: &mut Job, step: &Step<P>) -> Result<bool, Error> {
+        let update = self.update(job).set("Progress", Value::of(&step.progress)?).set("Done", Value::of(&step.done)?);
+        let update = update.set("Step", job.step + 1).set("Attempts", 0);
+        let is_written = if step.next == Next::End {
+            self.finish(job, update.set("State", Value::of(&State::Done)?).remove("Run")).await?
+        } else {
+            written(self.dynamo.write(update).await)?
+        };
+        (job.step, job.done, job.attempts) = (job.step + 1, step.done, 0);
+        Ok(is_written)
+    }
+
+    /// Ends the job as failed. Nothing happens if another run has written a step, or the job has ended.
+    pub(crate) async fn fail(&self, job: &Job, reason: &str, cause: &impl Display) -> Result<(), Error> {
+        let update = self.update(job).set("State", Value::of(&State::Failed)?).set("Reason", &reason).remove("Run");
+        if self.finish(job, update).await? {
+            report(&job.key(), reason, cause);
+        }
+        Ok(())
+    }
+
+    /// Ends a job as failed of which no more than the key can be read.
+    pub(crate) async fn fail_unreadable(&self, key: &Key, cause: &Error) -> Result<(), Error> {
+        const REASON: &str = "The job itself cannot be read.";
+        let is_running = Condition::is("State", Value::of(&State::Running)?);
+        let update = self.table.update(key.clone()).set("State", Value::of(&State::Failed)?).set("Reason", &REASON);
+        if written(self.dynamo.write(update.remove("Run").only_if(is_running)).await)? {
+            report(key, REASON, cause);
+        }
+        Ok(())
+    }
+
+    /// An update of the job as it was read: the same start, at the same step.
+    fn update(&self, job: &Job) -> Change {
+        let run = job.run.as_ref().map_or_else(Job::is_not_running, |run| Condition::is("Run", run));
+        self.table.update(job.key()).only_if(run).only_if(Condition::is("Step", job.step))
+    }
+
+    /// Does the last update of a job, and deletes the item that it holds.
+    async fn finish(&self, job: &Job, update: Change) -> Result<bool, Error> {
+        if let Some((hold, run)) = job.hold.as_ref().zip(job.run.as_ref()) {
+            let hold = self.table.delete(Key::new(&job.partition, hold)).only_if(Condition::is("Run", run));
+            match self.dynamo.transact(vec![update.clone(), hold]).await {
+                // The held item has expired; the job itself is as it was read.
+                Err(table::Error::Refused(refused)) if !refused.at(0) => {}
+                outcome => return written(outcome),
+            }
+        }
+        written(self.dynamo.write(update).await)
+    }
+}
+
+fn in_the_way(refused: &Refused) -> Error {
+    tracing::info!(?refused, "a retry meets another job");
+    let detail = "Another job is under way there. Send the request again when it is done.";
+    Error::Conflict(Problem::JobUnderWay, detail.to_owned())
+}
+
+/// Logs a failed job, and counts it as a defect: the alarm of its service fires.
+fn report(key: &Key, reason: &str, cause: &impl Display) {
+    function::count("Defects", 1);
+    let (partition, sort) = (key.partition(), key.sort());
+    tracing::error!(partition, sort, reason, %cause, "a job failed");
+}
