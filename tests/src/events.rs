@@ -62,7 +62,7 @@ const STREAM: [Event; 9] = [
 ];
 
 /// The programme: what is made is listed; activity 123 is nobody's, and so is venue 789.
-const WELLNESS: [Event; 41] = [
+const WELLNESS: [Event; 43] = [
     ("put-section", "", Some(201)),
     ("put-section", "ends-before-start", Some(400)),
     ("put-reference", "", Some(201)),
@@ -91,6 +91,8 @@ const WELLNESS: [Event; 41] = [
     ("replace-reference", "by-itself", Some(400)),
     ("get-job", "", Some(200)),
     ("get-job", "no-job-id", Some(400)),
+    ("retry-job", "", Some(409)),
+    ("retry-job", "no-job-id", Some(400)),
     ("continue-job", "", None),
     ("continue-job", "unreadable-keys", None),
     ("continue-job", "no-batch", None),
@@ -107,7 +109,7 @@ const WELLNESS: [Event; 41] = [
 ];
 
 /// The ledger: what is opened is paid into, looked at, paid back and closed.
-const LEDGER: [Event; 35] = [
+const LEDGER: [Event; 37] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
     ("get-merchant", "", Some(200)),
@@ -140,6 +142,8 @@ const LEDGER: [Event; 35] = [
     ("reconcile", "no-batch", None),
     ("get-reconciliation", "", Some(200)),
     ("get-reconciliation", "no-such-reconciliation", Some(404)),
+    ("retry-reconciliation", "", Some(409)),
+    ("retry-reconciliation", "no-such-reconciliation", Some(404)),
     ("start-daily-reconciliation", "", None),
     ("start-daily-reconciliation", "by-hand", None),
     ("start-daily-reconciliation", "no-such-day", None),

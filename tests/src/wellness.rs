@@ -137,7 +137,17 @@ pub fn registration(activity: &Activity, user: &str) -> Registration {
 
 /// What an index holds under a partition key, or the table under `index` none.
 pub async fn stored(stack: &Stack, index: Option<&str>, partition: &str) -> Vec<HashMap<String, AttributeValue>> {
-    let query = stack.client().expect("a client").query().table_name(stack.table("Activities").expect("a table"));
+    stored_in("Activities", stack, index, partition).await
+}
+
+/// The same of another table of the programme.
+pub async fn stored_in(
+    table: &str,
+    stack: &Stack,
+    index: Option<&str>,
+    partition: &str,
+) -> Vec<HashMap<String, AttributeValue>> {
+    let query = stack.client().expect("a client").query().table_name(stack.table(table).expect("a table"));
     let key = index.map_or_else(|| "PK".to_owned(), |index| format!("{index}PK"));
     let query = query.set_index_name(index.map(str::to_owned)).key_condition_expression("#p = :p");
     let query = query.expression_attribute_names("#p", key);

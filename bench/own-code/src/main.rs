@@ -23,14 +23,15 @@ fn functions() -> [(&'static str, &'static str, Function); 3] {
     ]
 }
 
-const SETTINGS: [(&str, &str); 9] = [
+const SETTINGS: [(&str, &str); 10] = [
     ("PAYMENTS_TABLE", "local-PaymentScheduler"),
     ("TRANSACTIONS_TABLE", "local-TransactionHistory"),
     ("WRITE_SHARDS", "5"),
     ("READ_SHARDS", "5"),
     ("DUE_INDEX", "GSI1"),
     ("LEDGER_TABLE", "local-FinancialTransactions"),
-    ("RECONCILIATIONS_TABLE", "local-Reconciliations"),
+    ("WELLNESS_JOBS_TABLE", "local-WellnessJobs"),
+    ("LEDGER_JOBS_TABLE", "local-LedgerJobs"),
     ("STATUS_WRITE_SHARDS", "1"),
     ("STATUS_READ_SHARDS", "1"),
 ];

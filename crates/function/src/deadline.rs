@@ -42,7 +42,7 @@ impl Deadline {
     /// After the budget, if the deadline itself is not earlier.
     #[must_use]
     pub fn at_most(self, budget: Duration) -> Self {
-        self.min(Self(Instant::now() + budget))
+        self.min(Self(system::instant() + budget))
     }
 
     /// Whether no more work may begin.
@@ -94,7 +94,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_budget_never_extends_the_deadline() {
-        let (soon, later) = [1, 100].map(|hours| Deadline(Instant::now() + Duration::from_hours(hours))).into();
+        let (soon, later) = [1, 100].map(|hours| Deadline(system::instant() + Duration::from_hours(hours))).into();
         let budget = Duration::from_hours(50);
         assert!(soon.at_most(budget) == soon && later.at_most(budget) < later);
     }

@@ -135,7 +135,7 @@ fn jobs_of(records: &[Record]) -> BTreeMap<(String, String), Vec<String>> {
     let mut jobs = BTreeMap::<_, Vec<_>>::new();
     for record in records {
         let sequence_number = record.sequence_number().to_owned();
-        if let Some((partition, sort)) = record.key("PK").zip(record.key("SK")) {
+        if let Some((partition, sort)) = record.partition_key().zip(record.sort_key()) {
             jobs.entry((partition.to_owned(), sort.to_owned())).or_default().push(sequence_number);
         } else {
             tracing::error!(sequence_number, "a change of a job cannot be read");

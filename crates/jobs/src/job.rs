@@ -3,7 +3,7 @@ use keys::TimestampSeconds;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use std::fmt::Display;
-use table::{Condition, Item, Key};
+use table::{Attributes, Condition, Item, Key};
 
 /// Days that a job can be read, from its start or its last retry.
 const DAYS_KEPT: i64 = 30;
@@ -17,7 +17,7 @@ pub trait Task: Serialize + DeserializeOwned {
 /// A job as it is stored.
 ///
 /// Task and progress are read by their service only: a job whose task cannot be read can still fail.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Job {
     /// The partition key, which its service knows.
@@ -37,6 +37,9 @@ pub struct Job {
     /// Only a running job has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
+    /// The request that asked for the job last, so that the stream calls the function once more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nudged_by: Option<String>,
     /// The number of written steps. A run writes the next step only if it has seen the last.
     pub step: i64,
     /// Runs since the last written step. The filter of the stream reads it: only a step calls the function, not its attempts.
@@ -99,6 +102,7 @@ impl Job {
             kind: task.kind().to_owned(),
             state: State::Running,
             run: Some(run.to_string()),
+            nudged_by: None,
             step: 0,
             attempts: 0,
             task: serde_json::to_value(task).map_err(|error| Error::Internal(error.to_string()))?,
@@ -150,7 +154,7 @@ impl Job {
     /// Holds if no job runs under the key, whether one is stored or not.
     #[must_use]
     pub fn is_not_running() -> Condition {
-        Condition::missing("Run")
+        Condition::missing(Self::RUN)
     }
 }
 

@@ -62,8 +62,8 @@ impl Jobs {
     #[must_use]
     pub fn nudging(&self, job: &Job, by: &impl Display) -> Option<Change> {
         let run = job.run.as_ref()?;
-        let nudge = self.table.update(job.key()).set("NudgedBy", &by.to_string()).set("Attempts", 0);
-        Some(nudge.only_if(Condition::is("Run", run)))
+        let nudge = self.table.update(job.key()).set(Job::NUDGED_BY, &by.to_string()).set(Job::ATTEMPTS, 0);
+        Some(nudge.only_if(Condition::is(Job::RUN, run)))
     }
 
     /// Runs a failed job again, from its last written step. `claims` are the changes without which it may not run.
@@ -86,10 +86,10 @@ impl Jobs {
         let next =
             Job { state: State::Running, run: Some(run.to_string()), attempts: 0, reason: None, expires_at, ..job };
         let claims = claims(&next)?;
-        let update = self.table.update(next.key()).only_if(Condition::is("State", Value::of(&State::Failed)?));
-        let update = update.only_if(Condition::is("Step", next.step)).set("State", Value::of(&next.state)?);
-        let update = update.set("Run", &run.to_string()).set("Attempts", 0).remove("Reason");
-        let update = expires_at.into_iter().fold(update, |update, at| update.set("ExpiresAt", at));
+        let update = self.table.update(next.key()).only_if(Condition::is(Job::STATE, Value::of(&State::Failed)?));
+        let update = update.only_if(Condition::is(Job::STEP, next.step)).set(Job::STATE, Value::of(&next.state)?);
+        let update = update.set(Job::RUN, &run.to_string()).set(Job::ATTEMPTS, 0).remove(Job::REASON);
+        let update = expires_at.into_iter().fold(update, |update, at| update.set(Job::EXPIRES_AT, at));
         let outcome = if claims.is_empty() {
             self.dynamo.write(update).await
         } else {
@@ -108,15 +108,16 @@ impl Jobs {
     /// It comes before the work, so that a run that ends without a word is counted as well.
     pub(crate) async fn claim(&self, job: &mut Job) -> Result<bool, Error> {
         job.attempts += 1;
-        written(self.dynamo.write(self.update(job).set("Attempts", job.attempts)).await)
+        written(self.dynamo.write(self.update(job).set(Job::ATTEMPTS, job.attempts)).await)
     }
 
     /// Writes a step. `false` if another run has written it, or the job has ended or was started again.
     pub(crate) async fn write<P: Serialize>(&self, job: &mut Job, step: &Step<P>) -> Result<bool, Error> {
-        let update = self.update(job).set("Progress", Value::of(&step.progress)?).set("Done", Value::of(&step.done)?);
-        let update = update.set("Step", job.step + 1).set("Attempts", 0);
+        let update =
+            self.update(job).set(Job::PROGRESS, Value::of(&step.progress)?).set(Job::DONE, Value::of(&step.done)?);
+        let update = update.set(Job::STEP, job.step + 1).set(Job::ATTEMPTS, 0);
         let is_written = if step.next == Next::End {
-            self.finish(job, update.set("State", Value::of(&State::Done)?).remove("Run")).await?
+            self.finish(job, update.set(Job::STATE, Value::of(&State::Done)?).remove(Job::RUN)).await?
         } else {
             written(self.dynamo.write(update).await)?
         };
@@ -126,7 +127,8 @@ impl Jobs {
 
     /// Ends the job as failed. Nothing happens if another run has written a step, or the job has ended.
     pub(crate) async fn fail(&self, job: &Job, reason: &str, cause: &impl Display) -> Result<(), Error> {
-        let update = self.update(job).set("State", Value::of(&State::Failed)?).set("Reason", &reason).remove("Run");
+        let update =
+            self.update(job).set(Job::STATE, Value::of(&State::Failed)?).set(Job::REASON, &reason).remove(Job::RUN);
         if self.finish(job, update).await? {
             report(&job.key(), reason, cause);
         }
@@ -136,9 +138,10 @@ impl Jobs {
     /// Ends a job as failed of which no more than the key can be read.
     pub(crate) async fn fail_unreadable(&self, key: &Key, cause: &Error) -> Result<(), Error> {
         const REASON: &str = "The job itself cannot be read.";
-        let is_running = Condition::is("State", Value::of(&State::Running)?);
-        let update = self.table.update(key.clone()).set("State", Value::of(&State::Failed)?).set("Reason", &REASON);
-        if written(self.dynamo.write(update.remove("Run").only_if(is_running)).await)? {
+        let is_running = Condition::is(Job::STATE, Value::of(&State::Running)?);
+        let update =
+            self.table.update(key.clone()).set(Job::STATE, Value::of(&State::Failed)?).set(Job::REASON, &REASON);
+        if written(self.dynamo.write(update.remove(Job::RUN).only_if(is_running)).await)? {
             report(key, REASON, cause);
         }
         Ok(())
@@ -146,14 +149,14 @@ impl Jobs {
 
     /// An update of the job as it was read: the same start, at the same step.
     fn update(&self, job: &Job) -> Change {
-        let run = job.run.as_ref().map_or_else(Job::is_not_running, |run| Condition::is("Run", run));
-        self.table.update(job.key()).only_if(run).only_if(Condition::is("Step", job.step))
+        let run = job.run.as_ref().map_or_else(Job::is_not_running, |run| Condition::is(Job::RUN, run));
+        self.table.update(job.key()).only_if(run).only_if(Condition::is(Job::STEP, job.step))
     }
 
     /// Does the last update of a job, and deletes the item that it holds.
     async fn finish(&self, job: &Job, update: Change) -> Result<bool, Error> {
         if let Some((hold, run)) = job.hold.as_ref().zip(job.run.as_ref()) {
-            let hold = self.table.delete(Key::new(&job.partition, hold)).only_if(Condition::is("Run", run));
+            let hold = self.table.delete(Key::new(&job.partition, hold)).only_if(Condition::is(Job::RUN, run));
             match self.dynamo.transact(vec![update.clone(), hold]).await {
                 // The held item has expired; the job itself is as it was read.
                 Err(table::Error::Refused(refused)) if !refused.at(0) => {}

@@ -1,4 +1,4 @@
-//! Keys of `FinancialTransactions` and `Reconciliations` (seed 004).
+//! Keys of `FinancialTransactions` and, of the reconciliations, of `LedgerJobs` (seed 004).
 //!
 //! | item | PK | SK | GSI1PK, GSI1SK | GSI2PK, GSI2SK |
 //! | --- | --- | --- | --- | --- |

@@ -1,4 +1,4 @@
-//! Keys of `Activities` (seed 002).
+//! Keys of `Activities` and, of jobs and their holds, of `WellnessJobs` (seed 002).
 //!
 //! | item | PK | SK | GSI1 | GSI2 | GSI3 |
 //! | --- | --- | --- | --- | --- | --- |

@@ -34,7 +34,7 @@ pub struct Case {
 pub(crate) const LEDGER: &str = "FinancialTransactions";
 pub(crate) const BY_TIME: &str = "FinancialTransactions/GSI1";
 pub(crate) const BY_KEY: &str = "FinancialTransactions/GSI2";
-pub(crate) const RECONCILIATIONS: &str = "Reconciliations";
+pub(crate) const JOBS: &str = "LedgerJobs";
 
 impl Case {
     pub(crate) fn count(items: usize) -> u64 {

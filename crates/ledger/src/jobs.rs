@@ -2,3 +2,4 @@
 
 pub(crate) mod check_accounts;
 pub(crate) mod check_transactions;
+pub(crate) mod reconcile;

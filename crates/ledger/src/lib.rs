@@ -15,7 +15,7 @@ pub use model::account::{Account, AccountBody, LastLeg};
 pub use model::leg::{Leg, LegBody};
 pub use model::merchant::{Merchant, MerchantBody};
 pub use model::posting::Posting;
-pub use model::reconciliation::{Progress, Reconciliation, ReconciliationBody, State, Window};
+pub use model::reconciliation::{ReconciliationBody, Window};
 pub use model::reversal::Reversal;
 pub use model::transaction::{HeaderBody, Posted, Transaction, TransactionBody};
 pub use patterns::{functions, patterns};

@@ -12,6 +12,7 @@ pub mod list_user_accounts;
 pub(crate) mod post;
 pub mod process_payment;
 pub mod reconcile;
+pub mod retry_reconciliation;
 pub mod reverse_transaction;
 pub mod start_daily_reconciliation;
 pub mod start_reconciliation;
@@ -38,6 +39,7 @@ pub fn patterns() -> Vec<Pattern> {
         start_daily_reconciliation::PATTERN,
         reconcile::PATTERN,
         get_reconciliation::PATTERN,
+        retry_reconciliation::PATTERN,
         update_account::PATTERN,
     ]
 }

@@ -1,5 +1,6 @@
-use crate::{Account, Leg, Posted, Reconciliation, Reversal, Transaction};
+use crate::{Account, Leg, Posted, Reversal, Transaction};
 use function::{App, Caller, Clients, Error, Fingerprint, SettingsReader};
+use jobs::Jobs;
 use keys::{
     AccountId, Shards, TransactionId,
     ledger::{CreatedSort, TransactionPartition, UserId},
@@ -18,8 +19,8 @@ pub struct Ledger {
     pub(crate) dynamo: Dynamo,
     /// What is on the books; nothing is ever deleted from it.
     pub(crate) table: Table,
-    /// What was checked, and what was found.
-    pub(crate) reconciliations: Table,
+    /// Reconciliations, each with its findings beside it.
+    pub(crate) jobs: Jobs,
     /// `GSI1`: transactions by status and time, legs by account and time, accounts by user.
     pub(crate) by_time: Index,
     /// `GSI2`: transactions by idempotency key, and all accounts.
@@ -31,14 +32,14 @@ pub struct Ledger {
 impl App for Ledger {
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
         let table = settings.get::<String>("LEDGER_TABLE");
-        let reconciliations = settings.get::<String>("RECONCILIATIONS_TABLE");
+        let jobs = settings.get::<String>("LEDGER_JOBS_TABLE");
         let shards = settings.shards("STATUS_WRITE_SHARDS", "STATUS_READ_SHARDS");
         let index = |name: &str, partition, sort| Index { name: name.into(), partition, sort };
         let dynamo = clients.dynamo();
         Some(Self {
             dynamo: dynamo.clone(),
             table: dynamo.table(table?),
-            reconciliations: dynamo.table(reconciliations?),
+            jobs: Jobs::new(dynamo, jobs?),
             by_time: index("GSI1", Transaction::BY_STATUS, Transaction::BY_TIME),
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
             shards: shards?,
@@ -61,8 +62,8 @@ impl Ledger {
         let _ = self.table.page::<Leg>(&Query::new(&"#", &CreatedSort::nothing()), 1).await;
     }
 
-    pub(crate) async fn warm_by_reconciliation(self) {
-        let _ = self.reconciliations.get_eventually::<Reconciliation>(&Key::placeholder()).await;
+    pub(crate) async fn warm_by_job(self) {
+        self.jobs.warm_up().await;
     }
 
     pub(crate) async fn warm_by_index(self) {
@@ -104,8 +105,8 @@ impl Ledger {
     ///
     /// # Errors
     /// 422 where another request made it.
-    pub(crate) async fn make<T: IdempotentItem>(&self, table: &Table, thing: T) -> Result<T, Error> {
-        match self.dynamo.write(table.put_new(&thing)?).await {
+    pub(crate) async fn make<T: IdempotentItem>(&self, thing: T) -> Result<T, Error> {
+        match self.dynamo.write(self.table.put_new(&thing)?).await {
             Ok(()) => Ok(thing),
             Err(table::Error::Refused(refused)) => {
                 let found = refused.found::<T>(0)?.ok_or_else(Error::stale)?;

@@ -44,6 +44,7 @@ pub struct Case {
 
 /// Places where units are consumed.
 pub(crate) const ACTIVITIES: &str = "Activities";
+pub(crate) const JOBS: &str = "WellnessJobs";
 pub(crate) const PROGRAM: &str = "Activities/GSI1";
 pub(crate) const LISTS: &str = "Activities/GSI2";
 pub(crate) const REGISTRATIONS: &str = "Activities/GSI3";

@@ -2,5 +2,5 @@
 
 pub(crate) mod change_references;
 pub(crate) mod follow_end;
-pub(crate) mod runner;
+pub(crate) mod passes;
 pub(crate) mod start;

@@ -2,8 +2,7 @@
 //! in `src/bin`.
 //!
 //! An activity is an item collection: the row `Program`, its parts, its references to venues and the like, and beside those
-//! the registrations of employees. What changes more items than a transaction takes is a job: an item whose own stream calls
-//! the function that goes on with it.
+//! the registrations of employees. What changes more items than a transaction takes is a job.
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
@@ -15,7 +14,7 @@ mod store;
 pub use cost::{Case, Pattern};
 pub use model::activity::{Activity, ActivityBody, Filters, FiltersBody, Name};
 pub use model::employee::{Employee, EmployeeBody, LastChange};
-pub use model::job::{Hold, Job, JobBody, JobProgress, State, Task};
+pub use model::job::{Hold, Task, following, job_key};
 pub use model::parts::{Amount, Detail, Goal, Group, Groups, Reward};
 pub use model::reference::{Record, Reference};
 pub use model::registration::{Progress, Registration, RegistrationBody};

@@ -17,6 +17,7 @@ pub mod put_section;
 pub mod record_progress;
 pub mod register_new_employee;
 pub mod replace_reference;
+pub mod retry_job;
 pub mod update_activity;
 pub mod update_reference;
 
@@ -45,6 +46,7 @@ pub fn patterns() -> Vec<Pattern> {
         put_reference::PATTERN,
         update_activity::PATTERN,
         get_job::PATTERN,
+        retry_job::PATTERN,
         continue_job::PATTERN,
     ]
 }

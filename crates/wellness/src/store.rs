@@ -1,5 +1,6 @@
 use crate::{Activity, Registration};
 use function::{App, Clients, Error, SettingsReader};
+use jobs::Jobs;
 use keys::wellness::{ActivityId, CompanyId, EndDateSort};
 use table::{Dynamo, Index, Key, Query, Table};
 
@@ -8,6 +9,8 @@ use table::{Dynamo, Index, Key, Query, Table};
 pub struct Wellness {
     pub(crate) dynamo: Dynamo,
     pub(crate) table: Table,
+    /// What outlives a request.
+    pub(crate) jobs: Jobs,
     /// `GSI1`: a company's activities and sections by their end.
     pub(crate) program: Index,
     /// `GSI2`, the narrow one: a company's activities by their end; references by what they refer to.
@@ -19,11 +22,13 @@ pub struct Wellness {
 impl App for Wellness {
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
         let table = settings.get::<String>("ACTIVITIES_TABLE");
+        let jobs = settings.get::<String>("WELLNESS_JOBS_TABLE");
         let dynamo = clients.dynamo();
         let index = |name: &str, partition, sort| Index { name: name.into(), partition, sort };
         Some(Self {
             dynamo: dynamo.clone(),
             table: dynamo.table(table?),
+            jobs: Jobs::new(dynamo, jobs?),
             program: index("GSI1", Activity::PROGRAM, Activity::END),
             lists: index("GSI2", Activity::LIST, Activity::LIST_END),
             registrations: index("GSI3", Registration::OF_USER, Registration::END),
@@ -40,6 +45,10 @@ impl Wellness {
 
     pub(crate) async fn warm_by_query(self) {
         let _ = self.table.page::<Activity>(&Query::new(&"#", &EndDateSort::nothing()), 1).await;
+    }
+
+    pub(crate) async fn warm_by_job(self) {
+        self.jobs.warm_up().await;
     }
 
     pub(crate) async fn warm_by_program(self) {

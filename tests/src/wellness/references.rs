@@ -3,6 +3,7 @@
 
 use crate::{changed, random, wellness::activity as challenge};
 use aws_sdk_dynamodb::types::AttributeValue;
+use jobs::Job;
 use keys::wellness::{
     ActivityEndDateSort, ActivityId, ActivityPartition, ActivityType, CompanyPartition, EndDateSort, FacetRef, JobId,
     Level, PlanTime, RecordSort, RegistrationSort, Status, UseSort,
@@ -11,7 +12,7 @@ use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use table::{BatchWrite, Change, Condition, Dynamo, JsonText, Query, Table};
-use wellness::{Activity, Job, Record, Reference, Registration};
+use wellness::{Activity, Record, Reference, Registration, job_key};
 
 /// The table as it is.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub struct Rows {
     pub dynamo: Dynamo,
     /// The table of the programme.
     pub table: Table,
+    /// The table of its jobs.
+    pub jobs: Table,
     client: aws_sdk_dynamodb::Client,
     name: String,
 }
@@ -63,7 +66,8 @@ impl Rows {
     pub fn of(stack: &Stack) -> Self {
         let client = stack.client().expect("a client");
         let (dynamo, name) = (Dynamo::new(&client, random()), stack.table("Activities").expect("a table").to_owned());
-        Self { table: dynamo.table(name.as_str()), dynamo, client, name }
+        let jobs = dynamo.table(stack.table("WellnessJobs").expect("a table"));
+        Self { table: dynamo.table(name.as_str()), jobs, dynamo, client, name }
     }
 
     /// Puts so many activities, each with a reference to it.
@@ -114,8 +118,8 @@ impl Rows {
 
     /// The job.
     pub async fn job(&self, company: &str, id: &str) -> Job {
-        let key = Job::key_of(&read(company), &read::<JobId>(id));
-        self.table.get(&key).await.expect("an answer").expect("a job")
+        let key = job_key(&read(company), &read::<JobId>(id));
+        self.jobs.get(&key).await.expect("an answer").expect("a job")
     }
 
     /// Changes status and end of an activity as an administrator does: in one transaction with the places of its references,
@@ -211,7 +215,7 @@ pub fn without_jobs() -> Builder {
     changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
 }
 
-/// A stack whose jobs are gone on with in runs of so many seconds.
+/// A stack whose jobs are continued in runs of so many seconds.
 #[must_use]
 pub fn in_runs_of(seconds: u32) -> Builder {
     let block = "      CodeUri: ../target/lambda/continue-job\n      \

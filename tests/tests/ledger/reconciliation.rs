@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 use system_tests::{
-    Asks, Client, End,
+    Answer, Asks, Client, End, assert_problem,
     faults::{Call, Fault, MOMENTS, Process, Proxy},
     ledger::audit::{
         DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, dollars, header_key, leg_key, reconciled, without_steps,
@@ -21,7 +21,7 @@ use system_tests::{
     ledger::{Books, TRANSACTIONS, payment},
     patterns::cost_of,
     requests::{Case, all_are_refused, no_identifiers, unreadable},
-    stack,
+    send, stack,
     units::{Consumed, bytes, declared},
     until,
 };
@@ -400,7 +400,7 @@ impl Scene {
         assert_eq!(sorted(&body["discrepancies"]), self.wanted, "{when}");
         assert_eq!((&body["status"], &body["accounts"]), (&json!("done"), &json!(61)), "{when}");
         assert_eq!(body["transactions"], json!(self.transactions), "{when}");
-        let item = self.item("Reconciliations", [&format!("RECONCILIATION#{id}"), "METADATA"]).await;
+        let item = self.item("LedgerJobs", [&format!("RECONCILIATION#{id}"), "METADATA"]).await;
         let progress = item["Progress"].as_m().expect("a map");
         assert_eq!(progress["Discrepancies"], AttributeValue::N("7".to_owned()), "{when}");
     }
@@ -486,6 +486,123 @@ async fn what_dynamodb_refuses_for_now_comes_again_and_holds_up_no_other() {
             scene.assert_done(id, action).await;
         }
     }
+    scene.stack.stop().await;
+}
+
+impl Scene {
+    async fn retry(&self, id: &str) -> Answer {
+        send(self.client.request("POST", &format!("{RECONCILIATIONS}/{id}/retry"))).await
+    }
+
+    async fn call(&self, ids: &[&str]) -> Value {
+        let run = self.process().run(&step_of(ids), MINUTE).await.expect("nobody dies");
+        run.answer.expect("an answer")["batchItemFailures"].clone()
+    }
+
+    /// Starts a reconciliation of the first day, which has one transaction.
+    async fn begin_first_day(&self) -> String {
+        let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(0), "to": at(DAY - 1)})).await;
+        answer.body["reconciliationId"].as_str().expect("an id").to_owned()
+    }
+}
+
+#[tokio::test]
+async fn a_reconciliation_that_meets_an_unreadable_item_fails_and_the_others_finish() {
+    let scene = Scene::start().await;
+    let rows = Rows::of(&scene.stack);
+    // On the second page of the window.
+    let number = scene.transactions - 2;
+    let (time, header) = (at(DAY + number * 100), header_key(&format!("T{number:07}")));
+    let (bad, good) = (scene.begin().await, scene.begin_first_day().await);
+    rows.set(&header, json!({"CreatedAt": text("nonsense")})).await;
+    for _ in 0..3 {
+        assert_eq!(scene.call(&[&bad, &good]).await, json!([]));
+    }
+    assert_eq!(scene.body(&good).await["status"], "done");
+    let failed = scene.body(&bad).await;
+    let wanted = (json!("failed"), json!("A stored Transaction cannot be read."), json!(500));
+    assert_eq!((&failed["status"], &failed["reason"], &failed["transactions"]), (&wanted.0, &wanted.1, &wanted.2));
+    let again = scene.retry(&bad).await;
+    assert_eq!((again.status, &again.body["status"]), (202, &json!("running")), "{}", again.body);
+    assert_eq!(again.headers["location"], format!("{RECONCILIATIONS}/{bad}"));
+    assert_eq!(scene.call(&[&bad]).await, json!([]));
+    assert_eq!(scene.body(&bad).await, failed, "as it was");
+    rows.set(&header, json!({"CreatedAt": text(&time)})).await;
+    assert_eq!(scene.retry(&bad).await.status, 202);
+    assert!(scene.run(&bad).await.is_some());
+    scene.assert_done(&bad, "repaired").await;
+    assert_eq!(scene.body(&bad).await["reason"], Value::Null);
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_failure_and_a_retry_that_are_killed_happen_once() {
+    let scene = Scene::start().await;
+    let rows = Rows::of(&scene.stack);
+    let account = account_key("A0059");
+    let right = rows.get(&account).await["LastLegAt"].clone();
+    for moment in MOMENTS {
+        // The last calls before it fails: the second page of accounts, and the writes after it.
+        let (id, mut number, mut kills) = (scene.begin().await, 0, 0);
+        rows.set(&account, json!({"LastLegAt": text("nonsense")})).await;
+        loop {
+            number += 1;
+            scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+            if scene.process().run(&step_of(&[&id]), MINUTE).await.is_some() {
+                break;
+            }
+            kills += 1;
+        }
+        scene.proxy.heal();
+        assert!(kills > 5, "{moment:?}: only {kills} kills");
+        scene.call(&[&id]).await;
+        assert_eq!(scene.body(&id).await["status"], "failed", "{moment:?}");
+        rows.set(&account, json!({"LastLegAt": right})).await;
+        assert_eq!(scene.retry(&id).await.status, 202, "{moment:?}");
+        assert!(scene.run(&id).await.is_some());
+        scene.assert_done(&id, &format!("{moment:?}")).await;
+    }
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn only_a_failed_reconciliation_is_retried() {
+    let scene = Scene::empty().await;
+    let id = scene.begin().await;
+    assert_problem(&scene.retry(&id).await, 409, "job-not-failed");
+    assert!(scene.run(&id).await.is_some());
+    assert_problem(&scene.retry(&id).await, 409, "job-not-failed");
+    assert_problem(&scene.retry("nobody").await, 404, "not-found");
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_reconciliation_fails_when_its_attempts_are_used_up() {
+    let scene = Scene::empty().await;
+    let (id, table) = (scene.begin().await, scene.stack.table("LedgerJobs").expect("a table"));
+    let update = scene.stack.client().expect("a client").update_item().table_name(table);
+    let update = update.key("PK", AttributeValue::S(format!("RECONCILIATION#{id}")));
+    let update = update.key("SK", AttributeValue::S("METADATA".to_owned())).update_expression("SET Attempts = :n");
+    let update = update.expression_attribute_values(":n", AttributeValue::N(jobs::MAX_ATTEMPTS.to_string()));
+    update.send().await.expect("written");
+    assert_eq!(scene.call(&[&id]).await, json!([]));
+    let body = scene.body(&id).await;
+    assert_eq!(body["status"], "failed");
+    assert_eq!(body["reason"], "50 runs in a row ended without a step: out of time or memory.");
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_same_request_lets_a_reconciliation_continue() {
+    let scene = Scene::empty().await;
+    let key = ["RECONCILIATION#daily-2020-01-02", "METADATA"];
+    let mut nudges = BTreeSet::new();
+    for time in ["2020-01-03T00:20:00Z", "2020-01-03T00:21:00Z", "2020-01-03T00:22:00Z"] {
+        scene.client.invoke(DAILY, &json!({"detail-type": "Scheduled Event", "time": time, "detail": {}})).await;
+        let item = scene.item("LedgerJobs", key).await;
+        nudges.insert(item.get("NudgedBy").map(|by| by.as_s().expect("a text").clone()));
+    }
+    assert_eq!(nudges.len(), 3, "{nudges:?}");
     scene.stack.stop().await;
 }
 
@@ -600,7 +717,7 @@ async fn beside_payments_nothing_is_found() {
 /// The reconciliations that there are.
 async fn all(stack: &Stack) -> Vec<String> {
     let client = stack.client().expect("a client");
-    let scan = client.scan().table_name(stack.table("Reconciliations").expect("a table")).send().await;
+    let scan = client.scan().table_name(stack.table("LedgerJobs").expect("a table")).send().await;
     let items = scan.expect("items").items.unwrap_or_default();
     items.iter().map(|item| item["PK"].as_s().expect("a text").clone()).collect()
 }
@@ -662,7 +779,9 @@ async fn only_operators_reconcile() {
     let body = json!({"from": at(0), "to": at(DAY)});
     for scopes in ["ledger:read ledger:write", "bank:operate wellness:operate", ""] {
         let user = Client::member(&stack, scopes, "none", "user");
-        for answer in [user.post(RECONCILIATIONS, &body).await, user.get(&format!("{RECONCILIATIONS}/R")).await] {
+        let retry = send(user.request("POST", &format!("{RECONCILIATIONS}/R/retry"))).await;
+        for answer in [user.post(RECONCILIATIONS, &body).await, user.get(&format!("{RECONCILIATIONS}/R")).await, retry]
+        {
             assert_eq!(End::of(&answer), Some(End::NoScope), "{scopes}: {}", answer.body);
         }
     }

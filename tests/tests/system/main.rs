@@ -5,6 +5,7 @@ mod binaries;
 mod dependencies;
 mod docs;
 mod events;
+mod jobs;
 mod named_queries;
 mod openapi;
 mod permissions;

@@ -7,11 +7,12 @@ use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use system_tests::{
-    Answer, Client, changed,
+    Answer, Client,
     patterns::{cost_of, labels},
+    send, template_of,
     units::{Consumed, bytes, consumed, declared},
     wellness::references::step_of,
-    wellness::{of_company, put, stored, text},
+    wellness::{of_company, put, stored, stored_in, text},
 };
 use table::Units;
 use wellness::{Case, Registration};
@@ -35,8 +36,13 @@ type Item = HashMap<String, AttributeValue>;
 
 /// A stack whose functions are called by the test alone.
 fn by_hand() -> Builder {
-    const MAPPING: &str = "            Stream: !GetAtt Activities.StreamArn\n";
-    changed("wellness", (MAPPING, 2), &format!("{MAPPING}            Enabled: false\n"))
+    let mut template = template_of("wellness");
+    for table in ["Activities", "WellnessJobs"] {
+        let mapping = format!("            Stream: !GetAtt {table}.StreamArn\n");
+        assert_eq!(template.matches(&mapping).count(), 1);
+        template = template.replace(&mapping, &format!("{mapping}            Enabled: false\n"));
+    }
+    Stack::of_text(template)
 }
 
 /// A company's activity of that size, and what was measured on it.
@@ -153,7 +159,8 @@ impl Measured {
 
     /// What a company's own items of that type weigh each.
     async fn own(&self, kind: &str) -> usize {
-        let items = stored(&self.stack, None, &format!("CompanyId-{COMPANY}")).await;
+        let table = if kind == "Job" { "WellnessJobs" } else { "Activities" };
+        let items = stored_in(table, &self.stack, None, &format!("CompanyId-{COMPANY}")).await;
         each(&items.iter().filter(|item| is_a(item, kind)).map(bytes).collect::<Vec<_>>())
     }
 
@@ -308,6 +315,11 @@ impl Measured {
         self.assert("update-reference", &case, &updated);
         let sum = self.until_done(VENUE).await;
         self.assert_sum("continue-job, update", &case, &sum);
+        fail(&self.stack, VENUE).await;
+        let retried = send(client.request("POST", &of(&format!("jobs/{VENUE}/retry")))).await;
+        self.assert("retry-job", &case, &retried);
+        self.until_done(VENUE).await;
+        forget(&self.stack, VENUE).await;
         let body = json!({"replacementId": "456", "data": data});
         let replaced = client.post(&format!("{venue}/replacement"), &body).await;
         let case = Case { references: 1, ..self.case().await };
@@ -317,9 +329,18 @@ impl Measured {
     }
 }
 
+/// Makes a job that has ended a failed one.
+async fn fail(stack: &Stack, job: &str) {
+    let (client, table) = (stack.client().expect("a client"), stack.table("WellnessJobs").expect("a table"));
+    let update = client.update_item().table_name(table).key("PK", AttributeValue::S(format!("CompanyId-{COMPANY}")));
+    let update = update.key("SK", AttributeValue::S(format!("Job#{job}"))).update_expression("SET #s = :s");
+    let update = update.expression_attribute_names("#s", "State");
+    update.expression_attribute_values(":s", AttributeValue::S("failed".to_owned())).send().await.expect("written");
+}
+
 /// Takes a job that has ended away, so that jobs are of one size.
 async fn forget(stack: &Stack, job: &str) {
-    let (client, table) = (stack.client().expect("a client"), stack.table("Activities").expect("a table"));
+    let (client, table) = (stack.client().expect("a client"), stack.table("WellnessJobs").expect("a table"));
     let delete = client.delete_item().table_name(table).key("PK", AttributeValue::S(format!("CompanyId-{COMPANY}")));
     delete.key("SK", AttributeValue::S(format!("Job#{job}"))).send().await.expect("deleted");
 }
@@ -493,7 +514,7 @@ async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
     let nowhere = client.put(&format!("{}/section", measured.path()), &json!({"sectionId": "8"})).await;
     assert_eq!((nowhere.status, consumed(&nowhere)), (404, one.clone()));
     let job = client.get(&of("jobs/VenueId-1")).await;
-    assert_eq!((job.status, consumed(&job)), (404, one.clone()));
+    assert_eq!((job.status, consumed(&job)), (404, reads(&[("WellnessJobs", Units::whole(1))])));
     let stranger = Client::member(&measured.stack, "wellness:read wellness:write wellness:admin", "C-2", "u-2");
     for answer in [
         client.get(&of("activities?year=x")).await,

@@ -1,6 +1,7 @@
 //! Two companies with the same names and guessed ids: no route shows or changes what is the other's, by its path, by its ids
 //! under one's own path, by its cursors, or with a token of less.
 
+use jobs::{Job, State};
 use keys::wellness::{
     ActivityPartition, ActivityType, CompanyId, CompanyPartition, EmployeeSort, EndDateSort, FacetRef, JobId,
     ListPartition, ProgramPartition, ProgramSort, RecordSort, SectionSort, Status, UseSort, UserPartition,
@@ -16,7 +17,7 @@ use system_tests::{
     wellness::{admin, challenge, of_company},
 };
 use table::{BatchWrite, Item, JsonText};
-use wellness::{Activity, Employee, Filters, Job, LastChange, Record, Reference, Registration, Section, State, Task};
+use wellness::{Activity, Employee, Filters, LastChange, Record, Reference, Registration, Section, Task, job_key};
 
 const OURS: &str = "123";
 const THEIRS: &str = "456";
@@ -99,7 +100,9 @@ impl Tenant {
         let task = Task::Update { copied_data: data(self.marker), period };
         let run = keys::RequestId::new(jiff::Timestamp::now(), &system_tests::random());
         let now = parsed("2020-01-01T00:00:00Z");
-        Job { state: State::Done, ..Job::started(self.company(), JobId::Uses(of), task, run, now) }
+        let (company, id) = (self.company(), JobId::Uses(of));
+        let job = Job::new(&job_key(&company, &id), &id, &run, &task, now).expect("a job");
+        Job { state: State::Done, run: None, ..job }
     }
 
     fn employee(&self, user: &str) -> Employee {
@@ -130,7 +133,7 @@ impl Tenant {
         put(stack, &references.collect::<Vec<_>>()).await;
         put(stack, &["section-1", &format!("section-of-{}", self.company)].map(|id| self.section(id))).await;
         put(stack, &venues.map(|id| self.venue(id))).await;
-        put(stack, &venues.map(|id| self.job(id))).await;
+        put_into("WellnessJobs", stack, &venues.map(|id| self.job(id))).await;
         put(stack, &[self.employee(&user)]).await;
         put(stack, &activities.iter().map(|activity| self.registration(activity, &user)).collect::<Vec<_>>()).await;
         put(stack, &activities).await;
@@ -138,8 +141,12 @@ impl Tenant {
 }
 
 async fn put<T: Item>(stack: &Stack, items: &[T]) {
+    put_into("Activities", stack, items).await;
+}
+
+async fn put_into<T: Item>(table: &str, stack: &Stack, items: &[T]) {
     let dynamo = dynamo(stack);
-    let table = dynamo.table(stack.table("Activities").expect("a table"));
+    let table = dynamo.table(stack.table(table).expect("a table"));
     let mut batch = BatchWrite::default();
     for item in items {
         batch.put(&table, item).expect("writable");
@@ -150,14 +157,16 @@ async fn put<T: Item>(stack: &Stack, items: &[T]) {
 /// Every item whose text has one of the marks, by its key.
 async fn items_with(stack: &Stack, marks: &[&str]) -> BTreeMap<String, String> {
     let client = stack.client().expect("a client");
-    let scan = client.scan().table_name(stack.table("Activities").expect("a table")).consistent_read(true);
-    let mut pages = scan.into_paginator().items().send();
     let mut items = BTreeMap::new();
-    while let Some(item) = pages.next().await {
-        let item: Value = serde_dynamo::from_item(item.expect("an item")).expect("JSON");
-        let text = item.to_string();
-        if marks.iter().any(|mark| text.contains(mark)) {
-            items.insert(format!("{} {}", item["PK"], item["SK"]), text);
+    for table in ["Activities", "WellnessJobs"] {
+        let scan = client.scan().table_name(stack.table(table).expect("a table")).consistent_read(true);
+        let mut pages = scan.into_paginator().items().send();
+        while let Some(item) = pages.next().await {
+            let item: Value = serde_dynamo::from_item(item.expect("an item")).expect("JSON");
+            let text = item.to_string();
+            if marks.iter().any(|mark| text.contains(mark)) {
+                items.insert(format!("{} {}", item["PK"], item["SK"]), text);
+            }
         }
     }
     items
@@ -225,6 +234,7 @@ fn cases() -> Vec<Case> {
         reads("GET /wellness/templates", "", &[200]),
         reads(LIST_OF_TEMPLATES, "", &[200]),
         reads("GET /wellness/companies/{companyId}/jobs/{jobId}", "", &[404]),
+        reads("POST /wellness/companies/{companyId}/jobs/{jobId}/retry", "", &[404]),
         writes("POST /wellness/companies/{companyId}/activities", challenge("Walk 5000", END), &[201]),
         writes(
             "PUT /wellness/companies/{companyId}/activities/{activityId}/section",

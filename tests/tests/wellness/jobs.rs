@@ -2,6 +2,7 @@
 //! exactly one of the references at any time, and what was done is counted once.
 
 use futures::future::{join, join_all};
+use jobs::{Job, MAX_ATTEMPTS, State};
 use keys::{
     RequestId,
     wellness::{ActivityEndDateSort, Status},
@@ -13,17 +14,18 @@ use std::{
     time::Duration,
 };
 use system_tests::{
-    Answer, Client,
+    Answer, Client, assert_problem,
     faults::{Call, Fault, MOMENTS, Process, Proxy},
+    send,
     units::Consumed,
     until,
     wellness::references::{
-        Rows, activity, in_runs_of, named, path, read, record, reference, step_of, steps_of, without_jobs,
+        Rows, activity, in_runs_of, named, path, read, record, reference, step_of, steps_of, stored, without_jobs,
     },
     wellness::{declared, of_company},
 };
-use table::Usage;
-use wellness::{Activity, Case, Hold, Job, Registration, State};
+use table::{Attribute, Change, Key, Usage};
+use wellness::{Activity, Case, Hold, Reference, Registration, following};
 
 const CONTINUE: &str = "continue-job";
 const YEAR: &str = "?from=2020-01-01&to=2020-12-31";
@@ -143,8 +145,8 @@ impl Task {
     /// As an administrator does who moves the end: with the start of the job, in place of one that is under way.
     async fn move_end(&self, rows: &Rows, end: &str) {
         let (walk, run) = (self.walk(), RequestId::new(jiff::Timestamp::now(), &system_tests::random()));
-        let job = Job::following(walk.company.clone(), walk.id().clone(), run, read("2020-01-01T00:00:00Z"));
-        let put = rows.table.put(&job).expect("writable");
+        let job = following(&walk.company, walk.id(), run, read("2020-01-01T00:00:00Z")).expect("a job");
+        let put = rows.jobs.put(&job).expect("writable");
         rows.move_activity(walk.id(), Status::Active, read(end), &[put]).await;
     }
 
@@ -182,7 +184,7 @@ impl Task {
         assert_eq!((&job["status"], &job["left"]), (&json!("done"), &json!(0)), "{when}: {job}");
         assert_eq!(job["done"], json!(self.count), "{when}");
         let hold: Option<Hold> =
-            rows.table.get(&Hold::key_of(&read(&self.company), &named("venues", "2"))).await.expect("read");
+            rows.jobs.get(&Hold::key_of(&read(&self.company), &named("venues", "2"))).await.expect("read");
         assert_eq!(hold, None, "{when}");
     }
 }
@@ -243,7 +245,7 @@ async fn killed_while_others_edit(kind: Kind, count: usize, kills: usize) {
             task.assert_whole(&scene.rows, &format!("{when}, kill {kill}")).await;
         }
         let killed = scene.job(&task).await;
-        assert!(killed.state == State::Running && killed.progress.done < count as u64, "{when}: {killed:?}");
+        assert!(killed.state == State::Running && killed.done < count as u64, "{when}: {killed:?}");
         scene.proxy.heal();
         assert!(scene.run(&task, MINUTE).await.is_some(), "{when}");
         stop.store(true, Ordering::Relaxed);
@@ -346,7 +348,7 @@ async fn a_run_that_fell_behind_writes_nothing_over_what_another_did() {
         let other = async {
             scene.proxy.held(1).await;
             scene.client.invoke(CONTINUE, &task.step()).await;
-            assert_eq!(scene.job(&task).await.progress.done, 3, "{kind:?}");
+            assert_eq!(scene.job(&task).await.done, 3, "{kind:?}");
             scene.proxy.release();
         };
         let (step, process) = (task.step(), scene.process());
@@ -407,8 +409,7 @@ async fn the_jobs_of_a_batch_do_not_wait_for_one_that_fails() {
         if is_of_b { Fault::throttled() } else { Fault::None }
     });
     assert_eq!(scene.call(&batch).await, json!([{"itemIdentifier": "2"}]));
-    let done: Vec<u64> =
-        join_all(tasks.iter().map(|task| scene.job(task))).await.iter().map(|job| job.progress.done).collect();
+    let done: Vec<u64> = join_all(tasks.iter().map(|task| scene.job(task))).await.iter().map(|job| job.done).collect();
     assert_eq!(done, [3, 0, 3]);
     scene.proxy.heal();
     assert_eq!(scene.call(&batch).await, json!([]));
@@ -419,30 +420,317 @@ async fn the_jobs_of_a_batch_do_not_wait_for_one_that_fails() {
     scene.stack.stop().await;
 }
 
+/// A change of a registration.
+fn is_of_registration(call: &Call) -> bool {
+    call.body["Key"]["SK"]["S"].as_str().is_some_and(|sort| sort.starts_with("Registration#"))
+}
+
+impl Scene {
+    /// The job as it is answered.
+    async fn body(&self, task: &Task) -> Value {
+        self.client.get(&task.path()).await.body
+    }
+
+    async fn retry(&self, task: &Task) -> Answer {
+        send(self.client.request("POST", &format!("{}/retry", task.path()))).await
+    }
+
+    /// Sets an attribute of the job's item.
+    async fn set(&self, task: &Task, attribute: Attribute, value: impl Into<table::Value>) {
+        let update = self.rows.jobs.update(self.job(task).await.key()).set(attribute, value);
+        self.rows.dynamo.write(update).await.expect("written");
+    }
+
+    /// The job has failed for that reason, holds nothing, and calls nobody.
+    async fn assert_failed(&self, task: &Task, reason: &str, when: &str) {
+        let body = self.body(task).await;
+        assert_eq!((&body["status"], &body["reason"]), (&json!("failed"), &json!(reason)), "{when}: {body}");
+        assert_eq!(self.job(task).await.run, None, "{when}");
+        let hold = Hold::key_of(&read(&task.company), &named("venues", "2"));
+        assert_eq!(self.rows.jobs.get::<Hold>(&hold).await.expect("read"), None, "{when}");
+        assert_eq!(self.call(&task.step()).await, json!([]), "{when}");
+        assert_eq!(self.body(task).await, body, "{when}");
+    }
+}
+
+impl Task {
+    fn path(&self) -> String {
+        of_company(&self.company, &format!("jobs/{}", self.id))
+    }
+
+    /// The key of an item that the job changes, an attribute of it, and the value with which it cannot be read.
+    fn victim(&self, number: usize) -> (Key, Attribute, table::Value) {
+        if self.kind == Kind::Registrations {
+            let registration = self.registration(&format!("U{number}"));
+            return (
+                Registration::key_of(self.walk().id(), &registration.sort.0),
+                Registration::END,
+                (&"nonsense").into(),
+            );
+        }
+        let venue = named("venues", "1");
+        (Reference::key_of(self.activities[number].id(), &venue), Reference::COPIED_DATA, 5.into())
+    }
+
+    /// Makes an item of the job unreadable; answers the update that repairs it.
+    async fn spoil(&self, rows: &Rows, number: usize) -> Change {
+        let (key, attribute, nonsense) = self.victim(number);
+        let right = match self.kind {
+            Kind::Registrations => (&ActivityEndDateSort(read(END))).into(),
+            _ => table::Value::of(&stored(&json!({"v": 1}))).expect("a value"),
+        };
+        rows.dynamo.write(rows.table.update(key.clone()).set(attribute, nonsense)).await.expect("spoiled");
+        rows.table.update(key).set(attribute, right)
+    }
+
+    fn unreadable(&self) -> &'static str {
+        if self.kind == Kind::Registrations { "A stored Registration cannot be read." } else { UNREADABLE }
+    }
+}
+
+const UNREADABLE: &str = "A stored Reference cannot be read.";
+const INTERNAL: &str = "An internal error stopped it. The log has the cause.";
+
 #[tokio::test]
-async fn what_cant_be_read_holds_up_nobody() {
+async fn a_job_that_meets_an_unreadable_item_fails_and_the_others_finish() {
     let scene = Scene::start().await;
-    let good = Task::start(&scene.rows, &scene.client, Kind::Replacement, "good", 3).await;
-    let bad = Task::start(&scene.rows, &scene.client, Kind::Replacement, "bad", 3).await;
-    let job = scene.job(&bad).await;
-    let table = &scene.rows.table;
-    let spoil = table.update(Job::key_of(job.company(), job.id())).set(Job::TASK, &"nonsense");
-    scene.rows.dynamo.write(spoil).await.expect("spoiled");
-    let mut batch = steps_of(&[("x", "VenueId-1"), ("bad", "VenueId-1"), ("good", "VenueId-1"), ("good", "VenueId-1")]);
+    for kind in KINDS {
+        let (bad, good) = (format!("{kind:?}-bad"), format!("{kind:?}-good"));
+        let bad = Task::start(&scene.rows, &scene.client, kind, &bad, 3).await;
+        let good = Task::start(&scene.rows, &scene.client, kind, &good, 3).await;
+        let repair = bad.spoil(&scene.rows, 1).await;
+        let batch = steps_of(&[(&bad.company, &bad.id), (&good.company, &good.id)]);
+        assert_eq!(scene.call(&batch).await, json!([]), "{kind:?}");
+        assert_eq!(scene.call(&batch).await, json!([]), "{kind:?}");
+        assert_eq!(scene.body(&good).await["status"], "done", "{kind:?}");
+        scene.assert_failed(&bad, bad.unreadable(), "bad").await;
+        let again = scene.retry(&bad).await;
+        assert_eq!((again.status, &again.body["status"]), (202, &json!("running")), "{}", again.body);
+        assert_eq!(again.headers["location"], bad.path());
+        scene.call(&bad.step()).await;
+        scene.assert_failed(&bad, bad.unreadable(), "still bad").await;
+        scene.rows.dynamo.write(repair).await.expect("repaired");
+        assert_eq!(scene.retry(&bad).await.status, 202);
+        assert!(scene.run(&bad, MINUTE).await.is_some());
+        good.assert_done(&scene, "good").await;
+        bad.assert_done(&scene, "repaired").await;
+        assert_eq!(scene.body(&bad).await["reason"], Value::Null);
+    }
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_that_cannot_be_read_fails() {
+    let scene = Scene::start().await;
+    let attributes = [
+        (Job::TASK, "A stored Task cannot be read."),
+        (Job::PROGRESS, "A stored Progress cannot be read."),
+        (Job::ID, "A stored Job cannot be read."),
+    ];
+    for (attribute, reason) in attributes {
+        let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, attribute.as_str(), 3).await;
+        scene.set(&task, attribute, &"nonsense").await;
+        assert_eq!(scene.call(&task.step()).await, json!([]), "{attribute}");
+        scene.assert_failed(&task, reason, attribute.as_str()).await;
+    }
+    let task = Task::start(&scene.rows, &scene.client, Kind::Update, "Step", 3).await;
+    let key = scene.job(&task).await.key();
+    scene.set(&task, Job::STEP, &"nonsense").await;
+    let mut batch = steps_of(&[("x", "VenueId-1"), ("Step", "VenueId-1"), ("y", "VenueId-1")]);
     batch["Records"][0]["dynamodb"]["Keys"] = json!({"PK": {"S": "CompanyId-"}, "SK": {"N": "1"}});
-    batch["Records"][3] = json!({"eventID": 7});
+    batch["Records"][2] = json!({"eventID": 7});
     assert_eq!(scene.call(&batch).await, json!([]));
-    assert_eq!(scene.call(&batch).await, json!([]));
-    good.assert_done(&scene, "good").await;
-    bad.assert_whole(&scene.rows, "bad").await;
-    // Once it can be read again, whoever asks for the same lets it go on.
-    let repair = table
-        .update(Job::key_of(job.company(), job.id()))
-        .set(Job::TASK, table::Value::of(&job.task).expect("a value"));
+    scene.rows.dynamo.write(scene.rows.jobs.update(key).set(Job::STEP, 0)).await.expect("repaired");
+    scene.assert_failed(&task, "The job itself cannot be read.", "the header").await;
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_change_that_dynamodb_rejects_fails_the_job() {
+    let scene = Scene::start().await;
+    for (kind, action) in
+        [(Kind::Replacement, "TransactWriteItems"), (Kind::Update, "UpdateItem"), (Kind::Registrations, "UpdateItem")]
+    {
+        let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 3).await;
+        let rejection = json!({"__type": "com.amazon.coral.validate#ValidationException", "message": "injected"});
+        scene.proxy.rule(move |call| {
+            let is_change = call.action == action && call.table.as_deref().is_some_and(|it| it.ends_with("Activities"));
+            if is_change { Fault::Refused(axum::http::StatusCode::BAD_REQUEST, rejection.clone()) } else { Fault::None }
+        });
+        assert_eq!(scene.call(&task.step()).await, json!([]), "{kind:?}");
+        scene.proxy.heal();
+        scene.assert_failed(&task, INTERNAL, &format!("{kind:?}")).await;
+        assert_eq!(scene.retry(&task).await.status, 202);
+        assert!(scene.run(&task, MINUTE).await.is_some());
+        task.assert_done(&scene, &format!("{kind:?}")).await;
+    }
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_fails_when_its_attempts_are_used_up() {
+    let scene = Scene::start().await;
+    let silent = Task::start(&scene.rows, &scene.client, Kind::Update, "silent", 3).await;
+    scene.set(&silent, Job::ATTEMPTS, MAX_ATTEMPTS).await;
+    assert_eq!(scene.call(&silent.step()).await, json!([]));
+    let reason = "50 runs in a row ended without a step: out of time or memory.";
+    scene.assert_failed(&silent, reason, "no run came to an end").await;
+    assert_eq!(scene.retry(&silent).await.status, 202);
+    assert_eq!(scene.job(&silent).await.attempts, 0);
+    assert!(scene.run(&silent, MINUTE).await.is_some());
+    silent.assert_done(&scene, "silent").await;
+
+    let throttled = Task::start(&scene.rows, &scene.client, Kind::Update, "throttled", 3).await;
+    scene.set(&throttled, Job::ATTEMPTS, MAX_ATTEMPTS - 2).await;
+    scene.proxy.rule(|call| if call.action == "Query" { Fault::throttled() } else { Fault::None });
+    assert_eq!(scene.call(&throttled.step()).await, json!([{"itemIdentifier": "1"}]), "the last but one");
+    assert_eq!(scene.job(&throttled).await.attempts, MAX_ATTEMPTS - 1);
+    assert_eq!(scene.call(&throttled.step()).await, json!([]), "the last");
+    scene.assert_failed(&throttled, "50 runs in a row failed. The log has the causes.", "throttled").await;
+    scene.proxy.heal();
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_written_step_gives_new_attempts() {
+    let scene = Scene::start().await;
+    let task = Task::start(&scene.rows, &scene.client, Kind::Registrations, "C", 60).await;
+    scene.set(&task, Job::ATTEMPTS, MAX_ATTEMPTS - 1).await;
+    let mut changes = 0;
+    scene.proxy.rule(move |call| {
+        changes += usize::from(is_of_registration(call));
+        if changes > 50 { Fault::throttled() } else { Fault::None }
+    });
+    assert_eq!(scene.call(&task.step()).await, json!([{"itemIdentifier": "1"}]));
+    let job = scene.job(&task).await;
+    assert_eq!((job.state, job.attempts, job.done), (State::Running, 0, 50));
+    scene.proxy.heal();
+    assert!(scene.run(&task, MINUTE).await.is_some());
+    task.assert_done(&scene, "C").await;
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_retry_continues_from_the_last_step() {
+    let scene = Scene::start().await;
+    for kind in KINDS {
+        let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 120).await;
+        // The last of its index, or of its activity.
+        let last = if kind == Kind::Registrations { 99 } else { last_of(&task) };
+        let repair = task.spoil(&scene.rows, last).await;
+        scene.call(&task.step()).await;
+        scene.assert_failed(&task, task.unreadable(), "at the last page").await;
+        let before = scene.job(&task).await;
+        assert_eq!((before.done % 10, before.done > 0), (0, true), "{before:?}");
+        scene.rows.dynamo.write(repair).await.expect("repaired");
+        assert_eq!(scene.retry(&task).await.status, 202);
+        let after = scene.job(&task).await;
+        assert_eq!((after.done, after.step, &after.progress), (before.done, before.step, &before.progress));
+        assert!(scene.run(&task, MINUTE).await.is_some());
+        task.assert_done(&scene, &format!("{kind:?}")).await;
+    }
+    scene.stack.stop().await;
+}
+
+/// The number of the active activity that ends last.
+fn last_of(task: &Task) -> usize {
+    let active = |number: &usize| task.activities[*number].status == Status::Active;
+    (0..task.count).filter(active).max_by_key(|number| task.activities[*number].end()).expect("one")
+}
+
+#[tokio::test]
+async fn a_failure_and_a_retry_that_are_killed_at_any_call_happen_once() {
+    for kind in [Kind::Replacement, Kind::Registrations] {
+        for moment in MOMENTS {
+            let (scene, mut number) = (Scene::start().await, 0);
+            loop {
+                number += 1;
+                let when = format!("{kind:?}-{moment:?}-{number}");
+                let task = Task::start(&scene.rows, &scene.client, kind, &when, 3).await;
+                let repair = task.spoil(&scene.rows, 1).await;
+                scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+                let ended = scene.process().run(&task.step(), MINUTE).await.is_some();
+                scene.proxy.heal();
+                scene.call(&task.step()).await;
+                scene.assert_failed(&task, task.unreadable(), &when).await;
+                scene.rows.dynamo.write(repair).await.expect("repaired");
+                assert_eq!(scene.retry(&task).await.status, 202, "{when}");
+                assert!(scene.run(&task, MINUTE).await.is_some(), "{when}");
+                task.assert_done(&scene, &when).await;
+                if ended {
+                    break;
+                }
+            }
+            assert!(number > 3, "{kind:?} {moment:?}: only {number} calls");
+            scene.stack.stop().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_a_failed_job_is_retried_and_only_once() {
+    let scene = Scene::start().await;
+    let refused = |answer: &Answer, kind: &str| assert_problem(answer, 409, kind);
+    for kind in KINDS {
+        let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 3).await;
+        refused(&scene.retry(&task).await, "job-not-failed");
+        assert!(scene.run(&task, MINUTE).await.is_some());
+        refused(&scene.retry(&task).await, "job-not-failed");
+        task.assert_done(&scene, "two refused retries").await;
+    }
+    assert_eq!(send(scene.client.request("POST", &of_company("C", "jobs/VenueId-9/retry"))).await.status, 404);
+    let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, "C", 3).await;
+    let repair = task.spoil(&scene.rows, 0).await;
+    scene.call(&task.step()).await;
     scene.rows.dynamo.write(repair).await.expect("repaired");
-    assert_eq!(bad.ask(&scene.client).await.status, 202);
-    assert!(scene.run(&bad, MINUTE).await.is_some());
-    bad.assert_done(&scene, "bad").await;
+    let mut statuses = [0; 4];
+    for (status, answer) in statuses.iter_mut().zip(join_all((0..4).map(|_| scene.retry(&task))).await) {
+        *status = answer.status;
+    }
+    statuses.sort_unstable();
+    assert_eq!(statuses, [202, 409, 409, 409]);
+    assert!(scene.run(&task, MINUTE).await.is_some());
+    task.assert_done(&scene, "one retry").await;
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_retry_waits_for_a_job_that_was_started_meanwhile() {
+    let scene = Scene::start().await;
+    let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, "C", 3).await;
+    let repair = task.spoil(&scene.rows, 0).await;
+    scene.call(&task.step()).await;
+    scene.assert_failed(&task, UNREADABLE, "failed").await;
+    scene.rows.put(&[record("C", "VenueId-2", &json!({}))]).await;
+    let update = path("C", "venues", "2", YEAR);
+    assert_eq!(scene.client.patch(&update, &json!({"data": {"v": 2}})).await.status, 202, "it holds nothing");
+    let answer = scene.retry(&task).await;
+    assert_problem(&answer, 409, "job-under-way");
+    scene.assert_failed(&task, UNREADABLE, "as it was").await;
+    while scene.rows.job("C", "VenueId-2").await.state == State::Running {
+        scene.call(&step_of("C", "VenueId-2")).await;
+    }
+    scene.rows.dynamo.write(repair).await.expect("repaired");
+    assert_eq!(scene.retry(&task).await.status, 202);
+    let answer = scene.client.patch(&update, &json!({"data": {"v": 3}})).await;
+    assert_problem(&answer, 409, "job-under-way");
+    assert!(scene.run(&task, MINUTE).await.is_some());
+    task.assert_done(&scene, "after the other").await;
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_failed_job_gives_way_to_a_new_start() {
+    let scene = Scene::start().await;
+    let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, "C", 3).await;
+    let repair = task.spoil(&scene.rows, 0).await;
+    scene.call(&task.step()).await;
+    scene.assert_failed(&task, UNREADABLE, "failed").await;
+    scene.rows.dynamo.write(repair).await.expect("repaired");
+    let answer = task.ask(&scene.client).await;
+    assert_eq!((answer.status, &answer.body["status"]), (202, &json!("running")), "{}", answer.body);
+    assert!(scene.run(&task, MINUTE).await.is_some());
+    task.assert_done(&scene, "started again").await;
     scene.stack.stop().await;
 }
 
@@ -450,8 +738,6 @@ async fn what_cant_be_read_holds_up_nobody() {
 async fn a_run_whose_job_was_started_anew_stops() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Registrations, "C", 3).await;
-    let is_of_registration =
-        |call: &Call| call.body["Key"]["SK"]["S"].as_str().is_some_and(|sort| sort.starts_with("Registration#"));
     scene.proxy.rule(move |call| if is_of_registration(call) { Fault::Held } else { Fault::None });
     let second = async {
         scene.proxy.held(3).await;
@@ -462,7 +748,7 @@ async fn a_run_whose_job_was_started_anew_stops() {
     let (first, ()) = Box::pin(join(process.run(&step, MINUTE), second)).await;
     assert_eq!(first.expect("nobody dies").answer.expect("an answer"), json!({"batchItemFailures": []}));
     let anew = scene.job(&task).await;
-    assert_eq!((anew.state, anew.progress.done), (State::Running, 0), "the old run wrote nothing into the new");
+    assert_eq!((anew.state, anew.done), (State::Running, 0), "the old run wrote nothing into the new");
     scene.proxy.heal();
     assert!(scene.run(&task, MINUTE).await.is_some());
     task.assert_done(&scene, "anew").await;
@@ -486,7 +772,7 @@ async fn who_registers_meanwhile_gets_the_new_end_too() {
     let all = scene.rows.registrations(task.walk().id()).await;
     assert!(all.len() == 210 && all.iter().all(|registration| registration.end == end));
     // Whoever came first moved it: the job counts what it moved itself.
-    let done = scene.job(&task).await.progress.done;
+    let done = scene.job(&task).await.done;
     assert!((150..=210).contains(&done), "{done}");
     task.count = 210;
     task.assert_whole(&scene.rows, "at the end").await;
@@ -578,7 +864,7 @@ async fn an_index_that_is_behind_hides_nothing_and_nothing_is_counted_twice() {
 async fn a_job_ends_without_its_hold() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, "C", 3).await;
-    let hold = scene.rows.table.delete(Hold::key_of(&read("C"), &named("venues", "2")));
+    let hold = scene.rows.jobs.delete(Hold::key_of(&read("C"), &named("venues", "2")));
     scene.rows.dynamo.write(hold).await.expect("there was one");
     assert!(scene.run(&task, MINUTE).await.is_some());
     task.assert_done(&scene, "without").await;
@@ -588,7 +874,8 @@ async fn a_job_ends_without_its_hold() {
 fn sum(usages: &[Usage]) -> Consumed {
     let mut sums = Consumed::new();
     for call in usages.iter().flat_map(|usage| &usage.calls) {
-        let place = call.index.as_ref().map_or("Activities".to_owned(), |index| format!("Activities/{index}"));
+        let table = call.table.rsplit('-').next().unwrap_or(&call.table).to_owned();
+        let place = call.index.as_ref().map_or_else(|| table.clone(), |index| format!("{table}/{index}"));
         let sum = sums.entry(place).or_default();
         *sum = (sum.0 + call.read, sum.1 + call.write);
     }

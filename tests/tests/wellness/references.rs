@@ -437,7 +437,7 @@ async fn a_job_is_nudged_by_whoever_asks_for_it_or_finds_it_in_the_way() {
 /// Who has nudged the job last.
 async fn nudged(stack: &Stack) -> Option<String> {
     let client = stack.client().expect("a client");
-    let request = client.get_item().table_name(stack.table("Activities").expect("a table"));
+    let request = client.get_item().table_name(stack.table("WellnessJobs").expect("a table"));
     let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
     let request = request.key("PK", text("CompanyId-C")).key("SK", text("Job#VenueId-1")).consistent_read(true);
     let item = request.send().await.expect("an answer").item.expect("a job");

@@ -1,12 +1,13 @@
-use crate::{Leg, Transaction, model::accounts_progress::AccountsProgress, store::IdempotentItem};
-use function::Fingerprint;
+use crate::{Leg, Transaction, model::accounts_progress::AccountsProgress};
+use function::{Error, Fingerprint};
+use jobs::{Job, State};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
     ledger::{CreatedPlace, FindingSort, LegId, Metadata, ReconciliationId, ReconciliationPartition, Subject},
 };
 use money::Decimal;
 use serde::{Deserialize, Serialize};
-use table::{Attributes, Item, Key};
+use table::{Item, Key};
 
 /// How long a transaction may take to be on the books, in seconds: its time is API Gateway's of the request. Ten to start the
 /// function and ten to run it, and the rest for clocks that differ and for the indexes.
@@ -29,65 +30,32 @@ impl Window {
     }
 }
 
-/// A run of the reconciliation: what it goes through, and how far it is.
-///
-/// The item drives itself: its stream calls the function that goes on with it, and each step that this writes calls it again,
-/// until the last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
+/// The work of a reconciliation, and the request that started it: the same request finds the job that it started before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
-pub struct Reconciliation {
-    #[serde(rename = "PK")]
-    partition: ReconciliationPartition,
-    #[serde(rename = "SK")]
-    sort: Metadata,
-    /// Its id.
-    #[serde(rename = "ID")]
-    pub id: ReconciliationId,
-    /// Whether it goes on; the stream's filter reads it.
-    pub state: State,
-    /// What it goes through.
+pub(crate) struct Task {
+    /// Without the youngest moments of what was asked.
     #[serde(flatten)]
-    pub window: Window,
-    /// Counts its steps: who writes the next must have seen the last.
-    pub step: i64,
-    /// How far it is.
-    pub progress: Progress,
-    /// When it was started.
-    pub started_at: TimestampMillis,
-    /// What was asked.
-    pub request: Fingerprint,
+    pub(crate) window: Window,
+    pub(crate) request: Fingerprint,
 }
 
-impl Item for Reconciliation {
-    const TYPE: &'static str = "Reconciliation";
-}
-
-impl IdempotentItem for Reconciliation {
-    fn request(&self) -> &Fingerprint {
-        &self.request
+impl jobs::Task for Task {
+    fn kind(&self) -> &'static str {
+        "reconciliation"
     }
-}
-
-/// Whether a reconciliation goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum State {
-    /// It goes on.
-    Running,
-    /// It has gone through everything.
-    Done,
 }
 
 /// How far a reconciliation is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// Transactions that it has gone through.
-    pub transactions: u64,
+    pub(crate) transactions: u64,
     /// Accounts that it has looked at.
-    pub accounts: u64,
+    pub(crate) accounts: u64,
     /// What it has found; no more than [`MAX_KEPT`] of it is kept.
-    pub discrepancies: u64,
+    pub(crate) discrepancies: u64,
     /// Where it is.
     pub(crate) phase: Phase,
 }
@@ -106,25 +74,40 @@ impl Default for Phase {
     }
 }
 
+impl Progress {
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(&self.phase, Phase::Accounts(accounts) if accounts.is_over())
+    }
+}
+
+/// A step of a reconciliation: what it checks, and where its findings belong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reconciliation {
+    pub(crate) id: ReconciliationId,
+    pub(crate) window: Window,
+    pub(crate) step: i64,
+}
+
 impl Reconciliation {
-    /// One that is started now.
-    pub(crate) fn started(id: ReconciliationId, window: Window, request: Fingerprint, now: TimestampMillis) -> Self {
-        Self {
-            partition: ReconciliationPartition(id.clone()),
-            sort: Metadata,
-            id,
-            state: State::Running,
-            window: window.settled(now),
-            step: 0,
-            progress: Progress::default(),
-            started_at: now,
-            request,
-        }
+    /// The job of one that starts now. It is kept for ever, as the reason of what is posted because of it.
+    pub(crate) fn job(
+        id: &ReconciliationId,
+        window: Window,
+        request: Fingerprint,
+        now: TimestampMillis,
+    ) -> Result<Job, Error> {
+        let task = Task { window: window.settled(now), request };
+        // An id has one start; only a retry is another run.
+        Ok(Job { expires_at: None, ..Job::new(&Self::key_of(id), id, id, &task, now.second())? })
     }
 
-    /// Its key.
-    #[must_use]
-    pub fn key_of(id: &ReconciliationId) -> Key {
+    pub(crate) fn of(job: &Job) -> Result<Self, Error> {
+        let id = job.id.parse().map_err(|error| table::Error::unreadable("Job", &error))?;
+        Ok(Self { id, window: job.task::<Task>()?.window, step: job.step })
+    }
+
+    /// The key of its job.
+    pub(crate) fn key_of(id: &ReconciliationId) -> Key {
         Key::new(&ReconciliationPartition(id.clone()), &Metadata)
     }
 }
@@ -237,7 +220,12 @@ impl Item for Finding {
 
 impl Finding {
     pub(crate) fn new(of: &Reconciliation, fault: Fault) -> Self {
-        Self { partition: of.partition.clone(), sort: FindingSort(fault.subject), step: of.step, what: fault.what }
+        Self {
+            partition: ReconciliationPartition(of.id.clone()),
+            sort: FindingSort(fault.subject),
+            step: of.step,
+            what: fault.what,
+        }
     }
 }
 
@@ -254,6 +242,8 @@ pub struct ReconciliationBody {
     discrepancies: Vec<DiscrepancyBody>,
     /// Whether more was found than is kept.
     more: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -269,20 +259,24 @@ struct DiscrepancyBody {
 }
 
 impl ReconciliationBody {
-    pub(crate) fn of(Reconciliation { id, state, window, progress, .. }: Reconciliation, found: Vec<Finding>) -> Self {
+    /// # Errors
+    /// The job is no reconciliation.
+    pub(crate) fn of(job: Job, found: Vec<Finding>) -> Result<Self, Error> {
         let body = |Finding { what, .. }| {
             let Discrepancy { kind, transaction: transaction_id, account: account_id, expected, actual, .. } = what;
             DiscrepancyBody { kind, transaction_id, account_id, expected, actual }
         };
-        Self {
+        let (Reconciliation { id, window, .. }, progress) = (Reconciliation::of(&job)?, job.progress::<Progress>()?);
+        Ok(Self {
             reconciliation_id: id,
-            status: state,
+            status: job.state,
             from: window.from,
             to: window.to,
             transactions: progress.transactions,
             accounts: progress.accounts,
             more: progress.discrepancies > MAX_KEPT,
             discrepancies: found.into_iter().map(body).collect(),
-        }
+            reason: job.reason,
+        })
     }
 }

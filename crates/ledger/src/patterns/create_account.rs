@@ -83,6 +83,6 @@ pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Res
         now.instant(),
         &request.random,
     );
-    let account = ledger.make(&ledger.table, Account::opened(id, terms, asked, now)).await?.when_opened();
+    let account = ledger.make(Account::opened(id, terms, asked, now)).await?.when_opened();
     Ok(Created { id: account.id.to_string(), body: account.try_into()? })
 }

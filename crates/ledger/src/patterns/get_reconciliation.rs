@@ -1,9 +1,9 @@
 //! L8: a reconciliation, how far it is, and what it has found.
 
 use crate::{
-    DOMAIN, Ledger, Reconciliation,
+    DOMAIN, Ledger,
     cost::{self, Calls, Pattern},
-    model::reconciliation::{Finding, ReconciliationBody},
+    model::reconciliation::{Finding, Reconciliation, ReconciliationBody},
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::{
@@ -15,7 +15,7 @@ use table::{Query, Units, cost::Cost};
 /// The Lambda.
 #[must_use]
 pub fn function() -> Function {
-    function::http(get_reconciliation, Ledger::warm_by_reconciliation)
+    function::http(get_reconciliation, Ledger::warm_by_job)
 }
 
 /// The access pattern.
@@ -31,14 +31,14 @@ pub const PATTERN: Pattern = Pattern {
         variant: "",
         condition: "get PK = RECONCILIATION#<id>, SK = METADATA, strongly; and the findings: SK begins with FINDING#, strongly",
         formula: "1 R, and ⌈Σ findings⌉ R, 1 where there are none",
-        cost: |_| Cost::default().read(cost::RECONCILIATIONS, Units::whole(2)),
+        cost: |_| Cost::default().read(cost::JOBS, Units::whole(2)),
     }],
     function,
 };
 
 /// Which reconciliation.
 #[derive(Debug, Clone)]
-pub struct Which(ReconciliationId);
+pub struct Which(pub(crate) ReconciliationId);
 
 impl Input for Which {
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -54,16 +54,15 @@ pub async fn get_reconciliation(ledger: Ledger, request: Request<Which>) -> Resu
     request.caller.must_operate(DOMAIN)?;
     let Which(id) = request.input;
     // First how far it is, then what it found: of one that is done, all of that is there.
-    let reconciliation = ledger.reconciliations.get::<Reconciliation>(&Reconciliation::key_of(&id)).await?;
-    let reconciliation = reconciliation.ok_or(Error::NotFound("reconciliation"))?;
+    let job = ledger.jobs.get(&Reconciliation::key_of(&id)).await?.ok_or(Error::NotFound("reconciliation"))?;
     let findings = ledger.findings(&id, &FindingSort::all()).await?;
-    Ok(Json(ReconciliationBody::of(reconciliation, findings)))
+    Ok(Json(ReconciliationBody::of(job, findings)?))
 }
 
 impl Ledger {
     /// What the reconciliation has found.
     pub(crate) async fn findings(&self, id: &ReconciliationId, range: &KeyRange) -> Result<Vec<Finding>, Error> {
         let partition = ReconciliationPartition(id.clone());
-        Ok(self.reconciliations.query_all(&Query::new(&partition, range)).await?)
+        Ok(self.jobs.table().query_all(&Query::new(&partition, range)).await?)
     }
 }

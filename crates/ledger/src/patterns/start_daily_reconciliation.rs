@@ -1,9 +1,9 @@
 //! L8: starts the reconciliation of the day that is over.
 
 use crate::{
-    Ledger, Reconciliation,
+    Ledger,
     cost::{Calls, Pattern},
-    model::reconciliation::Window,
+    model::reconciliation::{Reconciliation, Window},
     patterns::start_reconciliation::{self, Started},
 };
 use function::{Error, Fields, Fingerprint, Function, Input, Scheduled, Trigger};
@@ -12,7 +12,7 @@ use keys::{Day, TimestampMillis, ledger::ReconciliationId};
 /// The Lambda.
 #[must_use]
 pub fn function() -> Function {
-    function::scheduled(start_daily_reconciliation, Ledger::warm_by_reconciliation)
+    function::scheduled(start_daily_reconciliation, Ledger::warm_by_job)
 }
 
 /// The access pattern.
@@ -52,6 +52,6 @@ pub async fn start_daily_reconciliation(ledger: Ledger, run: Scheduled<Wanted>) 
         return Err(Error::invalid("/body/day", "must be over, and its last transactions on the books"));
     }
     let asked = Fingerprint::of(&["start-daily-reconciliation", &day.to_string()]);
-    let started = Reconciliation::started(ReconciliationId::of_day(day), window, asked, now);
-    Ok(ledger.make(&ledger.reconciliations, started).await?.into())
+    let job = Reconciliation::job(&ReconciliationId::of_day(day), window, asked, now)?;
+    ledger.start(job, &run.now).await
 }

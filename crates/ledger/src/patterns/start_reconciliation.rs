@@ -1,21 +1,23 @@
 //! L8: starts a reconciliation (seed 004, reconciliation report).
 
 use crate::{
-    DOMAIN, Ledger, Reconciliation,
+    DOMAIN, Ledger,
     cost::{self, Calls, Pattern},
-    model::reconciliation::Window,
+    model::reconciliation::{Reconciliation, Task, Window},
     patterns::get_reconciliation,
     store::user,
 };
 use function::{Accepted, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
+use jobs::Job;
 use keys::{TimestampMillis, ledger::ReconciliationId};
 use serde::Serialize;
+use std::fmt::Display;
 use table::{Units, cost::Cost};
 
 /// The Lambda.
 #[must_use]
 pub fn function() -> Function {
-    function::http(start_reconciliation, Ledger::warm_by_reconciliation)
+    function::http(start_reconciliation, Ledger::warm_by_job)
 }
 
 /// The access pattern.
@@ -26,8 +28,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "put if absent: PK = RECONCILIATION#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
-        formula: "1 W; what it costs to go through the books stands with reconcile",
-        cost: |_| Cost::default().write(cost::RECONCILIATIONS, Units::whole(1)),
+        formula: "1 W, and 1 W more where the same request comes again while it is under way; what it costs to go through the books stands with reconcile",
+        cost: |_| Cost::default().write(cost::JOBS, Units::whole(1)),
     }],
     function,
 };
@@ -58,12 +60,6 @@ pub struct Started {
     to: TimestampMillis,
 }
 
-impl From<Reconciliation> for Started {
-    fn from(Reconciliation { id, window: Window { from, to }, .. }: Reconciliation) -> Self {
-        Self { reconciliation_id: id, from, to }
-    }
-}
-
 /// Starts to go through the transactions of a time and through all accounts.
 ///
 /// # Errors
@@ -78,8 +74,30 @@ pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> R
         &request.random,
     );
     let asked = Fingerprint::of(&["start-reconciliation", &window.from.to_string(), &window.to.to_string()]);
-    let started = Reconciliation::started(id, window, asked, now);
-    let started = ledger.make(&ledger.reconciliations, started).await?;
-    let location = get_reconciliation::PATTERN.location(|_| Some(started.id.to_string()));
-    Ok(Accepted { location, body: started.into() })
+    let started = ledger.start(Reconciliation::job(&id, window, asked, now)?, &request.id).await?;
+    let location = get_reconciliation::PATTERN.location(|_| Some(started.reconciliation_id.to_string()));
+    Ok(Accepted { location, body: started })
+}
+
+impl Ledger {
+    /// Puts the job if there is none of its id; else nudges the one that the same request has put before.
+    ///
+    /// # Errors
+    /// 422 where another request has put it.
+    pub(crate) async fn start(&self, job: Job, by: &impl Display) -> Result<Started, Error> {
+        let job = match self.dynamo.write(self.jobs.table().put_new(&job)?).await {
+            Ok(()) => job,
+            Err(table::Error::Refused(refused)) => {
+                let found = refused.found::<Job>(0)?.ok_or_else(Error::stale)?;
+                if found.task::<Task>()?.request != job.task::<Task>()?.request {
+                    return Err(Error::KeyReused);
+                }
+                self.jobs.nudge(&found, by).await?;
+                found
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let Reconciliation { id, window: Window { from, to }, .. } = Reconciliation::of(&job)?;
+        Ok(Started { reconciliation_id: id, from, to })
+    }
 }

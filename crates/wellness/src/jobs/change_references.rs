@@ -1,11 +1,8 @@
 //! A job at the references to one venue, file, course, tracker or notification: to replace them, or to change their data.
 
-use crate::{
-    Reference, Task, Wellness,
-    jobs::runner::{ItemState, JobRunner, PAGE},
-    model::uses::OPEN,
-};
+use crate::{Reference, Task, Wellness, jobs::passes::PassItems, model::uses::OPEN};
 use function::Error;
+use jobs::{ItemState, PAGE, PagedItems};
 use keys::{
     KeyRange,
     wellness::{FacetRef, Period, ReferencePartition, UseSort},
@@ -49,7 +46,7 @@ impl<'a> References<'a> {
         let keys: Vec<Key> = entries.iter().map(|entry| self.key_of(entry)).collect();
         let mut found: HashMap<Key, Reference> = self.wellness.table.get_all(&keys, true).await?;
         let found = keys.iter().filter_map(|key| found.remove(key));
-        Ok(found.filter(|reference| self.standing(Some(reference)) == ItemState::Due).collect())
+        Ok(found.filter(|reference| self.state(Some(reference)) == ItemState::Due).collect())
     }
 
     fn key_of(&self, reference: &Reference) -> Key {
@@ -57,11 +54,9 @@ impl<'a> References<'a> {
     }
 }
 
-impl JobRunner for References<'_> {
-    type Thing = Reference;
-
-    /// An activity that is moved while a pass is under way may get from before it to behind it, and the index may be behind
-    /// the table. Two passes miss only what is moved so twice.
+impl PassItems for References<'_> {
+    /// An activity that is moved during a pass may get from before it to behind it, and the index may be behind the table. Two
+    /// passes miss only what is moved so twice.
     const QUIET: u8 = 2;
 
     fn ranges(&self) -> Vec<KeyRange> {
@@ -76,6 +71,10 @@ impl JobRunner for References<'_> {
         let Page { items, next } = self.wellness.table.page(&query, PAGE).await?;
         Ok(Page { items: self.due(items).await?, next })
     }
+}
+
+impl PagedItems for References<'_> {
+    type Thing = Reference;
 
     fn id(reference: &Reference) -> String {
         reference.place.activity.to_string()
@@ -86,7 +85,7 @@ impl JobRunner for References<'_> {
         Ok(Reference::key_of(&activity, &self.uses.of))
     }
 
-    fn standing(&self, reference: Option<&Reference>) -> ItemState {
+    fn state(&self, reference: Option<&Reference>) -> ItemState {
         match (reference, &self.replacement) {
             // Nothing but this job takes a reference away.
             (None, Some(_)) => ItemState::Done,

@@ -1,10 +1,8 @@
 //! A job at the registrations of an activity whose end has moved: each follows it.
 
-use crate::{
-    Activity, Wellness,
-    jobs::runner::{ItemState, JobRunner, PAGE},
-};
+use crate::{Activity, Wellness, jobs::passes::PassItems};
 use function::Error;
+use jobs::{ItemState, PAGE, PagedItems};
 use keys::{
     KeyRange,
     wellness::{ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, EndDateSort, RegistrationSort},
@@ -56,9 +54,7 @@ impl Item for End {
     const TYPE: &'static str = "Activity";
 }
 
-impl JobRunner for Registrations<'_> {
-    type Thing = Place;
-
+impl PassItems for Registrations<'_> {
     const QUIET: u8 = 0;
 
     /// The end may have moved again: the job that was started then is another, but its call may be behind this one.
@@ -68,11 +64,6 @@ impl JobRunner for Registrations<'_> {
         Ok(())
     }
 
-    /// Who moved it has read an end that may be newer than this one.
-    fn may_repeat(&self) -> Result<(), Error> {
-        Err(Error::stale())
-    }
-
     fn ranges(&self) -> Vec<KeyRange> {
         self.end.map(|_| RegistrationSort::all()).into_iter().collect()
     }
@@ -80,8 +71,17 @@ impl JobRunner for Registrations<'_> {
     async fn look(&self, range: &KeyRange) -> Result<Page<Place>, Error> {
         let query = Query::new(&ActivityPartition(self.activity.clone()), range).consistent();
         let Page { mut items, next } = self.wellness.table.page(&query, PAGE).await?;
-        items.retain(|place| self.standing(Some(place)) == ItemState::Due);
+        items.retain(|place| self.state(Some(place)) == ItemState::Due);
         Ok(Page { items, next })
+    }
+}
+
+impl PagedItems for Registrations<'_> {
+    type Thing = Place;
+
+    /// Who moved it has read an end that may be newer than this one.
+    fn may_repeat(&self) -> Result<(), Error> {
+        Err(Error::stale())
     }
 
     fn id(place: &Place) -> String {
@@ -93,7 +93,7 @@ impl JobRunner for Registrations<'_> {
         Ok(Key::new(&ActivityPartition(self.activity.clone()), &RegistrationSort(user)))
     }
 
-    fn standing(&self, place: Option<&Place>) -> ItemState {
+    fn state(&self, place: Option<&Place>) -> ItemState {
         match place.zip(self.end) {
             Some((place, end)) if place.end.0 == end.0 => ItemState::Done,
             Some(_) => ItemState::Due,

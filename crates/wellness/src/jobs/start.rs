@@ -1,83 +1,118 @@
-//! How jobs on references are started: one at a time for each that is referred to.
+//! The start of jobs at references: one at a time for each venue, file, course, tracker or notification.
 
-use crate::{Job, Wellness, model::job::Hold};
-use function::{Error, Problem};
-use keys::{
-    RequestId,
-    wellness::{FacetRef, HoldSort, JobId},
+use crate::{
+    Task, Wellness,
+    model::job::{Hold, job_key},
 };
-use table::{Change, Condition, Refused};
+use function::{Error, Problem};
+use jobs::Job;
+use keys::{
+    RequestId, TimestampSeconds,
+    wellness::{CompanyId, CompanyPartition, FacetRef, HoldSort, JobId},
+};
+use table::{Change, Refused};
 
-/// A job to start, and what is to happen together with its start.
+/// A job at references, and the change that happens together with its start.
 pub(crate) struct Start {
-    pub(crate) job: Job,
-    /// What comes last in the transaction.
-    pub(crate) also: Option<Change>,
+    company: CompanyId,
+    of: FacetRef,
+    /// What takes the place in a replacement.
+    target: Option<FacetRef>,
+    job: Job,
+    /// The last change of the transaction.
+    also: Option<Change>,
 }
 
-/// Places in the transaction, for what is there of a refusal.
+/// Places in the transaction of a start.
 const JOB: usize = 0;
 const HOLD: usize = 1;
 const JOB_OF_TARGET: usize = 2;
 const HOLD_OF_TARGET: usize = 3;
 
 impl Start {
-    /// What is worked at, as the partition of its holds and jobs names it.
-    fn of(&self) -> Result<&FacetRef, Error> {
-        match self.job.id() {
-            JobId::Uses(of) => Ok(of),
-            JobId::Registrations(_) => Err(Error::Internal("only references are held".to_owned())),
-        }
+    /// A job at the references to `of`, of which there are `total`.
+    pub(crate) fn new(
+        company: &CompanyId,
+        of: &FacetRef,
+        (task, total): (&Task, u64),
+        run: RequestId,
+        now: TimestampSeconds,
+    ) -> Result<Self, Error> {
+        let id = JobId::Uses(of.clone());
+        let target = match task {
+            Task::Replace { replacement, .. } => Some(FacetRef { facet: of.facet, id: replacement.clone() }),
+            Task::Update { .. } | Task::Follow => None,
+        };
+        let hold = target.clone().map(|target| HoldSort(target).to_string());
+        let job = Job { total: Some(total), hold, ..Job::new(&job_key(company, &id), &id, &run, task, now)? };
+        Ok(Self { company: company.clone(), of: of.clone(), target, job, also: None })
+    }
+
+    /// With another change in the same transaction.
+    pub(crate) fn with(self, also: Option<Change>) -> Self {
+        Self { also, ..self }
+    }
+
+    /// The job.
+    pub(crate) fn job(&self) -> &Job {
+        &self.job
     }
 
     fn changes(&self, wellness: &Wellness) -> Result<Vec<Change>, Error> {
-        let (table, company) = (&wellness.table, self.job.company());
-        let mut changes =
-            vec![table.put(&self.job)?.only_if(Job::is_not_running()), table.absent(Hold::key_of(company, self.of()?))];
-        if let Some((target, run)) = self.job.holds().zip(self.job.run) {
-            let hold = Hold {
-                partition: self.job.partition.clone(),
-                sort: HoldSort(target.clone()),
-                holder: self.job.id().clone(),
-                run,
-                expires_at: self.job.expires_at,
-            };
-            changes.push(table.check(Job::key_of(company, &JobId::Uses(target)), Job::is_not_running()));
-            changes.push(table.put_new(&hold)?);
-        }
+        let mut changes = vec![wellness.jobs.table().put(&self.job)?.only_if(Job::is_not_running())];
+        changes.extend(wellness.claims(&self.company, &self.of, self.target.as_ref(), &self.job)?);
         changes.extend(self.also.clone());
         Ok(changes)
     }
 
     /// The job that is in the way, by what the transaction found.
     fn hindrance(&self, refused: &Refused) -> Result<Option<JobId>, Error> {
-        let target = self.job.holds().map(JobId::Uses);
         if refused.at(JOB) {
-            return Ok(Some(self.job.id().clone()));
+            return Ok(Some(JobId::Uses(self.of.clone())));
         }
         if refused.at(HOLD) {
             return Ok(refused.found::<Hold>(HOLD)?.map(|hold| hold.holder));
         }
-        match target {
-            Some(target) if refused.at(JOB_OF_TARGET) => Ok(Some(target)),
+        match &self.target {
+            Some(target) if refused.at(JOB_OF_TARGET) => Ok(Some(JobId::Uses(target.clone()))),
             Some(_) => Ok(refused.found::<Hold>(HOLD_OF_TARGET)?.map(|hold| hold.holder)),
             None => Ok(None),
         }
     }
 
-    /// Where [`Start::also`] stands.
+    /// The place of [`Start::also`].
     fn last(&self) -> usize {
-        if self.job.holds().is_some() { HOLD_OF_TARGET + 1 } else { HOLD + 1 }
+        if self.target.is_some() { HOLD_OF_TARGET + 1 } else { HOLD + 1 }
     }
 }
 
 impl Wellness {
-    /// Starts the job, or answers the one that is under way where it is the same.
+    /// The changes without which a job at references may not run: nobody holds them; and nobody works at the target of a
+    /// replacement, which it holds.
+    fn claims(
+        &self,
+        company: &CompanyId,
+        of: &FacetRef,
+        target: Option<&FacetRef>,
+        job: &Job,
+    ) -> Result<Vec<Change>, Error> {
+        let table = self.jobs.table();
+        let mut claims = vec![table.absent(Hold::key_of(company, of))];
+        if let Some((target, run)) = target.zip(job.run.clone()) {
+            let (partition, sort) = (CompanyPartition(company.clone()), HoldSort(target.clone()));
+            let hold = Hold { partition, sort, holder: JobId::Uses(of.clone()), run, expires_at: job.expires_at };
+            claims.push(table.check(job_key(company, &JobId::Uses(target.clone())), Job::is_not_running()));
+            claims.push(table.put_new(&hold)?);
+        }
+        Ok(claims)
+    }
+
+    /// Starts the job, or answers the one that is under way if it is the same.
     ///
     /// # Errors
-    /// [`table::Error::Refused`] where what was to happen as well was refused; 409 `job-under-way` where another job is at it.
+    /// [`table::Error::Refused`] if the other change of the start was refused; 409 `job-under-way` if another job is there.
     pub(crate) async fn start(&self, start: &Start, by: RequestId) -> Result<Job, Error> {
-        let (company, job) = (start.job.company(), &start.job);
+        let (company, job) = (&start.company, &start.job);
         let refused = match self.dynamo.transact(start.changes(self)?).await {
             Ok(()) => return Ok(job.clone()),
             Err(table::Error::Refused(refused)) => refused,
@@ -87,38 +122,55 @@ impl Wellness {
             return Err(table::Error::Refused(refused).into());
         }
         let Some(hindrance) = start.hindrance(&refused)? else { return Err(Error::stale()) };
-        let other = self.table.get::<Job>(&Job::key_of(company, &hindrance)).await?.filter(|other| other.run.is_some());
+        let other = self.jobs.get(&job_key(company, &hindrance)).await?.filter(Job::is_running);
         // It may have ended since.
         let other = other.ok_or_else(Error::stale)?;
-        if other.id() == job.id() && other.task == job.task {
+        if other.id == job.id && other.task == job.task {
             return self.join(other, start.also.clone(), by).await;
         }
-        self.nudge(&other, by).await?;
+        self.jobs.nudge(&other, &by).await?;
         Err(Error::Conflict(
             Problem::JobUnderWay,
             format!("The job {hindrance} is under way. Send the request again when it is done."),
         ))
     }
 
-    /// Answers a job that is under way for a request for the same: what was to happen at its start happens now.
+    /// Answers a job that is under way for the same request: the other change of its start happens now.
     async fn join(&self, job: Job, also: Option<Change>, by: RequestId) -> Result<Job, Error> {
-        let (Some(run), Some(also)) = (&job.run, also) else { return self.nudge(&job, by).await.map(|()| job) };
-        let nudge = self.table.update(Job::key_of(job.company(), job.id())).set(Job::NUDGED_BY, &by);
-        match self.dynamo.transact(vec![nudge.only_if(Condition::is(Job::RUN, run)), also]).await {
+        let (Some(nudge), Some(also)) = (self.jobs.nudging(&job, &by), also) else {
+            return self.jobs.nudge(&job, &by).await.map(|()| job);
+        };
+        match self.dynamo.transact(vec![nudge, also]).await {
             // It has ended since.
             Err(table::Error::Refused(refused)) if refused.at(0) => Err(Error::stale()),
             done => Ok(done.map(|()| job)?),
         }
     }
 
-    /// Lets the stream call the function that goes on with a job once more: its own calls may have come to nothing.
-    pub(crate) async fn nudge(&self, job: &Job, by: RequestId) -> Result<(), Error> {
-        let Some(run) = &job.run else { return Ok(()) };
-        let nudge = self.table.update(Job::key_of(job.company(), job.id())).set(Job::NUDGED_BY, &by);
-        match self.dynamo.write(nudge.only_if(Condition::is(Job::RUN, run))).await {
-            // It has ended since.
-            Err(table::Error::Refused(_)) => Ok(()),
-            done => Ok(done?),
-        }
+    /// Runs a failed job again, under the same conditions as its start.
+    ///
+    /// # Errors
+    /// 409 if it has not failed, or another job is in the way.
+    pub(crate) async fn retry(
+        &self,
+        company: &CompanyId,
+        id: &JobId,
+        (run, now): (RequestId, TimestampSeconds),
+    ) -> Result<Job, Error> {
+        let job = self.jobs.get(&job_key(company, id)).await?.ok_or(Error::NotFound("job"))?;
+        let claims = |again: &Job| match id {
+            JobId::Uses(of) => {
+                // By the key of its hold: a job may fail because its task cannot be read.
+                let target = job_target(again);
+                self.claims(company, of, target.as_ref(), again)
+            }
+            JobId::Registrations(_) => Ok(Vec::new()),
+        };
+        self.jobs.retry(job, &run, now, claims).await
     }
+}
+
+fn job_target(job: &Job) -> Option<FacetRef> {
+    let hold = job.hold.as_deref().and_then(|hold| hold.parse().ok());
+    hold.map(|HoldSort(target)| target)
 }

@@ -1,18 +1,19 @@
 //! W17: one job by its id, and how far it is.
 
 use crate::{
-    DOMAIN, Job, Wellness,
+    DOMAIN, Wellness,
     cost::{self, Calls, Pattern},
-    model::job::JobBody,
+    model::job::job_key,
 };
 use function::{Accepted, Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use jobs::{Job, JobBody};
 use keys::wellness::{CompanyId, JobId};
 use table::cost::{Cost, read};
 
 /// The Lambda.
 #[must_use]
 pub fn function() -> Function {
-    function::http(get_job, Wellness::warm_by_get)
+    function::http(get_job, Wellness::warm_by_job)
 }
 
 /// The access pattern.
@@ -28,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
         variant: "",
         condition: "get: PK = CompanyId-<id>, SK = Job#<job id>",
         formula: "⌈job⌉ R",
-        cost: |case| Cost::default().read(cost::ACTIVITIES, read(case.job)),
+        cost: |case| Cost::default().read(cost::JOBS, read(case.job)),
     }],
     function,
 };
@@ -36,8 +37,8 @@ pub const PATTERN: Pattern = Pattern {
 /// Which job.
 #[derive(Debug, Clone)]
 pub struct Which {
-    company: CompanyId,
-    job: JobId,
+    pub(crate) company: CompanyId,
+    pub(crate) job: JobId,
 }
 
 impl Input for Which {
@@ -54,15 +55,15 @@ impl Input for Which {
 pub async fn get_job(wellness: Wellness, request: Request<Which>) -> Result<Json<JobBody>, Error> {
     let Which { company, job } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
-    let job = wellness.table.get::<Job>(&Job::key_of(company, job)).await?;
+    let job = wellness.jobs.get(&job_key(company, job)).await?;
     Ok(Json(job.ok_or(Error::NotFound("job"))?.into()))
 }
 
 /// 202 with the job's location, and how far it is.
-pub(crate) fn accepted(job: Job) -> Accepted<JobBody> {
+pub(crate) fn accepted(company: &CompanyId, job: Job) -> Accepted<JobBody> {
     let parameter = |name: &str| match name {
-        "companyId" => Some(job.company().to_string()),
-        _ => Some(job.id().to_string()),
+        "companyId" => Some(company.to_string()),
+        _ => Some(job.id.clone()),
     };
     Accepted { location: PATTERN.location(parameter), body: job.into() }
 }

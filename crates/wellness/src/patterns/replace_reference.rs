@@ -2,19 +2,17 @@
 //! pattern 5).
 
 use crate::{
-    DOMAIN, Job, Task, Wellness,
+    DOMAIN, Task, Wellness,
     cost::{self, Calls, Pattern},
     jobs::start::Start,
-    model::{
-        job::JobBody,
-        uses::{Uses, read_data},
-    },
+    model::uses::{Uses, read_data},
     patterns::get_job::accepted,
 };
 use function::{
     Accepted, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, optimistically,
 };
-use keys::wellness::{FacetId, FacetRef, JobId, Owner};
+use jobs::{Job, JobBody};
+use keys::wellness::{FacetId, FacetRef, Owner};
 use table::{
     JsonText, Units,
     cost::{Cost, write},
@@ -44,7 +42,8 @@ pub const PATTERN: Pattern = Pattern {
             Cost::default()
                 .read(cost::LISTS, case.counted())
                 .read(cost::ACTIVITIES, case.record_read())
-                .write(cost::ACTIVITIES, (write(case.job) + held + case.record_write()).times(2))
+                .write(cost::ACTIVITIES, case.record_write().times(2))
+                .write(cost::JOBS, (write(case.job) + held).times(2))
         },
     }],
     function,
@@ -91,7 +90,7 @@ pub async fn replace_reference(wellness: Wellness, request: Request<Replacement>
     let Replacement { uses, data, .. } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
     uses.must_have_room_for(&request.input.target(), data, request.now, &request.random)?;
-    Ok(accepted(optimistically(|| wellness.replace(&request)).await?))
+    Ok(accepted(&uses.company, optimistically(|| wellness.replace(&request)).await?))
 }
 
 impl Wellness {
@@ -101,15 +100,15 @@ impl Wellness {
         let key = request.idempotency_key.as_ref();
         let once = IdempotentRequest::new(&self.table, &owner, key, wanted.fingerprint(), request.milli);
         if let Some(job) = once.before::<Job>().await? {
-            self.nudge(&job, request.id).await?;
+            self.jobs.nudge(&job, &request.id).await?;
             return Ok(job);
         }
         let period = uses.period(request.now)?;
         let (replacement, copied_data) = (wanted.by.clone(), wanted.data.clone());
         let task = Task::Replace { replacement, copied_data, period };
-        let mut job = Job::started(uses.company.clone(), JobId::Uses(uses.of.clone()), task, request.id, request.now);
-        job.progress.total = Some(self.count_uses(uses, period, None).await?);
-        let also = once.remember(&job)?;
-        self.start(&Start { job, also }, request.id).await
+        let total = self.count_uses(uses, period, None).await?;
+        let start = Start::new(&uses.company, &uses.of, (&task, total), request.id, request.now)?;
+        let record = once.remember(start.job())?;
+        self.start(&start.with(record), request.id).await
     }
 }

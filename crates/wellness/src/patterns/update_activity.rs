@@ -1,9 +1,10 @@
 //! W16: changes an activity under its version; what depends on its status and its end follows.
 
 use crate::{
-    Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Job, Name, Reference, Wellness,
+    Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Name, Reference, Wellness,
     cost::{self, Calls, Case, Pattern},
     model::{
+        job::following,
         object::{JsonObject, Object},
         sizes::{MAX_ROW, must_fit},
     },
@@ -50,7 +51,7 @@ pub const PATTERN: Pattern = Pattern {
             formula: "as a status, 2 W for the job, and once more GSI1 ⌈entry⌉ W and GSI2 ⌈narrow entry⌉ W",
             cost: |case| {
                 status_cost(case)
-                    .write(cost::ACTIVITIES, Units::whole(2))
+                    .write(cost::JOBS, Units::whole(2))
                     .write(cost::PROGRAM, write(case.program))
                     .write(cost::LISTS, write(case.narrow))
             },
@@ -170,8 +171,8 @@ impl Wellness {
         }
         let ends_otherwise = new.end != old.end;
         if ends_otherwise {
-            let job = Job::following(new.company.clone(), new.id().clone(), request.id, request.now);
-            changes.push(self.table.put(&job)?);
+            let job = following(&new.company, new.id(), request.id, request.now)?;
+            changes.push(self.jobs.table().put(&job)?);
         }
         self.dynamo.transact(changes).await?;
         let job_id = ends_otherwise.then(|| JobId::Registrations(new.id().clone()));

@@ -2,17 +2,14 @@
 //! pattern 5).
 
 use crate::{
-    DOMAIN, Job, Record, Task, Wellness,
+    DOMAIN, Record, Task, Wellness,
     cost::{self, Calls, Pattern},
     jobs::start::Start,
-    model::{
-        job::JobBody,
-        uses::{Uses, read_data},
-    },
+    model::uses::{Uses, read_data},
     patterns::get_job::accepted,
 };
 use function::{Accepted, Error, Fields, Function, Input, Request, Route, Trigger, optimistically};
-use keys::wellness::JobId;
+use jobs::{Job, JobBody};
 use table::{
     JsonText, Units, Value,
     cost::{Cost, write},
@@ -40,7 +37,8 @@ pub const PATTERN: Pattern = Pattern {
         cost: |case| {
             Cost::default()
                 .read(cost::LISTS, case.counted())
-                .write(cost::ACTIVITIES, (write(case.reference) + write(case.job) + Units::whole(1)).times(2))
+                .write(cost::ACTIVITIES, write(case.reference).times(2))
+                .write(cost::JOBS, (write(case.job) + Units::whole(1)).times(2))
         },
     }],
     function,
@@ -73,7 +71,7 @@ pub async fn update_reference(wellness: Wellness, request: Request<Update>) -> R
     let Update { uses, data } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
     uses.must_have_room_for(&uses.of, data, request.now, &request.random)?;
-    Ok(accepted(optimistically(|| wellness.change_data(&request)).await?))
+    Ok(accepted(&uses.company, optimistically(|| wellness.change_data(&request)).await?))
 }
 
 impl Wellness {
@@ -81,10 +79,10 @@ impl Wellness {
         let Update { uses, data } = &request.input;
         let period = uses.period(request.now)?;
         let task = Task::Update { copied_data: data.clone(), period };
-        let mut job = Job::started(uses.company.clone(), JobId::Uses(uses.of.clone()), task, request.id, request.now);
-        job.progress.total = Some(self.count_uses(uses, period, Some(data)).await?);
+        let total = self.count_uses(uses, period, Some(data)).await?;
+        let start = Start::new(&uses.company, &uses.of, (&task, total), request.id, request.now)?;
         let record = self.table.update(Record::key_of(&uses.company, &uses.of)).set(Record::DATA, Value::of(data)?);
-        match self.start(&Start { job, also: Some(record) }, request.id).await {
+        match self.start(&start.with(Some(record)), request.id).await {
             Err(Error::Table(table::Error::Refused(_))) => Err(Error::NotFound("reference")),
             started => started,
         }

@@ -100,13 +100,16 @@ impl Guide {
         let now = Timestamp::now();
         let window = json!({"from": now - SignedDuration::from_hours(24), "to": now});
         let call = Call::post("/ledger/reconciliations", window).key("demo-books");
-        let what = "Check the books: a job, which its own stream lets go on";
+        let what = "Check the books: a job, which the stream of its table continues";
         let reply = self.step(Step { pattern: "L8", what, call, status: StatusCode::ACCEPTED }).await?;
         let path = format!("/ledger/reconciliations/{}", text(&reply, "reconciliationId"));
         self.wait(&path, |body| body["status"] == "done").await?;
         let reply = self.get("L8", "What does not agree", &path).await?;
         check(reply.body["status"] == "done" && reply.body["discrepancies"] == json!([]), "the books agree")?;
-        self.handed_on("L8", "What the job's stream has handed on", "reconcile").await
+        let call = Call { body: None, ..Call::post(format!("{path}/retry"), Value::Null) };
+        let what = "Only a failed reconciliation can be run again";
+        self.step(Step { pattern: "L8", what, call, status: StatusCode::CONFLICT }).await?;
+        self.handed_on("L8", "What the stream of the jobs has handed on", "reconcile").await
     }
 }
 

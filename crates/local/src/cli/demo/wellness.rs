@@ -141,7 +141,11 @@ impl Guide {
         let body = json!({"version": walk.version, "endDate": end});
         let what = "The walk goes on into the next year; registrations follow it";
         let reply = self.patch("W16", what, &walk.path, body.clone()).await?;
-        self.done(&format!("{COMPANY}/jobs/{}", text(&reply.body, "jobId"))).await?;
+        let job = format!("{COMPANY}/jobs/{}", text(&reply.body, "jobId"));
+        self.done(&job).await?;
+        let call = Call { body: None, ..Call::post(format!("{job}/retry"), Value::Null) };
+        let what = "Only a failed job can be run again";
+        self.step(Step { pattern: "W17", what, call, status: StatusCode::CONFLICT }).await?;
         let call = Call::patch(&walk.path, body);
         let what = "The same version again: somebody has changed it since";
         self.step(Step { pattern: "W16", what, call, status: StatusCode::PRECONDITION_FAILED }).await?;
@@ -149,7 +153,7 @@ impl Guide {
         let reply = self.get("W4", "Her registrations of the next year", &path).await?;
         let followed = registration(&reply.body, walk).is_some_and(|it| it["endDate"] == format!("{end}Z"));
         check(followed, "the registration has the new end")?;
-        self.handed_on("W18", "What went on with the jobs: the stream of their own items", "continue-job").await
+        self.handed_on("W18", "What continued the jobs: the stream of their table", "continue-job").await
     }
 
     /// A step that starts a job, and how the job ends.

@@ -1,0 +1,5 @@
+//! The Lambda `retry-reconciliation`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&ledger::patterns::retry_reconciliation::function())
+}

@@ -1,0 +1,81 @@
+//! The steps of a reconciliation: a page of transactions or of accounts is checked, and its findings are kept.
+
+use crate::{
+    Ledger,
+    cost::Case,
+    jobs::{
+        check_accounts::AccountsPage,
+        check_transactions::{Known, TransactionsPage},
+    },
+    model::{
+        accounts_progress::AccountsProgress,
+        reconciliation::{Fault, Finding, MAX_KEPT, Phase, Progress, Reconciliation},
+    },
+};
+use function::{Deadline, Error};
+use futures::{StreamExt, TryStreamExt, future::ready, stream};
+use jobs::{Job, JobRunner, Next, Step};
+
+/// Findings that are written at once.
+const WRITES: usize = 8;
+
+/// The steps of one run.
+pub(crate) struct Steps<'a> {
+    ledger: &'a Ledger,
+    known: Known,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn of(ledger: &'a Ledger) -> Self {
+        Self { ledger, known: Known::default() }
+    }
+}
+
+impl JobRunner for Steps<'_> {
+    type Progress = Progress;
+
+    async fn step(&mut self, job: &Job, mut progress: Progress, _: Deadline) -> Result<Step<Progress>, Error> {
+        let (ledger, of) = (self.ledger, Reconciliation::of(job)?);
+        let (faults, phase) = match progress.phase {
+            Phase::Transactions(behind) => {
+                let TransactionsPage { transactions, faults, next } =
+                    ledger.check_transactions(of.window, behind, &mut self.known).await?;
+                progress.transactions += Case::count(transactions);
+                let accounts = || Phase::Accounts(AccountsProgress::default());
+                (faults, next.map_or_else(accounts, |next| Phase::Transactions(Some(next))))
+            }
+            Phase::Accounts(at) => {
+                let AccountsPage { accounts, faults, at } =
+                    Box::pin(ledger.check_accounts(&of, at, &self.known)).await?;
+                progress.accounts += Case::count(accounts);
+                (faults, Phase::Accounts(at))
+            }
+        };
+        progress.phase = phase;
+        progress.discrepancies += ledger.keep(&of, faults, progress.discrepancies).await?;
+        let next = if progress.is_over() { Next::End } else { Next::Continue };
+        Ok(Step { done: progress.transactions + progress.accounts, progress, next })
+    }
+}
+
+impl Ledger {
+    /// Keeps what a step found; answers how much of it no earlier step has found.
+    async fn keep(&self, of: &Reconciliation, mut faults: Vec<Fault>, kept: u64) -> Result<u64, Error> {
+        let room = MAX_KEPT.saturating_sub(kept);
+        let rest = faults.split_off(faults.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
+        let kept = stream::iter(faults).map(|fault| self.keep_one(of, fault)).buffer_unordered(WRITES);
+        let new = kept.try_fold(0, |sum, is_new| ready(Ok(sum + u64::from(is_new)))).await?;
+        Ok(new + Case::count(rest.len()))
+    }
+
+    /// Whether no earlier step has found it. A run that died in this very step may have kept it.
+    async fn keep_one(&self, of: &Reconciliation, fault: Fault) -> Result<bool, Error> {
+        match self.dynamo.write(self.jobs.table().put_new(&Finding::new(of, fault))?).await {
+            Ok(()) => Ok(true),
+            Err(table::Error::Refused(refused)) => {
+                Ok(refused.found::<Finding>(0)?.is_some_and(|kept| kept.step == of.step))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The Lambda `retry-job`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::retry_job::function())
+}

@@ -1,0 +1,109 @@
+//! Passes over what a job must change, repeated until nothing is left: a move may hide an item from one pass, and an index may
+//! be behind the table.
+
+use crate::Wellness;
+use function::{Deadline, Error};
+use jobs::{Job, JobRunner, Next, PagedItems, Step};
+use keys::KeyRange;
+use serde::{Deserialize, Serialize};
+use table::Page;
+
+/// Items that a job finds in passes.
+pub(crate) trait PassItems: PagedItems + Send {
+    /// Passes in a row that must find nothing before the job has ended.
+    const QUIET: u8;
+
+    /// Reads what may have changed since the last page.
+    fn refresh(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// The ranges of a pass, in order.
+    fn ranges(&self) -> Vec<KeyRange>;
+
+    /// The items to change among the first [`PAGE`](jobs::PAGE) of the range, strongly consistent.
+    fn look(&self, range: &KeyRange) -> impl Future<Output = Result<Page<Self::Thing>, Error>> + Send;
+}
+
+/// Runs a job in passes.
+pub(crate) struct Passes<'a, P: PassItems> {
+    wellness: &'a Wellness,
+    items: P,
+    /// The items of the page that this run has listed.
+    known: Option<Vec<Option<P::Thing>>>,
+}
+
+/// How far a job is, and its page.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(crate) struct PassProgress {
+    /// The range of the pass that it is in.
+    range: usize,
+    /// The sort key after which the range continues.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+    /// The ids of the items that the next step changes.
+    page: Vec<String>,
+    /// Whether the pass has found something to change.
+    found: bool,
+    /// Passes in a row that found nothing.
+    quiet: u8,
+}
+
+impl<'a, P: PassItems> Passes<'a, P> {
+    pub(crate) fn new(wellness: &'a Wellness, items: P) -> Self {
+        Self { wellness, items, known: None }
+    }
+
+    /// Looks for the next page, to the end of the pass or until the time to stop.
+    async fn look(&self, at: &mut PassProgress, stop: Deadline) -> Result<Vec<Option<P::Thing>>, Error> {
+        at.page.clear();
+        while let Some(range) = self.items.ranges().get(at.range) {
+            let rest = at.after.as_ref().map_or_else(|| range.clone(), |position| range.after(position));
+            let Page { items, next } = self.items.look(&rest).await?;
+            at.range += usize::from(next.is_none());
+            at.after = next;
+            at.page = items.iter().map(P::id).collect();
+            at.found |= !at.page.is_empty();
+            if !at.page.is_empty() || stop.has_passed() {
+                return Ok(items.into_iter().map(Some).collect());
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl<P: PassItems> JobRunner for Passes<'_, P> {
+    type Progress = PassProgress;
+
+    async fn step(&mut self, job: &Job, at: PassProgress, stop: Deadline) -> Result<Step<PassProgress>, Error> {
+        let Wellness { dynamo, table, .. } = self.wellness;
+        self.items.refresh().await?;
+        let page = match self.known.take() {
+            Some(page) => page,
+            None => self.items.read(table, &at.page).await?,
+        };
+        let done = job.done + self.items.apply(dynamo, page).await?;
+        let mut progress = at;
+        self.known = Some(self.look(&mut progress, stop).await?);
+        let next = progress.end_pass(self.items.ranges().len(), P::QUIET);
+        Ok(Step { progress, done, next })
+    }
+}
+
+impl PassProgress {
+    /// Ends the pass that has gone through its ranges, and begins the next.
+    fn end_pass(&mut self, ranges: usize, needed: u8) -> Next {
+        if self.range < ranges || !self.page.is_empty() {
+            return Next::Continue;
+        }
+        let quiet = if self.found { 0 } else { self.quiet.saturating_add(1) };
+        *self = Self { quiet, ..Self::default() };
+        match quiet {
+            _ if quiet >= needed => Next::End,
+            0 => Next::Continue,
+            // A pass that found nothing is repeated in another run: moves and the index have time to settle.
+            _ => Next::Wait,
+        }
+    }
+}
