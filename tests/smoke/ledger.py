@@ -45,6 +45,8 @@ def walk(stack):
     stack.refused(409, "already-reversed", "ledger: reverse it twice", "POST", back, key="back-again")
     stack.check("ledger: what it reverses", reversal["reverses"] == spent["transactionId"], reversal.body)
     stack.refused(404, "not-found", "ledger: no such reconciliation", "GET", f"/ledger/reconciliations/{stack.run}")
+    stack.refused(404, "not-found", "ledger: retry of no reconciliation", "POST",
+                  f"/ledger/reconciliations/{stack.run}/retry")
     backwards = {"from": "2026-01-02T00:00:00Z", "to": "2026-01-01T00:00:00Z"}
     stack.refused(400, "invalid-request", "ledger: a time backwards", "POST", "/ledger/reconciliations", body=backwards,
                   faults=["/body/to"])

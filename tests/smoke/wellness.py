@@ -48,6 +48,7 @@ def _jobs(stack, base, venue):
     job = stack.expect(202, "wellness: change the venue", "PATCH", venue, body={"data": {"Name": "Great Hall"}})
     of_job = f"{base}/jobs/{job['jobId']}"
     stack.until("wellness: the change ends", of_job, lambda found: found["status"] == "done")
+    stack.refused(409, "job-not-failed", "wellness: retry of a job that is done", "POST", f"{of_job}/retry")
     body, path = {"replacementId": "2", "data": {}}, f"{venue}/replacement"
     other = {**body, "replacementId": "3"}
     stack.created("wellness: replace the venue", path, body, "replacement", other, 202, f"{base}/jobs")

@@ -568,6 +568,25 @@ async fn a_change_that_dynamodb_rejects_fails_the_job() {
 }
 
 #[tokio::test]
+async fn a_change_that_is_always_refused_fails_the_job() {
+    let scene = Scene::start().await;
+    let task = Task::start(&scene.rows, &scene.client, Kind::Update, "C", 1).await;
+    let item = entry(&task.activities[0]);
+    scene.proxy.rule(move |call| {
+        let is_change = call.action == "UpdateItem" && call.body["Key"]["SK"]["S"] == "Program#Venue#VenueId-1";
+        let kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
+        let refusal = json!({"__type": kind, "message": "injected", "Item": item});
+        if is_change { Fault::Refused(axum::http::StatusCode::BAD_REQUEST, refusal) } else { Fault::None }
+    });
+    assert_eq!(scene.call(&task.step()).await, json!([{"itemIdentifier": "1"}]), "others may have got in between");
+    scene.set(&task, "Attempts", MAX_ATTEMPTS - 1).await;
+    assert_eq!(scene.call(&task.step()).await, json!([]));
+    scene.proxy.heal();
+    scene.assert_failed(&task, "50 runs in a row failed. The log has the causes.", "refused").await;
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
 async fn a_job_fails_when_its_attempts_are_used_up() {
     let scene = Scene::start().await;
     let silent = Task::start(&scene.rows, &scene.client, Kind::Update, "silent", 3).await;
@@ -829,6 +848,16 @@ fn behind(entries: &[Value]) -> Fault {
     )
 }
 
+/// The reference of the activity, as the index and the table have it at the start.
+fn entry(activity: &Activity) -> Value {
+    let old = reference(activity, "VenueId-1", &json!({"v": 1}));
+    let text = |text: String| json!({"S": text});
+    json!({
+        "PK": text(old.partition.to_string()), "SK": text(old.sort.to_string()), "GSI2PK": text(old.uses.to_string()),
+        "GSI2SK": text(old.place.to_string()), "CopiedData": text(old.copied_data.text().to_owned()),
+    })
+}
+
 #[tokio::test]
 async fn an_index_that_is_behind_hides_nothing_and_nothing_is_counted_twice() {
     let scene = Scene::start().await;
@@ -839,14 +868,6 @@ async fn an_index_that_is_behind_hides_nothing_and_nothing_is_counted_twice() {
         scene.proxy.rule(|call| if call.action == "Query" { behind(&[]) } else { Fault::None });
         assert_eq!(scene.call(&task.step()).await, json!([]));
         assert_eq!(scene.job(&task).await.state, State::Running, "{kind:?}: one look is not enough");
-        let entry = |activity: &Activity| {
-            let old = reference(activity, "VenueId-1", &json!({"v": 1}));
-            let text = |text: String| json!({"S": text});
-            json!({
-                "PK": text(old.partition.to_string()), "SK": text(old.sort.to_string()), "GSI2PK": text(old.uses.to_string()),
-                "GSI2SK": text(old.place.to_string()), "CopiedData": text(old.copied_data.text().to_owned()),
-            })
-        };
         let entries: Vec<_> = task.activities.iter().map(entry).collect();
         let mut queries = 0;
         scene.proxy.rule(move |call| {
