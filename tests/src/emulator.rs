@@ -1,6 +1,7 @@
 //! Real binaries under AWS's Runtime Interface Emulator: environments as Lambda keeps them, with one event at a time.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
 
+use crate::patterns;
 use function::{Context, Diagnostic, Invocation};
 use futures::future::BoxFuture;
 use local::{Handler, Stack};
@@ -235,9 +236,7 @@ impl Lambdas {
     /// Where the stack does not start.
     pub async fn stack() -> (Stack, Arc<Self>) {
         let lambdas = Arc::new(Self::default());
-        let functions = bank::functions().into_iter().chain(cart::functions()).chain(wellness::functions());
-        let functions = functions.chain(ledger::functions()).chain(export::functions());
-        let handlers = functions.map(|(name, _)| (name, Self::handler(&lambdas, name)));
+        let handlers = patterns::all().into_iter().map(|pattern| (pattern.name, Self::handler(&lambdas, pattern.name)));
         let stack = crate::stack().handlers(handlers).start().await.expect("a stack");
         let names = stack.template().lambdas.iter().map(|lambda| lambda.name.clone());
         let places = names.map(|name| (name.clone(), Place::of(&stack, &name)));

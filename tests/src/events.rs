@@ -3,7 +3,7 @@
 
 use crate::root;
 use serde_json::Value;
-use std::fs;
+use std::{fs, path::PathBuf};
 
 /// An event: its function, the reason in the file's name, and the status; none for an event that is no request.
 pub type Event = (&'static str, &'static str, Option<u16>);
@@ -164,4 +164,14 @@ pub fn file(function: &str, why: &str) -> String {
 pub fn event(folder: &str, function: &str, why: &str) -> Value {
     let path = root().join("events").join(folder).join(file(function, why));
     serde_json::from_str(&fs::read_to_string(path).expect("an event")).expect("JSON")
+}
+
+/// The folders of `events/`: one for each service.
+#[must_use]
+pub fn folders() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("events")).expect("the events");
+    let mut folders: Vec<_> =
+        entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
 }

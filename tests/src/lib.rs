@@ -216,7 +216,7 @@ impl Asks<'_> {
     pub fn at(&self, now: jiff::Timestamp) -> Value {
         let (path, query) = self.path.split_once('?').unwrap_or((self.path, ""));
         let method = self.route.split(' ').next().expect("a method");
-        let claims = json!({"sub": "tester", "scope": "bank:operate cart:operate wellness:operate ledger:operate"});
+        let claims = json!({"sub": "tester", "scope": patterns::operator_scopes()});
         let mut event = json!({
             "version": "2.0",
             "routeKey": self.route,

@@ -1,8 +1,8 @@
 //! docs/openapi.yaml, and what of a request or an answer it does not allow.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, clippy::panic, reason = "a test may stop here")]
 
-use crate::{patterns::Declared, root, yaml};
-use function::{Route, Trigger};
+use crate::{root, yaml};
+use function::{Declared, Route, Trigger};
 use serde_json::Value;
 use std::{collections::BTreeSet, fmt::Write, fs};
 
@@ -85,7 +85,8 @@ impl Document {
 #[must_use]
 pub fn with_missing_routes(text: &str, patterns: &[Declared]) -> String {
     let mut text = text.to_owned();
-    for (pattern, route) in patterns.iter().flat_map(Declared::routes) {
+    let routes = patterns.iter().flat_map(|pattern| pattern.routes().iter().map(move |route| (pattern, route)));
+    for (pattern, route) in routes {
         let document = Document(yaml::read(&text));
         let item = &document.0["paths"][route.path];
         if !item[route.method.to_lowercase()].is_null() {

@@ -1,46 +1,30 @@
 //! What the access patterns of all domains declare.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
-use function::{Pattern, Route, Trigger};
+use function::{Declared, Function, Pattern};
+use local::domains;
 use std::collections::BTreeSet;
 use table::cost::Cost;
-
-/// A pattern without its calls.
-#[derive(Debug, Clone, Copy)]
-pub struct Declared {
-    /// Its number.
-    pub id: &'static str,
-    /// Its function.
-    pub name: &'static str,
-    /// What invokes the function.
-    pub trigger: Trigger,
-}
-
-impl Declared {
-    /// Its routes, each beside it.
-    pub fn routes(&self) -> impl Iterator<Item = (&Self, &'static Route)> {
-        let routes = match self.trigger {
-            Trigger::Http(routes) => routes,
-            _ => &[],
-        };
-        routes.iter().map(move |route| (self, route))
-    }
-}
-
-impl<C> From<Pattern<C>> for Declared {
-    fn from(Pattern { id, name, trigger, .. }: Pattern<C>) -> Self {
-        Self { id, name, trigger }
-    }
-}
 
 /// The patterns of all domains.
 #[must_use]
 pub fn all() -> Vec<Declared> {
-    fn of<C>(patterns: Vec<Pattern<C>>) -> impl Iterator<Item = Declared> {
-        patterns.into_iter().map(Declared::from)
-    }
-    let domains = of(bank::patterns()).chain(of(cart::patterns())).chain(of(wellness::patterns()));
-    domains.chain(of(ledger::patterns())).chain(of(export::patterns())).collect()
+    domains().into_iter().flat_map(|domain| domain.patterns).collect()
+}
+
+/// The function of that name.
+#[must_use]
+pub fn function_named(name: &str) -> Function {
+    let pattern = all().into_iter().find(|pattern| pattern.name == name).expect("a function");
+    (pattern.function)()
+}
+
+/// The scopes that let an operator do everything.
+#[must_use]
+pub fn operator_scopes() -> String {
+    let routes = all().into_iter().flat_map(|pattern| pattern.routes());
+    let scopes = routes.flat_map(|route| route.scopes).filter(|scope| scope.ends_with(":operate"));
+    scopes.copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
 }
 
 /// The cost that is declared of calls: `label` is the function's name and the calls' variant.

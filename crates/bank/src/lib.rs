@@ -13,7 +13,7 @@ pub mod patterns;
 pub use cost::{Case, Pattern};
 pub use model::payment::{MAX_BYTES, Payment, PaymentBody};
 pub use model::transaction::{Transaction, TransactionBody};
-pub use patterns::{functions, patterns};
+pub use patterns::patterns;
 
 use function::{App, Clients, SettingsReader};
 use table::{Dynamo, Index, Key, Projection, Query, ShardedIndex, Table};

@@ -12,7 +12,6 @@ pub mod schedule_payment;
 pub mod update_payment_status;
 
 use crate::Pattern;
-use function::Function;
 
 /// Every access pattern of the domain, in the order of the design.
 #[must_use]
@@ -28,10 +27,4 @@ pub fn patterns() -> Vec<Pattern> {
         find_transaction::PATTERN,
         get_payment::PATTERN,
     ]
-}
-
-/// Every function of the domain, by the name of its binary.
-#[must_use]
-pub fn functions() -> Vec<(&'static str, Function)> {
-    patterns().iter().map(|pattern| (pattern.name, (pattern.function)())).collect()
 }

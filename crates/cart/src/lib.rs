@@ -12,7 +12,7 @@ mod store;
 
 pub use cost::{Case, Pattern};
 pub use model::line::{Line, LineBody, Listed, MAX_BYTES, Previous, Quantity};
-pub use patterns::{functions, patterns};
+pub use patterns::patterns;
 pub use store::{Cart, MAX_LINES};
 
 /// The domain's name in scopes: `cart:read`, `cart:write`, `cart:operate`.

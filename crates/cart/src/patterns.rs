@@ -9,7 +9,6 @@ pub mod remove_cart_item;
 pub mod update_cart_item;
 
 use crate::Pattern;
-use function::Function;
 
 /// Every access pattern of the domain, in the order of the design.
 #[must_use]
@@ -23,10 +22,4 @@ pub fn patterns() -> Vec<Pattern> {
         list_sku_items::PATTERN,
         get_cart_item::PATTERN,
     ]
-}
-
-/// Every function of the domain, by the name of its binary.
-#[must_use]
-pub fn functions() -> Vec<(&'static str, Function)> {
-    patterns().iter().map(|pattern| (pattern.name, (pattern.function)())).collect()
 }

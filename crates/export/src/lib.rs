@@ -8,7 +8,7 @@ mod model;
 pub mod patterns;
 
 pub use model::{columns::COLUMNS, pack};
-pub use patterns::{functions, patterns};
+pub use patterns::patterns;
 
 use delivery::Delivery;
 use failure_bucket::FailureBucket;

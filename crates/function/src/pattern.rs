@@ -30,6 +30,17 @@ pub enum Trigger {
     Stream(&'static str),
 }
 
+impl Trigger {
+    /// The routes; none of a schedule or a stream.
+    #[must_use]
+    pub const fn routes(&self) -> &'static [Route] {
+        match self {
+            Self::Http(routes) => routes,
+            Self::Schedule(_) | Self::Stream(_) => &[],
+        }
+    }
+}
+
 /// A route of the HTTP API.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
@@ -60,10 +71,7 @@ impl<C> Pattern<C> {
     /// The routes; none of a function that a schedule or a stream invokes.
     #[must_use]
     pub const fn routes(&self) -> &'static [Route] {
-        match self.trigger {
-            Trigger::Http(routes) => routes,
-            Trigger::Schedule(_) | Trigger::Stream(_) => &[],
-        }
+        self.trigger.routes()
     }
 
     /// Its calls, each under the function's name and the variant, such as `update-cart-item, quantity`.
@@ -74,5 +82,32 @@ impl<C> Pattern<C> {
     /// The path of its first route with these parameters.
     pub fn location(&self, parameter: impl Fn(&str) -> Option<String>) -> String {
         self.routes().first().map_or_else(String::new, |route| path(route.path, parameter))
+    }
+}
+
+/// A pattern without the costs of its calls, whose input differs from domain to domain.
+#[derive(Debug, Clone, Copy)]
+pub struct Declared {
+    /// Its number in `docs/access-patterns.md`, such as `B1`.
+    pub id: &'static str,
+    /// The name of the function and of its binary.
+    pub name: &'static str,
+    /// What invokes the function.
+    pub trigger: Trigger,
+    /// Makes the function.
+    pub function: fn() -> Function,
+}
+
+impl Declared {
+    /// The routes; none of a function that a schedule or a stream invokes.
+    #[must_use]
+    pub const fn routes(&self) -> &'static [Route] {
+        self.trigger.routes()
+    }
+}
+
+impl<C> From<Pattern<C>> for Declared {
+    fn from(Pattern { id, name, trigger, function, .. }: Pattern<C>) -> Self {
+        Self { id, name, trigger, function }
     }
 }

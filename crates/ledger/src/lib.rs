@@ -18,7 +18,7 @@ pub use model::posting::Posting;
 pub use model::reconciliation::{ReconciliationBody, Window};
 pub use model::reversal::Reversal;
 pub use model::transaction::{HeaderBody, Posted, Transaction, TransactionBody};
-pub use patterns::{functions, patterns};
+pub use patterns::patterns;
 pub use store::Ledger;
 
 /// The domain's name in scopes: `ledger:read`, `ledger:write`, `ledger:operate`.

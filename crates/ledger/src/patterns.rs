@@ -19,7 +19,6 @@ pub mod start_reconciliation;
 pub mod update_account;
 
 use crate::Pattern;
-use function::Function;
 
 /// Every access pattern of the domain, in the order of the design.
 #[must_use]
@@ -42,10 +41,4 @@ pub fn patterns() -> Vec<Pattern> {
         retry_reconciliation::PATTERN,
         update_account::PATTERN,
     ]
-}
-
-/// Every function of the domain, by the name of its binary.
-#[must_use]
-pub fn functions() -> Vec<(&'static str, Function)> {
-    patterns().iter().map(|pattern| (pattern.name, (pattern.function)())).collect()
 }

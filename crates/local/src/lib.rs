@@ -5,6 +5,7 @@
 mod auth;
 pub mod cli;
 mod client;
+mod domains;
 mod engine;
 mod follower;
 mod gateway;
@@ -21,6 +22,7 @@ pub mod template;
 mod usage;
 
 pub use auth::{Auth, Claims, TokenError, Tokens};
+pub use domains::{Domain, domains, functions};
 pub use lambda::Handler;
 pub use stack::{Builder, Stack, StartError};
 pub use usage::CONSUMED;

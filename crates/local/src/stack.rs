@@ -15,6 +15,7 @@ use table::Dynamo;
 
 use crate::{
     auth::{self, Auth, Claims, TokenError, Tokens},
+    domains::functions,
     engine::{self, Engine},
     follower::{Context, EventSourcePoller, Follower},
     gateway::{self, Gateway, Routes},
@@ -102,10 +103,7 @@ enum Source {
 
 impl Builder {
     fn new(source: Source) -> Self {
-        let domains =
-            [bank::functions(), cart::functions(), wellness::functions(), ledger::functions(), export::functions()];
-        let functions = domains.into_iter().flatten();
-        let functions = functions.map(|(name, function)| (name.to_owned(), lambda::bind(function)));
+        let functions = functions().map(|(name, function)| (name.to_owned(), lambda::bind(function)));
         Self {
             source,
             name: "local".to_owned(),

@@ -20,7 +20,7 @@ pub use model::reference::{Record, Reference};
 pub use model::registration::{Progress, Registration, RegistrationBody};
 pub use model::section::Section;
 pub use model::template::{Template, TemplateBody};
-pub use patterns::{functions, patterns};
+pub use patterns::patterns;
 pub use store::Wellness;
 
 /// The domain's name in scopes: `wellness:read`, `wellness:write`, `wellness:admin`, `wellness:operate`.

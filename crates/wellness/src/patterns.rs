@@ -22,7 +22,6 @@ pub mod update_activity;
 pub mod update_reference;
 
 use crate::Pattern;
-use function::Function;
 
 /// Every access pattern of the domain, in the order of the design.
 #[must_use]
@@ -49,10 +48,4 @@ pub fn patterns() -> Vec<Pattern> {
         retry_job::PATTERN,
         continue_job::PATTERN,
     ]
-}
-
-/// Every function of the domain, by the name of its binary.
-#[must_use]
-pub fn functions() -> Vec<(&'static str, Function)> {
-    patterns().iter().map(|pattern| (pattern.name, (pattern.function)())).collect()
 }

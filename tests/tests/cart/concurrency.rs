@@ -27,8 +27,7 @@ fn account(name: &str) -> AccountId {
 async fn at_once(twins: &Twins, operations: impl IntoIterator<Item = Operation>) -> Vec<Asked> {
     let (operations, account): (Vec<_>, _) = (operations.into_iter().collect(), account("A"));
     let name = operations[0].function();
-    let (_, function) = cart::functions().into_iter().find(|(known, _)| *known == name).expect("a function");
-    let process = twins.process(name, &function);
+    let process = twins.process(name, &system_tests::patterns::function_named(name));
     let asked = operations.into_iter().map(async |operation| {
         let invocation = process.run(&operation.event(&account, now()), TIME).await.expect("it lives");
         let reply = Reply::read(&invocation.answer.expect("an answer")).heard();

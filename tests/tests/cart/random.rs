@@ -216,12 +216,16 @@ fn is_an_end_near(account: &Account, now: TimestampMillis) -> bool {
     account.lines.iter().filter_map(|line| line.expires_at).any(|at| (now - 2..=now + 2).contains(&at))
 }
 
+fn functions() -> BTreeMap<&'static str, Function> {
+    cart::patterns().into_iter().map(|pattern| (pattern.name, (pattern.function)())).collect()
+}
+
 async fn twenty_customers(rounds: usize, at_once: usize) {
     let mut rng = random();
     let stack = stack().start().await.expect("a stack");
     let mut customers: Vec<_> = (0..20).map(|number| Customer::new(number, &mut rng)).collect();
     let proxies = join_all((0..customers.len()).map(|_| Proxy::start(stack.dynamo_url()))).await;
-    let functions: BTreeMap<_, _> = cart::functions().into_iter().collect();
+    let functions = functions();
     let (mut now, mut unanswered, mut died) = (start(), 0, 0);
     for _ in 0..rounds {
         let asked = join_all(customers.iter_mut().zip(&proxies).map(async |(customer, proxy)| {
@@ -299,7 +303,7 @@ async fn after_each_request_lists_and_lines_are_those_of_the_model() {
     let mut rng = random();
     let stack = stack().start().await.expect("a stack");
     let proxy = Proxy::start(stack.dynamo_url()).await;
-    let functions: BTreeMap<_, _> = cart::functions().into_iter().collect();
+    let functions = functions();
     let mut customer = Customer::new(rng.usize(..20), &mut rng);
     let (mut now, client) = (start(), Client::operator(&stack));
     for _ in 0..80 {

@@ -42,8 +42,10 @@ impl Desk {
     async fn open() -> Self {
         let books = Books::open().await;
         let stack = &books.stack;
-        let service = |(name, function)| (name, service(stack, stack.dynamo_url(), name, &function));
-        let services = ledger::functions().into_iter().map(service).collect();
+        let service = |pattern: ledger::Pattern| {
+            (pattern.name, service(stack, stack.dynamo_url(), pattern.name, &(pattern.function)()))
+        };
+        let services = ledger::patterns().into_iter().map(service).collect();
         Self { books, services }
     }
 

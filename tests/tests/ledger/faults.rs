@@ -1,7 +1,7 @@
 //! The ledger when DynamoDB throttles, cancels, loses or does not answer its calls: what was paid is paid once, and whoever
 //! comes again with the same key is told so, however late.
 
-use function::{Function, Invocation};
+use function::Invocation;
 use futures::future::{join, join_all};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -74,9 +74,7 @@ impl Scene {
     }
 
     fn process(&self, name: &str) -> Process<'_> {
-        let (_, function): (_, Function) =
-            ledger::functions().into_iter().find(|(known, _)| *known == name).expect("a function");
-        Process::start(&self.books.stack, &self.proxy, name, &function)
+        Process::start(&self.books.stack, &self.proxy, name, &system_tests::patterns::function_named(name))
     }
 
     /// The payment under the key, by a function of its own behind the proxy.

@@ -216,6 +216,16 @@ fn the_access_patterns_are_those_of_the_code() {
     is_current("docs/access-patterns.md", &page());
 }
 
+#[test]
+fn shows_every_pattern() {
+    let (page, short) = (page(), short());
+    for pattern in patterns::all() {
+        let (id, name) = (pattern.id, pattern.name);
+        assert!(page.contains(&format!("\n### {id} {name}")), "docs/access-patterns.md lacks {id} {name}");
+        assert!(short.contains(&format!("| {id} | [{name}")), "the table of README.md lacks {id} {name}");
+    }
+}
+
 /// The part of a page between the two marks is this text.
 fn part_is_current(path: &str, wanted: &str) {
     let page = fs::read_to_string(root().join(path)).expect("a page");

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
 use system_tests::{
     Client,
-    events::{ALL, Event, event, file},
-    root, stack,
+    events::{ALL, Event, event, file, folders},
+    patterns, stack,
 };
 
 /// Events that say nothing that the function understands.
@@ -66,18 +66,18 @@ async fn every_event_does_what_its_name_says() {
 
 #[test]
 fn every_function_has_an_event_to_take_and_one_to_refuse() {
-    let functions = bank::functions().into_iter().chain(cart::functions()).chain(export::functions());
-    let functions = functions.chain(wellness::functions()).chain(ledger::functions());
     let events: Vec<&Event> = ALL.iter().flat_map(|(_, events)| events.iter()).collect();
-    for (function, _) in functions {
+    for pattern in patterns::all() {
+        let function = pattern.name;
         assert!(events.iter().any(|(name, why, _)| *name == function && why.is_empty()), "{function}");
         assert!(events.iter().any(|(name, why, _)| *name == function && why.contains('-')), "{function}");
     }
-    for folder in ["bank", "cart", "wellness", "ledger"] {
-        let files = fs::read_dir(root().join("events").join(folder)).expect("the events");
+    for path in folders() {
+        let folder = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let files = fs::read_dir(&path).expect("the events");
         let files: BTreeSet<String> =
             files.map(|file| file.expect("a file").file_name().to_string_lossy().into_owned()).collect();
-        let known = ALL.iter().filter(|(of, _)| *of == folder).flat_map(|(_, events)| events.iter());
+        let known = ALL.iter().filter(|(of, _)| **of == folder).flat_map(|(_, events)| events.iter());
         assert_eq!(files, known.map(|(function, why, _)| file(function, why)).collect(), "{folder}");
     }
 }

@@ -8,6 +8,7 @@ use std::{
 };
 use system_tests::{
     Client,
+    events::folders,
     openapi::{Answered, Document, Operation, with_missing_routes},
     patterns, root, stack, template, yaml,
 };
@@ -131,8 +132,7 @@ fn walk(value: &Value, visit: &mut impl FnMut(&Value)) {
 
 /// The events that are requests, by their files' names.
 fn requests() -> BTreeMap<String, Value> {
-    let folders = ["bank", "cart", "wellness", "ledger"].map(|folder| root().join("events").join(folder));
-    let files = folders.into_iter().flat_map(|folder| fs::read_dir(folder).expect("the events"));
+    let files = folders().into_iter().flat_map(|folder| fs::read_dir(folder).expect("the events"));
     let events = files.map(|file| {
         let file = file.expect("a file");
         let event = fs::read_to_string(file.path()).expect("an event");

@@ -42,9 +42,7 @@ fn used(folder: &Path) -> BTreeSet<Permission> {
 /// Which no test of requests needs: a process makes it before the first one.
 async fn warm_up_all() {
     let stack = stack().start().await.expect("a stack");
-    let domains =
-        [bank::functions(), cart::functions(), wellness::functions(), ledger::functions(), export::functions()];
-    for (name, function) in domains.into_iter().flatten() {
+    for (name, function) in local::functions() {
         let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
         let settings = lambda.environment.clone().into_iter().collect();
         function.warm_up(&settings, stack.clients_of(lambda)).expect("right settings").await;

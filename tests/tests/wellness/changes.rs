@@ -2,7 +2,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fastrand::Rng;
-use function::{Batch, Function};
+use function::Batch;
 use futures::future::{join, join_all};
 use jobs::{Job, State};
 use keys::wellness::{
@@ -19,9 +19,9 @@ use std::{
 use system_tests::{
     Answer, Asks, Client, End,
     faults::{Call, Fault, MOMENTS, Moment, Twins},
-    stack,
+    stack, text,
     units::{Consumed, bytes, consumed},
-    wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, stored, table, text},
+    wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, stored, table},
 };
 use table::{Item, Table};
 use wellness::{Activity, ActivityBody, Case, Reference, Registration, Section, Task, Wellness, job_key};
@@ -29,9 +29,7 @@ use wellness::{Activity, ActivityBody, Case, Reference, Registration, Section, T
 /// A stack that leaves jobs as they were started.
 fn resting() -> Builder {
     let rest = function::stream(async |_: Wellness, _: Batch| Ok(BTreeSet::new()), async |_| ());
-    let domains =
-        [bank::functions(), cart::functions(), wellness::functions(), ledger::functions(), export::functions()];
-    let others = domains.into_iter().flatten().filter(|(name, _)| *name != "continue-job");
+    let others = local::functions().filter(|(name, _)| *name != "continue-job");
     stack().functions(others.chain([("continue-job", rest)]))
 }
 
@@ -93,7 +91,7 @@ fn assert_problem(answer: &Answer, status: u16, kind: &str, why: &str) {
 
 fn pointers(answer: &Answer) -> Vec<String> {
     let faults = answer.body["errors"].as_array();
-    faults.into_iter().flatten().map(|fault| text(fault, "pointer")).collect()
+    faults.into_iter().flatten().map(|fault| text(fault, "pointer").to_owned()).collect()
 }
 
 // W6
@@ -114,7 +112,7 @@ async fn an_activity_moves_between_sections_and_out() {
         let programme = client.get(&of_company("123", "activities?year=2020")).await.body;
         let within = |id: &str| if to == id { json!(["123"]) } else { json!([]) };
         let sections = programme["sections"].as_array().expect("sections");
-        assert!(sections.iter().all(|section| section["activityIds"] == within(&text(section, "sectionId"))));
+        assert!(sections.iter().all(|section| section["activityIds"] == within(text(section, "sectionId"))));
     }
 }
 
@@ -775,8 +773,7 @@ async fn a_patch_that_was_done_unheard_is_not_done_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_function_that_dies_leaves_all_of_a_patch_or_nothing() {
     let twins = Twins::start(resting).await;
-    let functions: Vec<(&str, Function)> = wellness::functions();
-    let (name, function) = functions.iter().find(|(name, _)| *name == "update-activity").expect("a function");
+    let (name, function) = ("update-activity", wellness::patterns::update_activity::function());
     let change: Value = serde_json::from_str(PATCH).expect("JSON");
     let (route, path) = ("PATCH /wellness/companies/{companyId}/activities/{activityId}", path_of("123"));
     let parameters = json!({"companyId": "123", "activityId": "123"});
@@ -786,7 +783,7 @@ async fn a_function_that_dies_leaves_all_of_a_patch_or_nothing() {
     for (number, moment) in (1..=4).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
         reset(&twins.healthy).await;
         twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-        let process = twins.process(name, function);
+        let process = twins.process(name, &function);
         assert!(process.run(&event, Duration::from_mins(1)).await.is_none(), "it dies at call {number}");
         let was = is_done(&twins.healthy, &format!("died {moment:?} call {number}")).await;
         let again = Client::operator(&twins.healthy).patch(&path, &change).await;

@@ -29,7 +29,7 @@ pub(crate) fn settings<const N: usize>(more: [(&str, &str); N]) -> Settings {
 }
 
 pub(crate) fn service(stub: &Stub) -> Service {
-    let (_, function) = export::functions().pop().expect("a function");
+    let function = export::patterns::export_cart_changes::function();
     function.bind(&settings([]), clients(stub)).expect("right settings")
 }
 

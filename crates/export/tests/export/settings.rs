@@ -10,7 +10,7 @@ const KEY: &str = "0123456789abcdef0123456789abcdef";
 
 async fn fault(settings: Settings) -> Option<String> {
     let stub = Stub::start(|_| Fault::None).await;
-    let (_, function) = export::functions().pop().expect("a function");
+    let function = export::patterns::export_cart_changes::function();
     function.bind(&settings, clients(&stub)).err().map(|error: SettingsError| error.to_string())
 }
 
@@ -31,7 +31,7 @@ async fn every_faulty_setting_is_told() {
 #[tokio::test]
 async fn with_a_key_no_row_shows_an_account() {
     let stub = Stub::start(|_| Fault::None).await;
-    let (_, function) = export::functions().pop().expect("a function");
+    let function = export::patterns::export_cart_changes::function();
     let service = function.bind(&settings([("ACCOUNT_TOKEN_KEY", KEY)]), clients(&stub)).expect("right settings");
     let event = serde_json::from_str(include_str!("../../../../events/cart/export-cart-changes.json")).expect("JSON");
     invoke(&service, event, Duration::from_secs(10)).await.answer.expect("an answer");
