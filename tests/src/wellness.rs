@@ -71,12 +71,6 @@ pub async fn create(client: &Client, company: &str, activity: &Value) -> Value {
     answer.body
 }
 
-/// A member of the JSON that is a text.
-#[must_use]
-pub fn text(json: &Value, name: &str) -> String {
-    json[name].as_str().expect("a text").to_owned()
-}
-
 /// The table of the programme, past the functions.
 #[must_use]
 pub fn table(stack: &Stack) -> (Dynamo, Table) {

@@ -90,7 +90,7 @@ impl Table {
         let partitions = index.shards.read().map(|shard| shard.to_string()).collect();
         let list = MergedQuery { index: &index.index, projection: index.projection, partitions, range, behind: None };
         let (items, next) = self.merged_page(&list, limit).await?;
-        Ok(Page { items, next: next.map(|place| place.sort) })
+        Ok(Page { items, next: next.map(|position| position.sort) })
     }
 
     /// The next `limit` items of the list, merged in sort key order, and where the last of them stands if there may be more.
@@ -147,46 +147,46 @@ struct Merge<'a> {
     index: &'a Index,
     projection: Projection,
     limit: usize,
-    lanes: Vec<ShardReader>,
+    readers: Vec<ShardReader>,
 }
 
 impl<'a> Merge<'a> {
     fn new(table: &'a Table, list: &MergedQuery<'a>, limit: usize) -> Self {
         let at = list.behind.as_ref();
-        let own = at.and_then(|place| list.partitions.iter().position(|partition| *partition == place.partition));
-        let lane = |(number, partition): (usize, &String)| {
+        let own = at.and_then(|at| list.partitions.iter().position(|partition| *partition == at.partition));
+        let reader = |(number, partition): (usize, &String)| {
             // Of the items with the same sort key, those of earlier partitions were returned and those of later ones not.
             let (range, start) = match (at, own.map(|own| number.cmp(&own))) {
-                (Some(place), Some(Ordering::Less)) => (list.range.after(&place.sort), None),
-                (Some(place), Some(Ordering::Equal)) => (list.range.clone(), Some(place.start(list.index))),
-                (Some(place), _) => (list.range.starting_at(&place.sort), None),
+                (Some(position), Some(Ordering::Less)) => (list.range.after(&position.sort), None),
+                (Some(position), Some(Ordering::Equal)) => (list.range.clone(), Some(position.start(list.index))),
+                (Some(position), _) => (list.range.starting_at(&position.sort), None),
                 (None, _) => (list.range.clone(), None),
             };
             ShardReader { partition: partition.clone(), range, ahead: VecDeque::new(), start, done: false }
         };
-        let lanes = list.partitions.iter().enumerate().map(lane).collect();
-        Self { table, index: list.index, projection: list.projection, limit, lanes }
+        let readers = list.partitions.iter().enumerate().map(reader).collect();
+        Self { table, index: list.index, projection: list.projection, limit, readers }
     }
 
     async fn run(mut self) -> Result<(Vec<Attributes>, Option<IndexPosition>), Error> {
         let mut merged: Vec<Attributes> = Vec::with_capacity(self.limit);
         while merged.len() < self.limit {
-            while self.lanes.iter().any(|lane| !lane.done && lane.ahead.is_empty()) {
+            while self.readers.iter().any(|reader| !reader.done && reader.ahead.is_empty()) {
                 self.refill(self.limit - merged.len()).await?;
             }
             let Some(first) = self.first()? else { break };
-            merged.extend(self.lanes[first].ahead.pop_front());
+            merged.extend(self.readers[first].ahead.pop_front());
         }
-        let more = self.lanes.iter().any(|lane| !lane.done || !lane.ahead.is_empty());
+        let more = self.readers.iter().any(|reader| !reader.done || !reader.ahead.is_empty());
         let last = merged.last().filter(|_| more).map(|entry| IndexPosition::of(entry, self.index)).transpose()?;
         Ok((merged, last))
     }
 
-    /// The lane whose next entry comes first.
+    /// The reader whose next entry comes first.
     fn first(&self) -> Result<Option<usize>, Error> {
         let mut first: Option<(&str, usize)> = None;
-        for (number, lane) in self.lanes.iter().enumerate() {
-            if let Some(entry) = lane.ahead.front() {
+        for (number, reader) in self.readers.iter().enumerate() {
+            if let Some(entry) = reader.ahead.front() {
                 let sort = text(entry, self.index.sort)?;
                 if first.is_none_or(|(least, _)| sort < least) {
                     first = Some((sort, number));
@@ -198,28 +198,28 @@ impl<'a> Merge<'a> {
 
     /// Reads on, side by side, in every shard that runs low.
     async fn refill(&mut self, wanted: usize) -> Result<(), Error> {
-        let live = self.lanes.iter().filter(|lane| !lane.done).count();
+        let live = self.readers.iter().filter(|reader| !reader.done).count();
         let fair = match self.projection {
             Projection::KeysOnly => wanted.div_ceil(live),
             Projection::All => self.within_half_a_page(wanted, live),
         };
-        let low = self.lanes.iter().filter(|lane| lane.is_low(fair)).count();
+        let low = self.readers.iter().filter(|reader| reader.is_low(fair)).count();
         let share = match self.projection {
             // Keys cost next to nothing beside the items, a call more a wait: half more than the fair share, in whole half units,
             // is enough for shards as uneven as chance makes them.
             Projection::KeysOnly => (wanted + wanted / 2).div_ceil(low).next_multiple_of(ENTRIES_IN_HALF_A_UNIT),
             Projection::All => fair,
         };
-        let lanes = self.lanes.iter_mut().filter(|lane| lane.is_low(fair));
-        try_join_all(lanes.map(|lane| lane.read(self.table, self.index, share.min(wanted)))).await?;
+        let readers = self.readers.iter_mut().filter(|reader| reader.is_low(fair));
+        try_join_all(readers.map(|reader| reader.read(self.table, self.index, share.min(wanted)))).await?;
         Ok(())
     }
 
     /// What is read and not merged never exceeds half a page and one entry a shard: where entries are whole items, what a page
     /// reads is what it returns and what is left over.
     fn within_half_a_page(&self, wanted: usize, live: usize) -> usize {
-        let left_over: usize = self.lanes.iter().filter(|lane| lane.done).map(|lane| lane.ahead.len()).sum();
-        let allowance = self.limit / 2 + self.lanes.len();
+        let left_over: usize = self.readers.iter().filter(|reader| reader.done).map(|reader| reader.ahead.len()).sum();
+        let allowance = self.limit / 2 + self.readers.len();
         if live == 1 { wanted } else { wanted.min((allowance - left_over) / live).max(1) }
     }
 }

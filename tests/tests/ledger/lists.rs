@@ -10,13 +10,10 @@ use system_tests::{
     Client,
     clock::{DAY, MILLISECOND, time},
     ledger::{ACCOUNTS, Books, TRANSACTIONS, id, legs, payment, status_shards},
+    text,
 };
 
 const NOON: &str = "2026-01-02T12:00:00.123Z";
-
-fn text(value: &Value, member: &str) -> String {
-    value[member].as_str().expect("a text").to_owned()
-}
 
 /// Cents, of amounts that are small.
 fn cents(value: &Value, member: &str) -> i64 {
@@ -35,10 +32,10 @@ fn change(leg: &Value) -> i64 {
 
 /// Newest first, each leg leaves what the one before it left and its own amount.
 fn assert_runs(newest_first: &[Value]) {
-    let mut before = (String::new(), String::new(), 0);
+    let mut before = ("", "", 0);
     for leg in newest_first.iter().rev() {
         let place = (text(leg, "createdAt"), text(leg, "legId"));
-        assert!((&before.0, &before.1) < (&place.0, &place.1), "{} {} {leg}", before.0, before.1);
+        assert!((before.0, before.1) < place, "{} {} {leg}", before.0, before.1);
         let same_transaction =
             place.1.rsplit_once('-').map(|(id, _)| id) == before.1.rsplit_once('-').map(|(id, _)| id);
         assert_eq!(before.0 == place.0, same_transaction, "a time is one transaction's: {leg}");
@@ -161,7 +158,7 @@ async fn posted(books: &Books, times: &[Timestamp]) -> Vec<String> {
 }
 
 fn ids(list: &[Value]) -> Vec<String> {
-    list.iter().map(|transaction| text(transaction, "transactionId")).collect()
+    list.iter().map(|transaction| text(transaction, "transactionId").to_owned()).collect()
 }
 
 /// Listed at noon.

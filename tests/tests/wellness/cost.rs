@@ -9,10 +9,10 @@ use std::collections::{BTreeSet, HashMap};
 use system_tests::{
     Answer, Client,
     patterns::{cost_of, labels},
-    send, template_of,
+    send, template_of, text,
     units::{Consumed, bytes, consumed, declared},
     wellness::references::step_of,
-    wellness::{of_company, put, stored, stored_in, text},
+    wellness::{of_company, put, stored, stored_in},
 };
 use table::Units;
 use wellness::{Case, Registration};
@@ -118,7 +118,7 @@ impl Measured {
             Some(key) => self.client.post_once(&path, key, &body).await,
             None => self.client.post(&path, &body).await,
         };
-        self.activity = text(&answer.body, "activityId");
+        text(&answer.body, "activityId").clone_into(&mut self.activity);
         answer
     }
 
@@ -298,10 +298,10 @@ impl Measured {
         self.assert("update-activity, endDate", &case, &later);
         let job = text(&later.body, "jobId");
         let case = self.case().await;
-        let sum = self.until_done(&job).await;
+        let sum = self.until_done(job).await;
         self.assert_sum("continue-job, registrations", &case, &sum);
         self.assert("get-job", &case, &client.get(&of(&format!("jobs/{job}"))).await);
-        forget(&self.stack, &job).await;
+        forget(&self.stack, job).await;
     }
 
     /// Changes what the venue has copied, and replaces it by another.
@@ -474,7 +474,7 @@ async fn what_only_the_words_of_a_formula_tell_is_so() {
     activity["data"] = json!({});
     costs(&client.post(&of("activities"), &activity).await, &[("Activities", 1 + 2 + 1, 2), bare[1], bare[2]]);
 
-    measured.activity = text(&made.body, "activityId");
+    text(&made.body, "activityId").clone_into(&mut measured.activity);
     let out = client.put(&format!("{}/section", measured.path()), &json!({"sectionId": null})).await;
     costs(&out, &[("Activities", 0, 1), ("Activities/GSI1", 0, 1)]);
     let begins = client.patch(&measured.path(), &json!({"version": 1, "startDate": "2029-01-01"})).await;

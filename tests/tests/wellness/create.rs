@@ -17,9 +17,9 @@ use system_tests::{
     faults::{Call, Fault, MOMENTS, Moment, Twins},
     parsed,
     patterns::cost_of,
-    send, stack,
+    send, stack, text,
     units::{consumed, declared},
-    wellness::{admin, challenge, create, employee, event_at, of_company, text},
+    wellness::{admin, challenge, create, employee, event_at, of_company},
 };
 use table::{BatchWrite, Item, JsonText, Units};
 use wellness::{
@@ -41,7 +41,7 @@ async fn items(stack: &Stack) -> BTreeMap<(String, String), Value> {
     let mut items = BTreeMap::new();
     while let Some(item) = pages.next().await {
         let item: Value = serde_dynamo::from_item(item.expect("an item")).expect("JSON");
-        items.insert((text(&item, "PK"), text(&item, "SK")), item);
+        items.insert((text(&item, "PK").to_owned(), text(&item, "SK").to_owned()), item);
     }
     items
 }
@@ -526,12 +526,13 @@ async fn templates_are_listed_by_owner_page_by_page() {
     let own = of_company("C-1", "templates");
     for (client, path, of) in [(&first, own.as_str(), "first"), (&second, "/wellness/templates", "global")] {
         let (listed, pages) = client.all(&format!("{path}?limit=2")).await;
-        let names: BTreeSet<String> = listed.iter().map(|template| text(template, "name")).collect();
+        let names: BTreeSet<String> = listed.iter().map(|template| text(template, "name").to_owned()).collect();
         assert_eq!(names, (0..5).map(|number| format!("{of} {number}")).collect());
         assert_eq!((listed.len(), pages), (5, 3));
     }
     assert_eq!(second.get(&of_company("C-2", "templates")).await.body, json!({"items": []}));
-    let cursor = text(&first.get(&format!("{own}?limit=2")).await.body, "nextCursor");
+    let page = first.get(&format!("{own}?limit=2")).await;
+    let cursor = text(&page.body, "nextCursor");
     for path in [of_company("C-2", "templates"), "/wellness/templates".to_owned()] {
         let elsewhere = second.get(&format!("{path}?cursor={cursor}")).await;
         assert_eq!(faults_of(&elsewhere).into_keys().collect::<Vec<_>>(), ["/query/cursor"], "{path}");
@@ -750,7 +751,7 @@ async fn the_most_of_everything_is_one_transaction_and_one_more_is_too_many() {
     assert_eq!(most.status, 201, "{}", most.body);
     let got = admin.get(&one("C-1", &most.body)).await.body;
     let names: Vec<String> =
-        got["groups"]["items"].as_array().expect("groups").iter().map(|group| text(group, "name")).collect();
+        got["groups"]["items"].as_array().expect("groups").iter().map(|group| text(group, "name").to_owned()).collect();
     assert_eq!(names, (0..50).map(|number| format!("Group {number}")).collect::<Vec<_>>());
     let length = |member: &str| got[member].as_array().map(Vec::len);
     assert_eq!((length("rewards"), length("references")), (Some(10), Some(25)));

@@ -579,7 +579,7 @@ async fn a_change_that_is_always_refused_fails_the_job() {
         if is_change { Fault::Refused(axum::http::StatusCode::BAD_REQUEST, refusal) } else { Fault::None }
     });
     assert_eq!(scene.call(&task.step()).await, json!([{"itemIdentifier": "1"}]), "others may have got in between");
-    scene.set(&task, "Attempts", MAX_ATTEMPTS - 1).await;
+    scene.set(&task, Job::ATTEMPTS, MAX_ATTEMPTS - 1).await;
     assert_eq!(scene.call(&task.step()).await, json!([]));
     scene.proxy.heal();
     scene.assert_failed(&task, "50 runs in a row failed. The log has the causes.", "refused").await;

@@ -9,9 +9,9 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Asks, Client, End, stack,
+    Asks, Client, End, stack, text,
     units::{Consumed, bytes, consumed},
-    wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, stored, text},
+    wellness::{activity, admin, declared, employee, json_text, of_company, put, registration, stored},
 };
 use wellness::{Activity, Case, Filters, Registration, Section};
 
@@ -59,7 +59,7 @@ async fn list(client: &Client, path: &str) -> Vec<Value> {
 }
 
 async fn ids(client: &Client, path: &str) -> Vec<String> {
-    list(client, path).await.iter().map(|item| text(item, "activityId")).collect()
+    list(client, path).await.iter().map(|item| text(item, "activityId").to_owned()).collect()
 }
 
 fn attributes(item: &std::collections::HashMap<String, impl Sized>) -> BTreeSet<&str> {
@@ -289,7 +289,11 @@ async fn the_period_is_the_year_of_the_request_where_nobody_says() {
             let answer = client.invoke(function, &event.at(time.parse().expect("a time"))).await.body;
             let body: Value = serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON");
             let items = body["items"].as_array().expect("items");
-            assert_eq!(items.iter().map(|item| text(item, "activityId")).collect::<Vec<_>>(), found, "{path} {time}");
+            assert_eq!(
+                items.iter().map(|item| text(item, "activityId").to_owned()).collect::<Vec<_>>(),
+                found,
+                "{path} {time}"
+            );
         }
     }
 }
@@ -361,7 +365,7 @@ async fn statuses_choose_activities_and_no_sections() {
             .iter()
             .map(|section| {
                 let within = serde_json::from_value(section["activityIds"].clone()).expect("ids");
-                (text(section, "sectionId"), sorted(within))
+                (text(section, "sectionId").to_owned(), sorted(within))
             })
             .collect();
         let found: Vec<String> = found.iter().map(|&id| id.to_owned()).collect();
@@ -409,7 +413,7 @@ async fn pointers(client: &Client, path: &str) -> Vec<String> {
     let answer = client.get(path).await;
     let problem = (400, &json!("/problems/invalid-request"));
     assert_eq!((answer.status, &answer.body["type"]), problem, "{path}: {}", answer.body);
-    answer.body["errors"].as_array().expect("errors").iter().map(|fault| text(fault, "pointer")).collect()
+    answer.body["errors"].as_array().expect("errors").iter().map(|fault| text(fault, "pointer").to_owned()).collect()
 }
 
 #[tokio::test]

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use system_tests::{
     Client, drained,
     requests::{Case, SECRET, all_are_refused, no_identifiers, sent, shortened, unreadable},
-    send, stack, until,
-    wellness::{admin, create, employee, of_company, text},
+    send, stack, text, until,
+    wellness::{admin, create, employee, of_company},
 };
 
 /// Company, section, venue and employee of the requests; another company's begin with `b-`.
@@ -90,7 +90,7 @@ impl World {
         let id = text(&self.activity, "activityId");
         let good = [
             ("companyId", COMPANY),
-            ("activityId", &id),
+            ("activityId", id),
             ("facet", "venues"),
             ("facetId", "123"),
             ("userId", USER),
@@ -184,7 +184,7 @@ async fn stored(stack: &Stack) -> BTreeMap<(String, String), Value> {
     let mut stored = BTreeMap::new();
     while let Some(item) = items.next().await {
         let item: Value = serde_dynamo::from_item(item.expect("an item")).expect("JSON");
-        stored.insert((text(&item, "PK"), text(&item, "SK")), item);
+        stored.insert((text(&item, "PK").to_owned(), text(&item, "SK").to_owned()), item);
     }
     stored
 }
@@ -716,7 +716,7 @@ fn unknown(world: &World) -> Vec<Case> {
     let others = text(&world.others, "activityId");
     let absent = "0".repeat(32);
     let rows = [
-        ("activityId", &[absent.as_str(), &others, "b-7", "123"][..]),
+        ("activityId", &[absent.as_str(), others, "b-7", "123"][..]),
         ("jobId", &["VenueId-123", "VenueId-b-123", "FileId-1", "ActivityId-x"]),
     ];
     let mut cases = Vec::new();

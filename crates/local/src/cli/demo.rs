@@ -176,3 +176,8 @@ fn mapping(streams: &Value, function: &str) -> Value {
 fn check(holds: bool, what: &str) -> Result<(), CliError> {
     if holds { Ok(()) } else { Err(CliError::Failed(format!("not as it should be: {what}"))) }
 }
+
+/// A member of the answer that is a text; empty if it is none.
+fn text(json: &Value, member: &str) -> String {
+    json[member].as_str().unwrap_or_default().to_owned()
+}

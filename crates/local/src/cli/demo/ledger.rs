@@ -3,7 +3,7 @@ use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::{CliError, Guide, Step, check};
+use super::{CliError, Guide, Step, check, text};
 use crate::{
     client::{Call, Reply},
     sample::ledger::{Books, payment},
@@ -32,7 +32,8 @@ impl Guide {
 
     async fn open_accounts(&self, books: &Books) -> Result<String, CliError> {
         let terms = json!({"userId": "ann", "accountType": "savings", "currency": "USD"});
-        let savings = text(&self.post("L2", "Open a savings account for Ann", ACCOUNTS, terms).await?, "accountId");
+        let savings =
+            text(&self.post("L2", "Open a savings account for Ann", ACCOUNTS, terms).await?.body, "accountId");
         let reply = self.get("L2", "Her checking account", &format!("{ACCOUNTS}/{}", books.ann)).await?;
         check(reply.body["balance"] == "1494.50", "1500.00 without a coffee")?;
         let reply = self.get("L2", "All accounts of hers, each as it is now", "/ledger/users/ann/accounts").await?;
@@ -48,7 +49,7 @@ impl Guide {
         for what in [what, "Send it again: the same answer, and paid once"] {
             let reply = self.pay(what, "demo-coffee", body.clone(), StatusCode::CREATED).await?;
             check(reply.body["legs"][0]["balanceAfter"] == "1489.00", "it was paid once")?;
-            coffee = text(&reply, "transactionId");
+            coffee = text(&reply.body, "transactionId");
         }
         let too_much = payment("payment", &books.ann, &books.shop, "1489.01");
         self.pay(
@@ -102,7 +103,7 @@ impl Guide {
         let call = Call::post("/ledger/reconciliations", window).key("demo-books");
         let what = "Check the books: a job, which the stream of its table continues";
         let reply = self.step(Step { pattern: "L8", what, call, status: StatusCode::ACCEPTED }).await?;
-        let path = format!("/ledger/reconciliations/{}", text(&reply, "reconciliationId"));
+        let path = format!("/ledger/reconciliations/{}", text(&reply.body, "reconciliationId"));
         self.wait(&path, |body| body["status"] == "done").await?;
         let reply = self.get("L8", "What does not agree", &path).await?;
         check(reply.body["status"] == "done" && reply.body["discrepancies"] == json!([]), "the books agree")?;
@@ -111,10 +112,6 @@ impl Guide {
         self.step(Step { pattern: "L8", what, call, status: StatusCode::CONFLICT }).await?;
         self.handed_on("L8", "What the stream of the jobs has handed on", "reconcile").await
     }
-}
-
-fn text(reply: &Reply, member: &str) -> String {
-    reply.body[member].as_str().unwrap_or_default().to_owned()
 }
 
 fn items(reply: &Reply) -> usize {

@@ -3,7 +3,7 @@ use http::StatusCode;
 use itertools::Itertools;
 use serde_json::{Value, json};
 
-use super::{CliError, Guide, Step, check};
+use super::{CliError, Guide, Step, check, text};
 use crate::{
     client::{Call, Reply},
     sample::wellness::{COMPANY, TEMPLATE, blood_bank_a, blood_bank_b, last_second, section_id, year},
@@ -195,8 +195,4 @@ fn activity_ids(reply: &Reply) -> Vec<String> {
 
 fn registration<'a>(body: &'a Value, walk: &Walk) -> Option<&'a Value> {
     body["items"].as_array().into_iter().flatten().find(|item| item["activityId"] == walk.id)
-}
-
-fn text(json: &Value, name: &str) -> String {
-    json[name].as_str().unwrap_or_default().to_owned()
 }
