@@ -1,4 +1,5 @@
-"""Every access pattern of the API once, and the archive. What streams run, tests/tests/*/cost.rs holds."""
+"""Every access pattern of the API once, and the archive. Tests hold the cost of what streams run, and of the retries, which
+need a failed job."""
 
 import datetime
 
@@ -115,8 +116,8 @@ def ledger(step):
     step("L6", "reverse-transaction", "POST", f"{path}/reversal", types=all_of_it)
     step("L9", "update-account", "PATCH", f"/ledger/accounts/{shop}", {"status": "frozen"}, types="Account")
     window = {"from": "2099-01-01T00:00:00Z", "to": "2099-01-02T00:00:00Z"}
-    books = step("L8", "start-reconciliation", "POST", "/ledger/reconciliations", window, types="Job")
+    books = step("L8", "start-reconciliation", "POST", "/ledger/reconciliations", window, types="Job", under="METADATA")
     step("L8", "get-reconciliation", "GET", f"/ledger/reconciliations/{books['reconciliationId']}",
          item=("Job", books["reconciliationId"]))
     daily = "/_local/functions/start-daily-reconciliation/invocations"
-    step("L8", "start-daily-reconciliation", "POST", daily, {"day": "2026-11-01"}, types="Job")
+    step("L8", "start-daily-reconciliation", "POST", daily, {"day": "2026-11-01"}, types="Job", under="METADATA")

@@ -121,7 +121,10 @@ fn routes(stack: &Stack) -> BTreeMap<String, Route> {
 
 /// Shows nothing of what Bob's account holds, of the keys and of the table.
 fn assert_shows_nothing(answer: &Answer, what: &str) {
-    let shown = format!("{} {:?}", answer.body, answer.headers.get("location"));
+    let mut body = answer.body.clone();
+    // The id of an invocation is random, and may have any digits.
+    body.as_object_mut().and_then(|problem| problem.remove("instance"));
+    let shown = format!("{body} {:?}", answer.headers.get("location"));
     for secret in [SECRET, "7654", "GSI", "METADATA", "FinancialTransactions", "ACCOUNT#", "TXN#", "LEG#", "USER#"] {
         assert!(!shown.contains(secret), "{what} shows {secret}: {shown}");
     }

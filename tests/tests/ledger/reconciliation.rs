@@ -22,7 +22,7 @@ use system_tests::{
     patterns::cost_of,
     requests::{Case, all_are_refused, no_identifiers, unreadable},
     send, stack,
-    units::{Consumed, bytes, declared},
+    units::{Consumed, bytes, consumed, declared},
     until,
 };
 use table::Usage;
@@ -499,6 +499,16 @@ impl Scene {
         run.answer.expect("an answer")["batchItemFailures"].clone()
     }
 
+    /// Sets an attribute of the reconciliation's item.
+    async fn set(&self, id: &str, attribute: &str, value: AttributeValue) {
+        let update = self.stack.client().expect("a client").update_item();
+        let update = update.table_name(self.stack.table("LedgerJobs").expect("a table"));
+        let update = update.key("PK", AttributeValue::S(format!("RECONCILIATION#{id}")));
+        let update = update.key("SK", AttributeValue::S("METADATA".to_owned())).update_expression("SET #a = :v");
+        let update = update.expression_attribute_names("#a", attribute).expression_attribute_values(":v", value);
+        update.send().await.expect("written");
+    }
+
     /// Starts a reconciliation of the first day, which has one transaction.
     async fn begin_first_day(&self) -> String {
         let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(0), "to": at(DAY - 1)})).await;
@@ -579,12 +589,8 @@ async fn only_a_failed_reconciliation_is_retried() {
 #[tokio::test]
 async fn a_reconciliation_fails_when_its_attempts_are_used_up() {
     let scene = Scene::empty().await;
-    let (id, table) = (scene.begin().await, scene.stack.table("LedgerJobs").expect("a table"));
-    let update = scene.stack.client().expect("a client").update_item().table_name(table);
-    let update = update.key("PK", AttributeValue::S(format!("RECONCILIATION#{id}")));
-    let update = update.key("SK", AttributeValue::S("METADATA".to_owned())).update_expression("SET Attempts = :n");
-    let update = update.expression_attribute_values(":n", AttributeValue::N(jobs::MAX_ATTEMPTS.to_string()));
-    update.send().await.expect("written");
+    let id = scene.begin().await;
+    scene.set(&id, "Attempts", AttributeValue::N(jobs::MAX_ATTEMPTS.to_string())).await;
     assert_eq!(scene.call(&[&id]).await, json!([]));
     let body = scene.body(&id).await;
     assert_eq!(body["status"], "failed");
@@ -859,6 +865,11 @@ async fn a_reconciliation_costs_what_is_declared() {
         };
         let cost = cost_of(&ledger::patterns(), RECONCILE, &case);
         assert_eq!(sum(&run.usage), declared(&cost), "{case:?}");
+        scene.set(&id, "State", AttributeValue::S("failed".to_owned())).await;
+        let retried = scene.retry(&id).await;
+        assert_eq!(retried.status, 202, "{}", retried.body);
+        let cost = cost_of(&ledger::patterns(), "retry-reconciliation", &case);
+        assert_eq!(consumed(&retried), declared(&cost), "{case:?}");
         scene.stack.stop().await;
     }
 }

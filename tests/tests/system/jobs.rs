@@ -4,9 +4,14 @@ use function::{App, Batch, Clients, Deadline, Error, Function, SettingsReader};
 use futures::future::join;
 use jobs::{Job, JobRunner, JobService, Jobs, Next, Run, State, Step};
 use local::Stack;
+use metrics::{CounterFn, Gauge, Histogram, KeyName, Metadata, Recorder, SharedString, Unit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 use system_tests::{
     faults::{Fault, MOMENTS, Process, Proxy},
     wellness::references::without_jobs,
@@ -215,5 +220,57 @@ async fn only_a_start_and_a_step_call_the_function() {
             assert!(!calls(other.clone()), "{name}: {other}");
         }
     }
+    scene.stack.stop().await;
+}
+
+/// What the functions of this thread count, by the metric.
+#[derive(Debug, Clone, Default)]
+struct Metrics(Arc<Mutex<BTreeMap<String, u64>>>);
+
+struct Metric(Metrics, String);
+
+impl CounterFn for Metric {
+    fn increment(&self, value: u64) {
+        let mut counts = self.0.0.lock().expect("nobody panics");
+        *counts.entry(self.1.clone()).or_default() += value;
+    }
+
+    fn absolute(&self, _: u64) {}
+}
+
+impl Recorder for Metrics {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &metrics::Key, _: &Metadata<'_>) -> metrics::Counter {
+        metrics::Counter::from_arc(Arc::new(Metric(self.clone(), key.name().to_owned())))
+    }
+
+    fn register_gauge(&self, _: &metrics::Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::noop()
+    }
+
+    fn register_histogram(&self, _: &metrics::Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::noop()
+    }
+}
+
+#[tokio::test]
+async fn a_failed_job_is_counted_as_a_defect_once() {
+    let (scene, counts) = (Scene::start().await, Metrics::default());
+    scene.put("bad", 3).await;
+    scene.put("good", 3).await;
+    let spoil = scene.table.update(key("bad")).set("Task", &"nonsense");
+    scene.dynamo.write(spoil).await.expect("spoiled");
+    let _guard = metrics::set_default_local_recorder(&counts);
+    for _ in 0..2 {
+        assert_eq!(scene.call(&["bad", "good"]).await, Some(json!([])));
+    }
+    let states = [scene.job("bad").await.state, scene.job("good").await.state];
+    assert_eq!(states, [State::Failed, State::Done]);
+    assert_eq!(*counts.0.lock().expect("nobody panics"), BTreeMap::from([("Defects".to_owned(), 1)]));
     scene.stack.stop().await;
 }
