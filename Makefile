@@ -1,6 +1,6 @@
 # Two commands are enough on a fresh machine: `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi tools test-dev test-smoke test-dynamodb-local smoke need need-java need-python need-valgrind need-peers
+.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi tools test-dev test-smoke test-dynamodb-local smoke need need-java need-python need-valgrind need-peers
 
 # What `sam local invoke` puts into its containers.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -50,8 +50,11 @@ token: need ## Print a token: ARGS='--scope bank:read --account Account1'
 plan: need ## Print how many shards an index needs: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
 	@$(LOCAL) plan $(ARGS)
 
-docs: need ## Write the generated parts of README.md, docs/ and the template anew
+docs: need ## Write the generated parts of docs/ and of the templates
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries:: openapi::has_the_skeleton_of_every_route
+
+picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and stacks/
+	.venv/bin/python tests/template/draw.py
 
 # Dependencies keep their bitcode beside their code: those that LARGE links again with all of it are not built twice.
 build own-code: export RUSTFLAGS += -C embed-bitcode=yes
@@ -69,11 +72,12 @@ lint: need ## Check the format and the lints
 
 lint-template: export AWS_DEFAULT_REGION = us-east-1
 lint-template: export SAM_CLI_TELEMETRY = 0
-lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yaml and stacks/ with sam, cfn-lint and checkov, what SAM makes of them, and that events/ have its shapes
+lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yaml, stacks/ and events/ with sam, cfn-lint, checkov and tests/template, and docs/architecture.svg
 	@for template in $(TEMPLATES); do .venv/sam/bin/sam validate --lint --template $$template || exit 1; done
 	.venv/sam/bin/python tests/template/test_template.py
 	.venv/sam/bin/python tests/template/test_events.py
 	.venv/sam/bin/python tests/template/test_deploy.py
+	.venv/sam/bin/python tests/template/draw.py --check
 	.venv/sam/bin/cfn-lint $(TEMPLATES) target/stacks/*.json
 	.venv/checkov/bin/checkov --file $(TEMPLATES)
 

@@ -1,0 +1,312 @@
+"""Draws docs/architecture.svg from template.yaml and the stacks that it nests.
+
+usage: draw.py           writes the picture
+       draw.py --check   fails if the picture is stale
+"""
+
+import sys
+from html import escape
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURE = ROOT / "docs/architecture.svg"
+
+WIDTH, MARGIN, GAP, GUTTER = 1000, 16, 12, 28
+TOP, HEADER, BOX, SPACE = 64, 42, 44, 18
+# Of the lines beside the boxes, where they have room for it.
+LANE = 7
+FONTS = "system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif"
+WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"}
+# Fill and line of each kind of resource.
+COLOURS = {
+    "api": ("#f3ecff", "#7a3ff2"),
+    "function": ("#fff1e3", "#c75b00"),
+    "table": ("#e8eefc", "#2f4fc4"),
+    "storage": ("#edf5e1", "#4d7a12"),
+    "query": ("#e4f4f3", "#0f766e"),
+}
+STREAM, CALL, INK, QUIET = "#c75b00", "#5b6470", "#1f2430", "#4b5360"
+
+
+# A point by the name of a table.
+Points = dict[str, tuple[float, float]]
+
+
+class Loader(yaml.SafeLoader):
+    """Reads the tags of CloudFormation as the functions they stand for."""
+
+
+def tagged(loader: yaml.Loader, suffix: str, node: yaml.Node) -> dict:
+    if isinstance(node, yaml.ScalarNode):
+        value = loader.construct_scalar(node)
+    elif isinstance(node, yaml.SequenceNode):
+        value = loader.construct_sequence(node, deep=True)
+    else:
+        value = loader.construct_mapping(node, deep=True)
+    return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
+
+
+Loader.add_multi_constructor("!", tagged)
+
+
+def read(path: Path) -> dict:
+    return yaml.load(path.read_text(), Loader=Loader)
+
+
+def as_list(value) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+class Function:
+    """A function: its name, its triggers, and the tables that it may write."""
+
+    def __init__(self, properties: dict) -> None:
+        self.name = Path(properties["CodeUri"]).name
+        events = [(event["Type"], event.get("Properties", {})) for event in properties.get("Events", {}).values()]
+        self.routes = [event for kind, event in events if kind == "HttpApi"]
+        self.schedules = [event["Schedule"] for kind, event in events if kind in ("Schedule", "ScheduleV2")]
+        self.streams = [source(event["Stream"]) for kind, event in events if kind == "DynamoDB"]
+        known = {"HttpApi", "Schedule", "ScheduleV2", "DynamoDB"}
+        self.others = [kind for kind, _ in events if kind not in known]
+        self.written = []
+        for policy in properties.get("Policies", []):
+            for statement in policy.get("Statement", []) if isinstance(policy, dict) else []:
+                if any(action.removeprefix("dynamodb:") in WRITES for action in as_list(statement["Action"])):
+                    for table in map(table_of, as_list(statement["Resource"])):
+                        if table and table not in self.written:
+                            self.written.append(table)
+
+    def triggers(self) -> str:
+        parts = [f"stream of {table}" for table in self.streams] + self.schedules + self.others
+        return ", ".join(parts)
+
+
+def source(stream: dict) -> str:
+    """The table of a stream of this stack, or the parameter that has a stream of another."""
+    return stream["Fn::GetAtt"].split(".")[0] if "Fn::GetAtt" in stream else stream["Ref"]
+
+
+def table_of(resource) -> str | None:
+    """The table of a resource of a policy; an index or a bucket is none."""
+    value = resource.get("Fn::GetAtt") if isinstance(resource, dict) else None
+    return value.removesuffix(".Arn") if isinstance(value, str) and value.endswith(".Arn") else None
+
+
+class Stack:
+    def __init__(self, path: Path) -> None:
+        document = read(path)
+        self.name, self.file = path.stem, path.relative_to(ROOT).as_posix()
+        self.outputs = document.get("Outputs", {})
+        self.resources = document["Resources"]
+        self.tables = self.of("AWS::DynamoDB::Table")
+        self.functions = [Function(one) for one in self.of("AWS::Serverless::Function").values()]
+        self.http = [one for one in self.functions if one.routes]
+        self.triggered = [one for one in self.functions if not one.routes or one.triggers()]
+        self.has_api = bool(self.of("AWS::Serverless::HttpApi"))
+        self.keeps_failures = any(
+            "OnFailure" in str(event.get("Properties", {})) or "EventInvokeConfig" in one
+            for one in self.of("AWS::Serverless::Function").values()
+            for event in one.get("Events", {}).values()
+        )
+
+    def of(self, kind: str) -> dict:
+        found = {name: one for name, one in self.resources.items() if one["Type"] == kind}
+        return {name: one.get("Properties", {}) for name, one in found.items()}
+
+    def indexes(self, table: str) -> str:
+        """Names of the table's indexes. Of those under a condition, each may take the place of the other."""
+        always, either = [], []
+        for index in self.tables[table].get("GlobalSecondaryIndexes", []):
+            if "Fn::If" in index:
+                either += [one["IndexName"] for one in index["Fn::If"][1:] if "IndexName" in one]
+            else:
+                always.append(index["IndexName"])
+        return ", ".join([" or ".join(either)] * bool(either) + always) or "no index"
+
+    def has_stream(self, table: str) -> bool:
+        return "StreamSpecification" in self.tables[table]
+
+
+def streams_of_parameters(root: dict, stacks: dict[str, Stack]) -> dict[str, tuple[str, str]]:
+    """The stack and the table behind each parameter that the root takes from an output of a stack."""
+    found = {}
+    for nested in root["Resources"].values():
+        for parameter, value in nested["Properties"]["Parameters"].items():
+            names = value.get("Fn::GetAtt", "").split(".") if isinstance(value, dict) else []
+            if len(names) == 3:
+                stack = stacks[Path(root["Resources"][names[0]]["Properties"]["Location"]).stem]
+                found[parameter] = (stack.name, source(stack.outputs[names[2]]["Value"]))
+    return found
+
+
+def count(number: int, noun: str) -> str:
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
+class Canvas:
+    def __init__(self) -> None:
+        self.back, self.front = [], []
+
+    def box(self, kind: str, x: float, y: float, width: float, title: str, detail: str, height: float = BOX) -> None:
+        fill, line = COLOURS[kind]
+        self.front.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6" '
+            f'fill="{fill}" stroke="{line}" stroke-width="1.4"/>'
+        )
+        middle = x + width / 2
+        self.text(middle, y + height / 2 - 3.5, title, 12.5, weight=600, anchor="middle", fit=width - 10)
+        self.text(middle, y + height / 2 + 12.5, detail, 11, fill=QUIET, anchor="middle", fit=width - 10)
+
+    def text(self, x, y, text, size, fill=INK, weight=400, anchor="start", fit=None) -> None:
+        # The average letter of the widest of the fonts below, in units of the size.
+        letter = 0.65 if weight > 400 else 0.58
+        if fit and len(text) * size * letter > fit:
+            size = round(fit / len(text) / letter, 1)
+        self.front.append(
+            f'<text x="{x:g}" y="{y:g}" font-size="{size:g}" font-weight="{weight}" fill="{fill}" '
+            f'text-anchor="{anchor}">{escape(text)}</text>'
+        )
+
+    def arrow(self, points: list[tuple[float, float]], colour: str, dashed: bool = False) -> None:
+        path = "M" + " L".join(f"{x:g} {y:g}" for x, y in points)
+        dash = ' stroke-dasharray="5 3"' if dashed else ""
+        self.back.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.5" stroke-linejoin="round"{dash}/>')
+        (before_x, before_y), (x, y) = points[-2:]
+        dx, dy = (x > before_x) - (x < before_x), (y > before_y) - (y < before_y)
+        tip = f"{x:g},{y:g} {x - 7 * dx - 4 * dy:g},{y - 7 * dy - 4 * dx:g} {x - 7 * dx + 4 * dy:g},{y - 7 * dy + 4 * dx:g}"
+        self.front.append(f'<polygon points="{tip}" fill="{colour}"/>')
+
+
+def draw_service(canvas: Canvas, stack: Stack, left: float, width: float, exported: set[str]) -> tuple[Points, float]:
+    """Draws a column. Returns where the streams that another stack reads leave it, and its lower end."""
+    x, inner, right = left + GUTTER, width - 2 * GUTTER, left + width - GUTTER
+    y = TOP + HEADER
+    writers = sum(bool(one.written) for one in stack.http)
+    canvas.text(left + width / 2, TOP + 19, stack.name, 16, weight=700, anchor="middle")
+    canvas.text(left + width / 2, TOP + 33, stack.file, 10.5, fill=QUIET, anchor="middle")
+    middle = left + width / 2
+    canvas.arrow([(middle, TOP - 22), (middle, TOP)], CALL)
+    canvas.box("api", x, y, inner, "HTTP API", count(sum(len(one.routes) for one in stack.http), "route"))
+    canvas.arrow([(middle, y + BOX), (middle, y + BOX + SPACE)], CALL)
+    y += BOX + SPACE
+    canvas.box("function", x, y, inner, count(len(stack.http), "Lambda function"), f"{len(stack.http) - writers} read, {writers} write")
+    canvas.arrow([(middle, y + BOX), (middle, y + BOX + SPACE)], CALL)
+    y += BOX + SPACE
+    tables = {}
+    for table in stack.tables:
+        detail = stack.indexes(table) + (" · stream" if stack.has_stream(table) else "")
+        canvas.box("table", x, y, inner, table, detail)
+        tables[table] = y
+        y += BOX + 8
+    y += SPACE
+    leaving = {table: (right, tables[table] + BOX / 2) for table in stack.tables if table in exported}
+    step = min(LANE, (GUTTER - 14) / max(1, len(stack.triggered)))
+    for place, function in enumerate(stack.triggered):
+        canvas.box("function", x, y, inner, function.name, function.triggers())
+        shift, center = step * place, y + BOX / 2
+        for table in function.streams:
+            lane, start = right + 12 + shift, tables[table] + BOX / 2 + shift
+            canvas.arrow([(right, start), (lane, start), (lane, center), (right, center)], STREAM, dashed=True)
+        for table in function.written:
+            if table in tables:
+                lane, end = x - 12 - shift, tables[table] + BOX / 2 + shift
+                canvas.arrow([(x, center), (lane, center), (lane, end), (x, end)], CALL)
+        y += BOX + 10
+    if stack.keeps_failures:
+        canvas.box("storage", x, y, inner, "FailedChanges", "S3: events given up", BOX)
+        y += BOX + 10
+    return leaving, y
+
+
+def draw_lake(canvas: Canvas, stack: Stack, top: float, sources: Points) -> float:
+    """Draws the band below the columns: the stations of a change on its way to the analysts."""
+    streams, tables = stack.of("AWS::KinesisFirehose::DeliveryStream"), stack.of("AWS::Glue::Table")
+    buckets = [name for name in stack.of("AWS::S3::Bucket") if name != "FailedChanges"]
+    queries = stack.of("AWS::Athena::NamedQuery")
+    stations = [("function", one.name, "stream of " + ", ".join(sorted(sources))) for one in stack.functions]
+    stations += [
+        ("storage", "Firehose", count(len(streams), "delivery stream")),
+        ("storage", f"S3: {', '.join(buckets)}", "Parquet"),
+        ("query", "Glue", ", ".join(one["TableInput"]["Name"] for one in tables.values())),
+        ("query", "Athena", count(len(queries), "named query")),
+    ]
+    left, y, between = MARGIN + 112, top + 20, 24
+    width = (WIDTH - MARGIN - 16 - left - between * (len(stations) - 1)) / len(stations)
+    canvas.text(MARGIN + 14, y + 20, stack.name, 16, weight=700)
+    canvas.text(MARGIN + 14, y + 35, stack.file, 10.5, fill=QUIET)
+    for place, (kind, title, detail) in enumerate(stations):
+        x = left + place * (width + between)
+        canvas.box(kind, x, y, width, title, detail, BOX + 4)
+        if place:
+            canvas.arrow([(x - between, y + BOX / 2 + 2), (x, y + BOX / 2 + 2)], CALL)
+    bus, end = top - 12, left + width / 2
+    for place, (x, start) in enumerate(sources.values()):
+        lane = x + GUTTER / 2
+        canvas.arrow([(x, start), (lane, start), (lane, bus), (end + 8 * place, bus), (end + 8 * place, y)], STREAM, dashed=True)
+    return y + BOX + 4 + 20
+
+
+def picture() -> str:
+    root = read(ROOT / "template.yaml")
+    stacks = {}
+    for nested in root["Resources"].values():
+        path = ROOT / nested["Properties"]["Location"]
+        stacks[path.stem] = Stack(path)
+    behind = streams_of_parameters(root, stacks)
+    services = [stack for stack in stacks.values() if stack.has_api]
+    others = [stack for stack in stacks.values() if not stack.has_api]
+    read_elsewhere = {behind[one] for stack in others for function in stack.functions for one in function.streams if one in behind}
+
+    canvas = Canvas()
+    width = (WIDTH - 2 * MARGIN - GAP * (len(services) - 1)) / len(services)
+    leaving, bottom = {}, 0
+    for place, stack in enumerate(services):
+        exported = {table for name, table in read_elsewhere if name == stack.name}
+        found, end = draw_service(canvas, stack, MARGIN + place * (width + GAP), width, exported)
+        leaving.update(found)
+        bottom = max(bottom, end)
+    panels = [(MARGIN + place * (width + GAP), TOP, width, bottom - TOP + 4) for place in range(len(services))]
+    y = bottom + 4
+    for stack in others:
+        top = y + 26
+        y = draw_lake(canvas, stack, top, leaving)
+        panels.append((MARGIN, top, WIDTH - 2 * MARGIN, y - top))
+    canvas.text(MARGIN, 28, "Callers with a JWT", 14, weight=600)
+    for x, label, colour, dashed in ((560, "call or write", CALL, False), (700, "DynamoDB stream", STREAM, True)):
+        canvas.arrow([(x, 24), (x + 34, 24)], colour, dashed)
+        canvas.text(x + 42, 28, label, 12, fill=QUIET)
+    canvas.back.append(f'<path d="M{MARGIN} {TOP - 22} H{WIDTH - MARGIN}" stroke="{CALL}" stroke-width="1.5"/>')
+    height = y + 16
+    frames = [
+        f'<rect x="{x:g}" y="{top:g}" width="{w:g}" height="{h:g}" rx="10" fill="#f8f9fb" stroke="#c9ced6"/>' for x, top, w, h in panels
+    ]
+    names = ", ".join(stack.name for stack in stacks.values())
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" font-family="{FONTS}">',
+            f"<title>Architecture of the stacks {escape(names)}</title>",
+            "<!-- Written by make picture from template.yaml and stacks/. -->",
+            f'<rect width="{WIDTH}" height="{height:g}" rx="8" fill="#ffffff"/>',
+            *frames,
+            *canvas.back,
+            *canvas.front,
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    drawn = picture()
+    if "--check" in sys.argv[1:]:
+        if not PICTURE.exists() or PICTURE.read_text() != drawn:
+            sys.exit(f"{PICTURE.relative_to(ROOT)} is stale: run `make picture`")
+    else:
+        PICTURE.write_text(drawn)
+
+
+if __name__ == "__main__":
+    main()
