@@ -51,6 +51,7 @@ plan: need ## Print how many shards an index needs: ARGS='--payments 1000000 --m
 	@$(LOCAL) plan $(ARGS)
 
 docs: need ## Write the generated parts of docs/ and of the templates
+	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- registry::
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries:: openapi::has_the_skeleton_of_every_route
 
 picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and stacks/

@@ -1,4 +1,4 @@
-"""What docs/performance.md says of cold starts: words, tables and a chart of the measured numbers."""
+"""The section on cold starts in docs/performance.md: text, tables and a chart of the results."""
 
 import chart
 from spread import brackets
@@ -14,7 +14,7 @@ NAMES = {
 }
 MEASURES = {
     "next": "start to first `next`",
-    "answer": "start to first answer",
+    "answer": "start to first response",
     "second": "second event",
     "cpu": "CPU time",
     "memory": "peak memory",
@@ -23,65 +23,68 @@ MEASURES = {
 TEXT = """\
 ## Cold start
 
-From the start of the process to its first answer, with the Runtime API and a DynamoDB behind real TLS on loopback,
-which answers at once: what is left is the function's own start. All schedule the same payment with an
-`Idempotency-Key`; before anything is timed, their answers (a 201 and a 400) and their requests to DynamoDB are
-compared and must be equal.
+The time from the start of a process to its first response. The Runtime API and a DynamoDB with TLS run on
+loopback. DynamoDB answers at once, so the result is the start of the function alone. All functions
+schedule the same payment with an `Idempotency-Key`. Before the measurement, a check compares their
+responses (a 201 and a 400) and their DynamoDB requests, which must be equal.
 
-- **schedule-payment**: the binary that is deployed.
-- **hello-world**: `lambda_runtime` and nothing else, one thread, no logs: the least that a Lambda in Rust can be.
-- **connected**: hello-world that has our client and opens its connection before the first `next`, as ours does.
-- **late**: schedule-payment itself, but without the call before the first `next`: its connection opens with its first
-  payment.
-- **untrimmed**: schedule-payment with the default features and the default client of the SDK, the system's roots,
-  aws-lc's jitter entropy, and no call before the first event. Same profile.
-- **Node.js** {node}: AWS SDK v3, bundled and minified by esbuild, keep-alive, warm connection before the first event.
-  Its runtime loop is the shortest there can be: AWS's own needs a C++ compiler to install, and does more.
-- **Python** {python}: boto3 under AWS's own runtime client (`awslambdaric`), compiled to bytecode, warm connection
-  too.
+- **schedule-payment**: the deployed binary.
+- **hello-world**: only `lambda_runtime`, with one thread and no logs. It is the minimum for a Lambda in Rust.
+- **connected**: hello-world with our client. It opens its connection before the first `next`, as our
+  functions do.
+- **late**: schedule-payment without the call before the first `next`. Its first payment opens the
+  connection.
+- **untrimmed**: schedule-payment with the default features and client of the SDK, the system's root
+  certificates, aws-lc's jitter entropy, and no call before the first event. It has the same profile.
+- **Node.js** {node}: AWS SDK v3, bundled and minified by esbuild, with keep-alive and a connection that is
+  opened before the first event. Its runtime loop is minimal. AWS's runtime client does more, and needs a
+  C++ compiler to install.
+- **Python** {python}: boto3 under AWS's runtime client (`awslambdaric`), compiled to bytecode, with a
+  connection that is opened before the first event.
 
-The code is in [bench/peers](../bench/peers). A round starts everybody once, each round in another order; {warm_up}
-rounds to warm up are not counted. Numbers are medians, with the quartiles in brackets; ratios are taken round by
-round.
+The code is in [bench/peers](../bench/peers). A round starts each function once, in random order. The first
+{warm_up} rounds are not counted. Ratios are computed per round.
 
 {full}
 {share}"""
 
 LIMIT = """
-The limit: a hello-world that opens its connection, the least that we know of a function on this SDK that has one before
-the first event, needs {connected} × the time of one that does not. Ours without that call (late) needs {late} ×,
-and its first payment waits for the connection instead. Start to first answer with the call ÷ without it: {full} here{as_in_lambda}.
+The limit is the SDK's connection. A hello-world that opens it before the first event takes {connected}
+times as long as one that does not. Without that call (late), schedule-payment takes {late} times as long as
+hello-world, but its first payment waits for the connection. With the call, the start to the first response takes
+{full} of the time without it here{as_in_lambda}.
 """
 
-PICTURE = "Start to first answer"
+PICTURE = "Start to first response"
 
 SHARE = """\
 ### At the CPU share of {megabytes} MB
 
-A cgroup holds the process at {megabytes}/1769 of a processor, in periods of 20 ms, from its first instruction on;
-DynamoDB and the Runtime API stay outside. That is harder than Lambda, which gives the init phase a whole processor. A
-start of two or three periods is told to the period: the quartiles of the ratios of `next` say how blurred they are.
+A cgroup limits the process to {megabytes}/1769 of a processor from its first instruction, in periods of 20 ms.
+DynamoDB and the Runtime API are not limited. Lambda is faster: it gives the init phase a full processor. A
+start that takes two or three periods is measured only to the period. The quartiles of the ratios show this
+uncertainty.
 
 {tables}"""
 
 LAMBDA = """\
 ### As in Lambda
 
-No limit until the first `next`, as Lambda gives the init phase more than the function has, and {megabytes}/1769 of a processor
-from then on: what is done before the first event is done faster. The time that it takes to put the process into the cgroup is
-left out.
+The process is not limited until the first `next`, and then limited to {megabytes}/1769 of a processor. Lambda also
+gives the init phase more CPU, so work before the first event is faster. The time to move the process into
+the cgroup is not counted.
 
 {tables}"""
 
 NO_SHARE = """\
-The CPU share of {megabytes} MB was not measured: {no_share}. The column of CPU time is the substitute: at a share *s*
+The CPU share of {megabytes} MB was not measured: {no_share}. Use the column of CPU time instead. At a share *s*,
 a start takes about the CPU time ÷ *s*.
 """
 
 
 def section(result):
     worth = {part: brackets(against_late(result[part]), 2) for part in ("full", "lambda") if part in result}
-    as_in_lambda = f", {worth['lambda']} [as in Lambda](#as-in-lambda)" if "lambda" in worth else ""
+    as_in_lambda = f" and {worth['lambda']} [as in Lambda](#as-in-lambda)" if "lambda" in worth else ""
     limits = {name: brackets(limit, 2) for name, limit in result["full"]["limit"].items()}
     limit = LIMIT.format(**limits, full=worth["full"], as_in_lambda=as_in_lambda)
     full = f"### At full CPU\n\n{tables(result['full'], 'cpu')}{limit}"
@@ -104,13 +107,13 @@ def tables(part, *more):
         rows.append([NAMES[name], *(quantity(column, measured[column]) for column in columns)])
     number = part["contestants"]["ours"]["next"]["n"]
     lines = [f"| {' | '.join(row)} |" for row in rows]
-    lines += ["", f"{number} rounds. Against the targets:", ""]
-    lines += ["| schedule-payment's | ratio | target | |", "| --- | ---: | ---: | --- |"]
+    lines += ["", f"{number} rounds. Comparison with the targets:", ""]
+    lines += ["| schedule-payment | ratio | target | |", "| --- | ---: | ---: | --- |"]
     for ratio in part["ratios"]:
-        what = f"{MEASURES[ratio['what']]} ÷ {NAMES[ratio['against']]}'s"
+        what = f"{MEASURES[ratio['what']]} ÷ {NAMES[ratio['against']]}"
         target, verdict = "", ""
         if "target" in ratio:
-            target, verdict = f"≤ {ratio['target']:.2f}", "holds" if ratio["holds"] else "**missed**"
+            target, verdict = f"≤ {ratio['target']:.2f}", "met" if ratio["holds"] else "**missed**"
         lines.append(f"| {what} | {brackets(ratio, 2)} | {target} | {verdict} |")
     return "\n".join(lines) + "\n"
 
@@ -126,5 +129,5 @@ def picture(result):
         if part in result:
             answers = {name: measured["answer"] for name, measured in result[part]["contestants"].items()}
             rows = [(NAMES[name], of["median"], of["q1"], of["q3"]) for name, of in answers.items()]
-            panels.append(chart.bars(f"Start to first answer, {share}", rows, "ms"))
+            panels.append(chart.bars(f"Start to first response, {share}", rows, "ms"))
     return chart.page(panels)

@@ -1,12 +1,14 @@
-"""Counts what every access pattern consumes on a local stack, beside the least that its key design can cost.
+"""Compares the units that each access pattern consumes on a local stack with the minimum for its key design.
 
-The least is computed from the bytes of the items that a request changed or answered, by DynamoDB's rules alone, not by
-the formulas that the crates declare. A write is ⌈size ÷ 1 KB⌉, and for each index entry that it changes the same
-again, twice where the entry moves; it doubles, without its indexes, where several of the pattern's own items must change
-together. A read is ½ ⌈Σ sizes ÷ 4 KB⌉ for a range of a partition, and as much for each item that an index does not
-have. What is more has its reason beside it, in units; `make bench-counts` fails where measured and least differ by
-anything else. What streams run (C7, W11, W18 and L8's reconcile) is not here; tests hold it against its declaration.
-"""
+The minimum is computed from the bytes of the items that a request changed or returned, and from DynamoDB's rules. It
+does not use the formulas that the crates declare.
+
+- A write costs ⌈size ÷ 1 KB⌉, and as much for each index entry that it changes. A moved entry costs twice that. The
+  cost in the table doubles if several items of the pattern must change together.
+- A read of a range costs ½ ⌈Σ sizes ÷ 4 KB⌉, and as much for each item that is not in the index.
+
+The last column explains the difference, in units. `make bench-counts` fails if any other difference occurs. Stream
+functions (C7, W11, W18 and reconcile of L8) are not in the table. Tests compare them with their declarations."""
 
 import json
 import re
@@ -14,7 +16,7 @@ import sys
 import time
 
 import capacity
-from cost_reasons import REASONS, SEED
+from cost_reasons import REASONS, REQUIRED
 from cost_walk import walk
 from stack import LOCAL, ROOT, call, consumed, dynamo, loaded
 
@@ -158,17 +160,19 @@ def told(units):
 
 
 def section(result):
-    rows = ["| | | least | measured | more, and why |", "| --- | --- | --- | --- | --- |"]
+    rows = ["| # | call | minimum | measured | difference |", "| --- | --- | --- | --- | --- |"]
     for row in result["patterns"]:
         why = "; ".join(f"{units}: {reason}" for units, reason in REASONS.get(row["name"], {}).items())
         same = row["measured"] == row["least"]
-        cells = [row["pattern"], row["name"], told(row["least"]), "the same" if same else told(row["measured"]), why]
+        cells = [row["pattern"], row["name"], told(row["least"]), "minimum" if same else told(row["measured"]), why]
         rows.append(f"| {' | '.join(cells)} |")
-    seed = ["| the seed's ledger | the seed | measured | |", "| --- | ---: | ---: | --- |"]
+    required = ["| operation of the ledger | required | measured | reason |", "| --- | ---: | ---: | --- |"]
     by_name = {row["name"]: row["measured"] for row in result["patterns"]}
-    for operation, (low, high), name, which, why in SEED:
+    for operation, (low, high), name, which, why in REQUIRED:
         number = sum(by_name[name][UNITS.index(unit)] for unit in which)
-        seed.append(f"| {operation} | {low:g}{f' to {high:g}' if high > low else ''} | {number:g} | {why} |")
+        required.append(f"| {operation} | {low:g}{f' to {high:g}' if high > low else ''} | {number:g} | {why} |")
     same = sum(row["measured"] == row["least"] for row in result["patterns"])
-    count = f"{same} of {len(result['patterns'])} cost the least that they can."
-    return "\n\n".join(["## Cost", __doc__.strip(), *("\n".join(table) for table in (rows, seed)), count]) + "\n"
+    count = f"{same} of {len(result['patterns'])} calls consume the minimum."
+    introduction = "The [requirements of the ledger](requirements/ledger.md) name the units of six operations:"
+    tables = ["\n".join(rows), count, introduction, "\n".join(required)]
+    return "\n\n".join(["## Cost", __doc__.strip(), *tables]) + "\n"

@@ -1,10 +1,10 @@
-"""What the exporter sends and Firehose bills for changes of a cart, and what memory a batch takes."""
+"""The records that the exporter sends for cart changes, their billing, and the memory of a batch."""
 
 import chart
 from measured import MEASURE, ROOT, UNOPTIMISED, measured
 from spread import table
 
-PICTURE = "Billed bytes over real bytes by the size of a change, and memory by the size of an event"
+PICTURE = "Billed bytes over real bytes by size of a change, and memory by size of an event"
 FUNCTION = ROOT / "target/lambda/export-cart-changes/bootstrap"
 # What a full batch may cost beside its bytes.
 MOST = 1.1
@@ -12,19 +12,19 @@ MOST = 1.1
 TEXT = """\
 ## Export
 
-### What Firehose bills
+### Firehose billing
 
-Batches of changes of one size, as many as a mapping asks for (1,000) and an invocation holds (6 MB), packed as the
-exporter does (records of up to 50 KB, calls of up to 4 MB), and with a record for each change. Firehose bills
-a record in steps of 5 KB.
+A batch has changes of one size: as many as the event source mapping requests (1,000) and as an invocation can have (6 MB). The
+exporter packs them into records of up to 50 KB and calls of up to 4 MB. The comparison sends one record per change.
+Firehose bills a record in steps of 5 KB.
 
 {packing}
 ### Memory
 
-The release binary, which gets one batch of a cart's changes ({change:,.0f} bytes each in the event, {row} in the row)
-from a Runtime API and delivers it; the peak of its resident memory. The mapping asks for 1,000 records; more than
-{most:,} do not fit the 6 MB of an invocation, so that is the most there can be: {share:.0%} of the {memory} MB that the
-function has. Twenty such batches in the same process, one after the other, take {again:.1f} MB at the peak.
+The peak resident memory of the release binary, which receives a batch of cart changes from a Runtime API and delivers
+it. A change has {change:,.0f} bytes in the event and {row} in the row. The mapping requests 1,000 records. An invocation of 6 MB has
+at most {most:,} records, which use {share:.0%} of the {memory} MB of the function. Twenty such batches in the same process, one after the
+other, have a peak of {again:.1f} MB.
 
 {batches}"""
 
@@ -60,7 +60,7 @@ def section(result):
 
 
 def packing_table(sizes):
-    columns = ["change", "changes", "a record", "records a call", "calls", "billed ÷ bytes", "unpacked: records a call",
+    columns = ["change size", "changes", "per record", "records per call", "calls", "billed ÷ bytes", "unpacked: records per call",
                "calls", "billed ÷ bytes"]
     rows = []
     for size in sizes:

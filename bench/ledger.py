@@ -1,29 +1,28 @@
-"""Transfers of the ledger beside the bare calls that they make, and many writers on one account."""
+"""Transfers of the ledger compared with the calls that they make, and many writers on one account."""
 
 import chart
 from measured import measured
 from spread import brackets, ratios, spread, table, verdict
 
 TARGET = 1.2
-PICTURE = "Transfers a second into one account and into several, by writers"
-NAMES = {"ours": "process-payment", "with_reads": "bare reads and transaction", "transaction": "bare transaction"}
+PICTURE = "Transfers a second into one account and into several, by number of writers"
+NAMES = {"ours": "process-payment", "with_reads": "reads and transaction", "transaction": "transaction"}
 
 TEXT = """\
 ## Ledger
 
-{customers} customers at once, each with two accounts of their own, pay one transfer after the other: by `process-payment`,
-called in the process and without the runtime, by the bare `TransactWriteItems` of the same items, and by the bare reads that must come before it, strongly consistent and
-side by side, and then the transaction. The time of a round of all of them, divided by its transfers, round by round: {rounds} rounds.
+{customers} customers, each with two accounts, make transfers concurrently, one after the other per customer. The table compares three ways to make a transfer. The first is `process-payment`, called in the process without the runtime. The second is `TransactWriteItems` of the same items. The third is the required reads, strongly consistent and concurrent, followed by the transaction. The time is that of
+a round divided by its transfers, in {rounds} rounds.
 
 {places}
-The transaction alone is not a transfer: the balance that a leg leaves stands in the leg and in the account, so the
-accounts must be read first; the time away is that of two calls one after the other, where the transaction is one.
+The transaction alone is not a transfer. A leg and its account store the new balance, so the accounts must be read
+first. With a distant DynamoDB, a transfer takes two calls in sequence, and the transaction alone takes one.
 
 ### One hot account
 
-Writers that each pay from an account of their own into the same one, and into one of {receiving} that receive for one
-owner, {transfers} transfers in all, {runs} runs each, DynamoDB further away. Who is told to come again (429, 503) does. A conflict is a
-transaction that was written for nothing because another changed the account first.
+Each writer pays from its own account into one shared account, and into one of {receiving} accounts of one owner. Each of
+the {runs} runs has {transfers} transfers, with a distant DynamoDB. Rejected transfers (429, 503) are retried. A conflict is a transaction
+that failed because another one changed the account first.
 
 {hot}"""
 
@@ -51,15 +50,15 @@ def hot(runs, transfers):
 
 
 def section(result):
-    names = {"here": "in this machine's memory", "away": f"{result['away_ms']} ms further away, and the way there"}
-    head = ["DynamoDB", *NAMES.values(), "ours ÷ transaction", "ours ÷ reads and transaction", f"≤ {TARGET}"]
+    names = {"here": "in this machine's memory", "away": f"{result['away_ms']} ms further away, by a proxy"}
+    head = ["DynamoDB", *NAMES.values(), "÷ transaction", "÷ reads and transaction", f"≤ {TARGET}"]
     places = [
         [names[place], *(f"{brackets(of[what], 2)} ms" for what in NAMES), brackets(of["to_transaction"], 2), brackets(of["to_reads"], 2),
          f"{verdict(of['to_transaction'], TARGET)}, {verdict(of['to_reads'], TARGET)}"]
         for place, of in ((place, result["places"][place]) for place in names)
     ]
-    head_hot = ["writers", "one account, transfers a second", "conflicts a transfer", "told to come again",
-                f"{result['receiving']} accounts, transfers a second", "conflicts a transfer", "told to come again"]
+    head_hot = ["writers", "one account, transfers a second", "conflicts per transfer", "rejected",
+                f"{result['receiving']} accounts, transfers a second", "conflicts per transfer", "rejected"]
     hot = []
     for row in result["hot"]:
         numbers = [[brackets(row[into]["rate"], 0), brackets(row[into]["conflicts"], 2), brackets(row[into]["told_to_come_again"], 0)]

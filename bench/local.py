@@ -1,10 +1,10 @@
-"""How long does `make run` take from a built binary until all of it serves, and how much memory?
+"""Measures how long `make run` takes from a built binary until it serves, and its memory.
 
-`make run` starts the binary of the development profile, in memory: the API with all its functions, six tables with
-their indexes and streams, and the stand-ins for Firehose and S3. It is healthy when `GET /_local/health` says 200;
-then it loads the sample data through the functions, which is ready to be read at the second time. Beside it DynamoDB
-Local alone, AWS's own, in memory: to its first answer, without a table. A round starts each once, in another order.
-"""
+`make run` starts the binary of the development profile, in memory. It has the API with all functions, six tables with
+their indexes and streams, and local substitutes for Firehose and S3. It is healthy when `GET /_local/health` returns
+200. It then loads the sample data through the functions; the second time is when this data can be read. The
+comparison is AWS's DynamoDB Local alone, in memory and without tables, until its first response. A round starts each
+once, in random order."""
 
 import os
 import pathlib
@@ -111,9 +111,9 @@ def section(result):
         beside = f"DynamoDB Local was not measured: {result['missing']}."
     else:
         ready, memory = (brackets(result["ratios"][what], 2) for what in ("ready", "memory"))
-        beside = f"Against DynamoDB Local: {ready} of its time, and {memory} of its memory."
-    rounds = f"{result['runs']['ours']['ready']['n']} rounds after {result['warm_up']} to warm up."
-    return "\n\n".join(["## One machine", __doc__.strip(), table(head, rows).rstrip(), f"{rounds} {beside}"]) + "\n"
+        beside = f"`make run` needs {ready} of the time and {memory} of the memory of DynamoDB Local."
+    rounds = f"There are {result['runs']['ours']['ready']['n']} rounds, after {result['warm_up']} that are not counted."
+    return "\n\n".join(["## Local stack", __doc__.strip(), table(head, rows).rstrip(), f"{rounds} {beside}"]) + "\n"
 
 
 def picture(result):

@@ -23,10 +23,12 @@ BUDGET = {"schedule-payment": 560, "list-account-payments": 820, "process-paymen
 TEXT = """\
 ## Our own code
 
-Instructions of an invocation as callgrind counts them ({times} invocations less {few}, so that the start is not among
-them), from the text of the event to the text of the answer, `lambda_http` included, on answers of DynamoDB that were recorded; and of the SDK making
-the same calls with the same inputs. The difference is ours: reading and checking the request, the rules, the keys, items to
-and from attributes, the answer. Without the log. `make bench-counts` fails where one is over its budget.
+Instructions per invocation, counted by callgrind. The count for {few} invocations is subtracted from the count for
+{times}, which excludes the start. The
+count is from the text of the event to the text of the response, with `lambda_http` and recorded responses of
+DynamoDB. The SDK's part is counted with the same calls and inputs. The difference is our own code: reading and
+checking the request, the rules, the keys, the conversion of items, and the response. Logs are excluded.
+`make bench-counts` fails if a function exceeds its budget.
 
 {table}"""
 

@@ -1,11 +1,12 @@
-"""Replays the seed's million payments in 30 minutes on a model of DynamoDB's partitions: which index throttles?
+"""Replays a million payments in 30 minutes on a model of DynamoDB's partitions, and counts the throttled writes.
 
-The keys and the units of each write are those of the functions: payments are scheduled and moved on a local stack, and
-their index entries read from its table. Every write draws one of these keys, as the functions draw a shard. The model: a
-partition takes 1,000 write units a second, and up to 300 seconds of what it did not use. An item collection whose sort
-key rises stays on one partition; a partition that was throttled for a minute, and holds several collections, is split
-between them. An index begins with four partitions.
-"""
+The keys and the units of each write come from the functions. Payments are scheduled and moved on a local stack, and
+the index entries are read from its table. Each simulated write uses one of these keys at random, as the functions
+choose a shard.
+
+The model: a partition accepts 1,000 write units a second, and up to 300 seconds of unused capacity. An item
+collection with a rising sort key stays on one partition. A partition that was throttled for a minute and has
+several collections is split between them. An index starts with four partitions."""
 
 import collections
 import concurrent.futures
@@ -18,7 +19,7 @@ import sys
 import chart
 from stack import LOCAL, ROOT, call, consumed, dynamo
 
-PICTURE = "Units a second by partition, red where writes are refused"
+PICTURE = "Units a second by partition; red where writes are throttled"
 sys.path.insert(0, str(ROOT / "tests"))
 from local_stack import local_stack  # noqa: E402
 
@@ -112,7 +113,7 @@ class Partitions:
 
 
 def replay(keys, put, move, moves):
-    """The seed's rate, with so many moves for each payment at the same rate."""
+    """Replays the required rate of payments, with the given number of moves per payment."""
     chance = random.Random(1)
     partitions = Partitions(keys)
     for second in range(SECONDS):
@@ -168,7 +169,7 @@ def name(case):
 
 
 def section(result):
-    rows = ["| index | units a second | refused in the first ten minutes | after |", "| --- | ---: | ---: | ---: |"]
+    rows = ["| index | units a second | throttled in the first ten minutes | throttled afterwards |", "| --- | ---: | ---: | ---: |"]
     for case in result["cases"]:
         wanted = case["wanted_settled"] / (SECONDS - SETTLED)
         share = case["refused_settled"] / case["wanted_settled"]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures one part after the other, keeps the numbers in bench/results, and writes docs/performance.md of all of them.
+"""Measures one part after the other, keeps the results in bench/results, and writes docs/performance.md from all results.
 
     .venv/bin/python bench/run.py [part …] [--check]
 
-With --check it writes nothing, and fails where a count is not what it must be; times are never checked.
+With --check it writes nothing, and fails if a count is wrong. It never checks times.
 """
 
 import argparse
@@ -11,7 +11,9 @@ import json
 import os
 import pathlib
 import platform
+import re
 import sys
+import textwrap
 
 import cold_start
 import cost
@@ -31,14 +33,17 @@ PARTS = {
     "cold_start": cold_start, "warm": warm, "own_code": own_code, "size": size, "cost": cost, "partitions": partitions,
     "writes": writes, "reads": reads, "ledger": ledger, "export": export, "local": local,
 }
+WIDTH = 100
 # Those that have counts to check; the others have only times.
 COUNTED = {"own_code", "size", "cost", "partitions", "reads", "export"}
 
 HEAD = """\
 # Performance
 
-Written by `make bench`, which measures all of it in one run; with `PARTS=…` some of it anew. The machine: {processor}, {cores} processors, {memory} GB, Linux
-{kernel}. Machines differ, and this one is shared: what counts are ratios against what ran beside it, and counts.
+`make bench` measures everything and writes this page. `make bench PARTS='cold_start cost'` repeats
+some parts. The machine has {processor}, {cores} processors, {memory} GB, and Linux {kernel}. It is shared with other work, and other machines differ. Compare ratios and counts rather than times.
+
+Times and ratios are medians, with the quartiles in brackets.
 
 """
 
@@ -70,7 +75,19 @@ def write_page():
             sections.append(part.section(json.loads(file.read_text())) + "\n")
             if hasattr(part, "picture"):
                 sections.append(f"![{part.PICTURE}]({picture(name).name})\n\n")
-    (DOCS / "performance.md").write_text("".join(sections).rstrip() + "\n")
+    (DOCS / "performance.md").write_text(wrapped("".join(sections)))
+
+
+def wrapped(page):
+    """The page with its text wrapped: paragraphs and items of lists, but no tables, headings and pictures."""
+    blocks = []
+    for block in page.strip().split("\n\n"):
+        if not block.startswith(("#", "|", "!")):
+            items = re.split(r"\n(?=- )", block)
+            block = "\n".join(textwrap.fill(" ".join(item.split()), WIDTH, subsequent_indent="  " * item.startswith("- "),
+                                            break_long_words=False, break_on_hyphens=False) for item in items)
+        blocks.append(block.strip("\n"))
+    return "\n\n".join(blocks) + "\n"
 
 
 def main():

@@ -16,17 +16,17 @@ LAMBDAS = ROOT / "target/lambda"
 COLD = ROOT / "target/cold"
 # Bytes of a zip.
 MOST = 4_000_000
-PICTURE = "Zips by function, in MB"
+PICTURE = "Zip file of each function, in MB"
 # The largest are drawn.
 DRAWN = 12
 
 TEXT = """\
 ## Size
 
-`make build` from nothing took {minutes:.1f} minutes on {cores} processors, for {count} functions. Their zips, as they are deployed,
-have {smallest:.2f} to {largest:.2f} MB; the limit is {most:.0f} MB, which `make bench-counts` checks of those that are built.
-`export-cart-changes`, which has two clients more, is linked with link-time optimisation
-([why](decisions/profile.md)).
+`make build` took {minutes:.1f} minutes from scratch on {cores} processors, for {count} functions. The deployed zip files have
+{smallest:.2f} to {largest:.2f} MB. The limit is {most:.0f} MB, and `make bench-counts` checks the zip files that are built.
+`export-cart-changes` has two more clients and is linked with link-time optimization
+([decision](decisions/profile.md)).
 
 {table}"""
 
@@ -78,7 +78,7 @@ def section(result):
     return TEXT.format(
         minutes=result["seconds"] / 60, cores=result["cores"], count=len(megabytes), smallest=min(megabytes),
         largest=max(megabytes), most=MOST / 1e6,
-        table=table(["domain", "functions", "smallest zip, MB", "largest"], rows),
+        table=table(["service", "functions", "smallest zip, MB", "largest zip, MB"], rows),
     )
 
 

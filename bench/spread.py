@@ -1,4 +1,4 @@
-"""How repeated measurements are told: the median, and the quartiles around it, in brackets where it is words."""
+"""Repeated measurements as a median and quartiles, which text has in brackets."""
 
 import statistics
 
@@ -19,7 +19,7 @@ def ratios(ours, others):
 
 
 def verdict(of, target):
-    return "holds" if of["median"] <= target else "**missed**"
+    return "met" if of["median"] <= target else "**missed**"
 
 
 def table(head, rows):

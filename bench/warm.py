@@ -1,4 +1,4 @@
-"""What an invocation of a warm function takes through the runtime, beside the bare call that it makes."""
+"""The duration of a warm invocation through the runtime, compared with the SDK call that it makes."""
 
 import chart
 import contestants
@@ -6,27 +6,29 @@ from measured import measured
 from spread import brackets, ratios, spread, table, verdict
 
 TARGET = 1.15
-PICTURE = "A warm invocation, beside the bare call and a function that does nothing"
-NAMES = {"ours": "the function", "bare": "the bare call", "hello": "hello-world"}
+PICTURE = "A warm invocation, the SDK call alone, and a function that does nothing"
+NAMES = {"ours": "function", "bare": "SDK call", "hello": "hello-world"}
 
 TEXT = """\
 ## Warm
 
-An invocation of the deployed binary, from the moment when the Runtime API has the event until it has the answer, beside
-the bare call of the SDK that does the same, from the engine's own process, and beside a function that does
-nothing (`hello-world`): what an answer costs through the runtime at all. One after the other, round by round: {rounds:,} rounds, and {rounds_away:,} further away. The page of
-`list-account-payments` has {page} payments.
+The duration of an invocation of the deployed binary, from the event at the Runtime API to the response. It is
+compared with the same call by the SDK alone, in the process of the engine. It is also compared with a function
+that does nothing (`hello-world`), which is the cost of the runtime. The three run one after the other in each
+of {rounds:,} rounds, and in {rounds_away:,} rounds with a distant DynamoDB. The page of `list-account-payments`
+has {page} payments.
 
 ### DynamoDB in this machine's memory
 
 {here}
-No function escapes the runtime's two requests an event, which are a large part of so short a call; so the last column
-takes them off.
+Every function makes two requests to the runtime per event, which are a large part of so short a call. The last
+column subtracts them.
 
 ### DynamoDB further away
 
-Each call takes {added:.1f} ms longer: {away_ms} ms that are waited for, and the way that does it. A page of {page} payments takes more than the others: they are read from
-attributes and written as JSON ([our own code](#our-own-code)), and the answer is the larger part of what goes through the runtime.
+Each call takes {added:.1f} ms longer: the delay of {away_ms} ms, and the proxy that adds it. A page of {page} payments takes
+longer than the other calls. Its items are converted from attributes to JSON ([our own code](#our-own-code)), and
+its response is most of the data that passes the runtime.
 
 {away}"""
 
@@ -53,7 +55,7 @@ def section(result):
 
 
 def tables(functions):
-    head = ["", *NAMES.values(), "function ÷ bare call", f"≤ {TARGET}", "less hello-world"]
+    head = ["", *NAMES.values(), "function ÷ SDK call", f"≤ {TARGET}", "without hello-world"]
     rows = [
         [f"`{name}`", *(f"{brackets(of[what], 2)} ms" for what in NAMES), brackets(of["ratio"], 2), verdict(of["ratio"], TARGET),
          brackets(of["less_runtime"], 2)]

@@ -7,6 +7,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
+mod lists;
 mod model;
 pub mod patterns;
 

@@ -7,7 +7,6 @@ pub mod list_account_payments;
 pub mod list_account_transactions;
 pub mod list_due_payments;
 pub mod list_transactions_by_date;
-pub(crate) mod query;
 pub mod schedule_payment;
 pub mod update_payment_status;
 

@@ -10,6 +10,9 @@ pub mod patterns;
 pub use model::{columns::COLUMNS, pack};
 pub use patterns::patterns;
 
+/// An access pattern of the lake. Its cost does not depend on the sizes of items.
+pub type Pattern = function::Pattern<()>;
+
 use delivery::Delivery;
 use failure_bucket::FailureBucket;
 use function::{App, Clients, SettingsReader};

@@ -38,7 +38,7 @@ pub use input::{Fields, Input};
 pub use lambda_runtime::{Context, Diagnostic};
 pub use observe::count;
 pub use once::IdempotentRequest;
-pub use pattern::{Calls, Declared, Pattern, Route, Trigger};
+pub use pattern::{Calls, Declared, Pattern, Route, Trigger, by_number};
 pub use problem::Problem;
 pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};

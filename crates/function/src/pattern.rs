@@ -111,3 +111,10 @@ impl<C> From<Pattern<C>> for Declared {
         Self { id, name, trigger, function }
     }
 }
+
+/// The patterns by their numbers (B2 before B10), and then by their names.
+#[must_use]
+pub fn by_number<C>(mut patterns: Vec<Pattern<C>>) -> Vec<Pattern<C>> {
+    patterns.sort_by_key(|pattern| (pattern.id.len(), pattern.id, pattern.name));
+    patterns
+}

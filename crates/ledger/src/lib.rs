@@ -8,6 +8,7 @@ mod cost;
 mod jobs;
 mod model;
 pub mod patterns;
+mod post;
 mod store;
 
 pub use cost::{Case, Pattern};

@@ -9,7 +9,6 @@ pub mod get_statement;
 pub mod get_transaction;
 pub mod list_transactions;
 pub mod list_user_accounts;
-pub(crate) mod post;
 pub mod process_payment;
 pub mod reconcile;
 pub mod retry_reconciliation;

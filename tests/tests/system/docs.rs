@@ -191,22 +191,22 @@ const HEAD: &str = "# Access patterns\n\
     capacity that DynamoDB reports, and each trigger with the stacks.\n\
     \n\
     R means read request units (RRU) and W means write request units (WRU). ⌈x⌉ rounds a size up to full\n\
-    units: 4 KB for a read, 1 KB for a write. An eventually consistent read costs half of that: ½. The\n\
-    costs are those of requests without an `Idempotency-Key`.\n\
+    units: 4 KB for a read, 1 KB for a write. An eventually consistent read costs half of that, shown as\n\
+    ½. The costs are those of requests without an `Idempotency-Key`.\n\
     \n\
     The examples assume:\n\
     \n\
-    - **bank**: five items, one on each of five shards, if the pattern reads or moves several; else one item.\n\
+    - **bank**: five items, one on each of five shards, for patterns with several items; else one.\n\
     - **cart**: a cart, or a page of a list, with the given number of ACTIVE items.\n\
-    - **wellness**: a plan year, a user or an activity with the given number of activities or registrations.\n\
-    \x20 An activity has six parts. An activity or a venue has the given number of references. Ten challenges\n\
-    \x20 admit the employee.\n\
-    - **ledger**: a transaction with the given number of legs, each on an account of its own, and a list with\n\
-    \x20 the given number of items.\n\
+    - **wellness**: a plan year, a user or an activity with the given number of activities or\n\
+    \x20 registrations. An activity has six parts. An activity or a venue has the given number of\n\
+    \x20 references. Ten challenges admit the employee.\n\
+    - **ledger**: a transaction with the given number of legs, each on a different account, and a list\n\
+    \x20 with the given number of items.\n\
     \n\
     ## Summary\n\
     \n\
-    Each function links to its module. The bank's costs are those of the `KEYS_ONLY` index, the default. The\n\
+    Each function links to its module. The bank uses the default index, `KEYS_ONLY`. The\n\
     sections below have the key conditions, the formulas and the costs of other sizes.\n\
     \n";
 

@@ -263,7 +263,7 @@ async fn a_failed_job_is_counted_as_a_defect_once() {
     let (scene, counts) = (Scene::start().await, Metrics::default());
     scene.put("bad", 3).await;
     scene.put("good", 3).await;
-    let spoil = scene.table.update(key("bad")).set("Task", &"nonsense");
+    let spoil = scene.table.update(key("bad")).set(Job::TASK, &"nonsense");
     scene.dynamo.write(spoil).await.expect("spoiled");
     let _guard = metrics::set_default_local_recorder(&counts);
     for _ in 0..2 {

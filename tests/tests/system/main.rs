@@ -10,5 +10,6 @@ mod named_queries;
 mod openapi;
 mod permissions;
 mod randomness;
+mod registry;
 mod smoke;
 mod table_calls;

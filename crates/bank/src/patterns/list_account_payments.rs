@@ -3,7 +3,7 @@
 use crate::{
     Bank, Payment, PaymentBody,
     cost::{self, Calls, Pattern},
-    patterns::query::{OfAccount, of_account},
+    lists::{OfAccount, of_account},
 };
 use function::{Error, Function, List, Request, Route, Trigger};
 use keys::bank::DAYS_AHEAD;

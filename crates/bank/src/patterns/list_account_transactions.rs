@@ -3,7 +3,7 @@
 use crate::{
     Bank, Transaction, TransactionBody,
     cost::{self, Calls, Pattern},
-    patterns::query::{OfAccount, of_account},
+    lists::{OfAccount, of_account},
 };
 use function::{Error, Function, List, Request, Route, Trigger};
 use keys::TimestampSeconds;

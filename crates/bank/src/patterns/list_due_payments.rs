@@ -3,7 +3,7 @@
 use crate::{
     Bank, Payment, PaymentBody,
     cost::{self, Calls, Pattern},
-    patterns::query::{OfDate, of_date},
+    lists::{OfDate, of_date},
 };
 use function::{Error, Function, List, Request, Route, Trigger};
 use keys::bank::Status;

@@ -1,0 +1,85 @@
+//! Each module of `patterns/` is in its domain's registry and has a binary. `make docs` writes both from the names of the modules.
+
+use std::{fmt::Write, fs, path::Path};
+use system_tests::root;
+
+/// The crates with access patterns: those with a folder for them.
+fn crates() -> Vec<String> {
+    let folders = fs::read_dir(root().join("crates")).expect("the crates");
+    let names = folders.map(|folder| folder.expect("a folder").file_name().to_string_lossy().into_owned());
+    let mut names: Vec<_> =
+        names.filter(|name| root().join("crates").join(name).join("src/patterns").is_dir()).collect();
+    names.sort();
+    names
+}
+
+/// The names of the modules in a crate's folder.
+fn modules(name: &str) -> Vec<String> {
+    let folder = fs::read_dir(root().join("crates").join(name).join("src/patterns")).expect("the modules");
+    let files = folder.map(|file| file.expect("a file").path());
+    let mut names: Vec<_> =
+        files.map(|file| file.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn registry(modules: &[String]) -> String {
+    let mut text =
+        "//! The access patterns, a module each. `make docs` writes this file from the names of the modules.\n\n"
+            .to_owned();
+    for module in modules {
+        let _ = writeln!(text, "pub mod {module};");
+    }
+    text += "\nuse crate::Pattern;\n\n/// Every access pattern of the domain, by number.\n#[must_use]\npub fn patterns() -> Vec<Pattern> {\n";
+    text += "    function::by_number(";
+    // As rustfmt writes it.
+    match modules {
+        [only] => {
+            let _ = writeln!(text, "vec![{only}::PATTERN])");
+        }
+        _ => {
+            text += "vec![\n";
+            for module in modules {
+                let _ = writeln!(text, "        {module}::PATTERN,");
+            }
+            text += "    ])\n";
+        }
+    }
+    text + "}\n"
+}
+
+fn binary(name: &str, module: &str) -> String {
+    let function = module.replace('_', "-");
+    format!(
+        "//! The Lambda `{function}`.\n\nfn main() -> std::process::ExitCode {{\n    \
+         function::run(&{name}::patterns::{module}::function())\n}}\n"
+    )
+}
+
+/// Writes the file, or compares it; whether it is as it should be.
+fn is_current(path: &Path, wanted: &str) -> bool {
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(path, wanted).expect("written");
+    }
+    fs::read_to_string(path).is_ok_and(|found| found == wanted)
+}
+
+#[test]
+fn every_module_is_registered_and_has_a_binary() {
+    let mut stale = Vec::new();
+    for name in crates() {
+        let (source, modules) = (root().join("crates").join(&name).join("src"), modules(&name));
+        let mut files = vec![(source.join("patterns.rs"), registry(&modules))];
+        for module in &modules {
+            let path = source.join("bin").join(module.replace('_', "-")).with_extension("rs");
+            files.push((path, binary(&name, module)));
+        }
+        assert_eq!(
+            fs::read_dir(source.join("bin")).expect("binaries").count() + 1,
+            files.len(),
+            "{name}: a binary a pattern"
+        );
+        stale.extend(files.into_iter().filter(|(path, wanted)| !is_current(path, wanted)).map(|(path, _)| path));
+    }
+    assert!(stale.is_empty(), "stale: run make docs: {stale:?}");
+}
