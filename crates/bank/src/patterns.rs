@@ -1,4 +1,4 @@
-//! The access patterns, a module each.
+//! The access patterns, a module each. `make docs` writes this file from the names of the modules.
 
 pub mod archive_processed_payments;
 pub mod find_transaction;
@@ -12,18 +12,18 @@ pub mod update_payment_status;
 
 use crate::Pattern;
 
-/// Every access pattern of the domain, in the order of the design.
+/// Every access pattern of the domain, by number.
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
-    vec![
-        schedule_payment::PATTERN,
-        list_account_payments::PATTERN,
-        list_due_payments::PATTERN,
-        update_payment_status::PATTERN,
+    function::by_number(vec![
         archive_processed_payments::PATTERN,
-        list_account_transactions::PATTERN,
-        list_transactions_by_date::PATTERN,
         find_transaction::PATTERN,
         get_payment::PATTERN,
-    ]
+        list_account_payments::PATTERN,
+        list_account_transactions::PATTERN,
+        list_due_payments::PATTERN,
+        list_transactions_by_date::PATTERN,
+        schedule_payment::PATTERN,
+        update_payment_status::PATTERN,
+    ])
 }

@@ -1,4 +1,4 @@
-//! The access patterns, a module each.
+//! The access patterns, a module each. `make docs` writes this file from the names of the modules.
 
 pub mod add_cart_item;
 pub mod checkout_cart;
@@ -10,16 +10,16 @@ pub mod update_cart_item;
 
 use crate::Pattern;
 
-/// Every access pattern of the domain, in the order of the design.
+/// Every access pattern of the domain, by number.
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
-    vec![
+    function::by_number(vec![
         add_cart_item::PATTERN,
-        update_cart_item::PATTERN,
-        remove_cart_item::PATTERN,
         checkout_cart::PATTERN,
+        get_cart_item::PATTERN,
         list_cart_items::PATTERN,
         list_sku_items::PATTERN,
-        get_cart_item::PATTERN,
-    ]
+        remove_cart_item::PATTERN,
+        update_cart_item::PATTERN,
+    ])
 }

@@ -1,4 +1,4 @@
-//! The access patterns, a module each.
+//! The access patterns, a module each. `make docs` writes this file from the names of the modules.
 
 pub mod create_account;
 pub mod create_merchant;
@@ -19,25 +19,25 @@ pub mod update_account;
 
 use crate::Pattern;
 
-/// Every access pattern of the domain, in the order of the design.
+/// Every access pattern of the domain, by number.
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
-    vec![
-        create_merchant::PATTERN,
-        get_merchant::PATTERN,
+    function::by_number(vec![
         create_account::PATTERN,
+        create_merchant::PATTERN,
         get_account::PATTERN,
-        list_user_accounts::PATTERN,
-        process_payment::PATTERN,
+        get_merchant::PATTERN,
+        get_reconciliation::PATTERN,
+        get_statement::PATTERN,
         get_transaction::PATTERN,
         list_transactions::PATTERN,
-        reverse_transaction::PATTERN,
-        get_statement::PATTERN,
-        start_reconciliation::PATTERN,
-        start_daily_reconciliation::PATTERN,
+        list_user_accounts::PATTERN,
+        process_payment::PATTERN,
         reconcile::PATTERN,
-        get_reconciliation::PATTERN,
         retry_reconciliation::PATTERN,
+        reverse_transaction::PATTERN,
+        start_daily_reconciliation::PATTERN,
+        start_reconciliation::PATTERN,
         update_account::PATTERN,
-    ]
+    ])
 }

@@ -1,4 +1,4 @@
-//! The access patterns, a module each.
+//! The access patterns, a module each. `make docs` writes this file from the names of the modules.
 
 pub mod continue_job;
 pub mod create_activity;
@@ -23,29 +23,29 @@ pub mod update_reference;
 
 use crate::Pattern;
 
-/// Every access pattern of the domain, in the order of the design.
+/// Every access pattern of the domain, by number.
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
-    vec![
+    function::by_number(vec![
+        continue_job::PATTERN,
         create_activity::PATTERN,
+        create_template::PATTERN,
+        get_activity::PATTERN,
+        get_job::PATTERN,
         list_activities::PATTERN,
         list_activity_options::PATTERN,
-        list_registrations::PATTERN,
-        get_activity::PATTERN,
-        move_activity::PATTERN,
         list_references::PATTERN,
-        replace_reference::PATTERN,
-        update_reference::PATTERN,
-        put_employee::PATTERN,
-        register_new_employee::PATTERN,
-        record_progress::PATTERN,
-        create_template::PATTERN,
+        list_registrations::PATTERN,
         list_templates::PATTERN,
-        put_section::PATTERN,
+        move_activity::PATTERN,
+        put_employee::PATTERN,
         put_reference::PATTERN,
-        update_activity::PATTERN,
-        get_job::PATTERN,
+        put_section::PATTERN,
+        record_progress::PATTERN,
+        register_new_employee::PATTERN,
+        replace_reference::PATTERN,
         retry_job::PATTERN,
-        continue_job::PATTERN,
-    ]
+        update_activity::PATTERN,
+        update_reference::PATTERN,
+    ])
 }
