@@ -33,17 +33,14 @@ fn registry(modules: &[String]) -> String {
     text += "\nuse crate::Pattern;\n\n/// Every access pattern of the domain, by number.\n#[must_use]\npub fn patterns() -> Vec<Pattern> {\n";
     text += "    function::by_number(";
     // As rustfmt writes it.
-    match modules {
-        [only] => {
-            let _ = writeln!(text, "vec![{only}::PATTERN])");
+    if let [only] = modules {
+        let _ = writeln!(text, "vec![{only}::PATTERN])");
+    } else {
+        text += "vec![\n";
+        for module in modules {
+            let _ = writeln!(text, "        {module}::PATTERN,");
         }
-        _ => {
-            text += "vec![\n";
-            for module in modules {
-                let _ = writeln!(text, "        {module}::PATTERN,");
-            }
-            text += "    ])\n";
-        }
+        text += "    ])\n";
     }
     text + "}\n"
 }
