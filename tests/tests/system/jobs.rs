@@ -14,6 +14,7 @@ use std::{
 };
 use system_tests::{
     faults::{Fault, MOMENTS, Process, Proxy},
+    template,
     wellness::references::without_jobs,
 };
 use table::{Dynamo, Key, Table};
@@ -204,12 +205,12 @@ async fn a_run_that_is_killed_at_any_call_is_continued() {
     }
 }
 
-#[tokio::test]
-async fn only_a_start_and_a_step_call_the_function() {
-    let scene = Scene::start().await;
+#[test]
+fn only_a_start_and_a_step_call_the_function() {
+    let template = template();
     let image = |state: &str, attempts: &str| json!({"State": {"S": state}, "Attempts": {"N": attempts}});
     for name in ["continue-job", "reconcile"] {
-        let lambda = scene.stack.template().lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
+        let lambda = template.lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
         let filters = &lambda.mappings[0].filters;
         let calls = |image: Value| {
             let record = json!({"eventName": "MODIFY", "dynamodb": {"NewImage": image}});
@@ -220,7 +221,6 @@ async fn only_a_start_and_a_step_call_the_function() {
             assert!(!calls(other.clone()), "{name}: {other}");
         }
     }
-    scene.stack.stop().await;
 }
 
 /// What the functions of this thread count, by the metric.

@@ -10,7 +10,7 @@ use system_tests::{
     Client,
     events::folders,
     openapi::{Answered, Document, Operation, with_missing_routes},
-    patterns, root, stack, template, yaml,
+    patterns, root, stack, yaml,
 };
 
 /// A route: its method and path, its function, its scopes, and the parameters of its path.
@@ -27,20 +27,20 @@ fn owned(texts: BTreeSet<&str>) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_route_of_the_template_is_described_and_no_other() {
+fn describes_every_route_of_the_patterns_and_no_other() {
     let document = Document::read();
     let described = document.operations().into_iter().map(|operation| {
         let key = format!("{} {}", operation.method, operation.path);
         (key, function(operation).to_owned(), owned(operation.scopes()), owned(operation.parameters("path")))
     });
-    let template = template();
     let mut routes = BTreeSet::<Route>::new();
-    for lambda in template.lambdas {
-        for route in lambda.routes {
+    for pattern in patterns::all() {
+        for route in pattern.routes() {
             let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
             let parameters = names.map(str::to_owned).collect();
             let key = format!("{} {}", route.method, route.path);
-            routes.insert((key, lambda.name.clone(), route.scopes.into_iter().collect(), parameters));
+            let scopes = route.scopes.iter().copied().collect();
+            routes.insert((key, pattern.name.to_owned(), owned(scopes), parameters));
         }
     }
     assert_eq!(described.collect::<BTreeSet<_>>(), routes);
