@@ -302,10 +302,8 @@ impl Builder {
 
     fn gateway(&self, template: &Template, lambdas: Lambdas, context: &Context) -> Result<Gateway, StartError> {
         let authorizer = template.authorizer.clone().unwrap_or_else(Authorizer::local);
-        let routes =
-            template.lambdas.iter().flat_map(|spec| spec.routes.iter().map(|route| (spec.name.as_str(), route)));
         Ok(Gateway {
-            routes: Routes::new(routes),
+            routes: Routes::of(template),
             pollers: pollers(&lambdas, context)?,
             store: context.store.clone(),
             lambdas,

@@ -4,8 +4,14 @@ mod cart;
 mod ledger;
 mod wellness;
 
-use std::time::Duration;
+use std::{
+    collections::BTreeSet,
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
+use function::Declared;
 use http::StatusCode;
 use itertools::Itertools;
 use serde_json::Value;
@@ -15,13 +21,17 @@ use super::{CliError, StackOptions};
 use crate::{
     Stack,
     client::{Call, Client, Consumed, Reply, summary},
+    domains,
+    gateway::Routes,
     sample,
+    template::Template,
 };
 
 const LONGEST_ANSWER: usize = 24;
 const MAX_CONDITIONS: usize = 5;
 
 const STREAMS: &str = "/_local/streams";
+const FUNCTIONS: &str = "/_local/functions/";
 const MAX_LOOKS: usize = 400;
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -36,20 +46,22 @@ pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
 async fn walk(stack: &Stack) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
     let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
-    let guide = Guide { client };
+    let guide = Guide::new(client, stack.template());
     guide.bank().await?;
     guide.cart().await?;
     guide.wellness().await?;
     if let Some(books) = &loaded.books {
         guide.ledger(books).await?;
     }
+    guide.remaining_reads().await?;
+    let missing = guide.missing();
+    check(missing.is_empty(), &format!("the walk must show {}", missing.join(", ")))?;
     println!("Every access pattern answered as it should.");
     Ok(())
 }
 
 /// One call of the walk.
 struct Step {
-    pattern: &'static str,
     what: &'static str,
     call: Call,
     status: StatusCode,
@@ -57,41 +69,81 @@ struct Step {
 
 struct Guide {
     client: Client,
+    routes: Routes,
+    patterns: Vec<Declared>,
+    /// The functions that were called.
+    shown: Mutex<BTreeSet<&'static str>>,
 }
 
 impl Guide {
-    async fn get(&self, pattern: &'static str, what: &'static str, path: &str) -> Result<Reply, CliError> {
-        self.step(Step { pattern, what, call: Call::get(path), status: StatusCode::OK }).await
+    fn new(client: Client, template: &Template) -> Self {
+        let patterns = domains().into_iter().flat_map(|domain| domain.patterns).collect();
+        Self { client, routes: Routes::of(template), patterns, shown: Mutex::default() }
     }
 
-    async fn post(
-        &self,
-        pattern: &'static str,
-        what: &'static str,
-        path: &str,
-        body: Value,
-    ) -> Result<Reply, CliError> {
-        self.step(Step { pattern, what, call: Call::post(path, body), status: StatusCode::CREATED }).await
+    /// The number of the pattern that the call is for, which is shown by it.
+    fn show(&self, call: &Call) -> Result<&'static str, CliError> {
+        let path = call.path.split('?').next().unwrap_or_default();
+        let invoked = path.strip_prefix(FUNCTIONS).and_then(|rest| rest.strip_suffix("/invocations"));
+        let routed = || self.routes.find(call.method.as_str(), path).map(|found| found.target.function.as_str());
+        self.show_function(invoked.or_else(routed).unwrap_or(path))
     }
 
-    async fn patch(
-        &self,
-        pattern: &'static str,
-        what: &'static str,
-        path: &str,
-        body: Value,
-    ) -> Result<Reply, CliError> {
-        self.step(Step { pattern, what, call: Call::patch(path, body), status: StatusCode::OK }).await
+    fn show_function(&self, function: &str) -> Result<&'static str, CliError> {
+        let pattern = self.patterns.iter().find(|pattern| pattern.name == function);
+        let pattern = pattern.ok_or_else(|| CliError::Failed(format!("{function} is of no access pattern")))?;
+        self.shown().insert(pattern.name);
+        Ok(pattern.id)
     }
 
-    async fn put(&self, pattern: &'static str, what: &'static str, path: &str, body: Value) -> Result<Reply, CliError> {
-        self.step(Step { pattern, what, call: Call::put(path, body), status: StatusCode::CREATED }).await
+    /// Shows each GET pattern that no step has shown, by the request of its event.
+    async fn remaining_reads(&self) -> Result<(), CliError> {
+        for name in self.missing() {
+            let is_read = |pattern: &&Declared| pattern.routes().iter().any(|route| route.method == "GET");
+            let pattern = self.patterns.iter().filter(is_read).find(|pattern| pattern.name == name);
+            let service = pattern.and_then(|pattern| pattern.routes().first()?.path.split('/').nth(1));
+            let Some(service) = service else { continue };
+            let path = PathBuf::from(format!("events/{service}/{name}.json"));
+            let event = super::invoke::read(&path)?;
+            let query = event["rawQueryString"].as_str().filter(|query| !query.is_empty());
+            let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+            let path = format!("{}{query}", event["rawPath"].as_str().unwrap_or_default());
+            self.get("The request of its event", &path).await?;
+        }
+        Ok(())
+    }
+
+    /// The patterns that no call has shown.
+    fn missing(&self) -> Vec<&'static str> {
+        let shown = self.shown();
+        self.patterns.iter().map(|pattern| pattern.name).filter(|name| !shown.contains(name)).collect()
+    }
+
+    fn shown(&self) -> MutexGuard<'_, BTreeSet<&'static str>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn get(&self, what: &'static str, path: &str) -> Result<Reply, CliError> {
+        self.step(Step { what, call: Call::get(path), status: StatusCode::OK }).await
+    }
+
+    async fn post(&self, what: &'static str, path: &str, body: Value) -> Result<Reply, CliError> {
+        self.step(Step { what, call: Call::post(path, body), status: StatusCode::CREATED }).await
+    }
+
+    async fn patch(&self, what: &'static str, path: &str, body: Value) -> Result<Reply, CliError> {
+        self.step(Step { what, call: Call::patch(path, body), status: StatusCode::OK }).await
+    }
+
+    async fn put(&self, what: &'static str, path: &str, body: Value) -> Result<Reply, CliError> {
+        self.step(Step { what, call: Call::put(path, body), status: StatusCode::CREATED }).await
     }
 
     async fn step(&self, step: Step) -> Result<Reply, CliError> {
+        let pattern = self.show(&step.call)?;
         let reply = self.client.send(&step.call).await?;
-        print(&step, &reply);
-        check(reply.status == step.status, &format!("{} must answer {}", step.pattern, step.status))?;
+        print(pattern, &step, &reply);
+        check(reply.status == step.status, &format!("{pattern} must answer {}", step.status))?;
         Ok(reply)
     }
 
@@ -107,23 +159,19 @@ impl Guide {
     }
 
     /// How far the function's stream is, when it has handed everything on.
-    async fn handed_on(
-        &self,
-        pattern: &'static str,
-        what: &'static str,
-        function: &'static str,
-    ) -> Result<(), CliError> {
+    async fn handed_on(&self, what: &'static str, function: &'static str) -> Result<(), CliError> {
         self.wait(STREAMS, |streams| mapping(streams, function)["pending"] == 0).await?;
-        let step = Step { pattern, what, call: Call::get(STREAMS), status: StatusCode::OK };
+        let pattern = self.show_function(function)?;
+        let step = Step { what, call: Call::get(STREAMS), status: StatusCode::OK };
         let mut reply = self.client.send(&step.call).await?;
         reply.body = mapping(&reply.body, function);
-        print(&step, &reply);
+        print(pattern, &step, &reply);
         check(reply.body["pending"] == 0 && reply.body["failedBatches"] == 0, "all is handed on, and nothing failed")
     }
 }
 
-fn print(step: &Step, reply: &Reply) {
-    println!("{} {}", step.pattern, step.what);
+fn print(pattern: &str, step: &Step, reply: &Reply) {
+    println!("{pattern} {}", step.what);
     println!("  {} {}", step.call.method, step.call.path);
     if let Some(body) = &step.call.body {
         println!("  {body}");

@@ -40,7 +40,7 @@ async fn running(options: &InvokeOptions) -> Result<Option<Client>, CliError> {
     }
 }
 
-fn read(path: &Path) -> Result<Value, CliError> {
+pub(super) fn read(path: &Path) -> Result<Value, CliError> {
     let fail = |error: String| CliError::Event(path.to_owned(), error);
     let text = fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| fail(error.to_string()))

@@ -63,3 +63,10 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(parse("invoke f").err(), Some(ErrorKind::MissingRequiredArgument));
     assert_eq!(parse("walk").err(), Some(ErrorKind::InvalidSubcommand));
 }
+
+#[tokio::test]
+async fn the_demo_shows_every_access_pattern() {
+    let template = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"));
+    let done = demo::demo(&StackOptions { template, parameters: Vec::new() }).await;
+    assert!(done.is_ok(), "{}", done.map_or_else(|error| error.to_string(), |()| String::new()));
+}

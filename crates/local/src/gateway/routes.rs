@@ -1,7 +1,7 @@
 //! Which function a method and a path lead to, chosen as API Gateway chooses.
 use percent_encoding::percent_decode_str;
 
-use crate::template::Route;
+use crate::template::{Route, Template};
 
 /// A route with what API Gateway calls it.
 #[derive(Debug, Clone)]
@@ -32,6 +32,10 @@ pub(crate) struct Match<'a> {
 pub(crate) struct Routes(Vec<Target>);
 
 impl Routes {
+    pub(crate) fn of(template: &Template) -> Self {
+        Self::new(template.lambdas.iter().flat_map(|spec| spec.routes.iter().map(|route| (spec.name.as_str(), route))))
+    }
+
     pub(crate) fn new<'a>(routes: impl IntoIterator<Item = (&'a str, &'a Route)>) -> Self {
         let mut targets: Vec<_> = routes.into_iter().map(|(function, route)| Target::new(function, route)).collect();
         targets.sort_by(|a, b| a.parts.cmp(&b.parts));

@@ -29,7 +29,7 @@ impl Guide {
             });
             let call = Call::post("/bank/accounts/Account3/payments", body).key(format!("demo-{number}"));
             let what = ["Schedule a payment", "Schedule another in the same second"][number - 1];
-            let reply = self.step(Step { pattern: "B1", what, call, status: StatusCode::CREATED }).await?;
+            let reply = self.step(Step { what, call, status: StatusCode::CREATED }).await?;
             let id = reply.body["paymentId"].as_str().unwrap_or_default().to_owned();
             check(!id.is_empty() && !ids.contains(&id), "each payment has an id of its own")?;
             ids.push(id);
@@ -41,10 +41,10 @@ impl Guide {
     }
 
     async fn payments(&self, first: &str, second: &str) -> Result<(), CliError> {
-        let reply = self.get("B2", "An account's next 90 days", "/bank/accounts/Account3/payments").await?;
+        let reply = self.get("An account's next 90 days", "/bank/accounts/Account3/payments").await?;
         check(ids(&reply, "paymentId") == sorted(&[first, second]), "both payments are the account's")?;
         let due = format!("/bank/payments/due?date={}", sample::tomorrow());
-        let reply = self.get("B3", "What comes due tomorrow, over every account", &due).await?;
+        let reply = self.get("What comes due tomorrow, over every account", &due).await?;
         let listed = ids(&reply, "paymentId");
         check(listed.len() == 3 && listed.iter().any(|id| id == first), "the due list has them and the sample's")
     }
@@ -55,7 +55,7 @@ impl Guide {
             ("The batch takes it up", json!({"status": "PENDING"})),
             ("It is paid", json!({"status": "PROCESSED", "transactionId": TRANSACTION})),
         ] {
-            let reply = self.patch("B4", what, &path, body.clone()).await?;
+            let reply = self.patch(what, &path, body.clone()).await?;
             check(reply.body["status"] == body["status"], "the payment has the new status")?;
         }
         let call = Call::post(
@@ -63,26 +63,26 @@ impl Guide {
             json!({"date": sample::tomorrow().to_string()}),
         );
         let what = "The end of the day: what was processed goes to the history";
-        let reply = self.step(Step { pattern: "B5", what, call, status: StatusCode::OK }).await?;
+        let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(!reply.headers.contains_key("x-amz-function-error"), "the archive ran")
     }
 
     async fn history(&self, payment: &str) -> Result<(), CliError> {
         let path = "/bank/accounts/Account3/transactions";
-        let reply = self.get("B6", "The account's transactions", path).await?;
+        let reply = self.get("The account's transactions", path).await?;
         check(ids(&reply, "paymentId") == [payment], "the archived payment is the account's transaction")?;
         let path = format!("/bank/transactions?date={}&status=PROCESSED", sample::tomorrow());
-        let reply = self.get("B7", "The day's transactions, over every account", &path).await?;
+        let reply = self.get("The day's transactions, over every account", &path).await?;
         let both = sorted(&[TRANSACTION, SAMPLE_TRANSACTION]);
         check(ids(&reply, "transactionId") == both, "the day has this transaction and the sample's")?;
         let path = format!("/bank/transactions/{TRANSACTION}");
-        let reply = self.get("B8", "One transaction by its id", &path).await?;
+        let reply = self.get("One transaction by its id", &path).await?;
         check(reply.body["paymentId"] == payment, "the transaction names its payment")
     }
 
     async fn get_payment(&self, payment: &str) -> Result<(), CliError> {
         let path = format!("/bank/accounts/Account3/payments/{payment}");
-        let reply = self.get("B9", "One payment", &path).await?;
+        let reply = self.get("One payment", &path).await?;
         check(reply.body["paymentId"] == payment, "the payment is the one asked for")
     }
 }

@@ -25,18 +25,17 @@ impl Guide {
 
     async fn merchants(&self, books: &Books) -> Result<(), CliError> {
         let bakery = json!({"name": "Bakery Ltd", "category": "Restaurant"});
-        self.post("L1", "Put a merchant on record", "/ledger/merchants", bakery).await?;
-        let reply = self.get("L1", "A merchant by its id", &format!("/ledger/merchants/{}", books.merchant)).await?;
+        self.post("Put a merchant on record", "/ledger/merchants", bakery).await?;
+        let reply = self.get("A merchant by its id", &format!("/ledger/merchants/{}", books.merchant)).await?;
         check(reply.body["name"] == "Coffee Shop Inc", "it is the seed's")
     }
 
     async fn open_accounts(&self, books: &Books) -> Result<String, CliError> {
         let terms = json!({"userId": "ann", "accountType": "savings", "currency": "USD"});
-        let savings =
-            text(&self.post("L2", "Open a savings account for Ann", ACCOUNTS, terms).await?.body, "accountId");
-        let reply = self.get("L2", "Her checking account", &format!("{ACCOUNTS}/{}", books.ann)).await?;
+        let savings = text(&self.post("Open a savings account for Ann", ACCOUNTS, terms).await?.body, "accountId");
+        let reply = self.get("Her checking account", &format!("{ACCOUNTS}/{}", books.ann)).await?;
         check(reply.body["balance"] == "1494.50", "1500.00 without a coffee")?;
-        let reply = self.get("L2", "All accounts of hers, each as it is now", "/ledger/users/ann/accounts").await?;
+        let reply = self.get("All accounts of hers, each as it is now", "/ledger/users/ann/accounts").await?;
         check(items(&reply) == 2, "she has two")?;
         Ok(savings)
     }
@@ -67,32 +66,32 @@ impl Guide {
     }
 
     async fn pay(&self, what: &'static str, key: &str, body: Value, status: StatusCode) -> Result<Reply, CliError> {
-        self.step(Step { pattern: "L3", what, call: Call::post(TRANSACTIONS, body).key(key), status }).await
+        self.step(Step { what, call: Call::post(TRANSACTIONS, body).key(key), status }).await
     }
 
     async fn books_by(&self, books: &Books, coffee: &str) -> Result<(), CliError> {
-        self.get("L4", "The coffee with its legs, in one query", &format!("{TRANSACTIONS}/{coffee}")).await?;
-        let reply = self.get("L5", "What was paid in the last 24 hours", TRANSACTIONS).await?;
+        self.get("The coffee with its legs, in one query", &format!("{TRANSACTIONS}/{coffee}")).await?;
+        let reply = self.get("What was paid in the last 24 hours", TRANSACTIONS).await?;
         check(items(&reply) == 4, "a deposit, two coffees, and the three legs")?;
         let path = format!("{TRANSACTIONS}?idempotencyKey=abc123def456");
-        let reply = self.get("L5", "What came of the seed's key", &path).await?;
+        let reply = self.get("What came of the seed's key", &path).await?;
         check(items(&reply) == 1, "one transaction")?;
         let path = format!("{ACCOUNTS}/{}/statement", books.ann);
-        let reply = self.get("L7", "Ann's statement, newest first, with running balances", &path).await?;
+        let reply = self.get("Ann's statement, newest first, with running balances", &path).await?;
         check(reply.body["items"][0]["balanceAfter"] == "1389.00", "it is what she holds")
     }
 
     async fn give_back(&self, books: &Books, coffee: &str) -> Result<(), CliError> {
         let call = Call { body: None, ..Call::post(format!("{TRANSACTIONS}/{coffee}/reversal"), Value::Null) };
         let what = "Give the coffee back: history stays, and the contrary is posted";
-        self.step(Step { pattern: "L6", what, call, status: StatusCode::CREATED }).await?;
-        let reply = self.get("L2", "What Ann has by then", &format!("{ACCOUNTS}/{}", books.ann)).await?;
+        self.step(Step { what, call, status: StatusCode::CREATED }).await?;
+        let reply = self.get("What Ann has by then", &format!("{ACCOUNTS}/{}", books.ann)).await?;
         check(reply.body["balance"] == "1394.50", "the coffee's price is back")
     }
 
     async fn freeze(&self, savings: &str) -> Result<(), CliError> {
         let path = format!("{ACCOUNTS}/{savings}");
-        let reply = self.patch("L9", "Freeze the savings", &path, json!({"status": "frozen"})).await?;
+        let reply = self.patch("Freeze the savings", &path, json!({"status": "frozen"})).await?;
         check(reply.body["status"] == "frozen", "it takes nothing")
     }
 
@@ -102,15 +101,19 @@ impl Guide {
         let window = json!({"from": now - SignedDuration::from_hours(24), "to": now});
         let call = Call::post("/ledger/reconciliations", window).key("demo-books");
         let what = "Check the books: a job, which the stream of its table continues";
-        let reply = self.step(Step { pattern: "L8", what, call, status: StatusCode::ACCEPTED }).await?;
+        let reply = self.step(Step { what, call, status: StatusCode::ACCEPTED }).await?;
         let path = format!("/ledger/reconciliations/{}", text(&reply.body, "reconciliationId"));
         self.wait(&path, |body| body["status"] == "done").await?;
-        let reply = self.get("L8", "What does not agree", &path).await?;
+        let reply = self.get("What does not agree", &path).await?;
         check(reply.body["status"] == "done" && reply.body["discrepancies"] == json!([]), "the books agree")?;
         let call = Call { body: None, ..Call::post(format!("{path}/retry"), Value::Null) };
         let what = "Only a failed reconciliation can be run again";
-        self.step(Step { pattern: "L8", what, call, status: StatusCode::CONFLICT }).await?;
-        self.handed_on("L8", "What the stream of the jobs has handed on", "reconcile").await
+        self.step(Step { what, call, status: StatusCode::CONFLICT }).await?;
+        let call = Call::post("/_local/functions/start-daily-reconciliation/invocations", json!({}));
+        let what = "The nightly schedule starts the reconciliation of yesterday";
+        let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
+        check(!text(&reply.body, "reconciliationId").is_empty(), "the reconciliation of yesterday was started")?;
+        self.handed_on("What the stream of the jobs has handed on", "reconcile").await
     }
 }
 

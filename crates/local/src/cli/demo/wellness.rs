@@ -28,13 +28,13 @@ impl Guide {
     /// Answers the id of the template that every company has.
     async fn prepare(&self) -> Result<String, CliError> {
         let section = json!({"name": "Summer", "startDate": format!("{}-06-01", year()), "endDate": last_second()});
-        self.put("W14", "A section of the plan", &format!("{COMPANY}/sections/summer"), section).await?;
+        self.put("A section of the plan", &format!("{COMPANY}/sections/summer"), section).await?;
         let tracker = json!({"name": "Step counter", "data": {"unit": "steps"}});
         let path = format!("{COMPANY}/references/trackers/steps");
-        self.put("W15", "A tracker that activities may refer to, as they do to venues", &path, tracker).await?;
+        self.put("A tracker that activities may refer to, as they do to venues", &path, tracker).await?;
         let own = json!({"name": "Stairs challenge", "type": "challenge", "subType": "Fitness"});
-        self.post("W13", "A template of the company's own", &format!("{COMPANY}/templates"), own).await?;
-        let reply = self.get("W13", "The templates that every company has", "/wellness/templates").await?;
+        self.post("A template of the company's own", &format!("{COMPANY}/templates"), own).await?;
+        let reply = self.get("The templates that every company has", "/wellness/templates").await?;
         let walking = items(&reply).find(|template| template["name"] == TEMPLATE);
         check(walking.is_some(), "the sample's template is every company's")?;
         Ok(walking.map(|template| text(template, "templateId")).unwrap_or_default())
@@ -56,8 +56,7 @@ impl Guide {
         for what in
             ["A challenge for Sales; goal, reward and groups are the template's", "Send it again: the same activity"]
         {
-            replies
-                .push(self.step(Step { pattern: "W1", what, call: call.clone(), status: StatusCode::CREATED }).await?);
+            replies.push(self.step(Step { what, call: call.clone(), status: StatusCode::CREATED }).await?);
         }
         check(replies.iter().map(|reply| &reply.body).all_equal(), "a repeated request has the same answer")?;
         let walk = replies.first().map(Walk::made).unwrap_or_default();
@@ -67,23 +66,23 @@ impl Guide {
 
     async fn overview(&self, walk: &Walk) -> Result<(), CliError> {
         let path = format!("{COMPANY}/activities?year={}", year());
-        let reply = self.get("W2", "The plan year: activities, and the sections that they are in", &path).await?;
+        let reply = self.get("The plan year: activities, and the sections that they are in", &path).await?;
         let mut sections = reply.body["sections"].as_array().into_iter().flatten();
         let summer = sections.find(|section| section["sectionId"] == "summer");
         check(summer.is_some_and(|it| it["activityIds"] == json!([walk.id])), "the walk is in its section")?;
         let path = format!("{COMPANY}/activity-options?role=EmployeeOnPlan&department=Sales&type=challenge");
-        let reply = self.get("W3", "What an employee of Sales may take part in, from the narrow index", &path).await?;
+        let reply = self.get("What an employee of Sales may take part in, from the narrow index", &path).await?;
         let names = items(&reply).map(|option| text(option, "name")).sorted().collect_vec();
         check(names == ["Walk 5000", "Walk 5000 in summer"], "the challenge of Engineering is not among them")
     }
 
     async fn start_work(&self, walk: &Walk) -> Result<(), CliError> {
         let employee = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann"});
-        self.put("W10", "Somebody starts in Sales", &format!("{COMPANY}/employees/456"), employee).await?;
+        self.put("Somebody starts in Sales", &format!("{COMPANY}/employees/456"), employee).await?;
         self.wait(REGISTRATIONS, |body| registration(body, walk).is_some()).await?;
         let what = "Her start went through the table's stream, and registered her";
-        self.handed_on("W11", what, "register-new-employee").await?;
-        let reply = self.get("W4", "Her registrations of the year", REGISTRATIONS).await?;
+        self.handed_on(what, "register-new-employee").await?;
+        let reply = self.get("Her registrations of the year", REGISTRATIONS).await?;
         let names = items(&reply).map(|registration| text(registration, "name")).sorted().collect_vec();
         check(names == ["Walk 5000", "Walk 5000 in summer"], "she takes part in what Sales may, and in nothing else")
     }
@@ -91,24 +90,24 @@ impl Guide {
     async fn walk(&self, walk: &Walk) -> Result<(), CliError> {
         let path = format!("{REGISTRATIONS}/{}", walk.id);
         let body = json!({"progress": 40.4, "progressText": "404 / 1000 steps", "earnedPoints": 40});
-        self.patch("W12", "She has walked 404 of 1000 steps", &path, body).await?;
+        self.patch("She has walked 404 of 1000 steps", &path, body).await?;
         let call = Call::patch(&path, json!({"progress": 30}));
         let what = "What comes late does not take steps back";
-        self.step(Step { pattern: "W12", what, call, status: StatusCode::CONFLICT }).await?;
-        let reply = self.get("W4", "Her registrations show it", REGISTRATIONS).await?;
+        self.step(Step { what, call, status: StatusCode::CONFLICT }).await?;
+        let reply = self.get("Her registrations show it", REGISTRATIONS).await?;
         let shown = registration(&reply.body, walk).map(|it| [&it["progress"], &it["earnedPoints"]]);
         check(shown == Some([&json!(40.4), &json!(40)]), "progress and points stand")
     }
 
     async fn look(&self, walk: &Walk) -> Result<(), CliError> {
-        let reply = self.get("W5", "All of an activity", &walk.path).await?;
+        let reply = self.get("All of an activity", &walk.path).await?;
         check(reply.body["goal"]["parameters"]["target"] == 1000, "the goal came from the template")?;
         let path = format!("{}?include=Program%23Groups", walk.path);
-        let reply = self.get("W5", "Its groups alone", &path).await?;
+        let reply = self.get("Its groups alone", &path).await?;
         check(reply.body["groups"]["items"].as_array().is_some_and(|it| it.len() == 2), "it has two groups")?;
         let call = Call::put(format!("{}/section", walk.path), json!({"sectionId": section_id()}));
         let what = "To another section: an attribute changes, no key";
-        let reply = self.step(Step { pattern: "W6", what, call, status: StatusCode::OK }).await?;
+        let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(reply.body["sectionId"] == section_id(), "it is in the other section")
     }
 }
@@ -117,22 +116,22 @@ impl Guide {
     async fn change_venues(&self) -> Result<(), CliError> {
         let (bank_a, bank_b) = (format!("{COMPANY}/references/venues/123"), format!("{COMPANY}/references/venues/456"));
         let (at_a, at_b) = (format!("{bank_a}/activities"), format!("{bank_b}/activities"));
-        let reply = self.get("W7", "What takes place at Blood Bank A from now on", &at_a).await?;
+        let reply = self.get("What takes place at Blood Bank A from now on", &at_a).await?;
         let drives = activity_ids(&reply);
         check(!drives.is_empty(), "the sample has a blood drive there")?;
 
         let call = Call::patch(&bank_a, json!({"data": blood_bank_a("311 Wabash Street")}));
-        self.job(Step { pattern: "W9", what: "It moves to 311", call, status: StatusCode::ACCEPTED }).await?;
-        let reply = self.get("W7", "Every activity has its new address", &at_a).await?;
+        self.job(Step { what: "It moves to 311", call, status: StatusCode::ACCEPTED }).await?;
+        let reply = self.get("Every activity has its new address", &at_a).await?;
         check(items(&reply).all(|it| it["data"]["Addr1"] == "311 Wabash Street"), "each has the address")?;
 
         let body = json!({"replacementId": "456", "data": blood_bank_b()});
         let call = Call::post(format!("{bank_a}/replacement"), body);
         let what = "It closes: Blood Bank B takes its place";
-        self.job(Step { pattern: "W8", what, call, status: StatusCode::ACCEPTED }).await?;
-        let reply = self.get("W7", "Nothing takes place at A", &at_a).await?;
+        self.job(Step { what, call, status: StatusCode::ACCEPTED }).await?;
+        let reply = self.get("Nothing takes place at A", &at_a).await?;
         check(items(&reply).next().is_none(), "A has no activity left")?;
-        let reply = self.get("W7", "All of it does at B", &at_b).await?;
+        let reply = self.get("All of it does at B", &at_b).await?;
         check(activity_ids(&reply) == drives, "B has what A had")
     }
 
@@ -140,20 +139,20 @@ impl Guide {
         let end = format!("{}-{NEW_END}", year() + 1);
         let body = json!({"version": walk.version, "endDate": end});
         let what = "The walk goes on into the next year; registrations follow it";
-        let reply = self.patch("W16", what, &walk.path, body.clone()).await?;
+        let reply = self.patch(what, &walk.path, body.clone()).await?;
         let job = format!("{COMPANY}/jobs/{}", text(&reply.body, "jobId"));
         self.done(&job).await?;
         let call = Call { body: None, ..Call::post(format!("{job}/retry"), Value::Null) };
         let what = "Only a failed job can be run again";
-        self.step(Step { pattern: "W17", what, call, status: StatusCode::CONFLICT }).await?;
+        self.step(Step { what, call, status: StatusCode::CONFLICT }).await?;
         let call = Call::patch(&walk.path, body);
         let what = "The same version again: somebody has changed it since";
-        self.step(Step { pattern: "W16", what, call, status: StatusCode::PRECONDITION_FAILED }).await?;
+        self.step(Step { what, call, status: StatusCode::PRECONDITION_FAILED }).await?;
         let path = format!("{REGISTRATIONS}?year={}", year() + 1);
-        let reply = self.get("W4", "Her registrations of the next year", &path).await?;
+        let reply = self.get("Her registrations of the next year", &path).await?;
         let followed = registration(&reply.body, walk).is_some_and(|it| it["endDate"] == format!("{end}Z"));
         check(followed, "the registration has the new end")?;
-        self.handed_on("W18", "What continued the jobs: the stream of their table", "continue-job").await
+        self.handed_on("What continued the jobs: the stream of their table", "continue-job").await
     }
 
     /// A step that starts a job, and how the job ends.
@@ -165,7 +164,7 @@ impl Guide {
 
     async fn done(&self, job: &str) -> Result<(), CliError> {
         self.wait(job, |body| body["status"] == "done").await?;
-        let reply = self.get("W17", "How far the job is", job).await?;
+        let reply = self.get("How far the job is", job).await?;
         check(reply.body["status"] == "done" && reply.body["left"] == 0, "nothing is left to do")
     }
 }
