@@ -38,15 +38,16 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
     // Nobody waits for fuller batches here.
     let stack = options.builder().parameter("ExportWindowSeconds", "0").start().await?;
-    let walked = walk(&stack).await;
+    let events = options.template.with_file_name("events");
+    let walked = walk(&stack, events).await;
     stack.stop().await;
     walked
 }
 
-async fn walk(stack: &Stack) -> Result<(), CliError> {
+async fn walk(stack: &Stack, events: PathBuf) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
     let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
-    let guide = Guide::new(client, stack.template());
+    let guide = Guide::new(client, stack.template(), events);
     guide.bank().await?;
     guide.cart().await?;
     guide.wellness().await?;
@@ -71,14 +72,16 @@ struct Guide {
     client: Client,
     routes: Routes,
     patterns: Vec<Declared>,
+    /// The folder of the events.
+    events: PathBuf,
     /// The functions that were called.
     shown: Mutex<BTreeSet<&'static str>>,
 }
 
 impl Guide {
-    fn new(client: Client, template: &Template) -> Self {
+    fn new(client: Client, template: &Template, events: PathBuf) -> Self {
         let patterns = domains().into_iter().flat_map(|domain| domain.patterns).collect();
-        Self { client, routes: Routes::of(template), patterns, shown: Mutex::default() }
+        Self { client, routes: Routes::of(template), patterns, events, shown: Mutex::default() }
     }
 
     /// The number of the pattern that the call is for, which is shown by it.
@@ -103,8 +106,7 @@ impl Guide {
             let pattern = self.patterns.iter().filter(is_read).find(|pattern| pattern.name == name);
             let service = pattern.and_then(|pattern| pattern.routes().first()?.path.split('/').nth(1));
             let Some(service) = service else { continue };
-            let path = PathBuf::from(format!("events/{service}/{name}.json"));
-            let event = super::invoke::read(&path)?;
+            let event = super::invoke::read(&self.events.join(service).join(name).with_extension("json"))?;
             let query = event["rawQueryString"].as_str().filter(|query| !query.is_empty());
             let query = query.map(|query| format!("?{query}")).unwrap_or_default();
             let path = format!("{}{query}", event["rawPath"].as_str().unwrap_or_default());
