@@ -681,6 +681,14 @@ framed_key!(
     SectionId
 );
 
+impl SectionSort {
+    /// The range of all sections of a company.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("Section#")
+    }
+}
+
 framed_key!(
     /// SK of a template: `Template#TemplateId-<id>`.
     TemplateSort,

@@ -1,6 +1,7 @@
 //! Two companies with the same names and guessed ids: no route shows or changes what is the other's, by its path, by its ids
 //! under one's own path, by its cursors, or with a token of less.
 
+use function::Pattern;
 use jobs::{Job, State};
 use keys::wellness::{
     ActivityPartition, ActivityType, CompanyId, CompanyPartition, EmployeeSort, EndDateSort, FacetRef, JobId,
@@ -225,7 +226,7 @@ const LIST_OF_TEMPLATES: &str = "GET /wellness/companies/{companyId}/templates";
 /// Every route, in an order in which none needs what another one made.
 fn cases() -> Vec<Case> {
     let section = json!({"name": "Spring", "startDate": "2020-01-01", "endDate": END});
-    vec![
+    let mut cases = vec![
         reads("GET /wellness/companies/{companyId}/activities", YEAR, &[200]),
         reads("GET /wellness/companies/{companyId}/activity-options", YEAR, &[200]),
         reads("GET /wellness/users/{userId}/registrations", YEAR, &[403]),
@@ -271,7 +272,19 @@ fn cases() -> Vec<Case> {
             json!({"replacementId": "venue-1", "data": {"Name": "Blood Bank B"}}),
             &[202, 409],
         ),
-    ]
+    ];
+    cases.extend(lists_of_company(&cases));
+    cases
+}
+
+/// The other lists of a company, which need no query.
+fn lists_of_company(cases: &[Case]) -> Vec<Case> {
+    let patterns = wellness::patterns();
+    let routes = patterns.iter().flat_map(Pattern::routes).filter(|route| route.method == "GET");
+    let lists = routes.filter(|route| route.path.matches('{').count() == 1 && route.path.contains("{companyId}"));
+    let names = lists.map(|route| format!("{} {}", route.method, route.path));
+    let others = names.filter(|name| cases.iter().all(|case| case.route != name));
+    others.map(|name| reads(name.leak(), "", &[200])).collect()
 }
 
 impl Case {

@@ -153,6 +153,7 @@ proptest! {
         for (place, sort) in keys.iter().enumerate() {
             let kinds = kinds!(sort, SectionSort, TemplateSort, RecordSort, HoldSort, JobSort, IdempotencySort);
             prop_assert_eq!(kinds, 1, "{}", sort);
+            prop_assert_eq!(SectionSort::all().contains(sort), place == 0, "{}", sort);
             prop_assert_eq!(TemplateSort::all().contains(sort), place == 1, "{}", sort);
             prop_assert!(sort.parse::<EmployeeSort>().is_err());
         }
