@@ -88,7 +88,6 @@ fn the_template_of_the_project_is_understood() {
             "stack-LedgerJobs"
         ]
     );
-    assert_eq!(template.lambdas.len(), 9 + 8 + 20 + 16);
     let of = |domain: &str, scopes: &[&str]| scopes.iter().map(|scope| format!("{domain}:{scope}")).collect::<Vec<_>>();
     let three = ["operate", "read", "write"];
     let wellness = of("wellness", &["admin", "operate", "read", "write"]);
