@@ -9,6 +9,7 @@ pub mod list_activities;
 pub mod list_activity_options;
 pub mod list_references;
 pub mod list_registrations;
+pub mod list_sections;
 pub mod list_templates;
 pub mod move_activity;
 pub mod put_employee;
@@ -36,6 +37,7 @@ pub fn patterns() -> Vec<Pattern> {
         list_activity_options::PATTERN,
         list_references::PATTERN,
         list_registrations::PATTERN,
+        list_sections::PATTERN,
         list_templates::PATTERN,
         move_activity::PATTERN,
         put_employee::PATTERN,

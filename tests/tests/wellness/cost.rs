@@ -235,6 +235,9 @@ impl Measured {
         let put = client.put(&of("sections/7"), &section).await;
         let case = self.own_case("Section").await;
         self.assert("put-section", &case, &put);
+        let sections = client.get(&of("sections")).await;
+        assert_eq!(sections.body, json!({"items": [put.body]}));
+        self.assert("list-sections", &case, &sections);
         let record = json!({"name": "Blood Bank A", "data": free(self.size.copied)});
         let put = client.put(&of("references/venues/123"), &record).await;
         let case = self.own_case("ReferenceRecord").await;

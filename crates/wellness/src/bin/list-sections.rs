@@ -1,0 +1,5 @@
+//! The Lambda `list-sections`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&wellness::patterns::list_sections::function())
+}

@@ -1,0 +1,58 @@
+//! W36: lists the sections of a company's programme.
+
+use crate::{
+    DOMAIN, Section, Wellness,
+    cost::{self, Calls, Pattern},
+    patterns::put_section::SectionBody,
+};
+use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use keys::wellness::{CompanyId, CompanyPartition, SectionSort};
+use table::{Page, Query, cost::Cost};
+
+/// The Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(list_sections, Wellness::warm_by_query)
+}
+
+/// The access pattern.
+pub const PATTERN: Pattern = Pattern {
+    id: "W36",
+    name: "list-sections",
+    trigger: Trigger::Http(&[Route {
+        method: "GET",
+        path: "/wellness/companies/{companyId}/sections",
+        scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
+    }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "PK = CompanyId-…, SK begins with Section#",
+        formula: "½ ⌈Σ sections⌉ R",
+        cost: |case| Cost::default().read(cost::ACTIVITIES, case.listed(case.own)),
+    }],
+    function,
+};
+
+/// The company whose sections are listed.
+#[derive(Debug, Clone)]
+pub struct OfCompany(CompanyId);
+
+impl Input for OfCompany {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.paging(50);
+        fields.path("companyId").map(Self)
+    }
+}
+
+/// Lists the sections in the order of their ids.
+///
+/// # Errors
+/// 400, or 403 for another company's.
+pub async fn list_sections(wellness: Wellness, request: Request<OfCompany>) -> Result<List<SectionBody>, Error> {
+    let OfCompany(company) = &request.input;
+    request.caller.must_belong_to(company, DOMAIN)?;
+    let listing = request.listing(SectionSort::all(), "")?;
+    let query = Query::new(&CompanyPartition(company.clone()), &listing.range);
+    let Page { items, next } = wellness.table.page::<Section>(&query, listing.limit).await?;
+    Ok(listing.list(Page { items: items.into_iter().map(SectionBody::from).collect(), next }))
+}
