@@ -64,7 +64,7 @@ pub struct LastLeg {
     /// The transaction of the leg.
     #[serde(rename = "LastTransactionID")]
     pub transaction: TransactionId,
-    /// The account id.
+    /// The leg id.
     #[serde(rename = "LastLegID")]
     pub leg: LegId,
     /// The time of the leg. The next leg of the account is later.

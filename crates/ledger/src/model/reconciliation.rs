@@ -25,7 +25,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Without the youngest moments, in which transactions are still on their way.
+    /// The window without the last 30 seconds before now, whose transactions may still be written.
     pub(crate) fn settled(self, now: TimestampMillis) -> Self {
         Self { to: self.to.min(now.minus_seconds(SETTLES)), ..self }
     }
