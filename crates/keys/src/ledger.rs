@@ -80,8 +80,8 @@ made_once!(TransactionId, "transaction");
 made_once!(ReconciliationId, "reconciliation");
 
 impl LegId {
-    /// The id of a leg by its number, 1 to 99. Legs are numbered in the order in which they are
-    /// applied, and ids sort in this order.
+    /// The id of a leg by its number, 1 to 99. Legs are numbered in the order of the request, and
+    /// their ids sort in this order.
     #[must_use]
     pub fn new(transaction: &TransactionId, number: usize) -> Self {
         Self::generated(&format!("{transaction}-{number:02}"))

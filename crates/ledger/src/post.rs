@@ -102,7 +102,7 @@ impl Ledger {
                 }
             },
         };
-        // An incomplete transaction would be a wrong response to a retry.
+        // A response must never contain an incomplete transaction.
         if posted.is_whole() { Ok(Some(posted)) } else { Err(Error::stale()) }
     }
 

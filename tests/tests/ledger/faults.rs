@@ -376,8 +376,7 @@ async fn retry_recovers_from_a_crash_at_any_call() {
     assert_eq!(scene.done("R").await, 1);
 }
 
-/// The first request completes between two reads of the second: after the read of the outcome,
-/// before the read of the accounts.
+/// One call of the second request is delayed until the first request has completed.
 #[tokio::test(flavor = "multi_thread")]
 async fn second_of_two_equal_requests_returns_the_first_outcome() {
     for held in ["Query", "BatchGetItem", "TransactWriteItems"] {

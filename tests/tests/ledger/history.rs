@@ -147,8 +147,9 @@ async fn calls_only_add_items_and_update_accounts() {
         }
     }
     let count = |kind: &str| writes.iter().filter(|(action, ..)| action == kind).count();
-    // Puts: two accounts and a merchant, each retried or not; for three transactions a header and
-    // two legs; one reversal marker. Retries of the first three attempt one put each.
+    // Puts: two accounts and a merchant, the retries of one account and of the merchant, a header
+    // and two legs for each of three transactions, and a reversal marker. Updates: two accounts for
+    // each transaction, and two status changes.
     assert_eq!((count("Put"), count("Update")), (3 + 2 + 3 * 3 + 1, 3 * 2 + 2));
     // No policy permits any other action.
     let actions: BTreeSet<&str> = calls.iter().map(|call| call.action.as_str()).collect();

@@ -299,7 +299,7 @@ impl World {
         }
     }
 
-    /// Balanced legs in one currency: `most` pairs of a debit and a credit at most. An account may
+    /// Balanced legs in one currency: at most `most` pairs of a debit and a credit. An account may
     /// occur several times.
     fn parts(&mut self, currency: usize, most: usize) -> Vec<Part> {
         let mut parts = Vec::new();

@@ -344,7 +344,7 @@ struct Scene {
     wanted: Vec<String>,
 }
 
-/// Legs for two pages of transactions and two pages of accounts.
+/// Number of legs, enough for two pages of transactions. The 61 accounts need two pages as well.
 const LEGS: usize = 1_200;
 
 impl Scene {
@@ -557,7 +557,8 @@ async fn killed_failures_and_retries_take_effect_once() {
     let account = account_key("A0059");
     let right = rows.get(&account).await["LastLegAt"].clone();
     for moment in MOMENTS {
-        // The function dies at each of its calls, up to the write of the failure.
+        // The unreadable account is on the second page. Each run dies one call later than the one
+        // before, until a run stores the failure.
         let (id, mut number, mut kills) = (scene.begin().await, 0, 0);
         rows.set(&account, json!({"LastLegAt": text("nonsense")})).await;
         loop {

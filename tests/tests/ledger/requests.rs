@@ -72,7 +72,7 @@ impl Scene {
         &self.books.operator
     }
 
-    /// A `POST` of the text as a transaction, with an unused idempotency key.
+    /// A `POST` of a transaction with this body and an unused idempotency key.
     fn posted(&self, body: impl Into<reqwest::Body>) -> RequestBuilder {
         sent(self.client(), "POST", TRANSACTIONS, body).header("idempotency-key", "free")
     }
@@ -536,7 +536,7 @@ fn states(scene: &Scene) -> Vec<Case> {
         conflict("dollars to yen", &payment(full, &scene.yen, "1.00"), "currency-mismatch"),
         conflict("more than 38 digits", &payment(outside, full, &most), "balance-too-large"),
         Case::new("close a funded account", patched(full, json!({"status": "closed"})), 409, "balance-not-zero"),
-        Case::new("reactivate a closed one", patched(&scene.closed, json!({"status": "active"})), 409, "account-closed"),
+        Case::new("reopen a closed one", patched(&scene.closed, json!({"status": "active"})), 409, "account-closed"),
         Case::new("freeze a closed account", patched(&scene.closed, json!({"status": "frozen"})), 409, "account-closed"),
         Case::new("another version", patched(full, json!({"status": "frozen", "version": 99})), 412, "another-version"),
         Case::new("reverse again", reversed(&scene.reversed).header("idempotency-key", "x"), 409, "already-reversed"),

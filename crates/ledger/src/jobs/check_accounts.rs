@@ -1,6 +1,6 @@
 //! Checks accounts ([decision](../../../../docs/decisions/ledger-reconciliation.md)):
 //! - The balance of an account equals the balance after its last leg.
-//! - Each leg of the window starts from the balance that the leg before it left.
+//! - The balance before each leg of the window equals the balance after the previous leg.
 //! - Each leg of the window belongs to a transaction.
 
 use crate::{
@@ -121,7 +121,7 @@ impl Ledger {
                 Ok((holds.is_none() || holds != leg.after()).then(|| wrong(Some(leg.shown_after()))))
             }
             (Some(last), None) => {
-                // If the transaction exists, the missing leg is the discrepancy.
+                // Report the missing leg if its transaction exists.
                 let posted = self.transaction(&last.transaction).await?;
                 let missing = posted.into_iter().flat_map(|posted| posted.faults());
                 let mut missing = missing.filter(|fault| fault.is_missing(&last.leg));

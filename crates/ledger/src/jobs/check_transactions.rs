@@ -109,7 +109,7 @@ fn has_leg(transaction: &TransactionId, legs: usize, leg: &Leg) -> bool {
 pub(crate) struct Known(HashMap<TransactionId, usize>);
 
 impl Known {
-    /// A busy day's transactions: about 20 MB with ids of 128 characters.
+    /// The transactions of a busy day. They take about 20 MB with ids of 128 characters.
     const MOST: usize = 100_000;
 
     fn note(&mut self, headers: &[Transaction]) {

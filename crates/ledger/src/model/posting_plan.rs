@@ -32,8 +32,11 @@ impl PostingPlan {
     /// Applies the draft to the accounts.
     ///
     /// # Errors
-    /// Returns 403 for a debit of another user's account, 404 for an account that does not exist,
-    /// and 409 if an account does not allow its leg.
+    /// Returns:
+    /// - 403 for a debit of another user's account, or of a missing account if the caller is not an
+    ///   operator;
+    /// - 404 for any other missing account;
+    /// - 409 if an account does not allow its leg.
     pub(crate) fn new(
         draft: &Draft,
         accounts: &HashMap<AccountId, Account>,

@@ -36,7 +36,7 @@ impl Window {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Task {
-    /// The requested window without its last 30 seconds, if they were too recent.
+    /// The requested window, cut to 30 seconds before the request.
     #[serde(flatten)]
     pub(crate) window: Window,
     pub(crate) request: Fingerprint,
@@ -191,8 +191,8 @@ impl Fault {
         Self { subject: Subject::Leg(leg.id.clone()), what }
     }
 
-    /// The balance of the account does not follow from its legs. With a transaction, the balance
-    /// after its leg is wrong.
+    /// The balance of the account does not follow from its legs. If `transaction` is given, this is
+    /// the balance after its leg.
     pub(crate) fn balance(
         account: &AccountId,
         transaction: Option<TransactionId>,

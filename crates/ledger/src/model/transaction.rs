@@ -66,7 +66,8 @@ pub struct Transaction {
     /// The transaction that this one reverses.
     #[serde(rename = "ReversesID", skip_serializing_if = "Option::is_none")]
     pub reverses: Option<TransactionId>,
-    /// The time of the request at API Gateway, or later: after the last leg of each account.
+    /// The time of the request at API Gateway. If a clock is behind, it is one millisecond after
+    /// the last leg of the accounts.
     pub created_at: TimestampMillis,
     /// The caller that posted the transaction.
     pub created_by: UserId,

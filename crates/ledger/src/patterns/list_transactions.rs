@@ -54,8 +54,8 @@ pub const PATTERN: Pattern = Pattern {
 /// The requested transactions.
 #[derive(Debug, Clone)]
 pub enum Wanted {
-    /// Transactions of a status between two times, both inclusive. The start defaults to 24 hours
-    /// before the end or before now, whichever is earlier.
+    /// Transactions of a status between two times, both inclusive. The default start is 24 hours
+    /// before now, or before the end if the end is earlier.
     ByTime(TransactionStatus, Option<TimestampMillis>, Option<TimestampMillis>),
     /// Transactions of an idempotency key, of all callers.
     ByKey(IdempotencyKey),

@@ -169,7 +169,8 @@ impl NewTransaction {
 /// # Errors
 /// Returns:
 /// - 400 for an invalid request;
-/// - 403 for a debit of another user's account;
+/// - 403 for a debit of another user's account, or of a missing account if the caller is not an
+///   operator;
 /// - 404 for an account or a merchant that does not exist;
 /// - 409 if an account does not allow its leg;
 /// - 422 if the idempotency key was used with another request.
