@@ -26,7 +26,7 @@ impl Ledger {
     /// - the error of the first rule that the draft violates;
     /// - 422 if the idempotency key was used with another request;
     /// - 409 if another request has reversed the transaction;
-    /// - 429 or 503 if the outcome is unknown. A retry with the same idempotency key finds out.
+    /// - 429 or 503 if the outcome is unknown. A retry with the same idempotency key returns it.
     pub(crate) async fn post(
         &self,
         draft: &Draft,

@@ -537,7 +537,7 @@ fn states(scene: &Scene) -> Vec<Case> {
         conflict("more than 38 digits", &payment(outside, full, &most), "balance-too-large"),
         Case::new("close a funded account", patched(full, json!({"status": "closed"})), 409, "balance-not-zero"),
         Case::new("reopen a closed one", patched(&scene.closed, json!({"status": "active"})), 409, "account-closed"),
-        Case::new("freeze a closed account", patched(&scene.closed, json!({"status": "frozen"})), 409, "account-closed"),
+        Case::new("freeze a closed one", patched(&scene.closed, json!({"status": "frozen"})), 409, "account-closed"),
         Case::new("another version", patched(full, json!({"status": "frozen", "version": 99})), 412, "another-version"),
         Case::new("reverse again", reversed(&scene.reversed).header("idempotency-key", "x"), 409, "already-reversed"),
         Case::new("reverse a reversal", reversed(&scene.reversal), 409, "is-reversal"),

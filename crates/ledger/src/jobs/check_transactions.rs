@@ -70,8 +70,8 @@ fn wrong_amount(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault
     Some(Fault::of_transaction(header, Kind::WrongAmount, None, stated, done.map(Money::amount)))
 }
 
-/// The expected and the actual amount. They are signed if a debit was stored as a credit or the
-/// reverse.
+/// The expected and the actual amount. Both are signed if a debit was stored as a credit, or a
+/// credit as a debit.
 fn amounts(posting: &Posting, leg: &Leg) -> (Decimal, Decimal) {
     match leg.posting().filter(|done| done.leg_type != posting.leg_type) {
         Some(done) => (posting.change().amount(), done.change().amount()),

@@ -122,7 +122,7 @@ impl Leg {
         self.after()?.checked_add(-self.posting()?.change())
     }
 
-    /// Whether the caller owns the account. Operators may access all accounts.
+    /// Whether the caller may access the account of the leg, as its owner or as an operator.
     pub(crate) fn is_of(&self, caller: &Caller) -> bool {
         caller.must_be(&self.user, DOMAIN).is_ok()
     }

@@ -157,7 +157,8 @@ impl Posted {
         self.legs.len() == self.transaction.postings.len()
     }
 
-    /// Whether the caller owns the account of one of the legs.
+    /// Whether the caller may access the account of one of the legs, as its owner or as an
+    /// operator.
     pub(crate) fn concerns(&self, caller: &Caller) -> bool {
         self.legs.iter().any(|leg| leg.is_of(caller))
     }
