@@ -1,4 +1,4 @@
-//! Accounts with money in them, and payments between them.
+//! Fixtures of the ledger tests: accounts with balances, and payments between them.
 
 pub mod audit;
 pub mod model;
@@ -10,27 +10,27 @@ use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// Where transactions are posted.
+/// The path of transactions.
 pub const TRANSACTIONS: &str = "/ledger/transactions";
 
-/// A ledger, its operator, and an account outside from which its money comes.
+/// A ledger with its operator and an external account that funds other accounts.
 #[derive(Debug)]
 pub struct Books {
-    /// The stack.
+    /// The local stack.
     pub stack: Stack,
-    /// Who may do everything.
+    /// A client with the operator scope.
     pub operator: Client,
-    /// An account in USD that may hold less than nothing.
+    /// An account in USD that allows a negative balance.
     pub outside: String,
 }
 
 impl Books {
-    /// Of a stack of their own.
+    /// Starts a new stack.
     pub async fn open() -> Self {
         Self::of(stack().start().await.expect("a stack")).await
     }
 
-    /// Of that stack.
+    /// Uses a running stack.
     pub async fn of(stack: Stack) -> Self {
         let operator = Client::operator(&stack);
         let terms = json!({"userId": "bank", "accountType": "external", "currency": "USD", "allowNegative": true});
@@ -38,19 +38,19 @@ impl Books {
         Self { stack, operator, outside }
     }
 
-    /// A user of the ledger who is no operator.
+    /// A client of a user without the operator scope.
     #[must_use]
     pub fn user(&self, user: &str) -> Client {
         Client::member(&self.stack, "ledger:read ledger:write", "none", user)
     }
 
-    /// A checking account in USD of the user, empty.
+    /// Opens a checking account in USD with a balance of zero.
     pub async fn account(&self, user: &str) -> String {
         let terms = json!({"userId": user, "accountType": "checking", "currency": "USD"});
         id(&self.operator.post("/ledger/accounts", &terms).await, "accountId")
     }
 
-    /// A checking account in USD of the user that holds so much.
+    /// Opens a checking account in USD and funds it.
     pub async fn funded(&self, user: &str, amount: &str) -> String {
         let account = self.account(user).await;
         let answer = self.pay(&format!("fund-{account}"), &self.outside, &account, amount).await;
@@ -58,25 +58,25 @@ impl Books {
         account
     }
 
-    /// A payment in USD by the operator.
+    /// Posts a payment in USD as the operator.
     pub async fn pay(&self, key: &str, debit: &str, credit: &str, amount: &str) -> Answer {
         self.operator.post_once(TRANSACTIONS, key, &payment(debit, credit, amount)).await
     }
 
-    /// What the account holds.
+    /// The balance of the account.
     pub async fn balance(&self, account: &str) -> String {
         let answer = self.operator.get(&format!("/ledger/accounts/{account}")).await;
         answer.body["balance"].as_str().expect("a balance").to_owned()
     }
 }
 
-/// The body of a payment in USD.
+/// The request body of a payment in USD.
 #[must_use]
 pub fn payment(debit: &str, credit: &str, amount: &str) -> Value {
     json!({"transactionType": "payment", "debitAccountId": debit, "creditAccountId": credit, "amount": amount, "currency": "USD"})
 }
 
-/// The id in an answer to what was created.
+/// The id in the response to a create request.
 #[must_use]
 pub fn id(answer: &Answer, member: &str) -> String {
     assert_eq!(answer.status, 201, "{}", answer.body);
@@ -84,19 +84,19 @@ pub fn id(answer: &Answer, member: &str) -> String {
 }
 
 impl Books {
-    /// The operator at a time.
+    /// A client of the operator at a fixed time.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> At<'_> {
         At::new(&self.stack, &self.operator, now)
     }
 
-    /// An account of the books' bank that may hold less than nothing, in that currency.
+    /// Opens an account of the user `bank` that allows a negative balance.
     pub async fn source(&self, currency: &str) -> String {
         let terms = json!({"userId": "bank", "accountType": "external", "currency": currency, "allowNegative": true});
         id(&self.operator.post(ACCOUNTS, &terms).await, "accountId")
     }
 
-    /// The items of a partition, past the functions: of the table, or of the index.
+    /// Reads a partition of the table or of an index directly from DynamoDB.
     pub async fn partition(&self, index: Option<&str>, partition: &str) -> Vec<Item> {
         let query = self.stack.client().expect("a client").query();
         let query = query.table_name(self.table()).set_index_name(index.map(str::to_owned));
@@ -105,7 +105,7 @@ impl Books {
         query.into_paginator().items().send().collect::<Result<_, _>>().await.expect("items")
     }
 
-    /// Everything that the ledger's table holds, past the functions.
+    /// Reads all items of the ledger's table directly from DynamoDB.
     pub async fn stored(&self) -> Vec<Item> {
         let scan = self.stack.client().expect("a client").scan().table_name(self.table()).consistent_read(true);
         scan.into_paginator().items().send().collect::<Result<_, _>>().await.expect("items")
@@ -122,21 +122,21 @@ fn key_of(index: Option<&str>) -> String {
     format!("{}PK", index.unwrap_or_default())
 }
 
-/// A stack whose status index has so many shards to write and to read.
+/// A stack with the given numbers of write and read shards of the status index.
 #[must_use]
 pub fn status_shards(write: u16, read: u16) -> Builder {
     stack().parameter("StatusWriteShards", write.to_string()).parameter("StatusReadShards", read.to_string())
 }
 
-/// An item as DynamoDB has it.
+/// A DynamoDB item.
 pub type Item = HashMap<String, AttributeValue>;
 
-/// Where accounts are opened.
+/// The path of accounts.
 pub const ACCOUNTS: &str = "/ledger/accounts";
-/// Where merchants are put on record.
+/// The path of merchants.
 pub const MERCHANTS: &str = "/ledger/merchants";
 
-/// Any legs, each `(debit or credit, account, amount, currency)`.
+/// The request body of a transaction with legs: `(debit or credit, account, amount, currency)`.
 #[must_use]
 pub fn legs<'a>(legs: impl IntoIterator<Item = (&'a str, &'a str, &'a str, &'a str)>) -> Value {
     let leg = |(kind, account, amount, currency)| {

@@ -1,4 +1,7 @@
-//! Keys of `FinancialTransactions` and, of the reconciliations, of `LedgerJobs` (seed 004).
+//! Keys of the tables `FinancialTransactions` and `LedgerJobs`
+//! ([requirement](../../../docs/requirements/ledger.md#table),
+//! [decision](../../../docs/decisions/ledger-model.md)). `LedgerJobs` has the reconciliations and
+//! their findings.
 //!
 //! | item | PK | SK | GSI1PK, GSI1SK | GSI2PK, GSI2SK |
 //! | --- | --- | --- | --- | --- |
@@ -6,12 +9,17 @@
 //! | account | `ACCOUNT#<id>` | `METADATA` | `USER#<user>`, `ACCOUNT#<id>` | `ACCOUNTS`, `ACCOUNT#<id>` |
 //! | transaction | `TXN#<id>` | `METADATA` | `STATUS#<status>`, `CREATED#<time>` | `IDEMPOTENCY#<key>`, `TXN` |
 //! | leg | `TXN#<id>` | `LEG#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
-//! | its reversal | `TXN#<id>` | `REVERSAL` | | |
+//! | reversal marker | `TXN#<id>` | `REVERSAL` | | |
 //! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
 //! | finding | `RECONCILIATION#<id>` | `FINDING#<subject>` | | |
 //!
-//! The status index is sharded where it is hot: the first shard has the seed's key, the others `STATUS#<status>#<shard>`.
-//! What a request makes has an id that its caller and its idempotency key make, so that the same request can't make two.
+//! The status index can be sharded. The first shard has the key of the requirement, and further
+//! shards have `STATUS#<status>#<shard>`
+//! ([decision](../../../docs/decisions/ledger-status-shards.md)).
+//!
+//! The id of a created item is derived from its caller and idempotency key. A retry of a request
+//! therefore cannot create a second item
+//! ([decision](../../../docs/decisions/ledger-idempotency.md)).
 
 use crate::{
     AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
@@ -22,35 +30,38 @@ use jiff::Timestamp;
 use std::{fmt, str::FromStr};
 
 identifier!(
-    /// Whose an account is, and who asks: the `sub` of a token.
+    /// A user of the ledger, who owns accounts and makes requests: the `sub` claim of a token.
     UserId
 );
 identifier!(
-    /// A merchant.
+    /// The id of a merchant.
     MerchantId
 );
 identifier!(
-    /// A leg of a transaction.
+    /// The id of a leg: the transaction id and the number of the leg.
     LegId
 );
 identifier!(
-    /// A run of the reconciliation.
+    /// The id of a reconciliation.
     ReconciliationId
 );
 identifier!(
-    /// What kind of account it is, in the words of who keeps the books: `checking`, `external`.
+    /// The type of an account, chosen by the caller that opens it, such as `checking` or
+    /// `external`.
     AccountType
 );
 identifier!(
-    /// What kind of transaction it is, in the words of who posts it: `payment`.
+    /// The type of a transaction, chosen by the caller that posts it, such as `payment`.
     TransactionType
 );
 
-/// What a request makes: one thing for each caller and key, and another each time where there is no key.
+/// Adds `of_request` to an id type: a stable id for each caller and idempotency key, or a new id
+/// without a key.
 macro_rules! made_once {
     ($type:ident, $kind:literal) => {
         impl $type {
-            /// The id of what the caller's request with that key makes, or a new one where it has none.
+            /// The id of the item that a request creates. It is derived from the caller and the
+            /// idempotency key, or random if there is no key.
             #[must_use]
             pub fn of_request(caller: &UserId, key: Option<&IdempotencyKey>, now: Timestamp, random: &Random) -> Self {
                 let id = match key {
@@ -69,7 +80,8 @@ made_once!(TransactionId, "transaction");
 made_once!(ReconciliationId, "reconciliation");
 
 impl LegId {
-    /// The leg of that number, 1 to 99, in the order in which they are applied: text order is their order.
+    /// The id of a leg by its number, 1 to 99. Legs are numbered in the order of the request, and
+    /// their ids sort in this order.
     #[must_use]
     pub fn new(transaction: &TransactionId, number: usize) -> Self {
         Self::generated(&format!("{transaction}-{number:02}"))
@@ -77,21 +89,21 @@ impl LegId {
 }
 
 impl ReconciliationId {
-    /// The one of a day, that the schedule starts.
+    /// The id of the scheduled reconciliation of a day: `daily-<day>`.
     #[must_use]
     pub fn of_day(day: Day) -> Self {
         Self::generated(&format!("daily-{day}"))
     }
 }
 
-/// Where an account stands.
+/// The status of an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccountStatus {
-    /// It takes debits and credits.
+    /// Accepts debits and credits.
     Active,
-    /// Empty, and nothing any more; final.
+    /// Has a balance of zero and accepts no legs. This status is final.
     Closed,
-    /// Neither, for a while.
+    /// Accepts no legs until an operator reactivates it.
     Frozen,
 }
 
@@ -102,10 +114,10 @@ names!(
     Frozen => "frozen",
 );
 
-/// Where a transaction stands. Only what was committed is one, so there is one status.
+/// The status of a transaction. Rejected requests are not stored, so there is only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum TransactionStatus {
-    /// It has happened; final.
+    /// The transaction is posted. This status is final.
     #[default]
     Completed,
 }
@@ -115,12 +127,12 @@ names!(
     Completed => "completed",
 );
 
-/// What a leg does to its account's balance (the seed's convention).
+/// The type of a leg ([requirement](../../../docs/requirements/ledger.md#transaction-legs)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LegType {
-    /// Adds to it.
+    /// Increases the balance of its account.
     Credit,
-    /// Takes from it.
+    /// Decreases the balance of its account.
     Debit,
 }
 
@@ -131,7 +143,7 @@ names!(
 );
 
 impl LegType {
-    /// What undoes it.
+    /// The opposite type.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -142,22 +154,23 @@ impl LegType {
 }
 
 constant_key!(
-    /// SK of a merchant, an account, a transaction and a reconciliation: `METADATA`.
+    /// SK of merchants, accounts, transactions and reconciliations: `METADATA`.
     Metadata,
     "METADATA"
 );
 constant_key!(
-    /// SK of what says that a transaction was reversed, and by which: `REVERSAL`.
+    /// SK of the reversal marker of a transaction: `REVERSAL`.
     ReversalSort,
     "REVERSAL"
 );
 constant_key!(
-    /// GSI2PK of every account: `ACCOUNTS`. For the reconciliation, which goes through all of them; written once an account.
+    /// GSI2PK of every account: `ACCOUNTS`. The reconciliation reads all accounts from this
+    /// partition. Each account writes its entry once.
     AccountsPartition,
     "ACCOUNTS"
 );
 constant_key!(
-    /// GSI2SK of a transaction: `TXN`.
+    /// GSI2SK of transactions: `TXN`.
     ByKeySort,
     "TXN"
 );
@@ -186,13 +199,14 @@ prefixed_key!(
     TransactionId
 );
 prefixed_key!(
-    /// GSI2PK of a transaction: `IDEMPOTENCY#<key>`. Several callers may have used the same.
+    /// GSI2PK of a transaction: `IDEMPOTENCY#<key>`. Several callers may use the same key.
     ByKeyPartition,
     "IDEMPOTENCY",
     IdempotencyKey
 );
 prefixed_key!(
-    /// GSI1SK of a transaction: `CREATED#<time>`. Several may have the same: what a list goes on from is a [`CreatedPlace`].
+    /// GSI1SK of a transaction: `CREATED#<time>`. Several transactions may have the same time, so a
+    /// cursor stores a [`CreatedPlace`].
     CreatedSort,
     "CREATED",
     TimestampMillis
@@ -210,14 +224,15 @@ prefixed_key!(
     ReconciliationId
 );
 prefixed_key!(
-    /// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>` or `FINDING#ACCOUNT#<account>`, so that nothing is found twice.
+    /// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>` or
+    /// `FINDING#ACCOUNT#<account>`. Each subject has at most one finding.
     FindingSort,
     "FINDING",
     Subject
 );
 
 impl AccountPartition {
-    /// All accounts of a user, and all accounts.
+    /// All accounts of a user, or all accounts of the ledger.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::beginning_with("ACCOUNT#")
@@ -225,7 +240,7 @@ impl AccountPartition {
 }
 
 impl TransactionPartition {
-    /// A transaction, its legs and what tells of its reversal: all that its partition has.
+    /// All items of a transaction: header, legs and reversal marker.
     #[must_use]
     pub fn collection() -> KeyRange {
         KeyRange::between("LEG#", "REVERSAL")
@@ -233,7 +248,8 @@ impl TransactionPartition {
 }
 
 impl ByKeySort {
-    /// The transactions of one key. What their list goes on from, `TXN#<id>`, extends the key and lies in the range as well.
+    /// The transactions of an idempotency key. The range includes `TXN#<id>`, which cursors of this
+    /// list store.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::through("TXN", "TXN#")
@@ -247,7 +263,7 @@ impl FindingSort {
         KeyRange::beginning_with("FINDING#")
     }
 
-    /// Those about legs.
+    /// The findings about legs.
     #[must_use]
     pub fn of_legs() -> KeyRange {
         KeyRange::beginning_with("FINDING#LEG#")
@@ -255,31 +271,34 @@ impl FindingSort {
 }
 
 impl CreatedSort {
-    /// Made from the one time to the other, both included; nothing where the other comes first. An open end is open.
+    /// Transactions between two times, both inclusive. Empty if `until` is before `since`. `None`
+    /// means no end.
     #[must_use]
     pub fn between(since: TimestampMillis, until: Option<TimestampMillis>) -> KeyRange {
         match until {
-            // Also two ends within one millisecond: what was made at its beginning or end is not between them.
+            // This includes two ends within one millisecond. A transaction at that millisecond is
+            // outside.
             Some(until) if until < since => Self::nothing(),
-            // The places that lists go on from extend the key, and lie in the range as well.
+            // Positions of cursors extend the key, and must be within the range as well.
             Some(until) => KeyRange::through(Self(since).to_string(), format!("{}#", Self(until))),
             None => KeyRange::through(Self(since).to_string(), "CREATED#"),
         }
     }
 
-    /// A range that no transaction lies in; also for calls that only open the connection.
+    /// An empty range, also for calls that only open the connection.
     #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::nothing_from("CREATED#")
     }
 }
 
-/// GSI1PK of a transaction: `STATUS#<status>`, and `STATUS#<status>#<shard>` of every shard but the first.
+/// GSI1PK of a transaction: `STATUS#<status>` in the first shard, `STATUS#<status>#<shard>` in the
+/// others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatusPartition {
-    /// Where the transactions stand.
+    /// The status of the transactions.
     pub status: TransactionStatus,
-    /// Which part of them.
+    /// The shard of the index.
     pub shard: Shard,
 }
 
@@ -306,15 +325,16 @@ impl fmt::Display for StatusPartition {
 
 serde_as_text!(StatusPartition);
 
-/// A place in the list of transactions by time: `CREATED#<time>#<shard>#<transaction>`. No key of an item; it lies in the
-/// ranges of [`CreatedSort`] where the transaction's key does.
+/// A position in the list of transactions by time: `CREATED#<time>#<shard>#<transaction>`.
+///
+/// It is not the key of an item. It is in the same ranges of [`CreatedSort`] as its transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedPlace {
-    /// When it was made.
+    /// The time of the transaction.
     pub created: TimestampMillis,
-    /// In which shard it is.
+    /// The shard of the transaction.
     pub shard: Shard,
-    /// Which it is.
+    /// The transaction.
     pub transaction: TransactionId,
 }
 
@@ -339,38 +359,40 @@ impl fmt::Display for CreatedPlace {
 
 serde_as_text!(CreatedPlace);
 
-/// GSI1SK of a leg: `LEG#<time>#<leg>`. No account has legs of two transactions at one time, and those of one transaction
-/// are in the order of their ids, so it is the order in which they were applied.
+/// GSI1SK of a leg: `LEG#<time>#<leg>`. The legs of an account sort in the order in which they were
+/// applied: no two transactions of an account have the same time, and legs of one transaction sort
+/// by their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LegTimeSort {
-    /// When its transaction was made.
+    /// The time of the transaction.
     pub created: TimestampMillis,
-    /// Which leg it is.
+    /// The leg.
     pub leg: LegId,
 }
 
 impl LegTimeSort {
-    /// Every leg of an account.
+    /// All legs of an account.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::beginning_with("LEG#")
     }
 
-    /// The legs from the one time to the other, both included; nothing where the other comes first.
+    /// Legs between two times, both inclusive. Empty if `until` is before `since`.
     #[must_use]
     pub fn between(since: TimestampMillis, until: TimestampMillis) -> KeyRange {
         let first = format!("LEG#{since}");
         if until < since { KeyRange::nothing_from(first) } else { KeyRange::through(first, format!("LEG#{until}#")) }
     }
 
-    /// Every leg before a time.
+    /// All legs before a time.
     #[must_use]
     pub fn before(time: TimestampMillis) -> KeyRange {
-        // No leg's key is its time alone, and one of that very time is longer.
+        // The end of the range excludes legs of this time, whose keys are longer.
         KeyRange::between("LEG#", format!("LEG#{time}"))
     }
 
-    /// The legs from the one, or from the first of all, to the other, both included.
+    /// The legs between two legs, both inclusive. Starts with the account's first leg if `first` is
+    /// `None`.
     #[must_use]
     pub fn stretch(first: Option<&Self>, last: &Self) -> KeyRange {
         KeyRange::between(first.map_or_else(|| "LEG#".to_owned(), ToString::to_string), last.to_string())
@@ -397,14 +419,14 @@ impl fmt::Display for LegTimeSort {
 
 serde_as_text!(LegTimeSort);
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
-    /// An account, as its partition key names it.
+    /// An account, formatted as its partition key.
     Account(AccountId),
-    /// A leg, as its sort key names it.
+    /// A leg, formatted as its sort key.
     Leg(LegId),
-    /// A transaction, as its partition key names it.
+    /// A transaction, formatted as its partition key.
     Transaction(TransactionId),
 }
 
@@ -439,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_legs_are_exact_at_both_ends() {
+    fn leg_ranges_include_both_ends() {
         let times = ["2026-01-01T23:59:59.999Z", "2026-01-02T00:00:00.000Z", "2026-01-02T23:59:59.999Z"];
         let legs: Vec<LegTimeSort> = times.iter().flat_map(|time| [leg(time, "!"), leg(time, "~")]).collect();
         let within = |range: KeyRange| {
@@ -456,14 +478,14 @@ mod tests {
     }
 
     #[test]
-    fn a_day_is_from_its_first_millisecond_to_its_last() {
+    fn day_spans_first_to_last_millisecond() {
         let day: Day = "2026-01-02".parse().expect("a day");
         let ends = [day.first_milli(), day.last_milli()].map(|end| end.to_string());
         assert_eq!(ends, ["2026-01-02T00:00:00.000Z", "2026-01-02T23:59:59.999Z"]);
     }
 
     #[test]
-    fn a_finding_is_about_what_its_key_names() {
+    fn finding_keys_round_trip_for_every_subject() {
         for text in ["FINDING#TXN#T", "FINDING#LEG#T-01", "FINDING#ACCOUNT#A"] {
             assert_eq!(text.parse::<FindingSort>().map(|key| key.to_string()).as_deref(), Ok(text));
         }

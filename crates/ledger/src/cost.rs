@@ -3,34 +3,36 @@ use table::{
     cost::{Cost, read, read_eventually, write},
 };
 
-/// An access pattern of the domain.
+/// An access pattern of the ledger.
 pub type Pattern = function::Pattern<Case>;
 
-/// The calls of one of its access patterns.
+/// The calls of an access pattern of the ledger.
 pub(crate) type Calls = function::Calls<Case>;
 
-/// The input of a cost: sizes in bytes, counts of items.
+/// The input of the cost formulas: sizes in bytes, and counts of items.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// An account, or a merchant.
+    /// Size of an account or a merchant.
     pub account: usize,
-    /// An account's entry in its user's list: what does not change with every payment.
+    /// Size of an account's entry in GSI1, the list of its user's accounts. Payments do not change
+    /// the entry.
     pub of_user: usize,
-    /// The header of a transaction.
+    /// Size of a transaction's header.
     pub transaction: usize,
-    /// A transaction's entry in the list by status: all of the header but the key of the other index.
+    /// Size of a transaction's entry in GSI1, the list by status. It has all attributes of the
+    /// header except the key of GSI2.
     pub of_status: usize,
-    /// A leg, and its entry in the account's index.
+    /// Size of a leg, and of its entry in GSI1.
     pub leg: usize,
-    /// Legs of one transaction, each on an account of its own.
+    /// Number of legs of the transaction, each on a different account.
     pub legs: usize,
-    /// What a list returns.
+    /// Number of items in the list.
     pub items: usize,
     /// Whether the transaction names a merchant.
     pub merchant: bool,
 }
 
-/// Places where units are consumed.
+/// The tables and indexes that consume units.
 pub(crate) const LEDGER: &str = "FinancialTransactions";
 pub(crate) const BY_TIME: &str = "FinancialTransactions/GSI1";
 pub(crate) const BY_KEY: &str = "FinancialTransactions/GSI2";
@@ -41,17 +43,18 @@ impl Case {
         u64::try_from(items).unwrap_or(u64::MAX)
     }
 
-    /// Header and legs in one query, strongly consistent.
+    /// Reads a header and its legs in one query, strongly consistent.
     pub(crate) fn collection(&self) -> Units {
         read(self.transaction + self.leg * self.legs)
     }
 
-    /// The accounts of a transaction, strongly consistent; its collection, which is not there yet; the merchant, if it names one.
+    /// Reads before a transaction is posted, all strongly consistent: its accounts, its item
+    /// collection, which is still empty, and its merchant if it names one.
     pub(crate) fn looked_at(&self) -> Units {
         read(self.account).times(Self::count(self.legs)) + Units::whole(1) + Units::whole(u64::from(self.merchant))
     }
 
-    /// Everything that a transaction writes.
+    /// All writes of a posted transaction.
     pub(crate) fn posted(&self, keyed: bool) -> Cost {
         let legs = Self::count(self.legs);
         let entries = write(self.leg).times(legs);
@@ -61,7 +64,7 @@ impl Case {
             .write(BY_KEY, Units::whole(u64::from(keyed)))
     }
 
-    /// A page of an index whose entries have that size.
+    /// Reads a page of an index with entries of the given size.
     pub(crate) fn listed(&self, entry: usize) -> Units {
         read_eventually(entry * self.items)
     }

@@ -1,4 +1,4 @@
-//! Work that outlives a request.
+//! The checks of the reconciliation job.
 
 pub(crate) mod check_accounts;
 pub(crate) mod check_transactions;

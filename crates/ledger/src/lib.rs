@@ -1,7 +1,11 @@
-//! Double-entry financial transactions (seed 004): each access pattern a module, and a Lambda of the same name in `src/bin`.
+//! The ledger service: double-entry financial transactions
+//! ([requirement](../../../docs/requirements/ledger.md)). Each access pattern has a module, and a
+//! Lambda of the same name in `src/bin`.
 //!
-//! A transaction is a header and its legs, put once and never changed; what an account holds is what its last leg left. A
-//! debit takes from the balance, a credit adds. The reconciliation reads it all again and tells what does not agree.
+//! A transaction is a header and its legs. They are written together and never change. The balance
+//! of an account is the balance after its last leg. A debit decreases the balance, and a credit
+//! increases it. The reconciliation checks transactions against their legs and balances against
+//! their history, and reports discrepancies.
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
@@ -22,5 +26,5 @@ pub use model::transaction::{HeaderBody, Posted, Transaction, TransactionBody};
 pub use patterns::patterns;
 pub use store::Ledger;
 
-/// The domain's name in scopes: `ledger:read`, `ledger:write`, `ledger:operate`.
+/// The service's name in scopes: `ledger:read`, `ledger:write`, `ledger:operate`.
 pub(crate) const DOMAIN: &str = "ledger";

@@ -1,4 +1,4 @@
-//! The items and their rules.
+//! The items of the ledger and their rules.
 
 pub(crate) mod account;
 pub(crate) mod accounts_progress;

@@ -1,4 +1,5 @@
-//! How a transaction is posted: once, whatever becomes of the calls.
+//! Posts a transaction exactly once, even if calls to DynamoDB fail or time out
+//! ([decision](../../../docs/decisions/ledger-idempotency.md)).
 
 use crate::{
     Account, Ledger, Merchant, Posted, Reversal,
@@ -13,15 +14,19 @@ use std::{
 };
 use table::{Error as Store, with_reserved_time};
 
-/// Time that is kept to look what became of a transaction whose answer did not come.
+/// Time reserved to read the outcome of a write that got no response.
 const RESERVE: Duration = Duration::from_secs(1);
 
 impl Ledger {
-    /// Writes the transaction, its legs and what they leave in the accounts, all or nothing; or answers what it became before.
+    /// Writes the transaction, its legs and the new balances, all or nothing. If the same request
+    /// has already posted the transaction, returns that one.
     ///
     /// # Errors
-    /// What the rules refuse; 422 where the key came with another request, 409 where another request reversed the transaction;
-    /// 429 or 503 where it is not done and not known to be: the same request again finds out.
+    /// Returns:
+    /// - the error of the first rule that the draft violates;
+    /// - 422 if the idempotency key was used with another request;
+    /// - 409 if another request has reversed the transaction;
+    /// - 429 or 503 if the outcome is unknown. A retry with the same idempotency key returns it.
     pub(crate) async fn post(
         &self,
         draft: &Draft,
@@ -41,12 +46,13 @@ impl Ledger {
         );
         match Box::pin(with_reserved_time(RESERVE, attempts)).await {
             Ok(posted) => Ok(posted),
-            // Whatever is in the way, and also where the answer did not come: only what is there tells whether it has happened.
+            // After any failure, and also without a response, only a read shows whether the
+            // transaction was written.
             Err(error) => Box::pin(self.outcome(draft)).await?.ok_or_else(|| unsettled(error)),
         }
     }
 
-    /// One try, with the accounts as they were read or as they are now.
+    /// One attempt to write. Reads the accounts again unless they are given.
     async fn enter(
         &self,
         draft: &Draft,
@@ -73,13 +79,13 @@ impl Ledger {
         }
     }
 
-    /// The accounts of the draft, as far as they exist.
+    /// Reads the accounts of the draft that exist.
     async fn touched(&self, draft: &Draft) -> Result<HashMap<AccountId, Account>, Error> {
         let ids: BTreeSet<_> = draft.postings.iter().map(|posting| &posting.account).collect();
         self.accounts(ids.into_iter()).await
     }
 
-    /// What became of the draft, if it was posted.
+    /// Reads the transaction of the draft, if it was posted.
     async fn outcome(&self, draft: &Draft) -> Result<Option<Posted>, Error> {
         let posted = match (self.transaction(&draft.id).await?, &draft.reverses) {
             (Some(posted), _) if posted.transaction.request == draft.request => posted,
@@ -96,18 +102,18 @@ impl Ledger {
                 }
             },
         };
-        // A part of it is not what was answered.
+        // A response must never contain an incomplete transaction.
         if posted.is_whole() { Ok(Some(posted)) } else { Err(Error::stale()) }
     }
 
-    /// Whether there is such a merchant, where one is named.
+    /// Whether the merchant exists. `true` if the draft names none.
     async fn knows(&self, merchant: Option<&MerchantId>) -> Result<bool, Error> {
         let Some(id) = merchant else { return Ok(true) };
         Ok(self.table.get::<Merchant>(&Merchant::key_of(id)).await?.is_some())
     }
 }
 
-/// What is told where others kept getting in between: to come again.
+/// Maps a lost version conflict to an error that asks the caller to retry.
 fn unsettled(error: Error) -> Error {
     match error {
         Error::Table(Store::Refused(_)) => Error::stale(),

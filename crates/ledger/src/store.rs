@@ -10,18 +10,19 @@ use std::{collections::HashMap, time::Duration};
 use table::{Attribute, Dynamo, Index, Item, Key, Query, Table};
 use tokio::time::sleep;
 
-/// Before a transaction of which a part was seen is read again: all of it is there within milliseconds.
+/// Pauses before a partly visible transaction is read again. The rest becomes visible within
+/// milliseconds.
 const PAUSES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(20), Duration::from_millis(40)];
 
-/// What every function of the domain works with.
+/// The dependencies of every function of the service: tables, indexes and settings.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     pub(crate) dynamo: Dynamo,
-    /// What is on the books; nothing is ever deleted from it.
+    /// The table of merchants, accounts, transactions and legs. Nothing is ever deleted from it.
     pub(crate) table: Table,
-    /// Reconciliations, each with its findings beside it.
+    /// The table of reconciliations and their findings.
     pub(crate) jobs: Jobs,
-    /// `GSI1`: transactions by status and time, legs by account and time, accounts by user.
+    /// `GSI1`: transactions by status and time, legs by account and time, and accounts by user.
     pub(crate) by_time: Index,
     /// `GSI2`: transactions by idempotency key, and all accounts.
     pub(crate) by_key: Index,
@@ -47,8 +48,8 @@ impl App for Ledger {
     }
 }
 
-/// Calls that open the connection before the first event. What they answer does not matter, and a
-/// failure shows again, with its reason, at the first event.
+/// Calls that open the connection before the first event. Their results are ignored: a failure
+/// occurs again at the first event, which reports it.
 impl Ledger {
     pub(crate) async fn warm_by_get(self) {
         let _ = self.table.get_eventually::<Account>(&Key::placeholder()).await;
@@ -72,21 +73,23 @@ impl Ledger {
     }
 }
 
-/// Who asks, by the name that their accounts have.
+/// Returns the caller's user id, which is also the user id of their accounts.
 ///
 /// # Errors
-/// 403 for who has no name.
+/// Returns 403 if the caller has no valid subject.
 pub(crate) fn user(caller: &Caller) -> Result<UserId, Error> {
     caller.subject.parse().map_err(|_| Error::Forbidden)
 }
 
-/// What a request makes, under an id that its caller and its key make: the same request finds what it made before.
+/// An item whose id is derived from the caller and the idempotency key. A retry finds the item of
+/// the first request.
 pub(crate) trait IdempotentItem: Item {
-    /// What was asked.
+    /// The fingerprint of the request that created the item.
     fn request(&self) -> &Fingerprint;
 }
 
-/// An item of a transaction's collection, told apart by its `Type`. Only read; each is written as what it is.
+/// An item of a transaction's item collection, by its `Type`. This type is only read. Writes use
+/// the types of its variants.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 enum Row {
@@ -101,10 +104,11 @@ impl Item for Row {
 }
 
 impl Ledger {
-    /// Puts the thing if there is none of its id, and answers it, or what the same request made before.
+    /// Puts the item if no item has its id. Returns the item, or the existing one if the same
+    /// request created it.
     ///
     /// # Errors
-    /// 422 where another request made it.
+    /// Returns 422 if another request created the existing item.
     pub(crate) async fn make<T: IdempotentItem>(&self, thing: T) -> Result<T, Error> {
         match self.dynamo.write(self.table.put_new(&thing)?).await {
             Ok(()) => Ok(thing),
@@ -116,11 +120,11 @@ impl Ledger {
         }
     }
 
-    /// The account, strongly consistent.
+    /// Reads an account, strongly consistent.
     ///
     /// # Errors
-    /// 404 where there is none; 403 where it is another's, or there is none and the caller is no operator, who alone may learn
-    /// which ids there are.
+    /// Returns 403 if the account belongs to another user. For a missing account, operators get 404
+    /// and other callers 403, because only operators may learn which ids exist.
     pub(crate) async fn account(&self, id: &AccountId, caller: &Caller) -> Result<Account, Error> {
         let account = self.table.get::<Account>(&Account::key_of(id)).await?;
         let account = account.ok_or_else(|| missing("account", caller))?;
@@ -128,7 +132,7 @@ impl Ledger {
         Ok(account)
     }
 
-    /// The accounts, strongly consistent, as far as they exist.
+    /// Reads the accounts that exist, strongly consistent.
     pub(crate) async fn accounts<'a>(
         &self,
         ids: impl Iterator<Item = &'a AccountId>,
@@ -138,8 +142,10 @@ impl Ledger {
         Ok(found.into_values().map(|account| (account.id.clone(), account)).collect())
     }
 
-    /// A transaction with its legs, strongly consistent: one query of its collection. While it is being written a query may show
-    /// a part of it, and is asked again, a few times: if legs are missing by then, so they are in the answer.
+    /// Reads a transaction with its legs in one strongly consistent query.
+    ///
+    /// A query during the write may return only some of the legs, so it is repeated a few times.
+    /// Legs that are still missing then are missing in the result.
     pub(crate) async fn transaction(&self, id: &TransactionId) -> Result<Option<Posted>, Error> {
         let mut posted = self.collection(id).await?;
         for pause in PAUSES {
@@ -167,7 +173,8 @@ impl Ledger {
     }
 }
 
-/// What is said of what is not there: only operators learn that it is not.
+/// The error for a missing item: 404 for operators, 403 for other callers. Only operators may learn
+/// which ids exist.
 pub(crate) fn missing(what: &'static str, caller: &Caller) -> Error {
     if caller.operates(crate::DOMAIN) { Error::NotFound(what) } else { Error::Forbidden }
 }

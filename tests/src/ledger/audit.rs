@@ -1,4 +1,5 @@
-//! Books that are written past the functions, in any size and at any time, and what goes wrong in them.
+//! A ledger that is written directly to DynamoDB, so that tests can choose its size, its times and
+//! its errors.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{Client, changed, until};
@@ -8,20 +9,20 @@ use local::{Builder, Stack};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Where reconciliations are started.
+/// The path of reconciliations.
 pub const RECONCILIATIONS: &str = "/ledger/reconciliations";
 
-/// A time of the books, so many milliseconds after the beginning of 2020.
+/// The time that many milliseconds after the beginning of 2020.
 #[must_use]
 pub fn at(milli: i64) -> String {
     let start: Timestamp = "2020-01-01T00:00:00Z".parse().expect("a time");
     format!("{:.3}", start + SignedDuration::from_millis(milli))
 }
 
-/// Milliseconds of a day.
+/// A day in milliseconds.
 pub const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// Cents as an amount.
+/// An amount in dollars from cents.
 #[must_use]
 pub fn dollars(cents: i64) -> String {
     format!("{}{}.{:02}", if cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100)
@@ -33,30 +34,30 @@ pub fn leg_id(transaction: &str, number: usize) -> String {
     format!("{transaction}-{number:02}")
 }
 
-/// The key of a leg.
+/// The primary key of a leg.
 #[must_use]
 pub fn leg_key(transaction: &str, number: usize) -> Value {
     json!({"PK": {"S": format!("TXN#{transaction}")}, "SK": {"S": format!("LEG#{}", leg_id(transaction, number))}})
 }
 
-/// The key of a transaction's header.
+/// The primary key of a transaction's header.
 #[must_use]
 pub fn header_key(transaction: &str) -> Value {
     json!({"PK": {"S": format!("TXN#{transaction}")}, "SK": {"S": "METADATA"}})
 }
 
-/// The key of an account.
+/// The primary key of an account.
 #[must_use]
 pub fn account_key(account: &str) -> Value {
     json!({"PK": {"S": format!("ACCOUNT#{account}")}, "SK": {"S": "METADATA"}})
 }
 
-/// Accounts in USD and transactions between them, as the functions would have written them.
+/// Accounts in USD and transactions between them, as the functions would store them.
 #[derive(Debug, Default)]
 pub struct Shelf {
     accounts: BTreeMap<String, Account>,
     items: Vec<String>,
-    /// Legs that were posted.
+    /// Number of posted legs.
     pub legs: usize,
 }
 
@@ -68,17 +69,17 @@ struct Account {
 }
 
 impl Shelf {
-    /// Opens an account, if there is none.
+    /// Opens an account if it does not exist.
     pub fn open(&mut self, account: &str) {
         self.accounts.entry(account.to_owned()).or_default();
     }
 
-    /// Opens an account whose balance comes from nowhere.
+    /// Opens an account with a balance that no leg explains.
     pub fn open_with(&mut self, account: &str, cents: i64) {
         self.accounts.insert(account.to_owned(), Account { cents, ..Account::default() });
     }
 
-    /// Posts a transaction: what it adds to which account, in cents, a leg each.
+    /// Posts a transaction with one leg for each account and change in cents.
     pub fn post(&mut self, id: &str, milli: i64, legs: &[(&str, i64)]) {
         let (time, mut postings) = (at(milli), Vec::new());
         for (number, (account, change)) in (1..).zip(legs) {
@@ -93,13 +94,13 @@ impl Shelf {
         self.legs += legs.len();
     }
 
-    /// A leg that no transaction has.
+    /// A leg that its transaction does not list.
     #[must_use]
     pub fn stray(id: &str, number: usize, account: &str, milli: i64, cents: i64) -> Value {
         serde_json::from_str(&leg(id, number, account, &at(milli), cents, 1_234_567)).expect("an item")
     }
 
-    /// Writes the transactions since the last time, and the accounts as they are.
+    /// Writes the transactions since the last call, and all accounts.
     pub async fn put(&mut self, rows: &Rows) {
         let accounts = self.accounts.iter().map(|(id, holder)| account(id, holder));
         let items: Vec<String> = std::mem::take(&mut self.items).into_iter().chain(accounts).collect();
@@ -111,7 +112,7 @@ fn side(change: i64) -> &'static str {
     if change < 0 { "debit" } else { "credit" }
 }
 
-/// A text, which needs no escapes here, and a number, as attributes.
+/// A string attribute. The text must not need escapes.
 fn text(text: &str) -> String {
     format!("{{\"S\":\"{text}\"}}")
 }
@@ -120,7 +121,7 @@ fn number(number: &str) -> String {
     format!("{{\"N\":\"{number}\"}}")
 }
 
-/// Written as text, because so many are.
+/// Formatted as text for speed, because tests write many items.
 fn item(attributes: &[(&str, String)]) -> String {
     let members: Vec<String> = attributes.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
     format!("{{{}}}", members.join(","))
@@ -196,7 +197,8 @@ fn set(item: &mut Value, attributes: Value) {
     item.as_object_mut().expect("an item").extend(attributes);
 }
 
-/// The ledger's table, past the functions and the SDK: so much is written here that its checks would take most of the time.
+/// Direct access to the ledger's table without the SDK. Tests write so many items that the SDK's
+/// checks would take most of the time.
 #[derive(Debug, Clone)]
 pub struct Rows {
     http: reqwest::Client,
@@ -205,7 +207,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Of the stack.
+    /// Connects to the DynamoDB of the stack.
     #[must_use]
     pub fn of(stack: &Stack) -> Self {
         let table = stack.table("FinancialTransactions").expect("a table").to_owned();
@@ -223,7 +225,7 @@ impl Rows {
         serde_json::from_str(&body).expect("JSON")
     }
 
-    /// Puts the items, written as text.
+    /// Puts items in DynamoDB JSON.
     pub async fn put(&self, items: &[String]) {
         let body = |items: &[String]| {
             let puts: Vec<String> =
@@ -235,7 +237,7 @@ impl Rows {
         calls.buffer_unordered(8).for_each(left).await;
     }
 
-    /// The item under the key, which is there.
+    /// Reads an existing item.
     pub async fn get(&self, key: &Value) -> Value {
         let get = json!({"TableName": self.table, "Key": key, "ConsistentRead": true});
         let answer = self.call("GetItem", get.to_string()).await;
@@ -243,14 +245,14 @@ impl Rows {
         answer["Item"].clone()
     }
 
-    /// Sets attributes of the item under the key, which is there.
+    /// Sets attributes of an existing item.
     pub async fn set(&self, key: &Value, attributes: Value) {
         let mut item = self.get(key).await;
         set(&mut item, attributes);
         self.put(&[item.to_string()]).await;
     }
 
-    /// Deletes the item under the key, which is there.
+    /// Deletes an existing item.
     pub async fn delete(&self, key: &Value) {
         let delete = json!({"TableName": self.table, "Key": key, "ReturnValues": "ALL_OLD"});
         let answer = self.call("DeleteItem", delete.to_string()).await;
@@ -258,7 +260,7 @@ impl Rows {
     }
 }
 
-/// Reconciles the window, and answers what came of it.
+/// Reconciles the window and returns the completed reconciliation.
 pub async fn reconciled(operator: &Client, from: &str, to: &str) -> Value {
     let answer = operator.post(RECONCILIATIONS, &json!({"from": from, "to": to})).await;
     assert_eq!(answer.status, 202, "{}", answer.body);
@@ -266,7 +268,8 @@ pub async fn reconciled(operator: &Client, from: &str, to: &str) -> Value {
     until(operator, &path, |answer| answer.body["status"] == "done").await.body
 }
 
-/// A stack whose reconciliations nobody goes on with, but for the test.
+/// A stack without the event source mapping that continues reconciliations. The test invokes the
+/// function itself.
 #[must_use]
 pub fn without_steps() -> Builder {
     let mapping = "        Steps:\n          Type: DynamoDB\n          Properties:\n";

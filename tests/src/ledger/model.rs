@@ -1,4 +1,4 @@
-//! What a ledger must hold, whatever was asked of it: each balance comes from its legs, and nothing is made or lost.
+//! Invariants of a ledger: each balance is the sum of its legs, and no money is created or lost.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{Answer, Asks};
@@ -13,14 +13,14 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use table::Item;
 
-/// The event of an operator's POST of a transaction at that time.
+/// The event of a `POST` of a transaction by the operator at a time.
 #[must_use]
 pub fn posting(key: &str, body: &Value, now: Timestamp) -> Value {
     let path = crate::ledger::TRANSACTIONS;
     Asks { route: "POST /ledger/transactions", path, parameters: Value::Null, key: Some(key), body: Some(body) }.at(now)
 }
 
-/// A function's answer as the gateway hands it on.
+/// Converts the result of a function to the response of the gateway.
 #[must_use]
 pub fn answer(answer: &Value) -> Answer {
     let status = answer["statusCode"].as_u64().and_then(|status| status.try_into().ok()).expect("a status");
@@ -29,7 +29,7 @@ pub fn answer(answer: &Value) -> Answer {
     Answer { status, headers: (&headers).try_into().expect("headers"), body }
 }
 
-/// Sends the request again while it is told to come again.
+/// Retries the request while the response is 429 or 503.
 pub async fn until_told(ask: impl AsyncFn() -> Answer) -> Answer {
     for _ in 0..100 {
         let answer = ask().await;
@@ -38,17 +38,17 @@ pub async fn until_told(ask: impl AsyncFn() -> Answer) -> Answer {
         }
         assert_eq!(answer.headers["retry-after"], "1", "{}", answer.body);
     }
-    unreachable!("a request that is never told what became of it")
+    unreachable!("every response was 429 or 503")
 }
 
-/// Everything that a ledger's table holds but the merchants.
+/// All items of the ledger's table except merchants.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// The accounts, by their ids.
+    /// The accounts by id.
     pub accounts: BTreeMap<AccountId, Account>,
-    /// The headers, by their ids.
+    /// The headers by transaction id.
     pub transactions: BTreeMap<TransactionId, Transaction>,
-    /// The legs in the order of their ids.
+    /// The legs by id.
     pub legs: BTreeMap<LegId, Leg>,
 }
 
@@ -91,7 +91,7 @@ impl Stored {
         legs
     }
 
-    /// The transactions under the key.
+    /// The transactions with this idempotency key.
     #[must_use]
     pub fn under(&self, key: &str) -> Vec<&Transaction> {
         let of_key =
@@ -99,16 +99,16 @@ impl Stored {
         self.transactions.values().filter(of_key).collect()
     }
 
-    /// The account, as it stands.
+    /// The stored account.
     #[must_use]
     pub fn account(&self, id: &str) -> &Account {
         self.accounts.get(&id.parse().expect("an id")).expect("an account")
     }
 
-    /// What is true of every ledger.
+    /// Checks the invariants of the ledger.
     ///
     /// # Panics
-    /// It is not true of this one.
+    /// An invariant is violated.
     pub fn check(&self) {
         let mut legs = BTreeMap::<_, Vec<&Leg>>::new();
         for leg in self.legs.values() {
@@ -117,7 +117,7 @@ impl Stored {
         for (id, transaction) in &self.transactions {
             of_one_piece(transaction, &legs.remove(id).unwrap_or_default());
         }
-        assert!(legs.is_empty(), "legs of no transaction: {legs:?}");
+        assert!(legs.is_empty(), "legs without a transaction: {legs:?}");
         let mut histories = BTreeMap::<_, Vec<&Leg>>::new();
         for leg in self.legs.values() {
             histories.entry(&leg.account).or_default().push(leg);
@@ -127,12 +127,12 @@ impl Stored {
             agrees(account, histories.remove(id).unwrap_or_default());
             *sums.entry(account.currency).or_default() += minor(account.balance, account.currency);
         }
-        assert!(histories.is_empty(), "legs of no account: {histories:?}");
-        assert!(sums.values().all(|sum| *sum == 0), "money was made or lost: {sums:?}");
+        assert!(histories.is_empty(), "legs without an account: {histories:?}");
+        assert!(sums.values().all(|sum| *sum == 0), "money was created or lost: {sums:?}");
     }
 }
 
-/// A transaction has the legs that its header tells of, and makes and loses nothing.
+/// Checks that a transaction has exactly the legs that its header lists, and that they balance.
 fn of_one_piece(transaction: &Transaction, legs: &[&Leg]) {
     let id = &transaction.id;
     let told: Vec<_> = transaction.postings.iter().map(Posting::to_string).collect();
@@ -146,10 +146,11 @@ fn of_one_piece(transaction: &Transaction, legs: &[&Leg]) {
     for posting in &transaction.postings {
         *sums.entry(posting.amount.currency()).or_default() += posting.change().minor();
     }
-    assert!(sums.values().all(|sum| *sum == 0), "{id} makes or loses money: {sums:?}");
+    assert!(sums.values().all(|sum| *sum == 0), "{id} creates or loses money: {sums:?}");
 }
 
-/// An account holds what its legs make, each of which leaves what it says, and no two transactions were at one time.
+/// Checks that the balance of the account is the sum of its legs, that each leg has the balance
+/// after it, and that no two transactions have the same time.
 fn agrees(account: &Account, mut legs: Vec<&Leg>) {
     legs.sort_by_key(|leg| (leg.created_at, &leg.id));
     let id = &account.id;
@@ -162,20 +163,20 @@ fn agrees(account: &Account, mut legs: Vec<&Leg>) {
                 last.created_at < leg.created_at
             }
         });
-        assert!(is_next, "{id}: {} comes at the time of {last:?}", leg.id);
+        assert!(is_next, "{id}: {} must be later than {last:?}", leg.id);
         balance += change(leg);
-        assert_eq!(minor(leg.balance_after, leg.currency), balance, "{id}: what {} left", leg.id);
+        assert_eq!(minor(leg.balance_after, leg.currency), balance, "{id}: balance after {}", leg.id);
         last = Some(leg);
     }
     assert_eq!(minor(account.balance, account.currency), balance, "the balance of {id}");
     let pointer = account.last.as_ref().map(|last| (&last.leg, &last.transaction, last.created));
     assert_eq!(pointer, last.map(|leg| (&leg.id, &leg.transaction, leg.created_at)), "the last leg of {id}");
-    assert!(balance >= 0 || account.allow_negative, "{id} holds {balance}");
+    assert!(balance >= 0 || account.allow_negative, "{id} is overdrawn: {balance}");
     let transactions = legs.chunk_by(|one, next| one.transaction == next.transaction).count();
-    assert!(account.version > i64::try_from(transactions).expect("few"), "{id}: an update for each transaction");
+    assert!(account.version > i64::try_from(transactions).expect("few"), "{id}: one version for each transaction");
 }
 
-/// What the leg adds to its account, in minor units.
+/// The change of the account's balance by the leg, in minor units.
 #[must_use]
 pub fn change(leg: &Leg) -> i128 {
     let amount = Money::new(leg.amount, leg.currency).expect("an amount");
@@ -186,7 +187,7 @@ fn minor(amount: Decimal, currency: Currency) -> i128 {
     Money::new(amount, currency).expect("an amount").minor()
 }
 
-/// The item, whose numbers its type has as text.
+/// Deserializes an item. Its type stores numbers as text.
 fn typed<T: Item + DeserializeOwned>(mut item: HashMap<String, AttributeValue>) -> T {
     for name in T::NUMBERS {
         if let Some(AttributeValue::N(number)) = item.get(name.as_str()).cloned() {

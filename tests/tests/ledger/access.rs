@@ -1,5 +1,6 @@
-//! Who may do what in the ledger: users see and debit their own accounts, operators all; and no refusal tells what there
-//! is.
+//! Permissions of the ledger ([requirement](../../../docs/requirements/ledger.md#permissions),
+//! [decision](../../../docs/decisions/ledger-access.md)). Users see and debit their own accounts,
+//! and operators all accounts. Errors do not disclose other accounts.
 
 use local::{Auth, Stack, template::Route};
 use reqwest::RequestBuilder;
@@ -11,19 +12,19 @@ use system_tests::{
     send, stack,
 };
 
-/// What Bob's account holds: in no answer of Ann's.
+/// The balance of Bob's account, which no response to Ann may contain.
 const SECRET: &str = "7654.32";
 const WRITES: &str = "ledger:read ledger:write";
 
-/// Ann's account and Bob's, and transactions of theirs.
+/// Accounts of Ann and Bob, and their transactions.
 struct Scene {
     books: Books,
     ann: Client,
     anns: String,
     bobs: String,
-    /// Between Ann's account and Bob's.
+    /// A transaction between Ann's account and Bob's.
     shared: String,
-    /// Between Bob's account and the bank's.
+    /// A transaction between Bob's account and the bank's.
     others: String,
     merchant: String,
 }
@@ -51,7 +52,7 @@ impl Scene {
     }
 }
 
-/// What a walk through all routes names.
+/// The ids in requests to all routes.
 struct Ids<'a> {
     account: &'a str,
     other: &'a str,
@@ -60,7 +61,7 @@ struct Ids<'a> {
     merchant: &'a str,
 }
 
-/// A route as it is asked, and how it ends for a user who asks for their own.
+/// A request to a route, and the result for a user who requests their own items.
 struct Case {
     route: &'static str,
     path: String,
@@ -83,7 +84,7 @@ impl Case {
     }
 }
 
-/// Every route, in an order in which each can be done.
+/// Requests to every route, in an order in which each can succeed.
 fn cases(ids: &Ids<'_>) -> Vec<Case> {
     let Ids { account, other, user, transaction, merchant } = ids;
     let get = |route, path: String, own| Case { route, path, body: None, own };
@@ -100,7 +101,7 @@ fn cases(ids: &Ids<'_>) -> Vec<Case> {
         send("POST /ledger/merchants", MERCHANTS.to_owned(), json!({"name": "a", "category": "b"}), End::NoScope),
         send("POST /ledger/accounts", ACCOUNTS.to_owned(), terms, End::Done),
         send("POST /ledger/transactions", TRANSACTIONS.to_owned(), payment(account, other, "0.01"), End::Done),
-        // Bob has the money, so it is his to give back.
+        // Bob received the payment, so only he may refund it.
         send(
             "POST /ledger/transactions/{transactionId}/reversal",
             format!("{TRANSACTIONS}/{transaction}/reversal"),
@@ -111,7 +112,7 @@ fn cases(ids: &Ids<'_>) -> Vec<Case> {
     ]
 }
 
-/// The reconciliation's routes have tests of their own.
+/// The routes of the ledger. The tests of the reconciliation cover its routes.
 fn routes(stack: &Stack) -> BTreeMap<String, Route> {
     let routes = stack.template().lambdas.iter().flat_map(|lambda| lambda.routes.clone());
     let of_ledger =
@@ -119,10 +120,10 @@ fn routes(stack: &Stack) -> BTreeMap<String, Route> {
     routes.filter(of_ledger).map(|route| (format!("{} {}", route.method, route.path), route)).collect()
 }
 
-/// Shows nothing of what Bob's account holds, of the keys and of the table.
+/// Asserts that the response contains neither Bob's balance nor keys or names of the table.
 fn assert_shows_nothing(answer: &Answer, what: &str) {
     let mut body = answer.body.clone();
-    // The id of an invocation is random, and may have any digits.
+    // The invocation id is random and may contain the same digits.
     body.as_object_mut().and_then(|problem| problem.remove("instance"));
     let shown = format!("{body} {:?}", answer.headers.get("location"));
     for secret in [SECRET, "7654", "GSI", "METADATA", "FinancialTransactions", "ACCOUNT#", "TXN#", "LEG#", "USER#"] {
@@ -136,11 +137,11 @@ fn without_instance(mut answer: Answer) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn a_route_opens_to_its_scopes_only() {
+async fn each_route_requires_its_scopes() {
     let scene = Scene::start().await;
     let routes = routes(&scene.books.stack);
     let known: BTreeSet<_> = scene.cases().iter().map(|case| case.route.to_owned()).collect();
-    assert_eq!(known, routes.keys().cloned().collect(), "every route of the template has its case");
+    assert_eq!(known, routes.keys().cloned().collect(), "each route of the template must have a case");
     let before = scene.books.stored().await;
     let mut refused = 0;
     for scopes in [
@@ -161,7 +162,7 @@ async fn a_route_opens_to_its_scopes_only() {
         }
     }
     assert!(refused >= 40, "{refused}");
-    // What a user may not do, whatever the template says.
+    // The scopes of the template must be the expected ones.
     for case in scene.cases() {
         let opens = &routes[case.route].scopes;
         let right: &[&str] = match (case.route.starts_with("GET "), case.own) {
@@ -176,7 +177,7 @@ async fn a_route_opens_to_its_scopes_only() {
 }
 
 #[tokio::test]
-async fn a_user_does_what_is_their_own_and_an_operator_all() {
+async fn users_access_their_own_items_and_operators_all() {
     let scene = Scene::start().await;
     for case in scene.cases() {
         let answer = case.ask(&scene.ann).await;
@@ -195,7 +196,7 @@ async fn a_user_does_what_is_their_own_and_an_operator_all() {
 }
 
 #[tokio::test]
-async fn a_user_reaches_nothing_of_anothers() {
+async fn users_cannot_access_other_users_items() {
     let scene = Scene::start().await;
     let before = scene.books.stored().await;
     let theirs = Ids {
@@ -218,9 +219,9 @@ async fn a_user_reaches_nothing_of_anothers() {
     scene.books.stack.stop().await;
 }
 
-/// A token without a subject is nobody's.
+/// A token without a subject belongs to no user.
 #[tokio::test]
-async fn a_token_without_a_subject_reaches_nothing() {
+async fn token_without_a_subject_has_no_access() {
     let scene = Scene::start().await;
     let before = scene.books.stored().await;
     let nobody = Client::operator(&scene.books.stack);
@@ -237,7 +238,7 @@ async fn a_token_without_a_subject_reaches_nothing() {
 }
 
 #[tokio::test]
-async fn every_route_asks_for_a_token_that_is_in_order() {
+async fn every_route_requires_a_valid_token() {
     for auth in [Auth::Open, Auth::Required] {
         let stack = stack().auth(auth).start().await.expect("a stack");
         let nobody = Client::operator(&stack);
@@ -265,7 +266,7 @@ async fn every_route_asks_for_a_token_that_is_in_order() {
 }
 
 #[tokio::test]
-async fn body_query_and_headers_set_no_identity() {
+async fn body_query_and_headers_cannot_set_the_identity() {
     let scene = Scene::start().await;
     let before = scene.books.stored().await;
     let bobs = format!("{ACCOUNTS}/{}", scene.bobs);
@@ -292,7 +293,7 @@ async fn body_query_and_headers_set_no_identity() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_and_what_is_anothers_look_alike() {
+async fn missing_and_inaccessible_items_return_the_same_error() {
     let scene = Scene::start().await;
     let (ann, operator) = (&scene.ann, &scene.books.operator);
     let reversed = id(&scene.books.pay("r", &scene.bobs, &scene.books.outside, "0.01").await, "transactionId");
@@ -311,7 +312,7 @@ async fn what_is_not_there_and_what_is_anothers_look_alike() {
         alike(ann.get(&there).await, ann.get(&not_there).await);
         let statement = |of: &str| format!("{of}/statement?limit=1");
         alike(ann.get(&statement(&there)).await, ann.get(&statement(&not_there)).await);
-        // More than there is, of a currency that it does not take, or right: all the same.
+        // An overdraft, another currency and a valid payment get the same response.
         for (amount, currency) in [("1.00", "USD"), ("9999999.00", "USD"), ("1", "JPY")] {
             let body = |debit: &str| {
                 let mut body = payment(debit, &scene.anns, amount);
@@ -334,13 +335,13 @@ async fn what_is_not_there_and_what_is_anothers_look_alike() {
 }
 
 fn alike(one: Answer, other: Answer) {
-    assert_shows_nothing(&one, "a refusal");
+    assert_shows_nothing(&one, "a rejected request");
     assert_eq!(End::of(&one), Some(End::NoReach), "{}", one.body);
     assert_eq!(without_instance(one), without_instance(other));
 }
 
 #[tokio::test]
-async fn only_operators_open_accounts_for_others_or_without_a_floor() {
+async fn only_operators_open_accounts_for_others_or_with_negative_balances() {
     let scene = Scene::start().await;
     let before = scene.books.stored().await;
     let terms = |user: &str, negative: Value| {
@@ -364,14 +365,14 @@ async fn only_operators_open_accounts_for_others_or_without_a_floor() {
     scene.books.stack.stop().await;
 }
 
-/// Owners freeze and close what is theirs; what is frozen, operators thaw or close.
+/// Owners freeze and close their accounts. Only operators reactivate or close a frozen account.
 #[tokio::test]
-async fn an_owner_freezes_and_closes_and_does_not_thaw() {
+async fn owners_freeze_and_close_but_do_not_reactivate() {
     let scene = Scene::start().await;
     let anns = format!("{ACCOUNTS}/{}", scene.anns);
     let change = async |client: &Client, status: &str| client.patch(&anns, &json!({"status": status})).await;
     let same = change(&scene.ann, "active").await;
-    assert_eq!((same.status, &same.body["version"]), (200, &json!(3)), "it is so already: {}", same.body);
+    assert_eq!((same.status, &same.body["version"]), (200, &json!(3)), "nothing changed: {}", same.body);
     let frozen = change(&scene.ann, "frozen").await;
     assert_eq!((frozen.status, &frozen.body["status"], &frozen.body["version"]), (200, &json!("frozen"), &json!(4)));
     let refused = change(&scene.ann, "active").await;
@@ -390,13 +391,13 @@ async fn an_owner_freezes_and_closes_and_does_not_thaw() {
     assert_eq!(all.status, 201, "{}", all.body);
     let closed = change(&scene.ann, "closed").await;
     assert_eq!((closed.status, &closed.body["status"]), (200, &json!("closed")), "{}", closed.body);
-    assert_eq!(scene.ann.get(&anns).await.body, closed.body, "and it is still shown");
+    assert_eq!(scene.ann.get(&anns).await.body, closed.body, "a closed account can still be read");
     scene.books.stack.stop().await;
 }
 
-/// Whoever has a leg sees the transaction; what an account holds is told to its owner alone, in every answer.
+/// Every owner of a leg's account sees the transaction, but balances only of their own accounts.
 #[tokio::test]
-async fn balances_are_told_to_their_owners_only() {
+async fn balances_are_returned_to_their_owners_only() {
     let scene = Scene::start().await;
     let body = legs([
         ("debit", scene.anns.as_str(), "3.00", "USD"),
@@ -421,7 +422,7 @@ async fn balances_are_told_to_their_owners_only() {
     assert_eq!(seen(&operator), [json!("93.00"), json!("7656.32"), json!("94.00")]);
     let eve = scene.books.user("eve");
     assert_eq!(End::of(&eve.get(&transaction).await), Some(End::NoReach));
-    // Nor who posted it, and under which key, to others than them.
+    // Only the caller that posted the transaction sees its key, and only operators see the caller.
     let told = async |client: &Client| {
         let body = client.get(&transaction).await.body;
         ["idempotencyKey", "createdBy"].map(|member| body.get(member).cloned().unwrap_or_default())
@@ -429,7 +430,7 @@ async fn balances_are_told_to_their_owners_only() {
     assert_eq!(told(&scene.ann).await, [json!("K-1"), json!(null)]);
     assert_eq!(told(&bob).await, [json!(null), json!(null)]);
     assert_eq!(told(&scene.books.operator).await, [json!("K-1"), json!("ann")]);
-    // Bob gives it back: Ann's balance is not told to him, nor when he asks again.
+    // Bob refunds the payment. No response to Bob contains Ann's balance.
     let reversal = format!("{TRANSACTIONS}/{}/reversal", scene.shared);
     let back = bob.post_once(&reversal, "back", &json!({})).await;
     assert_eq!((back.status, seen(&back)), (201, vec![json!("7652.32"), json!(null)]), "{}", back.body);
@@ -441,9 +442,10 @@ async fn balances_are_told_to_their_owners_only() {
     scene.books.stack.stop().await;
 }
 
-/// The key belongs to its caller: another's same key is another transaction, and nobody's answer is shown to others.
+/// Idempotency keys belong to their caller. The same key of another caller is a different
+/// transaction.
 #[tokio::test]
-async fn a_key_is_its_callers() {
+async fn idempotency_keys_belong_to_their_caller() {
     let scene = Scene::start().await;
     let bob = scene.books.user("bob");
     let paid = bob.post_once(TRANSACTIONS, "K-1", &payment(&scene.bobs, &scene.anns, "1.00")).await;
@@ -462,9 +464,9 @@ async fn a_key_is_its_callers() {
     scene.books.stack.stop().await;
 }
 
-/// The owner of what was paid gives it back, whoever else has a leg does not; and what was given back is so for all.
+/// Only the payee refunds a payment. A second refund is rejected for every caller.
 #[tokio::test]
-async fn who_has_the_money_gives_it_back() {
+async fn only_the_payee_refunds_a_payment() {
     let scene = Scene::start().await;
     let (bob, reversal) = (scene.books.user("bob"), format!("{TRANSACTIONS}/{}/reversal", scene.shared));
     let refused = scene.ann.post_once(&reversal, "K-1", &json!({})).await;
@@ -473,29 +475,29 @@ async fn who_has_the_money_gives_it_back() {
     for client in [&scene.ann, &scene.books.operator, &bob] {
         let again = client.post_once(&reversal, "K-2", &json!({})).await;
         assert_eq!((again.status, &again.body["type"]), (409, &json!("/problems/already-reversed")), "{}", again.body);
-        assert_shows_nothing(&again, "a refusal");
+        assert_shows_nothing(&again, "a rejected request");
     }
     let eve = scene.books.user("eve").post_once(&reversal, "K-2", &json!({})).await;
-    assert_eq!(End::of(&eve), Some(End::NoReach), "a stranger learns nothing: {}", eve.body);
+    assert_eq!(End::of(&eve), Some(End::NoReach), "other users learn nothing: {}", eve.body);
     scene.books.stack.stop().await;
 }
 
-/// Refusals for what accounts hold say which account and not how much, to operators too.
+/// Rejections by balance name the account and not its balance, even for operators.
 #[tokio::test]
-async fn a_conflict_tells_no_balance() {
+async fn conflicts_do_not_disclose_balances() {
     let scene = Scene::start().await;
     for (client, debit) in [(&scene.books.operator, &scene.bobs), (&scene.books.user("bob"), &scene.bobs)] {
         let refused = client.post_once(TRANSACTIONS, "K-1", &payment(debit, &scene.anns, "99999.99")).await;
         assert_eq!((refused.status, &refused.body["type"]), (409, &json!("/problems/insufficient-funds")));
-        assert_shows_nothing(&refused, "a refusal");
+        assert_shows_nothing(&refused, "a rejected request");
     }
     let most = payment(&scene.books.outside, &scene.bobs, &format!("{}.99", "9".repeat(36)));
     let refused = scene.books.operator.post_once(TRANSACTIONS, "K-2", &most).await;
     assert_eq!((refused.status, &refused.body["type"]), (409, &json!("/problems/balance-too-large")));
-    assert_shows_nothing(&refused, "a refusal");
+    assert_shows_nothing(&refused, "a rejected request");
     let full = format!("{ACCOUNTS}/{}", scene.bobs);
     let refused = scene.books.operator.patch(&full, &json!({"status": "closed"})).await;
     assert_eq!(refused.status, 409);
-    assert_shows_nothing(&refused, "a refusal");
+    assert_shows_nothing(&refused, "a rejected request");
     scene.books.stack.stop().await;
 }

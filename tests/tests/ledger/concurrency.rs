@@ -1,4 +1,4 @@
-//! Many requests to the ledger at once: nothing is lost, nothing is paid twice, nothing is overdrawn.
+//! Concurrent requests to the ledger: none is lost or posted twice, and no account is overdrawn.
 
 use function::Service;
 use futures::future::{join, join_all};
@@ -18,7 +18,7 @@ fn now() -> Timestamp {
     "2099-11-30T12:00:00.123Z".parse().expect("a time")
 }
 
-/// The answers by status and problem, and how many of each there were.
+/// The number of responses by status and problem type.
 fn kinds<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for answer in answers {
@@ -32,7 +32,8 @@ fn expected<const N: usize>(kinds: [(&str, usize); N]) -> BTreeMap<String, usize
     kinds.map(|(kind, count)| (kind.to_owned(), count)).into()
 }
 
-/// Books, and functions that change them without a time limit: how fast this machine is does not matter.
+/// A ledger, and functions without a time limit, so that results do not depend on the speed of the
+/// machine.
 struct Desk {
     books: Books,
     services: BTreeMap<&'static str, Service>,
@@ -49,7 +50,7 @@ impl Desk {
         Self { books, services }
     }
 
-    /// Sends the event until it is told what became of it.
+    /// Sends the event until its outcome is known.
     async fn ask(&self, function: &str, event: &Value) -> Answer {
         until_told(async || {
             let invocation = self.services[function].call(event.clone(), within(TIME)).await;
@@ -66,7 +67,7 @@ impl Desk {
         self.post(key, &payment(debit, credit, amount)).await
     }
 
-    /// An account of the user that holds so much.
+    /// Opens an account and funds it.
     async fn funded(&self, user: &str, amount: &str) -> String {
         let account = self.books.account(user).await;
         let funded = self.pay(&format!("fund-{account}"), &self.books.outside, &account, amount).await;
@@ -89,14 +90,15 @@ impl Desk {
         self.ask("reverse-transaction", &event).await
     }
 
-    /// What the table holds, which must be sound.
+    /// Reads the table and checks its invariants.
     async fn stored(&self) -> Stored {
         let stored = Stored::read(&self.books.stack).await;
         stored.check();
         stored
     }
 
-    /// The statement of an account, which must be its legs, newest first, each with what it left.
+    /// Reads the statement of an account, and checks that it lists the account's legs, newest
+    /// first.
     async fn statement(&self, account: &str) -> Vec<Value> {
         let stored = self.stored().await;
         let (items, _) = self.books.operator.all(&format!("/ledger/accounts/{account}/statement?limit=7")).await;
@@ -113,7 +115,7 @@ fn leg(kind: &str, account: &str, amount: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_hundred_with_one_key_one_pays_and_all_get_its_answer() {
+async fn hundred_requests_with_one_key_post_one_payment() {
     let desk = Desk::open().await;
     let (from, to) = (desk.funded("ann", "500.00").await, desk.books.account("bob").await);
     let answers = join_all((0..100).map(|_| desk.pay("K", &from, &to, "5.50"))).await;
@@ -125,7 +127,7 @@ async fn of_a_hundred_with_one_key_one_pays_and_all_get_its_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_bodies_under_one_key_one_is_done() {
+async fn one_of_two_bodies_with_one_key_is_posted() {
     let desk = Desk::open().await;
     let (from, to) = (desk.funded("ann", "500.00").await, desk.books.account("bob").await);
     let pairs = join_all((0..20).map(async |number| {
@@ -148,7 +150,7 @@ async fn of_two_bodies_under_one_key_one_is_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_belongs_to_its_caller() {
+async fn equal_keys_of_two_callers_post_two_payments() {
     let desk = Desk::open().await;
     let outside = &desk.books.outside;
     let paid = join_all(["ann", "bob"].map(async |user| {
@@ -165,7 +167,7 @@ async fn a_key_belongs_to_its_caller() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_hundred_debits_as_many_succeed_as_there_is_money_for() {
+async fn debits_succeed_until_the_balance_is_spent() {
     for receivers in [1, 10] {
         let desk = Desk::open().await;
         let from = desk.funded("ann", "500.00").await;
@@ -183,12 +185,12 @@ async fn of_a_hundred_debits_as_many_succeed_as_there_is_money_for() {
             assert_eq!(done, usize::from(answer.status == 201), "K-{number}: {answer:?}");
         }
         assert_eq!(desk.books.balance(&from).await, "0.00");
-        assert_eq!(stored.legs_of(&from).len(), 51, "the deposit, and what was paid of it");
+        assert_eq!(stored.legs_of(&from).len(), 51, "one deposit and fifty payments");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_who_pay_one_account_at_once_are_on_its_statement() {
+async fn concurrent_payments_to_one_account_are_all_on_its_statement() {
     let desk = Desk::open().await;
     let hot = desk.books.account("shop").await;
     let paid = join_all((0..60).map(async |number| {
@@ -200,12 +202,12 @@ async fn all_who_pay_one_account_at_once_are_on_its_statement() {
     let statement = desk.statement(&hot).await;
     let left: Vec<_> = statement.iter().map(|leg| leg["balanceAfter"].as_str().expect("a balance")).collect();
     let right: Vec<_> = (1..=60).rev().map(|count| format!("{}.{:02}", count * 25 / 100, count * 25 % 100)).collect();
-    assert_eq!(left, right, "a quarter more each time");
+    assert_eq!(left, right, "each payment adds 0.25");
     assert_eq!(desk.books.balance(&hot).await, "15.00");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn opposite_payments_and_rings_are_all_done() {
+async fn opposite_and_circular_payments_all_succeed() {
     let desk = Desk::open().await;
     let accounts = join_all((0..4).map(|_| desk.funded("ann", "100.00"))).await;
     let (a, b) = (&accounts[0], &accounts[1]);
@@ -225,7 +227,7 @@ async fn opposite_payments_and_rings_are_all_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_a_freeze_is_answered_nothing_is_paid() {
+async fn no_payment_succeeds_after_a_freeze() {
     let desk = Desk::open().await;
     for round in 0..5 {
         let (from, to) = (desk.funded("ann", "100.00").await, desk.books.account("bob").await);
@@ -243,12 +245,12 @@ async fn after_a_freeze_is_answered_nothing_is_paid() {
         let refused = paid.iter().filter(|answer| answer.body["type"] == "/problems/account-frozen").count();
         assert_eq!((paid.len(), done), (done + refused, desk.stored().await.legs_of(&to).len()), "{paid:#?}");
         assert_eq!(desk.set(frozen, "active").await.status, 200);
-        assert_eq!(desk.pay(&format!("L-{round}"), &from, &to, "1.00").await.status, 201, "the key was free");
+        assert_eq!(desk.pay(&format!("L-{round}"), &from, &to, "1.00").await.status, 201, "the key is unused");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_closed_is_empty_for_ever() {
+async fn closed_accounts_stay_empty() {
     let desk = Desk::open().await;
     let other = desk.funded("bob", "1000.00").await;
     let closed = join_all((0..12).map(async |round| {
@@ -257,11 +259,11 @@ async fn what_is_closed_is_empty_for_ever() {
         let emptied = desk.pay(&empty, &account, &other, "10.00");
         let filled = desk.pay(&fill, &other, &account, "5.00");
         let (closed, _) = join(desk.set(&account, "closed"), join(emptied, filled)).await;
-        // Again, once nothing is in the way: what it holds by now says how it ends.
+        // Close again without concurrent payments. The result depends on the balance.
         let again = desk.set(&account, "closed").await;
         let balance = desk.books.balance(&account).await;
         assert_eq!(again.status == 200, balance == "0.00", "{again:?}");
-        assert!(closed.status != 200 || balance == "0.00", "{closed:?}, and it holds {balance}");
+        assert!(closed.status != 200 || balance == "0.00", "{closed:?}, but the balance is {balance}");
         if again.status != 200 {
             assert_eq!(kinds([&again]), expected([("409 balance-not-zero", 1)]));
             return false;
@@ -281,7 +283,7 @@ async fn what_is_closed_is_empty_for_ever() {
 }
 
 #[tokio::test]
-async fn a_refusal_leaves_nothing_and_the_key_free() {
+async fn rejected_payment_writes_nothing_and_leaves_its_key_unused() {
     let desk = Desk::open().await;
     let (from, to) = (desk.funded("ann", "5.00").await, desk.books.account("bob").await);
     let before = desk.stored().await;
@@ -292,7 +294,7 @@ async fn a_refusal_leaves_nothing_and_the_key_free() {
     ] {
         let refused = desk.pay("K", debit, credit, amount).await;
         assert_eq!(kinds([&refused]), expected([(kind, 1)]));
-        assert_eq!(desk.stored().await, before, "{kind} left something");
+        assert_eq!(desk.stored().await, before, "{kind} must not write");
     }
     assert_eq!(desk.pay("D", &desk.books.outside, &from, "0.01").await.status, 201);
     let paid = desk.pay("K", &from, &to, "5.01").await;
@@ -302,7 +304,7 @@ async fn a_refusal_leaves_nothing_and_the_key_free() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn times_of_an_account_rise_though_clocks_go_back() {
+async fn times_of_an_account_increase_even_if_clocks_go_back() {
     let desk = Desk::open().await;
     let (from, to) = (desk.books.account("ann").await, desk.books.account("bob").await);
     let body = |debit: &str, credit: &str| payment(debit, credit, "10.00");
@@ -316,11 +318,11 @@ async fn times_of_an_account_rise_though_clocks_go_back() {
     }
     let statement = desk.statement(&from).await;
     let listed: Vec<_> = statement.iter().rev().map(|leg| leg["transactionId"].clone()).collect();
-    assert_eq!(listed, applied, "the order of the statement is that in which they were applied");
+    assert_eq!(listed, applied, "the statement must be in the order of application");
     let millis: Vec<_> = statement.iter().rev().map(|leg| leg["createdAt"].as_str().expect("a time")).collect();
     let right = ["00.123", "00.124", "00.125", "00.126", "00.127"].map(|second| format!("2099-11-30T12:00:{second}Z"));
-    assert_eq!(millis[..5], right, "never before the last");
-    // At once, each with a clock of its own.
+    assert_eq!(millis[..5], right, "each time must be later than the one before");
+    // Concurrent requests with different clocks.
     let answers = join_all((0..30_i32).map(async |number| {
         let at = now() + SignedDuration::from_millis(i64::from(number % 7) * 1_000 - 3_000);
         let event = posting(&format!("L-{number}"), &payment(&desk.books.outside, &from, "1.00"), at);
@@ -332,7 +334,7 @@ async fn times_of_an_account_rise_though_clocks_go_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_is_undone_once() {
+async fn a_transaction_is_reversed_once() {
     let desk = Desk::open().await;
     let (from, to) = (desk.funded("ann", "20.00").await, desk.books.account("bob").await);
     let transaction = id(&desk.pay("K", &from, &to, "5.00").await, "transactionId");
@@ -343,7 +345,7 @@ async fn a_transaction_is_undone_once() {
     assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("20.00".into(), "0.00".into()));
     let reversal = id(&answers[0], "transactionId");
     assert_eq!(kinds([&desk.reverse(&reversal, None).await]), expected([("409 is-reversal", 1)]));
-    // Each with a key of its own: one of them is the first.
+    // Concurrent reversals with different keys: only one succeeds.
     let transaction = id(&desk.pay("L", &from, &to, "5.00").await, "transactionId");
     let answers = join_all((0..10).map(async |number| {
         let key = format!("R-{number}");
@@ -356,7 +358,7 @@ async fn a_transaction_is_undone_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_spent_can_not_be_taken_back() {
+async fn reversal_fails_if_the_amount_was_spent() {
     let desk = Desk::open().await;
     let (from, to) = (desk.funded("ann", "20.00").await, desk.books.account("bob").await);
     let transaction = id(&desk.pay("K", &from, &to, "5.00").await, "transactionId");
@@ -364,14 +366,14 @@ async fn what_was_spent_can_not_be_taken_back() {
     let refused = desk.reverse(&transaction, Some("R")).await;
     assert_eq!(kinds([&refused]), expected([("409 insufficient-funds", 1)]));
     assert_eq!(desk.pay("M", &desk.books.outside, &to, "4.99").await.status, 201);
-    assert_eq!(desk.reverse(&transaction, Some("R")).await.status, 201, "the key was free");
+    assert_eq!(desk.reverse(&transaction, Some("R")).await.status, 201, "the key is unused");
     assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("20.00".into(), "0.00".into()));
     desk.stored().await;
 }
 
-/// Legs, several of them on one account, and how they leave it in between.
+/// Several legs on one account, with the balance after each.
 #[tokio::test(flavor = "multi_thread")]
-async fn many_legs_on_an_account_are_one_update_of_it() {
+async fn several_legs_update_their_account_once() {
     let desk = Desk::open().await;
     let (a, b) = (desk.funded("ann", "10.00").await, desk.books.account("bob").await);
     let version = |stored: &Stored, id: &str| stored.account(id).version;
@@ -399,7 +401,7 @@ async fn many_legs_on_an_account_are_one_update_of_it() {
         let of_account = |leg: &&Value| leg["accountId"] == **account;
         let ids: Vec<_> = legs.iter().filter(of_account).map(|leg| leg["legId"].clone()).rev().collect();
         let listed: Vec<_> = desk.statement(account).await.iter().map(|leg| leg["legId"].clone()).collect();
-        assert_eq!(listed[..3], ids[..], "the statement has the legs in their order");
+        assert_eq!(listed[..3], ids[..], "the statement must have the legs in order");
     }
     let reversal = desk.reverse(answers[0].body["transactionId"].as_str().expect("an id"), None).await;
     assert_eq!(reversal.status, 201, "{}", reversal.body);
@@ -408,7 +410,7 @@ async fn many_legs_on_an_account_are_one_update_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_largest_transaction_is_done_and_undone_in_one_piece() {
+async fn posts_and_reverses_the_largest_transaction_atomically() {
     let desk = Desk::open().await;
     let from = desk.funded("ann", "48.00").await;
     let to = join_all((0..48).map(|_| desk.books.account("bob"))).await;

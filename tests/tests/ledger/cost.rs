@@ -1,6 +1,7 @@
-//! Every access pattern of the ledger costs what it declares: the table and each index apart, items of usual size and
-//! larger ones, two legs and many, with and without a merchant; what a refused request costs; and the seed's table of
-//! costs, unit for unit, beside what is measured.
+//! Each access pattern of the ledger consumes the units that it declares, per table and index. The
+//! cases are usual and largest items, two and more legs, and with and without a merchant. Further
+//! tests measure rejected requests, and the table of the
+//! [requirement](../../../docs/requirements/ledger.md#performance-targets).
 
 use ledger::Case;
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ const TABLE: &str = "FinancialTransactions";
 const BY_TIME: &str = "FinancialTransactions/GSI1";
 const BY_KEY: &str = "FinancialTransactions/GSI2";
 
-/// How long the texts are that callers choose.
+/// The texts that callers choose.
 struct Size {
     user: String,
     words: String,
@@ -32,14 +33,14 @@ impl Size {
         Self { user: "user-1".to_owned(), words: "Coffee purchase".to_owned(), key: "abc123def456".to_owned() }
     }
 
-    /// As long as they may be, of the characters with the most bytes.
+    /// The longest texts, with the widest characters.
     fn largest() -> Self {
         let wide = |count| "\u{1f4b6}".repeat(count);
         Self { user: wide(128), words: wide(256), key: "k".repeat(120) }
     }
 }
 
-/// Books, and what was measured on them.
+/// A ledger, and the functions that were measured on it.
 struct Measured {
     books: Books,
     size: Size,
@@ -57,7 +58,7 @@ impl Measured {
         self.functions.insert(function.to_owned());
     }
 
-    /// What the patterns are told of a transaction, of its first account, and of the lists that they are in.
+    /// The cost input of a transaction, its first account and its list entries.
     async fn case(&self, transaction: Option<&str>, account: &str) -> Case {
         let mut case = Case {
             account: size_of(&self.books.partition(None, &format!("ACCOUNT#{account}")).await),
@@ -96,7 +97,7 @@ impl Measured {
         account
     }
 
-    /// Accounts, a merchant, and what opens, freezes and lists them.
+    /// Measures the routes that open, read, update and list accounts.
     async fn opens(&mut self) -> String {
         let client = self.books.operator.clone();
         let opened = self.open(&self.size.user).await;
@@ -116,7 +117,7 @@ impl Measured {
         account
     }
 
-    /// A merchant, whose size the patterns are told as an account's.
+    /// Measures the routes of merchants. The cost input has the size of a merchant in `account`.
     async fn records_a_merchant(&mut self) -> String {
         let name: String = self.size.words.chars().take(128).collect();
         let made = self.books.operator.post(MERCHANTS, &json!({"name": name, "category": name})).await;
@@ -128,7 +129,7 @@ impl Measured {
         merchant
     }
 
-    /// A transaction, and what reads it; then what undoes it.
+    /// Measures the routes that post, read, list and reverse a transaction.
     async fn posts(&mut self, body: &Value, account: &str) {
         let client = self.books.operator.clone();
         let posted = client.post_once(TRANSACTIONS, &self.size.key, body).await;
@@ -147,7 +148,7 @@ impl Measured {
         self.assert("get-statement", &case, &statement);
         let reversal = client.post(&format!("{path}/reversal"), &json!({})).await;
         let undone = self.case(Some(&id(&reversal, "transactionId")), account).await;
-        // The original is read as well; both are of as many units.
+        // The reversal also reads the original, which has the same cost as the reversal.
         assert_eq!(read(case.transaction + case.leg * case.legs), read(undone.transaction + undone.leg * undone.legs));
         self.assert("reverse-transaction", &undone, &reversal);
     }
@@ -157,7 +158,7 @@ fn text(text: &str) -> aws_sdk_dynamodb::types::AttributeValue {
     aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned())
 }
 
-/// What the only item weighs.
+/// The size of the only item.
 fn size_of(items: &[Item]) -> usize {
     assert!(items.len() <= 1, "{items:?}");
     items.first().map(bytes).unwrap_or_default()
@@ -179,9 +180,9 @@ async fn every_pattern_costs_what_it_declares() {
             measured.size.key.replace_range(..1, &number.to_string());
             measured.posts(&body, &from).await;
         }
-        // The reconciliation's have tests of their own.
+        // The tests of the reconciliation measure the other patterns.
         let patterns: Vec<_> = ledger::patterns().into_iter().filter(|pattern| pattern.id != "L8").collect();
-        assert_eq!(measured.functions, labels(&patterns), "a pattern was not measured");
+        assert_eq!(measured.functions, labels(&patterns), "some pattern was not measured");
     }
 }
 
@@ -202,12 +203,12 @@ async fn many_legs_cost_what_is_declared() {
     }
 }
 
-/// The seed's coffee so many times, from one account to another of the shop.
+/// A number of equal payments from one account to another.
 struct History {
     account: String,
-    /// The first of them, as it was answered.
+    /// The response to the first payment.
     first: Value,
-    /// The sum of their entries in the list by status, and of the legs of the account.
+    /// The total sizes of their entries in the list by status, and of the account's legs.
     headers: usize,
     legs: usize,
 }
@@ -251,7 +252,7 @@ fn reads(places: &[(&str, Units)]) -> Consumed {
     places.iter().map(|(place, units)| ((*place).to_owned(), (*units, Units::ZERO))).collect()
 }
 
-/// Read and write units of the table, of GSI1 and of GSI2, those that are none left out.
+/// The non-zero read and write units of the table and its indexes.
 fn units(answer: &Answer) -> Vec<(String, String, String)> {
     consumed(answer).into_iter().map(|(place, (read, write))| (place, read.to_string(), write.to_string())).collect()
 }
@@ -260,18 +261,20 @@ fn row(place: &str, read: &str, write: &str) -> (String, String, String) {
     (place.to_owned(), read.to_owned(), write.to_owned())
 }
 
-/// The seed's performance table beside what is measured of its own example, a coffee with a merchant and a key:
+/// The performance table of the requirement and the measured cost of its example, a payment with a
+/// merchant and an idempotency key:
 ///
-/// | operation | seed | measured |
+/// | operation | requirement | measured |
 /// | --- | --- | --- |
 /// | get transaction by id | 0.5–1 RCU | 1 RCU, with its legs, strongly consistent |
 /// | get transaction and legs | 1–3 RCU | the same 1 RCU |
 /// | by status, 100 items | 5–10 RCU | 7 RCU |
 /// | check idempotency | 0.5 RCU | 0.5 RCU on the index, and 0.5 RCU for the header |
 /// | atomic payment | 6 WCU | 10 WCU of the table and 4 WCU of the indexes, after 4 RCU |
-/// | account history, 100 items | 5–10 RCU | 6 RCU on the index, and 1 RCU for whose it is |
+/// | account history, 100 items | 5–10 RCU | 6 RCU on the index, and 1 RCU to check the owner |
 ///
-/// A payment is five items and not three, each of them twice its units, so 6 WCU can't be.
+/// A payment writes five items, not three, and each costs twice its units. It therefore cannot cost
+/// 6 WCU ([decision](../../../docs/decisions/ledger-costs.md)).
 #[tokio::test]
 async fn the_seeds_table_of_costs_beside_what_is_measured() {
     let measured = Measured::start(Size::usual()).await;
@@ -300,7 +303,7 @@ async fn lists_cost_what_is_declared() {
     let history = History::of(&measured, 60).await;
     let client = measured.books.operator.clone();
     let case = measured.case(None, &history.account).await;
-    // One item that is as large as all of them: they are added up before they are rounded.
+    // DynamoDB adds up the sizes before it rounds, so one item of the total size costs the same.
     let case = Case { leg: history.legs, of_status: history.headers, ..case };
     measured.assert("get-statement", &case, &client.get(&history.statement(60)).await);
     let listed = client.get(&history.list(60)).await;
@@ -315,9 +318,9 @@ async fn lists_cost_what_is_declared() {
     }
 }
 
-/// A key that several callers used costs as much more as they are.
+/// Each further caller of the same key costs one more header.
 #[tokio::test]
-async fn a_key_of_several_callers_costs_a_header_each() {
+async fn shared_key_costs_one_header_per_caller() {
     let measured = Measured::start(Size::usual()).await;
     for user in ["ann", "bob", "eve"] {
         let account = measured.books.funded(user, "9.00").await;
@@ -337,20 +340,20 @@ async fn what_comes_again_or_is_refused_writes_nothing_and_reads_no_more_than_it
     let paid = measured.books.pay("K-1", &account, outside, "5.50").await;
     let looked = reads(&[(TABLE, Units::whole(3))]);
     let again = measured.books.pay("K-1", &account, outside, "5.50").await;
-    assert_eq!((&again.body, consumed(&again)), (&paid.body, looked.clone()), "its outcome, and both accounts");
+    assert_eq!((&again.body, consumed(&again)), (&paid.body, looked.clone()), "reads the outcome and both accounts");
     let poor = measured.books.pay("K-2", &account, outside, "9999.00").await;
     let twice = reads(&[(TABLE, Units::whole(4))]);
-    assert_eq!((poor.status, consumed(&poor)), (409, twice), "looked for again, in case it was done meanwhile");
+    assert_eq!((poor.status, consumed(&poor)), (409, twice), "reads the outcome again after the rejection");
     let terms = json!({"userId": "user-1", "accountType": "checking", "currency": "USD"});
     let opened = client.post_once(ACCOUNTS, "K-1", &terms).await;
     assert_eq!(opened.status, 201);
     let path = format!("{ACCOUNTS}/{}", id(&opened, "accountId"));
     let same = client.patch(&path, &json!({"status": "active"})).await;
-    assert_eq!((same.status, consumed(&same)), (200, reads(&[(TABLE, Units::whole(1))])), "nothing to change");
+    assert_eq!((same.status, consumed(&same)), (200, reads(&[(TABLE, Units::whole(1))])), "nothing to write");
     let reversal = format!("{TRANSACTIONS}/{}/reversal", id(&paid, "transactionId"));
     let undone = client.post_once(&reversal, "K-3", &json!({})).await;
     let keyed = consumed(&undone).remove(BY_KEY);
-    assert_eq!((undone.status, keyed), (201, Some((Units::ZERO, write(1)))), "a unit for the key");
+    assert_eq!((undone.status, keyed), (201, Some((Units::ZERO, write(1)))), "one write unit for the key");
     let stranger = measured.books.user("eve");
     for answer in [
         client.post(TRANSACTIONS, &json!({})).await,

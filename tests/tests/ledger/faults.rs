@@ -1,5 +1,5 @@
-//! The ledger when DynamoDB throttles, cancels, loses or does not answer its calls: what was paid is paid once, and whoever
-//! comes again with the same key is told so, however late.
+//! The ledger when DynamoDB throttles, cancels, loses or does not answer calls. A payment is posted
+//! exactly once, and a retry with the same idempotency key gets its outcome, even much later.
 
 use function::Invocation;
 use futures::future::{join, join_all};
@@ -13,16 +13,16 @@ use system_tests::{
     ledger::{Books, id, payment},
 };
 
-/// What the template gives a function.
+/// The timeout of a function in the template.
 const TIME: Duration = Duration::from_secs(10);
-/// Enough for all its calls, and soon over where one is not answered.
+/// Long enough for all calls of a payment, and short for tests without a response.
 const SHORT: Duration = Duration::from_secs(3);
 
 fn now() -> Timestamp {
     "2099-11-30T12:00:00.123Z".parse().expect("a time")
 }
 
-/// What a function answers: the status, the problem if it is one, and the body's very text.
+/// The response of a function: status, problem type, whether it asks for a retry, and body text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Told {
     status: u64,
@@ -53,7 +53,8 @@ impl Told {
     }
 }
 
-/// Books, a proxy in front of their engine, and two accounts: the first holds 100.00, the other nothing.
+/// A ledger, a proxy in front of its DynamoDB, and two accounts: `from` with 100.00 and `to`
+/// without money.
 struct Scene {
     books: Books,
     proxy: Proxy,
@@ -77,17 +78,17 @@ impl Scene {
         Process::start(&self.books.stack, &self.proxy, name, &system_tests::patterns::function_named(name))
     }
 
-    /// The payment under the key, by a function of its own behind the proxy.
+    /// Posts the payment through the proxy, in a new process.
     async fn pay(&self, key: &str, time: Duration) -> Told {
         Told::heard(self.process("process-payment").run(&posting(key, &self.body, now()), time).await)
     }
 
-    /// The event, where nothing fails.
+    /// Invokes the function without the proxy.
     async fn ask(&self, function: &str, event: &Value) -> Told {
         Told::of(&self.books.operator.invoke(function, event).await.body)
     }
 
-    /// The payment under the key, where nothing fails.
+    /// Posts the payment without the proxy.
     async fn pay_well(&self, key: &str) -> Told {
         self.ask("process-payment", &posting(key, &self.body, now())).await
     }
@@ -98,12 +99,13 @@ impl Scene {
         stored
     }
 
-    /// How many transactions there are under the key.
+    /// The number of transactions with the idempotency key.
     async fn done(&self, key: &str) -> usize {
         self.stored().await.under(key).len()
     }
 
-    /// The same request completes, or answers what it did; then it is there once, and answered alike ever after.
+    /// Retries the payment without faults. It must succeed, exist once, and get the same response
+    /// again.
     async fn completes(&self, key: &str, when: &str) -> Told {
         self.proxy.heal();
         let told = self.pay_well(key).await;
@@ -134,7 +136,7 @@ fn transaction_of(told: &Told) -> String {
 
 type Rule = fn(&Call) -> Fault;
 
-/// Reasons for which a transaction is cancelled, a code for its first change and one for its last.
+/// A cancelled transaction, with reasons for its first and its last action.
 fn cancelled(call: &Call, first: &str, last: &str) -> Fault {
     let Some(changes) = call.body["TransactItems"].as_array() else { return Fault::None };
     let mut codes = vec!["None"; changes.len()];
@@ -148,20 +150,20 @@ fn of_transactions(call: &Call, fault: Fault) -> Fault {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_call_meets_does_not_show() {
+async fn payment_succeeds_despite_one_failed_call() {
     let passing: Vec<(&str, Rule)> = vec![
         ("throttled", |_| Fault::throttled()),
-        ("failed inside", |_| Fault::internal()),
-        ("not reached", |_| Fault::Lost(Moment::Before)),
-        ("not heard of again", |_| Fault::Lost(Moment::After)),
-        ("met a transaction", |call| cancelled(call, "None", "TransactionConflict")),
-        ("no capacity for a part", |call| cancelled(call, "None", "ThrottlingError")),
-        ("both", |call| cancelled(call, "TransactionConflict", "ProvisionedThroughputExceeded")),
-        ("a changed account, and met a transaction", |call| {
+        ("internal error", |_| Fault::internal()),
+        ("lost request", |_| Fault::Lost(Moment::Before)),
+        ("lost response", |_| Fault::Lost(Moment::After)),
+        ("transaction conflict", |call| cancelled(call, "None", "TransactionConflict")),
+        ("one action throttled", |call| cancelled(call, "None", "ThrottlingError")),
+        ("conflict and throttling", |call| cancelled(call, "TransactionConflict", "ProvisionedThroughputExceeded")),
+        ("transaction conflict and changed account", |call| {
             cancelled(call, "TransactionConflict", "ConditionalCheckFailed")
         }),
-        ("a header that is not there", |call| cancelled(call, "ConditionalCheckFailed", "None")),
-        ("under way", |call| of_transactions(call, Fault::in_progress())),
+        ("condition failed without a header", |call| cancelled(call, "ConditionalCheckFailed", "None")),
+        ("transaction in progress", |call| of_transactions(call, Fault::in_progress())),
     ];
     join_all(passing.into_iter().map(async |(name, rule)| {
         let scene = Scene::start().await;
@@ -174,7 +176,7 @@ async fn what_one_call_meets_does_not_show() {
             let calls = scene.proxy.calls().len();
             assert_eq!(scene.completes(&key, &when).await, told, "{when}");
             if calls < number {
-                assert_eq!(number, 5, "{when}: a payment to a merchant makes four calls");
+                assert_eq!(number, 5, "{when}: a payment with a merchant makes four calls");
                 break;
             }
         }
@@ -182,34 +184,34 @@ async fn what_one_call_meets_does_not_show() {
     .await;
 }
 
-/// What every call, or every transaction, meets, and what is answered.
+/// Lasting faults of all calls or all transactions, with the expected status and problem type.
 fn lasting() -> Vec<(&'static str, Rule, u64, &'static str)> {
     vec![
         ("throttled", |_| Fault::throttled(), 429, "throttled"),
         ("throttling", |_| Fault::throttling(), 429, "throttled"),
-        ("failed inside", |_| Fault::internal(), 503, "unavailable"),
-        ("not reached", |_| Fault::Lost(Moment::Before), 503, "unavailable"),
-        ("never heard of again", |_| Fault::Lost(Moment::After), 503, "unavailable"),
-        ("silent", |_| Fault::Silence, 503, "unavailable"),
+        ("internal error", |_| Fault::internal(), 503, "unavailable"),
+        ("lost requests", |_| Fault::Lost(Moment::Before), 503, "unavailable"),
+        ("lost responses", |_| Fault::Lost(Moment::After), 503, "unavailable"),
+        ("no response", |_| Fault::Silence, 503, "unavailable"),
         ("throttled writes", |call| of_transactions(call, Fault::throttled()), 429, "throttled"),
-        ("writes without capacity", |call| cancelled(call, "None", "ThrottlingError"), 429, "throttled"),
-        ("writes in the way", |call| cancelled(call, "None", "TransactionConflict"), 503, "unavailable"),
+        ("writes with one action throttled", |call| cancelled(call, "None", "ThrottlingError"), 429, "throttled"),
+        ("writes in conflict", |call| cancelled(call, "None", "TransactionConflict"), 503, "unavailable"),
         ("both", |call| cancelled(call, "ProvisionedThroughputExceeded", "TransactionConflict"), 503, "unavailable"),
         (
-            "accounts that change all the time",
+            "accounts that change constantly",
             |call| cancelled(call, "TransactionConflict", "ConditionalCheckFailed"),
             503,
             "unavailable",
         ),
-        ("writes that fail inside", |call| of_transactions(call, Fault::internal()), 503, "unavailable"),
-        ("writes not reached", |call| of_transactions(call, Fault::Lost(Moment::Before)), 503, "unavailable"),
-        ("silent writes", |call| of_transactions(call, Fault::Silence), 503, "unavailable"),
-        ("writes under way", |call| of_transactions(call, Fault::in_progress()), 503, "unavailable"),
+        ("writes with internal errors", |call| of_transactions(call, Fault::internal()), 503, "unavailable"),
+        ("lost writes", |call| of_transactions(call, Fault::Lost(Moment::Before)), 503, "unavailable"),
+        ("writes without a response", |call| of_transactions(call, Fault::Silence), 503, "unavailable"),
+        ("writes in progress", |call| of_transactions(call, Fault::in_progress()), 503, "unavailable"),
     ]
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lasts_is_told_in_time_and_the_same_request_completes_later() {
+async fn lasting_fault_is_reported_in_time_and_a_retry_succeeds() {
     join_all(lasting().into_iter().map(async |(name, rule, status, problem)| {
         let scene = Scene::start().await;
         let before = scene.stored().await;
@@ -218,15 +220,15 @@ async fn what_lasts_is_told_in_time_and_the_same_request_completes_later() {
         assert!(told.is(status, problem), "{name}: {told:?}");
         let (tries, reads) = (scene.proxy.count("TransactWriteItems"), scene.proxy.count("Query"));
         println!("{name}: {tries} transactions and {reads} queries were tried");
-        assert_eq!(scene.stored().await, before, "{name}: {told:?}, and something was written");
+        assert_eq!(scene.stored().await, before, "{name}: {told:?}, but something was written");
         scene.completes("K", name).await;
     }))
     .await;
 }
 
-/// Nothing of it is contention, or not all of it.
+/// At least one of the reasons is not a contention.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_retry_mends_is_not_tried_again() {
+async fn permanent_failure_is_not_retried() {
     for (first, last) in [
         ("ValidationError", "None"),
         ("TransactionConflict", "ValidationError"),
@@ -242,27 +244,27 @@ async fn what_no_retry_mends_is_not_tried_again() {
     }
 }
 
-/// It was done, and all that is left to say so is the table itself.
+/// The write succeeds without a response. Only a read shows it.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_done_unheard_is_found_by_reading() {
+async fn write_without_a_response_is_found_by_reading() {
     let unheard: Vec<(&str, Rule)> = vec![
-        ("no answer at all", |call| of_transactions(call, Fault::Lost(Moment::After))),
-        ("one is done, the others are silent", |call| match (call.action.as_str(), call.nth) {
+        ("every response is lost", |call| of_transactions(call, Fault::Lost(Moment::After))),
+        ("one write succeeds, the others get no response", |call| match (call.action.as_str(), call.nth) {
             ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
             ("TransactWriteItems", _) => Fault::Silence,
             _ => Fault::None,
         }),
-        ("one is done, and then under way for ever", |call| match (call.action.as_str(), call.nth) {
+        ("one write succeeds, the others are in progress", |call| match (call.action.as_str(), call.nth) {
             ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
             ("TransactWriteItems", _) => Fault::in_progress(),
             _ => Fault::None,
         }),
-        ("one is done, and the others meet it", |call| match (call.action.as_str(), call.nth) {
+        ("one write succeeds, the others conflict with it", |call| match (call.action.as_str(), call.nth) {
             ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
             ("TransactWriteItems", 2..=4) => cancelled(call, "None", "TransactionConflict"),
             _ => Fault::None,
         }),
-        ("and the first look fails", |call| match (call.action.as_str(), call.nth) {
+        ("the first read also fails", |call| match (call.action.as_str(), call.nth) {
             ("TransactWriteItems", _) => Fault::Lost(Moment::After),
             ("Query", 2) => Fault::Lost(Moment::Before),
             _ => Fault::None,
@@ -279,11 +281,11 @@ async fn what_was_done_unheard_is_found_by_reading() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_nobody_can_look_it_is_not_known_and_not_done_again() {
+async fn unreadable_outcome_is_reported_as_unknown_and_not_repeated() {
     let looks: Vec<(&str, Rule)> = vec![
-        ("a failing look", |_| Fault::internal()),
-        ("a throttled look", |_| Fault::throttled()),
-        ("a silent look", |_| Fault::Silence),
+        ("the read fails", |_| Fault::internal()),
+        ("the read is throttled", |_| Fault::throttled()),
+        ("the read gets no response", |_| Fault::Silence),
     ];
     join_all(looks.into_iter().map(async |(name, look)| {
         let scene = Scene::start().await;
@@ -300,7 +302,7 @@ async fn where_nobody_can_look_it_is_not_known_and_not_done_again() {
     .await;
 }
 
-/// What comes between the end of a request that was not answered, and the arrival of its transaction.
+/// Events between the end of a request without a response, and the late arrival of its transaction.
 #[derive(Debug, Clone, Copy)]
 enum Between {
     Nothing,
@@ -311,7 +313,7 @@ enum Between {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_arrives_late_is_done_once_or_never() {
+async fn late_transaction_is_applied_at_most_once() {
     use Between::{AnotherBody, Emptied, Freeze, Nothing, TheSame};
     let all = [
         (Nothing, 201, ""),
@@ -338,7 +340,7 @@ async fn what_arrives_late_is_done_once_or_never() {
         let before = scene.stored().await;
         scene.proxy.arrive().await;
         let changed = scene.stored().await != before;
-        assert_eq!(changed, matches!(between, Nothing), "{between:?}: what it changed");
+        assert_eq!(changed, matches!(between, Nothing), "{between:?}: change by the late transaction");
         let told = scene.pay_well("K").await;
         assert!(told.is(status, problem), "{between:?}: {told:?}");
         let done = usize::from(!matches!(between, Freeze | Emptied));
@@ -348,15 +350,15 @@ async fn what_arrives_late_is_done_once_or_never() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crash_between_any_two_calls_is_healed_by_a_retry() {
+async fn retry_recovers_from_a_crash_at_any_call() {
     let scene = Scene::start().await;
     for moment in MOMENTS {
         for call in 1..=4 {
             let key = format!("K-{call}-{moment:?}");
             scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
             let event = posting(&key, &scene.body, now());
-            assert!(scene.process("process-payment").run(&event, TIME).await.is_none(), "{key}: it died");
-            // The three reads come in any order, and the transaction last.
+            assert!(scene.process("process-payment").run(&event, TIME).await.is_none(), "{key}: the function must die");
+            // The three reads come first, in any order, and the transaction last.
             let done = usize::from(call == 4 && moment == Moment::After);
             assert_eq!(scene.done(&key).await, done, "{key}");
             scene.completes(&key, &key).await;
@@ -374,9 +376,9 @@ async fn a_crash_between_any_two_calls_is_healed_by_a_retry() {
     assert_eq!(scene.done("R").await, 1);
 }
 
-/// A request that looked for its record too early, and for its accounts too late: the same request did it in between.
+/// One call of the second request is delayed until the first request has completed.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did() {
+async fn second_of_two_equal_requests_returns_the_first_outcome() {
     for held in ["Query", "BatchGetItem", "TransactWriteItems"] {
         let mut scene = Scene::start().await;
         scene.body["amount"] = "100.00".into();
@@ -393,9 +395,10 @@ async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did()
     }
 }
 
-/// What was read has changed by the time it is to be written: it is read again, and the rules decide anew.
+/// An account changes between the read and the write. It is read again, and the rules are checked
+/// again.
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_that_was_emptied_meanwhile_is_not_overdrawn() {
+async fn concurrently_emptied_account_is_not_overdrawn() {
     let scene = Scene::start().await;
     scene.proxy.rule(|call| match (call.action.as_str(), call.nth) {
         ("TransactWriteItems", 1) => Fault::Held,
@@ -413,9 +416,9 @@ async fn an_account_that_was_emptied_meanwhile_is_not_overdrawn() {
     assert_eq!(scene.done("K").await, 0);
 }
 
-/// Ten days later it is what it was, whatever became of its accounts.
+/// Changes of the accounts do not change the response to a retry.
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_days_later_a_key_gets_the_same_answer() {
+async fn retry_after_ten_days_gets_the_same_response() {
     let scene = Scene::start().await;
     let paid = scene.completes("K", "today").await;
     let undone = scene.pay_well("U").await;
@@ -452,9 +455,9 @@ async fn ten_days_later_a_key_gets_the_same_answer() {
     same("closed").await;
 }
 
-/// A query may show a part of a transaction that is being written.
+/// A query may return only a part of a transaction during its write.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_part_of_a_transaction_is_no_answer() {
+async fn partial_transaction_is_never_returned() {
     let scene = Scene::start().await;
     let told = scene.completes("K", "first").await;
     for missing in 1..=3 {
@@ -473,9 +476,9 @@ async fn a_part_of_a_transaction_is_no_answer() {
     assert_eq!(scene.done("K").await, 1);
 }
 
-/// Other writes whose answer is lost.
+/// Writes of accounts whose response is lost.
 #[tokio::test(flavor = "multi_thread")]
-async fn accounts_whose_answer_was_lost_are_as_they_were_asked_to_be() {
+async fn account_writes_succeed_although_their_response_is_lost() {
     let scene = Scene::start().await;
     let write = |call: &Call| matches!(call.action.as_str(), "UpdateItem" | "PutItem");
     scene.proxy.rule(move |call| if write(call) && call.nth == 1 { Fault::Lost(Moment::After) } else { Fault::None });

@@ -1,5 +1,6 @@
-//! History can't be edited: no function may delete or replace what is on the books, by the template's permissions and by
-//! the calls that it makes; and a correction is another transaction, beside the one that it corrects.
+//! History is append-only ([decision](../../../docs/decisions/ledger-history.md)). The template's
+//! permissions and the functions' calls allow no delete and no replacement. A correction is another
+//! transaction.
 
 use local::template::{Lambda, Statement};
 use serde_json::{Value, json};
@@ -12,23 +13,23 @@ use system_tests::{
 };
 
 const TABLE: &str = "FinancialTransactions";
-/// What may be asked of the table at all: these do not edit.
+/// Permitted read actions.
 const READS: [&str; 3] = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"];
 
-/// The statements about the ledger's table and its indexes, with their functions.
+/// The policy statements that cover the ledger's table and indexes, with their functions.
 fn about_the_ledger(lambdas: &[Lambda]) -> Vec<(&str, &Statement)> {
     let pairs = lambdas.iter().flat_map(|lambda| lambda.statements.iter().map(|statement| (&*lambda.name, statement)));
     let about = |resource: &String| resource.contains(TABLE) || is_wide(resource);
     pairs.filter(|(_, statement)| statement.resources.iter().any(about)).collect()
 }
 
-/// A resource of DynamoDB that is not one table or index by its name.
+/// Whether a resource covers more than one table or index.
 fn is_wide(resource: &str) -> bool {
     resource == "*" || (resource.starts_with("arn:") && resource.contains(":dynamodb:") && resource.contains('*'))
 }
 
 #[tokio::test]
-async fn no_function_may_delete_or_replace_what_is_on_the_books() {
+async fn no_function_may_delete_or_replace_history() {
     let stack = stack().start().await.expect("a stack");
     let statements = about_the_ledger(&stack.template().lambdas);
     assert!(statements.len() >= 16, "{}", statements.len());
@@ -42,15 +43,16 @@ async fn no_function_may_delete_or_replace_what_is_on_the_books() {
                 "dynamodb:UpdateItem" => keys == ["ACCOUNT#*"],
                 read => READS.contains(&read),
             };
-            assert!(right, "{function} may {action} of {keys:?}");
+            assert!(right, "{function} must not {action} {keys:?}");
         }
     }
     stack.stop().await;
 }
 
-/// No function of another domain reaches the ledger's table, which has no stream, and nothing expires from it.
+/// Functions of other services have no access to the ledger's table. The table has no stream and no
+/// TTL.
 #[tokio::test]
-async fn nothing_else_reaches_the_books() {
+async fn only_ledger_functions_access_the_table() {
     let stack = stack().start().await.expect("a stack");
     let functions = |lambda: &&Lambda| lambda.routes.iter().all(|route| !route.path.starts_with("/ledger/"));
     let others = stack.template().lambdas.iter().filter(functions).cloned().collect::<Vec<_>>();
@@ -61,7 +63,7 @@ async fn nothing_else_reaches_the_books() {
     stack.stop().await;
 }
 
-/// One request to every route, and again, so that each also finds what it did.
+/// Sends requests to every route, and retries of most writes.
 async fn walk(client: &Client) -> Vec<u16> {
     let mut statuses = Vec::new();
     let mut told = |status| statuses.push(status);
@@ -102,7 +104,7 @@ async fn walk(client: &Client) -> Vec<u16> {
     statuses
 }
 
-/// The writes of a call: each with its action, its table, its key and its condition.
+/// The writes of a call: action, table, partition key and condition.
 fn writes(call: &Call) -> Vec<(String, String, String, String)> {
     let write = |action: &str, body: &Value| {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -123,7 +125,7 @@ fn writes(call: &Call) -> Vec<(String, String, String, String)> {
 }
 
 #[tokio::test]
-async fn every_call_only_adds_to_the_books_or_moves_an_account_on() {
+async fn calls_only_add_items_and_update_accounts() {
     let twins = Twins::start(stack).await;
     twins.proxy.heal();
     let statuses = walk(&Client::operator(&twins.faulty)).await;
@@ -145,10 +147,11 @@ async fn every_call_only_adds_to_the_books_or_moves_an_account_on() {
         }
     }
     let count = |kind: &str| writes.iter().filter(|(action, ..)| action == kind).count();
-    // Two accounts, a merchant, a header and two legs of three transactions, and what says that one is reversed; and the
-    // tries of those that were there.
+    // Puts: two accounts and a merchant, the retries of one account and of the merchant, a header
+    // and two legs for each of three transactions, and a reversal marker. Updates: two accounts for
+    // each transaction, and two status changes.
     assert_eq!((count("Put"), count("Update")), (3 + 2 + 3 * 3 + 1, 3 * 2 + 2));
-    // As the engine would refuse them: an action that is not among those is in nobody's policy.
+    // No policy permits any other action.
     let actions: BTreeSet<&str> = calls.iter().map(|call| call.action.as_str()).collect();
     let known = ["BatchGetItem", "GetItem", "PutItem", "Query", "TransactWriteItems", "UpdateItem"];
     assert_eq!(actions, BTreeSet::from(known));
@@ -156,13 +159,13 @@ async fn every_call_only_adds_to_the_books_or_moves_an_account_on() {
     twins.healthy.stop().await;
 }
 
-/// The items of a transaction, with every attribute and its type.
+/// The items of a transaction with all attributes.
 async fn written(books: &Books, transaction: &str) -> Vec<Item> {
     books.partition(None, &format!("TXN#{transaction}")).await
 }
 
 #[tokio::test]
-async fn a_reversal_leaves_what_it_corrects_as_it_was() {
+async fn reversal_does_not_change_the_original() {
     let books = Books::open().await;
     let (from, to) = (books.funded("ann", "100.00").await, books.account("bob").await);
     let paid = id(&books.pay("K-1", &from, &to, "5.50").await, "transactionId");
@@ -180,7 +183,7 @@ async fn a_reversal_leaves_what_it_corrects_as_it_was() {
     assert_eq!([books.balance(&from).await, books.balance(&to).await], ["100.00", "0.00"]);
     let location = undone.headers["location"].to_str().expect("text");
     assert_eq!(location, format!("{TRANSACTIONS}/{other}"));
-    // Whatever is asked afterwards, by whom, and however: both stand, byte by byte.
+    // Neither transaction changes with later requests.
     for key in ["back", "again"] {
         books.operator.post_once(&reversal, key, &json!({})).await;
     }
@@ -199,6 +202,6 @@ async fn a_reversal_leaves_what_it_corrects_as_it_was() {
     let says_so = after.pop().expect("an item");
     assert_eq!(after, before);
     let text = |name: &str| says_so[name].as_s().expect("a text").as_str();
-    assert_eq!([text("SK"), text("ReversalID")], ["REVERSAL", &other], "and it says by which it was reversed");
+    assert_eq!([text("SK"), text("ReversalID")], ["REVERSAL", &other], "the marker names the reversal");
     books.stack.stop().await;
 }

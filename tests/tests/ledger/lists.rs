@@ -1,5 +1,6 @@
-//! The lists of the ledger: statements newest first with balances that agree, a user's accounts as they are, transactions
-//! by time, exact to the millisecond and through ties, and by the callers' keys.
+//! Lists of the ledger: statements, accounts of a user, and transactions by time and by idempotency
+//! key. Time ranges are exact to the millisecond, and pages neither lose nor repeat items with
+//! equal times.
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -15,7 +16,7 @@ use system_tests::{
 
 const NOON: &str = "2026-01-02T12:00:00.123Z";
 
-/// Cents, of amounts that are small.
+/// An amount in cents.
 fn cents(value: &Value, member: &str) -> i64 {
     text(value, member).replace('.', "").parse().expect("an amount")
 }
@@ -24,13 +25,14 @@ fn statement_of(account: &str) -> String {
     format!("{ACCOUNTS}/{account}/statement")
 }
 
-/// What a leg adds to its account.
+/// The change of the account's balance by the leg.
 fn change(leg: &Value) -> i64 {
     let amount = cents(leg, "amount");
     if leg["legType"] == "credit" { amount } else { -amount }
 }
 
-/// Newest first, each leg leaves what the one before it left and its own amount.
+/// Asserts that the legs are sorted newest first, and that each balance follows from the one
+/// before.
 fn assert_runs(newest_first: &[Value]) {
     let mut before = ("", "", 0);
     for leg in newest_first.iter().rev() {
@@ -38,14 +40,15 @@ fn assert_runs(newest_first: &[Value]) {
         assert!((before.0, before.1) < place, "{} {} {leg}", before.0, before.1);
         let same_transaction =
             place.1.rsplit_once('-').map(|(id, _)| id) == before.1.rsplit_once('-').map(|(id, _)| id);
-        assert_eq!(before.0 == place.0, same_transaction, "a time is one transaction's: {leg}");
+        assert_eq!(before.0 == place.0, same_transaction, "only legs of one transaction share a time: {leg}");
         let after = before.2 + change(leg);
         assert_eq!(cents(leg, "balanceAfter"), after, "{leg}");
         before = (place.0, place.1, after);
     }
 }
 
-/// Two accounts between which money goes to and fro in 60 transactions, each of them with two legs on either.
+/// Creates two accounts and posts 60 transactions between them. Each transaction has two legs on
+/// each account.
 async fn busy(books: &Books) -> (String, String) {
     let (one, other) = (books.funded("ann", "1000.00").await, books.funded("ann", "1000.00").await);
     for number in 0..60 {
@@ -64,7 +67,7 @@ async fn busy(books: &Books) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_statement_runs_newest_first_with_balances_that_agree() {
+async fn statement_lists_legs_newest_first_with_consistent_balances() {
     let books = Books::open().await;
     let (one, other) = busy(&books).await;
     let ann = books.user("ann");
@@ -75,15 +78,15 @@ async fn a_statement_runs_newest_first_with_balances_that_agree() {
         assert_runs(&whole.0);
         assert_eq!(text(&whole.0[0], "balanceAfter"), books.balance(account).await);
         let first = ann.get(&list).await.body;
-        assert_eq!(first["items"].as_array().map(Vec::len), Some(100), "a hundred unless otherwise asked");
+        assert_eq!(first["items"].as_array().map(Vec::len), Some(100), "the default limit is 100");
         for limit in [1, 7, 100] {
             let paged = ann.all(&format!("{list}?limit={limit}")).await;
-            assert_eq!(paged.0, whole.0, "in pages of {limit}");
+            assert_eq!(paged.0, whole.0, "limit {limit}");
             assert!((121_usize.div_ceil(limit)..=121 / limit + 1).contains(&paged.1), "{} pages of {limit}", paged.1);
         }
         assert!(whole.0.iter().all(|leg| leg["accountId"] == **account));
     }
-    // The legs are those of the transactions.
+    // The transaction has the same legs as the statement.
     let leg = &ann.get(&statement_of(&one)).await.body["items"][0];
     let transaction = ann.get(&format!("{TRANSACTIONS}/{}", text(leg, "transactionId"))).await.body;
     let legs = transaction["legs"].as_array().expect("legs");
@@ -93,9 +96,9 @@ async fn a_statement_runs_newest_first_with_balances_that_agree() {
     books.stack.stop().await;
 }
 
-/// What is posted between two pages is newer than all that follows.
+/// A transaction posted between two pages is newer than the rest of the list.
 #[tokio::test]
-async fn a_statement_goes_on_where_it_was() {
+async fn statement_continues_at_its_cursor() {
     let books = Books::open().await;
     let account = books.funded("ann", "10.00").await;
     for number in 0..5 {
@@ -113,7 +116,7 @@ async fn a_statement_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn a_users_accounts_are_listed_in_pages_as_they_are_now() {
+async fn user_accounts_are_listed_with_current_balances() {
     let books = Books::open().await;
     let mut own = BTreeSet::new();
     for number in 0..7 {
@@ -131,7 +134,7 @@ async fn a_users_accounts_are_listed_in_pages_as_they_are_now() {
     assert_eq!(whole.0.iter().map(|account| text(account, "accountId")).collect::<Vec<_>>(), Vec::from_iter(own));
     for account in &whole.0 {
         let own = ann.get(&format!("{ACCOUNTS}/{}", text(account, "accountId"))).await;
-        assert_eq!(&own.body, account, "as it is");
+        assert_eq!(&own.body, account, "the list must show the current account");
     }
     let balances: Vec<_> = whole.0.iter().map(|account| text(account, "balance")).collect();
     assert_eq!(balances, ["1.50", "2.50", "3.50", "4.50", "0.00", "0.00", "0.00"]);
@@ -145,7 +148,7 @@ async fn a_users_accounts_are_listed_in_pages_as_they_are_now() {
     books.stack.stop().await;
 }
 
-/// Transactions at these times, each between accounts of its own, and their ids in this order.
+/// Posts a transaction between new accounts at each time, and returns their ids in this order.
 async fn posted(books: &Books, times: &[Timestamp]) -> Vec<String> {
     join_all(times.iter().enumerate().map(async |(number, now)| {
         let (from, to) = (books.source("USD").await, books.source("USD").await);
@@ -161,13 +164,13 @@ fn ids(list: &[Value]) -> Vec<String> {
     list.iter().map(|transaction| text(transaction, "transactionId").to_owned()).collect()
 }
 
-/// Listed at noon.
+/// The ids of a list that is requested at noon.
 async fn listed(books: &Books, query: &str) -> Vec<String> {
     ids(&books.at(time(NOON)).all(&format!("{TRANSACTIONS}?{query}")).await.0)
 }
 
 #[tokio::test]
-async fn a_list_by_time_is_exact_to_the_millisecond_at_both_ends() {
+async fn time_range_includes_both_ends_to_the_millisecond() {
     let books = Books::open().await;
     let (first, last) = (time("2026-01-01T00:00:00.000Z"), time("2026-01-01T23:59:59.999Z"));
     let beside = |end: Timestamp| [end - MILLISECOND, end, end + MILLISECOND];
@@ -183,7 +186,7 @@ async fn a_list_by_time_is_exact_to_the_millisecond_at_both_ends() {
             }
         }
     }
-    // Finer ends than any transaction has, and other offsets.
+    // Ends with microseconds, which transactions do not have, and other UTC offsets.
     for (since, until, wanted) in [
         ("2026-01-01T00:00:00.0001Z", "2026-01-01T00:00:00.0019Z", &made[2..3]),
         ("2025-12-31T23:59:59.9981Z", "2025-12-31T23:59:59.9999Z", &made[..1]),
@@ -197,14 +200,14 @@ async fn a_list_by_time_is_exact_to_the_millisecond_at_both_ends() {
     books.stack.stop().await;
 }
 
-/// Two ends within one millisecond have no transaction between them, although one is at its end.
+/// A range within one millisecond is empty, even if a transaction has this millisecond.
 #[tokio::test]
-async fn a_list_within_a_millisecond_is_empty() {
+async fn range_within_a_millisecond_is_empty() {
     let books = Books::open().await;
     let made = posted(&books, &[time("2026-01-01T00:00:00.123Z"), time("2026-01-01T00:00:00.124Z")]).await;
     assert_eq!(listed(&books, "since=2026-01-01T00:00:00.1231Z&until=2026-01-01T00:00:00.1239Z").await, made[..0]);
     assert_eq!(listed(&books, "since=2026-01-01T00:00:00.123Z&until=2026-01-01T00:00:00.1239Z").await, made[..1]);
-    // An end without a beginning is that of 24 hours, to the millisecond.
+    // With an end only, the range covers the 24 hours before it, to the millisecond.
     let midday = posted(&books, &[time("2026-01-01T12:00:00.000Z")]).await;
     for (until, wanted) in [
         ("2026-01-01T00:00:00.122Z", [&made[..0], &[]]),
@@ -219,18 +222,18 @@ async fn a_list_within_a_millisecond_is_empty() {
 }
 
 #[tokio::test]
-async fn a_list_has_the_last_24_hours_where_nothing_else_is_asked() {
+async fn list_defaults_to_the_last_24_hours() {
     let books = Books::open().await;
     let noon = time(NOON);
     let second = time("2026-01-01T12:00:00.000Z");
     let times = [second - MILLISECOND, second, second + DAY / 2, noon - MILLISECOND, noon, noon + MILLISECOND];
     let made = posted(&books, &times).await;
     for query in ["", "status=completed"] {
-        assert_eq!(listed(&books, query).await, made[1..], "the seed's 24 hours begin with their second");
+        assert_eq!(listed(&books, query).await, made[1..], "the range starts at the whole second");
     }
     let until = format!("until={}", noon - MILLISECOND);
-    assert_eq!(listed(&books, &until).await, made[1..4], "an end by itself");
-    // The second page has the first page's hours, whenever it is asked for.
+    assert_eq!(listed(&books, &until).await, made[1..4], "with an end only");
+    // The second page covers the same 24 hours as the first, even if it is requested later.
     let first = books.at(noon).get(&format!("{TRANSACTIONS}?limit=1")).await.body;
     let next = format!("{TRANSACTIONS}?limit=100&cursor={}", text(&first, "nextCursor"));
     for later in [SignedDuration::ZERO, SignedDuration::from_hours(1), DAY * 300] {
@@ -241,7 +244,7 @@ async fn a_list_has_the_last_24_hours_where_nothing_else_is_asked() {
     books.stack.stop().await;
 }
 
-/// A stack whose list by status has so many parts.
+/// Starts a stack with the given number of shards of the status index.
 async fn sharded(shards: u16) -> Stack {
     status_shards(shards, shards).start().await.expect("a stack")
 }
@@ -256,7 +259,7 @@ async fn partitions(books: &Books) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn ties_in_one_millisecond_are_listed_once_each_in_every_page_size() {
+async fn equal_times_are_listed_once_at_every_page_size() {
     for shards in [1, 4] {
         let books = Books::of(sharded(shards).await).await;
         let noon = time(NOON);
@@ -284,9 +287,9 @@ async fn ties_in_one_millisecond_are_listed_once_each_in_every_page_size() {
     }
 }
 
-/// With more shards than before, what was there is listed all the same, and a cursor goes on.
+/// After shards are added, old transactions are still listed and old cursors still work.
 #[tokio::test]
-async fn more_shards_lose_nothing() {
+async fn added_shards_lose_no_transaction() {
     let one = Books::of(sharded(1).await).await;
     let four = status_shards(4, 4).dynamo_endpoint(one.stack.dynamo_url());
     let four = Books::of(four.start().await.expect("a stack")).await;
@@ -300,13 +303,13 @@ async fn more_shards_lose_nothing() {
     let next = format!("{TRANSACTIONS}?limit=100&cursor={}", text(&first, "nextCursor"));
     let rest = four.at(noon).get(&next).await.body;
     assert_eq!(ids(rest["items"].as_array().expect("items")), whole[1..]);
-    assert!(partitions(&one).await.len() > 1, "the engine is the first one's");
+    assert!(partitions(&one).await.len() > 1, "both stacks must use the same DynamoDB");
     four.stack.stop().await;
     one.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_key_finds_the_transactions_of_all_who_used_it() {
+async fn idempotency_key_finds_transactions_of_all_callers() {
     let books = Books::open().await;
     let accounts = [books.funded("ann", "9.00").await, books.funded("bob", "9.00").await];
     let mut made = BTreeSet::new();
@@ -329,13 +332,13 @@ async fn a_key_finds_the_transactions_of_all_who_used_it() {
     assert!(whole.iter().all(|transaction| transaction["idempotencyKey"] == "same"));
     for limit in [1, 2, 3] {
         let (parts, pages) = books.operator.all(&format!("{list}&limit={limit}")).await;
-        assert_eq!(parts, whole, "in pages of {limit}");
+        assert_eq!(parts, whole, "limit {limit}");
         assert!((3_usize.div_ceil(limit)..=3 / limit + 1).contains(&pages), "{pages} pages of {limit}");
     }
     for transaction in &whole {
         let read = books.operator.get(&format!("{TRANSACTIONS}/{}", text(transaction, "transactionId"))).await;
         let mut header = read.body;
-        // What only its own answer has.
+        // Lists omit these members.
         header.as_object_mut().expect("an object").retain(|name, _| !["legs", "reversedBy"].contains(&name.as_str()));
         assert_eq!(&header, transaction);
     }
@@ -344,9 +347,9 @@ async fn a_key_finds_the_transactions_of_all_who_used_it() {
     books.stack.stop().await;
 }
 
-/// An operator without another's cursor lists what they like in pages of their own, and others do not list at all.
+/// Only operators list transactions over all accounts.
 #[tokio::test]
-async fn lists_over_all_accounts_are_the_operators() {
+async fn only_operators_list_transactions() {
     let books = Books::open().await;
     books.funded("ann", "1.00").await;
     let ann = books.user("ann");

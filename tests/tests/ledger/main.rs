@@ -1,4 +1,4 @@
-//! The ledger, over HTTP and through its functions.
+//! Tests of the ledger over HTTP and through its functions.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 mod access;

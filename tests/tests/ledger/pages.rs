@@ -1,4 +1,5 @@
-//! Lists of transactions whose sort keys are the same: each is there once and in order, on pages of any size.
+//! Lists of transactions with equal sort keys contain each transaction once and in order, at every
+//! page size.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fastrand::Rng;
@@ -19,7 +20,7 @@ fn text(item: &Item, name: &str) -> String {
     item[name].as_s().expect("a text").clone()
 }
 
-/// A stack with that many shards, and the header of a transaction that it made.
+/// Starts a stack with the given number of shards, and returns the header of a posted transaction.
 async fn start(shards: u16) -> (Stack, Item) {
     let stack = status_shards(shards, shards).start().await.expect("a stack");
     let books = Books::of(stack).await;
@@ -32,7 +33,7 @@ async fn start(shards: u16) -> (Stack, Item) {
     (books.stack, header)
 }
 
-/// Puts headers like that one, past the functions: `(id, second and millisecond, shard)`.
+/// Puts copies of the header directly into DynamoDB: `(id, second and millisecond, shard)`.
 async fn put(stack: &Stack, header: &Item, transactions: &[(String, String, usize)]) {
     let client = stack.client().expect("a client");
     let table = stack.table("FinancialTransactions").expect("a table");
@@ -59,7 +60,7 @@ fn told(items: &[Value]) -> Vec<(String, String)> {
     items.iter().map(|item| (text(item, "createdAt"), text(item, "transactionId"))).collect()
 }
 
-/// Every list of the times, on pages of every size.
+/// Checks every time range at every page size.
 async fn lists(stack: &Stack, transactions: &[(String, String, usize)], name: &str) {
     let client = Client::operator(stack);
     let times: BTreeSet<&str> = transactions.iter().map(|(_, time, _)| time.as_str()).collect();
@@ -75,17 +76,17 @@ async fn lists(stack: &Stack, transactions: &[(String, String, usize)], name: &s
             assert!(listed.is_sorted_by_key(|(created, _)| created.clone()), "{when}: {listed:#?}");
             let right = transactions.iter().filter(|(_, time, _)| within(time));
             let right: BTreeSet<_> = right.map(|(id, time, _)| (format!("{DAY}:{time}Z"), id.clone())).collect();
-            assert_eq!(listed.len(), right.len(), "{when}: each once");
+            assert_eq!(listed.len(), right.len(), "{when}: each transaction is listed once");
             assert_eq!(listed.iter().cloned().collect::<BTreeSet<_>>(), right, "{when}");
             assert!(pages <= right.len() / limit + 1, "{when}: {pages} pages for {}", right.len());
             *orders.entry(listed).or_default() += 1;
         }
-        assert_eq!(orders.len(), 1, "{name}: one order, whatever the size of the pages");
+        assert_eq!(orders.len(), 1, "{name}: the order must not depend on the page size");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_of_one_millisecond_are_listed_once_each() {
+async fn equal_times_are_listed_once_each() {
     for used in [&[0][..], &[0, 1, 2, 3, 4], &[4], &[1, 3]] {
         for shards in [1, 5].into_iter().filter(|shards| used.iter().all(|shard| *shard < usize::from(*shards))) {
             let (stack, header) = start(shards).await;
@@ -103,9 +104,9 @@ async fn many_of_one_millisecond_are_listed_once_each() {
     }
 }
 
-/// As many as a page takes, or one more or less, in each of the shards.
+/// Each shard has about as many transactions as a page.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_that_end_between_equal_times_lose_nothing() {
+async fn pages_that_end_between_equal_times_lose_no_transaction() {
     for per_shard in 1..=4 {
         let (stack, header) = start(3).await;
         let of_shard = |shard: usize| {
@@ -119,7 +120,7 @@ async fn pages_that_end_between_equal_times_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_who_used_a_key_are_listed_once_each() {
+async fn transactions_of_a_shared_key_are_listed_once_each() {
     let (stack, header) = start(5).await;
     let transaction = |number: usize| (format!("T-{number}"), format!("00.{number:03}"), number % 5);
     let transactions: Vec<_> = (0..30).map(transaction).collect();
@@ -133,7 +134,7 @@ async fn all_who_used_a_key_are_listed_once_each() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_list_goes_on_over_the_shards_that_were_added_meanwhile() {
+async fn list_continues_over_shards_added_between_pages() {
     let (five, header) = start(5).await;
     let one = status_shards(1, 1).dynamo_endpoint(five.dynamo_url()).start().await.expect("a stack");
     let transaction = |number: usize, shard| (format!("T-{number:02}"), "00.123".to_owned(), shard);

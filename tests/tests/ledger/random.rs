@@ -1,5 +1,6 @@
-//! The ledger against a plain model, under random transfers among fifty accounts: many at once, calls that are throttled, cancelled,
-//! lost, late or never answered, functions that die, requests that come twice, clocks that differ.
+//! Compares the ledger with a simple model, for random transfers between fifty accounts. Many
+//! transfers run concurrently. Calls are throttled, cancelled, lost, late or never answered.
+//! Functions die, requests are repeated, and clocks differ.
 
 use fastrand::Rng;
 use function::Service;
@@ -26,10 +27,10 @@ const ACCOUNTS: usize = 50;
 const CURRENCIES: [&str; 4] = ["USD", "EUR", "JPY", "KWD"];
 const CLIENTS: usize = 8;
 const MINUTE: Duration = Duration::from_mins(1);
-/// What a request is given that is not answered anyway.
+/// The timeout of a request that gets no response.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// A run of its own, which the seed repeats; `LEDGER_SEED` gives it.
+/// The random generator. The variable `LEDGER_SEED` repeats a run.
 fn random() -> Rng {
     let seed = std::env::var("LEDGER_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
@@ -41,23 +42,23 @@ fn start() -> Timestamp {
     "2099-11-30T12:00:00.123Z".parse().expect("a time")
 }
 
-/// What happens to a request on its way.
+/// The fault of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
     None,
-    /// It is sent twice at once.
+    /// The request is sent twice concurrently.
     Twice,
-    /// So many of its calls are throttled, from the first on.
+    /// The first n calls are throttled.
     Throttled(usize),
-    /// So many of its transactions are cancelled for others that were in the way.
+    /// The first n transactions are cancelled with a conflict.
     Conflicts(usize),
-    /// The connection closes before or after its n-th call, and the function goes on.
+    /// The connection closes before or after the n-th call, and the function continues.
     Lost(usize, bool),
-    /// The function dies before or after its n-th call.
+    /// The function dies before or after the n-th call.
     Death(usize, bool),
-    /// Its transaction is not answered in time: it was done, or not.
+    /// The transaction gets no response in time. It was applied or not.
     Timeout(bool),
-    /// Its transaction arrives when everybody has given up.
+    /// The transaction arrives after the request has timed out.
     Late,
 }
 
@@ -76,7 +77,7 @@ impl Trouble {
         }
     }
 
-    /// How it is counted.
+    /// The name in the statistics.
     fn name(self) -> &'static str {
         match self {
             Self::None => "without trouble",
@@ -112,21 +113,21 @@ impl Trouble {
     }
 }
 
-/// An account as the model has it.
+/// An account of the model.
 #[derive(Debug, Clone)]
 struct Holder {
     id: String,
     currency: Currency,
     is_negative: bool,
-    /// In minor units.
+    /// The balance in minor units.
     balance: i128,
-    /// Time and id of its last leg.
+    /// Time and id of the last leg.
     last: (String, String),
-    /// The least that it held since the last look.
+    /// The lowest balance since the last comparison.
     least: i128,
 }
 
-/// What a transfer does to an account, in minor units.
+/// A leg of a transfer, in minor units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     account: usize,
@@ -155,7 +156,7 @@ impl Transfer {
     }
 }
 
-/// What a request was told: the status and the very text.
+/// The response to a request: status and body text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Told {
     status: u64,
@@ -163,7 +164,7 @@ struct Told {
 }
 
 impl Told {
-    /// None for one that is to come again.
+    /// `None` if the response asks for a retry.
     fn read(answer: &Value) -> Option<Self> {
         let (status, body) = (answer["statusCode"].as_u64()?, answer["body"].as_str()?.to_owned());
         let told = Self { status, body };
@@ -173,7 +174,7 @@ impl Told {
     }
 }
 
-/// Who sends the requests: straight to the engine, or through a proxy of their own.
+/// Sends requests directly to DynamoDB, or through its proxy.
 struct Sender {
     healthy: Service,
     troubled: Service,
@@ -188,7 +189,8 @@ impl Sender {
         Self { healthy: of(stack.dynamo_url()), troubled: of(proxy.url()), proxy }
     }
 
-    /// Sends it once, and answers what it was told; none where that is not known.
+    /// Sends the transfer once, or twice for [`Trouble::Twice`]. A result is `None` if the outcome
+    /// is unknown.
     async fn send(&self, transfer: &Transfer) -> Vec<Option<Told>> {
         let event = transfer.event();
         let well = async || {
@@ -207,7 +209,7 @@ impl Sender {
         }
     }
 
-    /// Sends it until it is told what became of it.
+    /// Sends the transfer until its outcome is known.
     async fn settle(&self, transfer: &Transfer) -> Told {
         let transfer = Transfer { trouble: Trouble::None, ..transfer.clone() };
         for _ in 0..100 {
@@ -215,11 +217,11 @@ impl Sender {
                 return told;
             }
         }
-        unreachable!("{} is never told what became of it", transfer.key)
+        unreachable!("{} never gets an outcome", transfer.key)
     }
 }
 
-/// Does the work for each of the transfers, every sender its share, all at the same time.
+/// Processes the transfers concurrently, distributed over the senders.
 async fn each<T, F>(senders: &[Arc<Sender>], transfers: Vec<Transfer>, work: fn(Arc<Sender>, Transfer) -> F) -> Vec<T>
 where
     T: Send + 'static,
@@ -250,7 +252,7 @@ async fn settled(sender: Arc<Sender>, transfer: Transfer) -> (Transfer, Told) {
     (transfer, told)
 }
 
-/// The ledger, and what the model knows of it.
+/// The ledger and its model.
 struct World {
     stack: Stack,
     senders: Vec<Arc<Sender>>,
@@ -258,9 +260,9 @@ struct World {
     holders: Vec<Holder>,
     numbers: BTreeMap<String, usize>,
     now: Timestamp,
-    /// What was done, and what it was told.
+    /// The posted transfers and their responses.
     done: BTreeMap<String, (Transfer, Told)>,
-    /// The keys of what was refused.
+    /// The idempotency keys of the rejected transfers.
     refused: BTreeSet<String>,
     requests: usize,
     troubles: BTreeMap<&'static str, usize>,
@@ -297,7 +299,8 @@ impl World {
         }
     }
 
-    /// Legs in one currency whose sum is nothing: mostly one to one, at times some to some, an account more than once.
+    /// Balanced legs in one currency: at most `most` pairs of a debit and a credit. An account may
+    /// occur several times.
     fn parts(&mut self, currency: usize, most: usize) -> Vec<Part> {
         let mut parts = Vec::new();
         for _ in 0..self.rng.usize(1..=most) {
@@ -343,7 +346,8 @@ impl World {
         Transfer { key: format!("K-{}", self.requests), parts, body, at, trouble }
     }
 
-    /// So many transfers, in any order, and what became of them.
+    /// Sends the transfers concurrently, settles the unknown ones, and compares the ledger with the
+    /// model.
     async fn round(&mut self, transfers: usize) {
         self.now += SignedDuration::from_secs(10);
         let transfers = (0..transfers).map(|_| self.transfer()).collect();
@@ -361,7 +365,7 @@ impl World {
             }
         }
         self.unknown += before.len() + after.len();
-        // Some come again before what is late arrives, and the others when it has.
+        // Retry some before the late transactions arrive, and the others afterwards.
         outcomes.extend(each(&self.senders, before, settled).await);
         join_all(self.senders.iter().map(|sender| sender.proxy.arrive())).await;
         outcomes.extend(each(&self.senders, after, settled).await);
@@ -369,7 +373,8 @@ impl World {
         self.look().await;
     }
 
-    /// Applies what was done in the order that the ledger tells, and compares each leg.
+    /// Applies the posted transfers to the model in the order of their legs, and compares each
+    /// balance.
     fn learn(&mut self, outcomes: Vec<(Transfer, Told)>) {
         self.holders.iter_mut().for_each(|holder| holder.least = holder.balance);
         let mut legs = Vec::new();
@@ -389,13 +394,13 @@ impl World {
         for (created, leg, transaction, account, change, after) in legs {
             let holder = &mut self.holders[account];
             assert!(created > holder.last.0 || holder.last.1.starts_with(&transaction), "{leg} is not later");
-            // What an account holds between two legs of one transaction nobody ever sees.
+            // The balance between two legs of one transaction is never visible.
             if unfinished.insert(account, transaction.clone()).is_some_and(|last| last != transaction) {
                 holder.least = holder.least.min(holder.balance);
             }
             holder.balance += change;
-            assert_eq!(holder.balance, after, "what {leg} left in {}", holder.id);
-            assert!(change > 0 || after >= 0 || holder.is_negative, "{leg} took what was not there");
+            assert_eq!(holder.balance, after, "balance after {leg} in {}", holder.id);
+            assert!(change > 0 || after >= 0 || holder.is_negative, "{leg} overdraws its account");
             holder.last = (created, leg);
         }
         for holder in &mut self.holders {
@@ -403,12 +408,13 @@ impl World {
             assert!(holder.least >= 0 || holder.is_negative, "{holder:?}");
         }
         for transfer in refused {
-            assert!(self.may_be_refused(&transfer), "{transfer:?} was refused for nothing");
+            assert!(self.may_be_refused(&transfer), "{transfer:?} was rejected without a reason");
             self.refused.insert(transfer.key);
         }
     }
 
-    /// The legs that it was told of, which must be those it asked for: time, id, transaction, account, change, what it left.
+    /// Checks that the response has the requested legs. Returns their time, id, transaction,
+    /// account, change and balance.
     fn legs(&self, transfer: &Transfer, told: &Told) -> Vec<(String, String, String, usize, i128, i128)> {
         let body: Value = serde_json::from_str(&told.body).expect("JSON");
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
@@ -435,7 +441,7 @@ impl World {
         legs.iter().zip(&transfer.parts).map(read).collect()
     }
 
-    /// One of the accounts may not hold less than nothing after any of the legs, and held too little at some time.
+    /// Whether the transfer could overdraw one of its accounts at some time of the round.
     fn may_be_refused(&self, transfer: &Transfer) -> bool {
         let mut changes = BTreeMap::<usize, i128>::new();
         transfer.parts.iter().any(|part| {
@@ -446,7 +452,7 @@ impl World {
         })
     }
 
-    /// Looks at all accounts: they hold what the model says, which is nothing in sum.
+    /// Checks that all balances equal those of the model, and that their sum is zero.
     async fn look(&self) {
         let (items, _) = Client::operator(&self.stack).all("/ledger/users/bank/accounts?limit=100").await;
         assert_eq!(items.len(), self.holders.len());
@@ -458,10 +464,11 @@ impl World {
             assert_eq!(balance, holder.balance, "{item}");
             *sums.entry(holder.currency.code()).or_default() += balance;
         }
-        assert!(sums.values().all(|sum| *sum == 0), "money was made or lost: {sums:?}");
+        assert!(sums.values().all(|sum| *sum == 0), "money was created or lost: {sums:?}");
     }
 
-    /// Ten days later: a key is told what it was told, and takes no other request.
+    /// Repeats some requests ten days later. Each gets its original response, and another request
+    /// with the same key is rejected.
     async fn again(&mut self, keys: usize) {
         self.now += SignedDuration::from_hours(10 * 24);
         let all: Vec<_> = self.done.values().map(|(transfer, _)| transfer.clone()).collect();
@@ -476,28 +483,29 @@ impl World {
         }
     }
 
-    /// What the table holds is what the model has: of each key that was done one transaction, of those refused none.
+    /// Checks that the table equals the model: one transaction for each posted key, and none for
+    /// rejected ones.
     async fn end(self) {
         let stored = Stored::read(&self.stack).await;
         stored.check();
         let keys: Vec<_> =
             stored.transactions.values().filter_map(|transaction| transaction.idempotency_key.as_ref()).collect();
         let once: BTreeSet<&str> = keys.iter().map(|key| key.as_str()).collect();
-        assert_eq!((keys.len(), once.len()), (self.done.len(), self.done.len()), "a transaction for each key");
+        assert_eq!((keys.len(), once.len()), (self.done.len(), self.done.len()), "one transaction for each key");
         assert_eq!(once, self.done.keys().map(String::as_str).collect());
         assert!(self.refused.iter().all(|key| !once.contains(key.as_str())));
         assert_eq!(self.done.len() + self.refused.len(), self.requests, "one outcome for each key");
         let Self { requests, done, refused, unknown, troubles, .. } = self;
         let (done, refused) = (done.len(), refused.len());
         println!(
-            "{requests} transfers, {done} done, {refused} refused, {unknown} without an answer at first: {troubles:?}"
+            "{requests} transfers, {done} posted, {refused} rejected, {unknown} without a response at first: {troubles:?}"
         );
-        assert!(refused * 50 > requests && refused * 2 < requests, "{refused} of {requests} were refused");
-        assert!(unknown * 100 > requests, "hardly any answer was lost: {unknown} of {requests}");
+        assert!(refused * 50 > requests && refused * 2 < requests, "{refused} of {requests} were rejected");
+        assert!(unknown * 100 > requests, "too few responses were lost: {unknown} of {requests}");
     }
 }
 
-/// Another request.
+/// A different request.
 fn other(body: &Value) -> Value {
     let mut body = body.clone();
     body["description"] = "another".into();
@@ -516,14 +524,15 @@ async fn transfers(rounds: usize, of_each: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_thousand_transfers_lose_and_make_nothing() {
+async fn two_thousand_transfers_neither_create_nor_lose_money() {
     transfers(10, 200).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: make test-slow"]
-async fn a_hundred_thousand_transfers_lose_and_make_nothing() {
-    // On five ledgers, because the engine goes through all client tokens of the last ten minutes at each transaction.
+async fn a_hundred_thousand_transfers_neither_create_nor_lose_money() {
+    // Use five ledgers, because each transaction makes the local engine scan all client tokens of
+    // the last ten minutes.
     for _ in 0..5 {
         transfers(10, 2_000).await;
     }

@@ -1,5 +1,6 @@
-//! The reconciliation: it finds what is wrong with the books, each once, and nothing else; whatever stops it, and whoever pays
-//! meanwhile.
+//! The reconciliation ([requirement](../../../docs/requirements/ledger.md#reconciliation-report),
+//! [decision](../../../docs/decisions/ledger-reconciliation.md)) reports each discrepancy once and
+//! nothing else, even if runs are interrupted and payments continue.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::http::StatusCode;
@@ -31,7 +32,8 @@ const RECONCILE: &str = "reconcile";
 const DAILY: &str = "start-daily-reconciliation";
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Three days of books, of which the second is reconciled. D is dormant since the first, N is new on the second, and E is empty.
+/// Transactions of three days, of which the second is reconciled. Account D has no legs after the
+/// first day, N opens on the second, and E has none.
 fn three_days() -> Shelf {
     let mut shelf = Shelf::default();
     shelf.open("E");
@@ -78,7 +80,7 @@ fn wrong_balance(transaction: Option<&str>, account: &str, expected: i64, actual
     found("wrong-balance", transaction, Some(account), [Some(expected), Some(actual)])
 }
 
-/// What goes wrong with the books.
+/// An error that a test writes into the ledger.
 enum Error {
     Gone(Value),
     Set(Value, &'static str, Value),
@@ -107,7 +109,7 @@ impl Error {
     }
 }
 
-/// A name, what goes wrong, and what must be found.
+/// A name, the errors, and the expected discrepancies.
 type Trial = (&'static str, Vec<Error>, Vec<Value>);
 
 fn text(text: &str) -> Value {
@@ -121,28 +123,28 @@ fn legs_that_are_gone() -> Vec<Trial> {
         Error::Set(leg_key("T12", 2), "GSI1PK", text("ACCOUNT#D")),
     ];
     vec![
-        ("a leg is gone in the middle", vec![gone("T12", 2)], vec![missing("T12", "A", 500)]),
-        ("the first of an account", vec![gone("T13", 2)], vec![missing("T13", "N", 100)]),
-        ("the last of an account", vec![gone("T14", 2)], vec![missing("T14", "N", 700)]),
-        ("the last of a dormant account", vec![gone("T03", 2)], vec![missing("T03", "D", 2_000)]),
+        ("a leg between others is missing", vec![gone("T12", 2)], vec![missing("T12", "A", 500)]),
+        ("the first leg of an account is missing", vec![gone("T13", 2)], vec![missing("T13", "N", 100)]),
+        ("the last leg of an account is missing", vec![gone("T14", 2)], vec![missing("T14", "N", 700)]),
+        ("the last leg of a dormant account is missing", vec![gone("T03", 2)], vec![missing("T03", "D", 2_000)]),
         (
-            "both of a transaction",
+            "both legs of a transaction are missing",
             vec![gone("T12", 1), gone("T12", 2)],
             vec![missing("T12", "B", 500), missing("T12", "A", 500)],
         ),
-        ("a leg came to another account", moved, vec![missing("T12", "A", 500)]),
+        ("a leg moved to another account", moved, vec![missing("T12", "A", 500)]),
     ]
 }
 
 fn legs_too_many() -> Vec<Trial> {
     let stray = |id, number, account, milli| Error::Put(Shelf::stray(id, number, account, milli, 9));
     vec![
-        ("a stray leg", vec![stray("X", 1, "A", DAY + 2_000)], vec![orphan("X", "A", 9)]),
-        ("of a dormant account", vec![stray("X", 1, "D", DAY + 9)], vec![orphan("X", "D", 9)]),
-        ("of an empty account", vec![stray("X", 7, "E", 2 * DAY - 1)], vec![orphan("X", "E", 9)]),
-        ("of a transaction", vec![stray("T12", 3, "D", DAY + 1)], vec![orphan("T12", "D", 9)]),
+        ("a leg without a transaction", vec![stray("X", 1, "A", DAY + 2_000)], vec![orphan("X", "A", 9)]),
+        ("a leg without a transaction, dormant", vec![stray("X", 1, "D", DAY + 9)], vec![orphan("X", "D", 9)]),
+        ("a leg without a transaction, empty", vec![stray("X", 7, "E", 2 * DAY - 1)], vec![orphan("X", "E", 9)]),
+        ("a leg that its transaction does not list", vec![stray("T12", 3, "D", DAY + 1)], vec![orphan("T12", "D", 9)]),
         (
-            "the header is gone",
+            "the header is missing",
             vec![Error::Gone(header_key("T12"))],
             vec![orphan("T12", "B", 500), orphan("T12", "A", 500)],
         ),
@@ -153,20 +155,20 @@ fn wrong_amounts() -> Vec<Trial> {
     let turned = |number, side| Error::Set(leg_key("T12", number), "LegType", text(side));
     let header = Error::Set(header_key("T12"), "Amount", json!({"N": "7"}));
     vec![
-        ("a debit grew", vec![Error::amount("T12", 1, "6")], vec![unbalanced("T12", 600, 500)]),
-        ("a credit shrank", vec![Error::amount("T13", 3, "0.5")], vec![unbalanced("T13", 300, 150)]),
+        ("a debit increased", vec![Error::amount("T12", 1, "6")], vec![unbalanced("T12", 600, 500)]),
+        ("a credit decreased", vec![Error::amount("T13", 3, "0.5")], vec![unbalanced("T13", 300, 150)]),
         ("a debit became a credit", vec![turned(1, "credit")], vec![unbalanced("T12", 0, 1_000)]),
         (
-            "both legs grew",
+            "both legs increased",
             vec![Error::amount("T12", 1, "6"), Error::amount("T12", 2, "6")],
             vec![wrong_amount("T12", Some("B"), 500, 600)],
         ),
         (
-            "both legs turned",
+            "debit and credit exchanged",
             vec![turned(1, "credit"), turned(2, "debit")],
             vec![wrong_amount("T12", Some("B"), -500, 500)],
         ),
-        ("the header says another amount", vec![header], vec![wrong_amount("T12", None, 700, 500)]),
+        ("the header has another amount", vec![header], vec![wrong_amount("T12", None, 700, 500)]),
     ]
 }
 
@@ -178,20 +180,20 @@ fn wrong_balances() -> Vec<Trial> {
         Error::Set(account_key("A"), "LastLegAt", text(&at(DAY + 1))),
     ];
     vec![
-        ("a cached balance", vec![Error::balance("A", "1000")], vec![wrong_balance(None, "A", 9_400, 100_000)]),
-        ("of a dormant account", vec![Error::balance("D", "19.99")], vec![wrong_balance(None, "D", 2_000, 1_999)]),
-        ("of an empty account", vec![Error::balance("E", "0.01")], vec![wrong_balance(None, "E", 0, 1)]),
+        ("a balance", vec![Error::balance("A", "1000")], vec![wrong_balance(None, "A", 9_400, 100_000)]),
+        ("a dormant balance", vec![Error::balance("D", "19.99")], vec![wrong_balance(None, "D", 2_000, 1_999)]),
+        ("a balance without legs", vec![Error::balance("E", "0.01")], vec![wrong_balance(None, "E", 0, 1)]),
         (
-            "a running balance",
+            "the balance after a leg",
             vec![Error::after("T12", 2, "95.01")],
             vec![wrong_balance(Some("T13"), "A", 9_201, 9_200)],
         ),
         (
-            "the first running balance",
+            "the balance after the first leg",
             vec![Error::after("T13", 2, "2")],
             vec![wrong_balance(Some("T14"), "N", 900, 800)],
         ),
-        ("the account as it was before", restored, vec![wrong_balance(None, "A", 9_600, 9_500)]),
+        ("an earlier version of an account", restored, vec![wrong_balance(None, "A", 9_600, 9_500)]),
     ]
 }
 
@@ -207,7 +209,7 @@ async fn found_in(books: Shelf, errors: &[Error]) -> Value {
     body
 }
 
-/// In the order of their texts: that in which they are answered is nobody's business.
+/// The discrepancies as sorted text. Their order in the response is not specified.
 fn sorted(discrepancies: &Value) -> Vec<String> {
     let mut texts: Vec<String> = discrepancies.as_array().expect("a list").iter().map(ToString::to_string).collect();
     texts.sort();
@@ -215,7 +217,7 @@ fn sorted(discrepancies: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn each_error_is_found_once_and_nothing_else() {
+async fn reports_each_error_once_and_nothing_else() {
     let nothing: Trial = ("nothing", vec![], vec![]);
     let trials = [vec![nothing], legs_that_are_gone(), legs_too_many(), wrong_amounts(), wrong_balances()];
     for (name, errors, wanted) in trials.into_iter().flatten() {
@@ -223,13 +225,13 @@ async fn each_error_is_found_once_and_nothing_else() {
         assert_eq!(sorted(&body["discrepancies"]), sorted(&wanted.into()), "{name}");
         assert_eq!((&body["accounts"], &body["more"]), (&json!(6), &json!(false)), "{name}");
         assert_eq!((&body["from"], &body["to"]), (&json!(at(DAY)), &json!(at(2 * DAY - 1))), "{name}");
-        let headers = if name == "the header is gone" { 4 } else { 5 };
+        let headers = if name == "the header is missing" { 4 } else { 5 };
         assert_eq!(body["transactions"], json!(headers), "{name}");
     }
 }
 
 #[tokio::test]
-async fn what_is_wrong_outside_of_the_window_is_not_found() {
+async fn ignores_errors_outside_the_window() {
     let errors = [
         Error::amount("T02", 1, "6"),
         Error::Set(header_key("T21"), "Amount", json!({"N": "7"})),
@@ -243,8 +245,8 @@ async fn what_is_wrong_outside_of_the_window_is_not_found() {
     }
 }
 
-/// Puts transactions of some two to `each` legs among so many accounts, a tenth of a second apart, from the second day on; how
-/// many there are.
+/// Writes transactions of 2 to `each` legs among the accounts, 0.1 seconds apart, from the second
+/// day. Returns the number of transactions.
 async fn crowd(rows: &Rows, accounts: usize, legs: usize, each: usize) -> i64 {
     let (mut shelf, mut random, mut number) = (Shelf::default(), fastrand::Rng::with_seed(5), 0);
     let names: Vec<String> = (0..accounts).map(|number| format!("A{number:04}")).collect();
@@ -272,7 +274,8 @@ fn cents(amount: &Value) -> i64 {
     format!("{whole}{fraction:0<2}").parse().expect("cents")
 }
 
-/// Plants seven errors of the five kinds among so many transactions, one of them in the last, and answers what must be found.
+/// Writes seven errors of all five kinds, one of them in the last transaction. Returns the expected
+/// discrepancies.
 async fn plant_seven(rows: &Rows, transactions: i64) -> Vec<String> {
     let id = |part: i64| format!("T{:07}", (transactions * part / 10).min(transactions - 1));
     let leg = async |part: i64, number| {
@@ -318,21 +321,21 @@ async fn seven_errors_among(legs: usize, stack: Builder) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn seven_errors_among_100_000_legs_are_found() {
+async fn reports_seven_errors_among_100_000_legs() {
     Box::pin(seven_errors_among(100_000, stack())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes"]
-async fn seven_errors_among_1_000_000_legs_are_found() {
-    // In memory the engine has room for 1 GB.
+async fn reports_seven_errors_among_1_000_000_legs() {
+    // The engine's in-memory database is limited to 1 GB, so this test uses a file.
     let folder = std::env::temp_dir().join(format!("ledger-{}", fastrand::u64(..)));
     std::fs::create_dir(&folder).expect("a folder");
     Box::pin(seven_errors_among(1_000_000, stack().data(folder.join("data.db")))).await;
     std::fs::remove_dir_all(&folder).expect("no folder");
 }
 
-/// A stack whose reconciliations nobody goes on with but the test, and the way to it on which calls can fail.
+/// A stack whose reconciliations only the test continues, with a proxy that makes calls fail.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -341,11 +344,11 @@ struct Scene {
     wanted: Vec<String>,
 }
 
-/// Transactions for two pages, and accounts for two.
+/// Number of legs, enough for two pages of transactions. The 61 accounts need two pages as well.
 const LEGS: usize = 1_200;
 
 impl Scene {
-    /// With nothing on the books.
+    /// Starts with an empty ledger.
     async fn empty() -> Self {
         let stack = without_steps().start().await.expect("a stack");
         let proxy = Proxy::start(stack.dynamo_url()).await;
@@ -353,7 +356,7 @@ impl Scene {
         Self { stack, proxy, client, transactions: 0, wanted: Vec::new() }
     }
 
-    /// With seven errors.
+    /// Starts with seven errors.
     async fn start() -> Self {
         let scene = Self::empty().await;
         let rows = Rows::of(&scene.stack);
@@ -368,7 +371,7 @@ impl Scene {
         get.send().await.expect("an answer").item.expect("an item")
     }
 
-    /// Starts a reconciliation of everything; its id.
+    /// Starts a reconciliation of all transactions and returns its id.
     async fn begin(&self) -> String {
         let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(DAY), "to": at(20 * DAY)})).await;
         answer.body["reconciliationId"].as_str().expect("an id").to_owned()
@@ -382,7 +385,8 @@ impl Scene {
         Process::start(&self.stack, &self.proxy, RECONCILE, &ledger::patterns::reconcile::function())
     }
 
-    /// Calls the function until the reconciliation is done: after how many calls. None where it died.
+    /// Invokes the function until the reconciliation is done. Returns the number of invocations, or
+    /// `None` if the function died.
     async fn run(&self, id: &str) -> Option<usize> {
         let process = self.process();
         for calls in 0..1_000 {
@@ -394,7 +398,8 @@ impl Scene {
         unreachable!("{id} never ends");
     }
 
-    /// Everything was gone through, and found, once.
+    /// Asserts that every transaction and account was checked, and each discrepancy was counted
+    /// once.
     async fn assert_done(&self, id: &str, when: &str) {
         let body = self.body(id).await;
         assert_eq!(sorted(&body["discrepancies"]), self.wanted, "{when}");
@@ -406,7 +411,7 @@ impl Scene {
     }
 }
 
-/// The stream's call for a step of each of the reconciliations.
+/// The stream event with a step of each reconciliation.
 fn step_of(ids: &[&str]) -> Value {
     let record = |(number, id): (usize, &&str)| {
         let keys = json!({"PK": {"S": format!("RECONCILIATION#{id}")}, "SK": {"S": "METADATA"}});
@@ -416,7 +421,7 @@ fn step_of(ids: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn a_run_that_is_killed_is_gone_on_with() {
+async fn continues_after_a_run_is_killed() {
     let (scene, seed) = (Scene::start().await, fastrand::u64(..));
     let mut random = fastrand::Rng::with_seed(seed);
     for moment in MOMENTS {
@@ -437,7 +442,7 @@ async fn a_run_that_is_killed_is_gone_on_with() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_short_of_time_stops_and_the_next_goes_on() {
+async fn continues_after_a_run_ends_at_its_deadline() {
     let scene = Scene::start().await;
     let (id, process) = (scene.begin().await, scene.process());
     let (mut time, mut steps, mut body) = (Duration::from_millis(20), 0, scene.body(&id).await);
@@ -445,19 +450,19 @@ async fn a_run_that_is_short_of_time_stops_and_the_next_goes_on() {
         if body["status"] == "done" {
             break;
         }
-        process.run(&step_of(&[&id]), time).await.expect("nobody dies");
+        process.run(&step_of(&[&id]), time).await.expect("no crash");
         let now = scene.body(&id).await;
         let is_further = now != body;
         (steps, body) = (steps + usize::from(is_further), now);
         time *= if is_further { 1 } else { 2 };
     }
-    assert!(steps > 1, "{time:?} were enough");
+    assert!(steps > 1, "one run of {time:?} was enough");
     scene.assert_done(&id, "short of time").await;
     scene.stack.stop().await;
 }
 
 #[tokio::test]
-async fn two_runs_at_once_count_everything_once() {
+async fn two_concurrent_runs_count_everything_once() {
     let scene = Scene::start().await;
     let id = scene.begin().await;
     let (one, other) = Box::pin(join(scene.run(&id), scene.run(&id))).await;
@@ -467,7 +472,7 @@ async fn two_runs_at_once_count_everything_once() {
 }
 
 #[tokio::test]
-async fn what_dynamodb_refuses_for_now_comes_again_and_holds_up_no_other() {
+async fn throttled_reconciliation_is_retried_without_blocking_others() {
     let scene = Scene::start().await;
     for action in ["Query", "BatchGetItem", "PutItem", "UpdateItem", "GetItem"] {
         let ids = [scene.begin().await, scene.begin().await, "nobody".to_owned()];
@@ -478,7 +483,7 @@ async fn what_dynamodb_refuses_for_now_comes_again_and_holds_up_no_other() {
             if is_meant { Fault::throttled() } else { Fault::None }
         });
         let batch = step_of(&ids.each_ref().map(String::as_str));
-        let answer = scene.process().run(&batch, MINUTE).await.expect("nobody dies").answer.expect("an answer");
+        let answer = scene.process().run(&batch, MINUTE).await.expect("no crash").answer.expect("an answer");
         assert_eq!(answer, json!({"batchItemFailures": [{"itemIdentifier": "1"}]}), "{action}");
         scene.proxy.heal();
         for id in &ids[..2] {
@@ -495,11 +500,11 @@ impl Scene {
     }
 
     async fn call(&self, ids: &[&str]) -> Value {
-        let run = self.process().run(&step_of(ids), MINUTE).await.expect("nobody dies");
+        let run = self.process().run(&step_of(ids), MINUTE).await.expect("no crash");
         run.answer.expect("an answer")["batchItemFailures"].clone()
     }
 
-    /// Sets an attribute of the reconciliation's item.
+    /// Sets an attribute of the reconciliation's job.
     async fn set(&self, id: &str, attribute: &str, value: AttributeValue) {
         let update = self.stack.client().expect("a client").update_item();
         let update = update.table_name(self.stack.table("LedgerJobs").expect("a table"));
@@ -509,7 +514,7 @@ impl Scene {
         update.send().await.expect("written");
     }
 
-    /// Starts a reconciliation of the first day, which has one transaction.
+    /// Starts a reconciliation of the first day, which has one transaction. Returns its id.
     async fn begin_first_day(&self) -> String {
         let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(0), "to": at(DAY - 1)})).await;
         answer.body["reconciliationId"].as_str().expect("an id").to_owned()
@@ -517,10 +522,10 @@ impl Scene {
 }
 
 #[tokio::test]
-async fn a_reconciliation_that_meets_an_unreadable_item_fails_and_the_others_finish() {
+async fn unreadable_item_fails_only_its_reconciliation() {
     let scene = Scene::start().await;
     let rows = Rows::of(&scene.stack);
-    // On the second page of the window.
+    // The transaction is on the second page of the window.
     let number = scene.transactions - 2;
     let (time, header) = (at(DAY + number * 100), header_key(&format!("T{number:07}")));
     let (bad, good) = (scene.begin().await, scene.begin_first_day().await);
@@ -536,7 +541,7 @@ async fn a_reconciliation_that_meets_an_unreadable_item_fails_and_the_others_fin
     assert_eq!((again.status, &again.body["status"]), (202, &json!("running")), "{}", again.body);
     assert_eq!(again.headers["location"], format!("{RECONCILIATIONS}/{bad}"));
     assert_eq!(scene.call(&[&bad]).await, json!([]));
-    assert_eq!(scene.body(&bad).await, failed, "as it was");
+    assert_eq!(scene.body(&bad).await, failed, "the same failure again");
     rows.set(&header, json!({"CreatedAt": text(&time)})).await;
     assert_eq!(scene.retry(&bad).await.status, 202);
     assert!(scene.run(&bad).await.is_some());
@@ -546,13 +551,14 @@ async fn a_reconciliation_that_meets_an_unreadable_item_fails_and_the_others_fin
 }
 
 #[tokio::test]
-async fn a_failure_and_a_retry_that_are_killed_happen_once() {
+async fn killed_failures_and_retries_take_effect_once() {
     let scene = Scene::start().await;
     let rows = Rows::of(&scene.stack);
     let account = account_key("A0059");
     let right = rows.get(&account).await["LastLegAt"].clone();
     for moment in MOMENTS {
-        // The last calls before it fails: the second page of accounts, and the writes after it.
+        // The unreadable account is on the second page. Each run dies one call later than the one
+        // before, until a run stores the failure.
         let (id, mut number, mut kills) = (scene.begin().await, 0, 0);
         rows.set(&account, json!({"LastLegAt": text("nonsense")})).await;
         loop {
@@ -587,7 +593,7 @@ async fn only_a_failed_reconciliation_is_retried() {
 }
 
 #[tokio::test]
-async fn a_reconciliation_fails_when_its_attempts_are_used_up() {
+async fn fails_after_the_maximum_number_of_attempts() {
     let scene = Scene::empty().await;
     let id = scene.begin().await;
     scene.set(&id, "Attempts", AttributeValue::N(jobs::MAX_ATTEMPTS.to_string())).await;
@@ -599,7 +605,7 @@ async fn a_reconciliation_fails_when_its_attempts_are_used_up() {
 }
 
 #[tokio::test]
-async fn the_same_request_lets_a_reconciliation_continue() {
+async fn repeated_request_wakes_up_the_job() {
     let scene = Scene::empty().await;
     let key = ["RECONCILIATION#daily-2020-01-02", "METADATA"];
     let mut nudges = BTreeSet::new();
@@ -612,17 +618,17 @@ async fn the_same_request_lets_a_reconciliation_continue() {
     scene.stack.stop().await;
 }
 
-/// A call that another replica or an index may answer with less than there is.
+/// Whether the call is eventually consistent, so that its result may be incomplete.
 fn is_eventual(call: &Call) -> bool {
     call.body["ConsistentRead"] != true && !call.body.to_string().contains("\"ConsistentRead\":true")
 }
 
 #[tokio::test]
-async fn what_is_shown_late_is_not_missing() {
+async fn late_index_entries_are_not_reported_as_missing() {
     let scene = Scene::empty().await;
     let rows = Rows::of(&scene.stack);
     three_days().put(&rows).await;
-    // All legs and headers that are read in batches; and one leg in the middle of an account.
+    // Batch reads return no legs and headers, or the index omits a leg in the middle of an account.
     let mut entries = Vec::new();
     for (transaction, number) in [("T15", 2), ("T13", 1), ("T11", 1)] {
         entries.push(rows.get(&leg_key(transaction, number)).await);
@@ -650,7 +656,7 @@ async fn what_is_shown_late_is_not_missing() {
 }
 
 #[tokio::test]
-async fn no_more_is_kept_than_can_be_answered() {
+async fn stores_at_most_1_000_discrepancies() {
     let stack = stack().start().await.expect("a stack");
     let (mut shelf, rows, operator) = (Shelf::default(), Rows::of(&stack), Client::operator(&stack));
     (0..1_001).for_each(|number| shelf.open_with(&format!("A{number}"), 1));
@@ -661,12 +667,12 @@ async fn no_more_is_kept_than_can_be_answered() {
     stack.stop().await;
 }
 
-/// An hour ago, where payments are posted that are to be within the window at once.
+/// A time one hour ago. Payments at this time are in the window at once.
 fn an_hour_ago() -> Timestamp {
     Timestamp::now() - SignedDuration::from_hours(1)
 }
 
-/// Posts a payment as if it had been asked for an hour ago.
+/// Posts a payment with a request time of one hour ago.
 async fn paid(books: &Books, key: &str, [debit, credit]: [&str; 2]) {
     let body = payment(debit, credit, "0.01");
     let asks = Asks {
@@ -681,7 +687,7 @@ async fn paid(books: &Books, key: &str, [debit, credit]: [&str; 2]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn beside_payments_nothing_is_found() {
+async fn reports_nothing_while_payments_continue() {
     let books = Books::open().await;
     let accounts = join_all((0..6).map(|number| books.account(if number % 2 == 0 { "even" } else { "odd" }))).await;
     for (number, account) in accounts.iter().enumerate() {
@@ -714,13 +720,13 @@ async fn beside_payments_nothing_is_found() {
         seen
     };
     let (seen, _) = Box::pin(join(reconcile, join_all((0..4).map(pay)))).await;
-    assert!(seen.len() > 4, "nobody paid meanwhile: {seen:?}");
+    assert!(seen.len() > 4, "too few payments during the reconciliations: {seen:?}");
     let body = reconciled(&books.operator, &window[0], &window[1]).await;
     assert_eq!(body["discrepancies"], json!([]), "{body}");
     books.stack.stop().await;
 }
 
-/// The reconciliations that there are.
+/// The partition keys of all reconciliations.
 async fn all(stack: &Stack) -> Vec<String> {
     let client = stack.client().expect("a client");
     let scan = client.scan().table_name(stack.table("LedgerJobs").expect("a table")).send().await;
@@ -729,7 +735,7 @@ async fn all(stack: &Stack) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_day_has_one_reconciliation() {
+async fn each_day_has_one_scheduled_reconciliation() {
     let stack = stack().start().await.expect("a stack");
     let (mut books, rows, operator) = (three_days(), Rows::of(&stack), Client::operator(&stack));
     books.put(&rows).await;
@@ -753,7 +759,7 @@ async fn a_day_has_one_reconciliation() {
 }
 
 #[tokio::test]
-async fn a_request_starts_one_reconciliation_that_leaves_the_youngest_moments_out() {
+async fn request_starts_one_reconciliation_without_the_newest_transactions() {
     let stack = without_steps().start().await.expect("a stack");
     let operator = Client::operator(&stack);
     let body = json!({"from": "2020-01-01T00:00:00Z", "to": "9999-01-01T00:00:00+02:00"});
@@ -799,7 +805,7 @@ async fn only_operators_reconcile() {
 }
 
 #[tokio::test]
-async fn bad_requests_are_refused() {
+async fn rejects_invalid_requests() {
     let stack = without_steps().start().await.expect("a stack");
     let operator = Client::operator(&stack);
     let case = |body: Value, pointers: &str| {
@@ -834,7 +840,7 @@ fn sum(usage: &Usage) -> Consumed {
 }
 
 #[tokio::test]
-async fn a_reconciliation_costs_what_is_declared() {
+async fn reconciliation_costs_what_it_declares() {
     for (accounts, transactions) in [(2, 3), (5, 40)] {
         let scene = Scene::empty().await;
         let mut shelf = Shelf::default();
@@ -850,7 +856,7 @@ async fn a_reconciliation_costs_what_is_declared() {
         let rows = Rows::of(&scene.stack);
         shelf.put(&rows).await;
         let id = scene.begin().await;
-        let run = scene.process().run(&step_of(&[&id]), MINUTE).await.expect("nobody dies");
+        let run = scene.process().run(&step_of(&[&id]), MINUTE).await.expect("no crash");
         let size =
             async |partition: &str, sort: &str| bytes(&scene.item("FinancialTransactions", [partition, sort]).await);
         let case = ledger::Case {

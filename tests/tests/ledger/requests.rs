@@ -1,5 +1,5 @@
-//! Requests that the ledger must refuse, each with the right problem and with nothing written, and odd ones that it must
-//! take.
+//! Requests that the ledger must reject, each with the right problem type and without a write. Also
+//! unusual requests that it must accept.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -14,23 +14,23 @@ use system_tests::{
     send,
 };
 
-/// Accounts in every state, and what happened to them.
+/// Accounts of every status, with transactions between them.
 struct Scene {
     books: Books,
-    /// Holds 100.00 USD.
+    /// Has a balance of 100.00 USD.
     full: String,
     empty: String,
     frozen: String,
     closed: String,
     yen: String,
-    /// From outside to `full`.
+    /// The transaction that funds `full`.
     funds: String,
-    /// Was reversed, and by which.
+    /// A reversed transaction, and its reversal.
     reversed: String,
     reversal: String,
-    /// Its money was spent since.
+    /// A transaction whose payee has spent the amount.
     spent: String,
-    /// Between a frozen account and `full`.
+    /// A transaction between a frozen account and `full`.
     stuck: String,
     merchant: String,
 }
@@ -72,7 +72,7 @@ impl Scene {
         &self.books.operator
     }
 
-    /// A POST of that text as a transaction, under a key that is free.
+    /// A `POST` of a transaction with this body and an unused idempotency key.
     fn posted(&self, body: impl Into<reqwest::Body>) -> RequestBuilder {
         sent(self.client(), "POST", TRANSACTIONS, body).header("idempotency-key", "free")
     }
@@ -100,7 +100,7 @@ fn account_of(scene: &Scene) -> String {
     account(&scene.full)
 }
 
-/// Bodies of transactions that can't be read; the key is there.
+/// Unreadable bodies of transactions, with an idempotency key.
 fn unreadable_transactions(scene: &Scene) -> Vec<Case> {
     let good = scene.payment().to_string();
     let unclosed = good.strip_suffix('}').expect("an object");
@@ -122,7 +122,7 @@ fn unreadable_transactions(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// A reversal needs no body; one that says something is refused.
+/// Bodies of reversals. A reversal needs no body, and members are rejected.
 fn reversals(scene: &Scene) -> Vec<Case> {
     let path = reversal_of(&scene.funds);
     let case = |body: &str, at: &str| {
@@ -136,12 +136,12 @@ fn reversals(scene: &Scene) -> Vec<Case> {
         case("null", "/body"),
         case(r#"{"amount": "1.00"}"#, "/body/amount"),
         case(r#"{"transactionType": "reversal", "legs": []}"#, "/body/transactionType /body/legs"),
-        Case::new("a reversal in plain words", please, 415, "unsupported-media-type"),
+        Case::new("a reversal of type text/plain", please, 415, "unsupported-media-type"),
         Case::new("a reversal over 64 KB", large, 413, "too-large"),
     ]
 }
 
-/// The good object with the member as that JSON text, or without it.
+/// The valid object with the member replaced by JSON text, or removed.
 fn with(good: &Value, member: &str, json: Option<&str>) -> String {
     let others = good.as_object().expect("an object").iter().filter(|(name, _)| *name != member);
     let others = others.map(|(name, value)| format!("{}: {value}", json!(name)));
@@ -149,7 +149,7 @@ fn with(good: &Value, member: &str, json: Option<&str>) -> String {
     format!("{{{}}}", others.chain(member).collect::<Vec<_>>().join(", "))
 }
 
-/// What a member that is a line of words may not be.
+/// Invalid values of a text member with a maximum length.
 fn no_words(most: usize) -> Vec<String> {
     let long = json!("x".repeat(most + 1)).to_string();
     ["\"\"", "\"a\\nb\"", "\"\\u0000\"", "\"a\\u007f\"", "\"a\\u0085\"", "null", "5", "true", "[\"a\"]", "{}", &long]
@@ -176,10 +176,10 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).into()
 }
 
-/// A member of a body: its name, whether it must be there, and what it may not be.
+/// A member of a body: its name, whether it is required, and invalid values.
 type Member = (&'static str, bool, Vec<String>);
 
-/// A route with a body that is good, and the members that it may have.
+/// A route with a valid body and its possible members.
 struct Form {
     method: &'static str,
     path: String,
@@ -228,7 +228,7 @@ fn forms(scene: &Scene) -> [Form; 4] {
     ]
 }
 
-/// Every member of every body: missing, wrong, twice, and one that nobody knows.
+/// Cases of every member of every body: missing, invalid, duplicate or unknown.
 fn members(scene: &Scene) -> Vec<Case> {
     let mut cases = Vec::new();
     for Form { method, path, good, members } in forms(scene) {
@@ -256,7 +256,7 @@ fn members(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Faults of several members at once, and of what goes together.
+/// Cases with faults in several members, or in their combination.
 fn together(scene: &Scene) -> Vec<Case> {
     let (client, good) = (scene.client(), scene.payment().to_string());
     let case = |body: &str, at: &str| {
@@ -305,7 +305,7 @@ fn together(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Legs that can't be read.
+/// Unreadable legs.
 fn no_legs(scene: &Scene) -> Vec<Case> {
     let (a, b) = (scene.full.as_str(), scene.empty.as_str());
     let leg = |more: &str| {
@@ -346,7 +346,7 @@ fn no_legs(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Legs that don't balance, or are too few or too many.
+/// Legs that do not balance, or are too few or too many.
 fn unbalanced(scene: &Scene) -> Vec<Case> {
     let (a, b) = (scene.full.as_str(), scene.empty.as_str());
     let (most, cent) = (format!("{}.99", "9".repeat(36)), "0.01");
@@ -376,7 +376,7 @@ fn unbalanced(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// So many legs over the accounts, that balance: one debit, and credits of a cent each.
+/// Balanced legs over the accounts: one debit, and credits of one cent each.
 fn many_legs(accounts: &[String], count: usize) -> Value {
     let credits = count - 1;
     let sum = format!("{}.{:02}", credits / 100, credits % 100);
@@ -385,7 +385,7 @@ fn many_legs(accounts: &[String], count: usize) -> Value {
     legs(std::iter::once(debit).chain((0..credits).map(credit)))
 }
 
-/// Every route with these path parameters, good in all else.
+/// Every route with this path parameter in an otherwise valid request.
 fn routes<'a>(scene: &Scene, text: &'a str) -> Vec<(&'a str, RequestBuilder)> {
     let client = scene.client();
     vec![
@@ -410,7 +410,7 @@ fn identifiers(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Queries of every list, and of routes that know none.
+/// Invalid query parameters of every list.
 fn queries(scene: &Scene) -> Vec<Case> {
     let lists = lists(scene);
     let everywhere = [
@@ -472,7 +472,7 @@ fn queries(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Queries of routes that know none.
+/// Query parameters on routes without any.
 fn strangers(scene: &Scene) -> Vec<Case> {
     let change = r#"{"status": "frozen"}"#.to_owned();
     let paths = [
@@ -496,13 +496,14 @@ fn strangers(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Every list; the transactions first.
+/// The paths of all lists. The transactions are first.
 fn lists(scene: &Scene) -> [String; 3] {
     let statement = format!("{}/statement", account_of(scene));
     [TRANSACTIONS.to_owned(), statement, "/ledger/users/user-1/accounts".to_owned()]
 }
 
-/// What the accounts do not allow, what is not there, and keys that are taken.
+/// Requests that conflict with stored items: the state of an account or a transaction, or a used
+/// idempotency key.
 fn states(scene: &Scene) -> Vec<Case> {
     let (client, outside) = (scene.client(), scene.books.outside.as_str());
     let (full, empty) = (scene.full.as_str(), scene.empty.as_str());
@@ -522,9 +523,9 @@ fn states(scene: &Scene) -> Vec<Case> {
     let keyed = |path: &str, body: &Value| client.request("POST", path).header("idempotency-key", "taken").json(body);
     let another = json!({"userId": "user-2", "accountType": "checking", "currency": "JPY"});
     vec![
-        conflict("a cent more than there is", &payment(full, empty, "100.02"), "insufficient-funds"),
-        conflict("of nothing", &payment(empty, full, "0.01"), "insufficient-funds"),
-        conflict("two legs that are too much together", &mixed, "insufficient-funds"),
+        conflict("a cent more than the balance", &payment(full, empty, "100.02"), "insufficient-funds"),
+        conflict("from an account without money", &payment(empty, full, "0.01"), "insufficient-funds"),
+        conflict("two legs that together overdraw the account", &mixed, "insufficient-funds"),
         conflict("to a frozen account", &payment(full, &scene.frozen, "1.00"), "account-frozen"),
         conflict("from a frozen account", &payment(&scene.frozen, full, "1.00"), "account-frozen"),
         conflict("to a closed account", &payment(full, &scene.closed, "1.00"), "account-closed"),
@@ -534,45 +535,45 @@ fn states(scene: &Scene) -> Vec<Case> {
         conflict("yen from outside", &in_yen(&scene.books.outside, &scene.yen), "currency-mismatch"),
         conflict("dollars to yen", &payment(full, &scene.yen, "1.00"), "currency-mismatch"),
         conflict("more than 38 digits", &payment(outside, full, &most), "balance-too-large"),
-        Case::new("a full account is closed", patched(full, json!({"status": "closed"})), 409, "balance-not-zero"),
-        Case::new("a closed one opens", patched(&scene.closed, json!({"status": "active"})), 409, "account-closed"),
-        Case::new("a closed one freezes", patched(&scene.closed, json!({"status": "frozen"})), 409, "account-closed"),
-        Case::new("a version", patched(full, json!({"status": "frozen", "version": 99})), 412, "another-version"),
-        Case::new("reversed again", reversed(&scene.reversed).header("idempotency-key", "x"), 409, "already-reversed"),
-        Case::new("a reversal", reversed(&scene.reversal), 409, "is-reversal"),
-        Case::new("what was spent", reversed(&scene.spent), 409, "insufficient-funds"),
-        Case::new("what is frozen", reversed(&scene.stuck), 409, "account-frozen"),
-        Case::new("another merchant", keyed(MERCHANTS, &json!({"name": "a", "category": "b"})), 422, REUSED),
-        Case::new("another account", keyed(ACCOUNTS, &another), 422, REUSED),
-        Case::new("another transaction", keyed(TRANSACTIONS, &payment(outside, full, "0.02")), 422, REUSED),
-        Case::new("legs of another type", keyed(TRANSACTIONS, &as_legs(outside, full)), 422, REUSED),
+        Case::new("close a funded account", patched(full, json!({"status": "closed"})), 409, "balance-not-zero"),
+        Case::new("reopen a closed one", patched(&scene.closed, json!({"status": "active"})), 409, "account-closed"),
+        Case::new("freeze a closed one", patched(&scene.closed, json!({"status": "frozen"})), 409, "account-closed"),
+        Case::new("another version", patched(full, json!({"status": "frozen", "version": 99})), 412, "another-version"),
+        Case::new("reverse again", reversed(&scene.reversed).header("idempotency-key", "x"), 409, "already-reversed"),
+        Case::new("reverse a reversal", reversed(&scene.reversal), 409, "is-reversal"),
+        Case::new("reverse a transaction whose amount was spent", reversed(&scene.spent), 409, "insufficient-funds"),
+        Case::new("reverse a transaction of a frozen account", reversed(&scene.stuck), 409, "account-frozen"),
+        Case::new("the key of another merchant", keyed(MERCHANTS, &json!({"name": "a", "category": "b"})), 422, REUSED),
+        Case::new("the key of another account", keyed(ACCOUNTS, &another), 422, REUSED),
+        Case::new("the key of another transaction", keyed(TRANSACTIONS, &payment(outside, full, "0.02")), 422, REUSED),
+        Case::new("the key of a payment, with legs", keyed(TRANSACTIONS, &as_legs(outside, full)), 422, REUSED),
     ]
 }
 
 const REUSED: &str = "idempotency-key-reused";
 
-/// The same legs as the payment that took the key, which are no payment.
+/// A journal with the same legs as the payment that used the key.
 fn as_legs(debit: &str, credit: &str) -> Value {
     legs([("debit", debit, "0.01", "USD"), ("credit", credit, "0.01", "USD")])
 }
 
-/// What is not there, for operators, who may know.
+/// Missing items. Operators get 404.
 fn missing(scene: &Scene) -> Vec<Case> {
     let (client, nobody) = (scene.client(), "880h1733");
     let mut cases = Vec::new();
     for (number, (name, request)) in routes(scene, nobody).into_iter().enumerate() {
         if name != "userId" {
-            cases.push(Case::new(format!("route {number} of nothing"), request, 404, "not-found"));
+            cases.push(Case::new(format!("route {number} of a missing item"), request, 404, "not-found"));
         }
     }
     let mut of_nobody = scene.payment();
     of_nobody["merchantId"] = nobody.into();
-    // An account's id names no merchant, and no transaction.
+    // The id of an account is not the id of a merchant or a transaction.
     let mut of_account = scene.payment();
     of_account["merchantId"] = scene.full.as_str().into();
     for body in [of_nobody, of_account, payment(nobody, &scene.full, "1.00"), payment(&scene.full, nobody, "1.00")] {
         let request = client.request("POST", TRANSACTIONS).header("idempotency-key", "free").json(&body);
-        cases.push(Case::new(format!("transaction of nothing {body}"), request, 404, "not-found"));
+        cases.push(Case::new(format!("transaction with a missing item {body}"), request, 404, "not-found"));
     }
     for (path, what) in [
         (format!("{TRANSACTIONS}/{}", scene.full), "an account"),
@@ -610,7 +611,7 @@ fn gateway(scene: &Scene) -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
+async fn rejects_invalid_requests_without_writing() {
     let scene = Scene::start().await;
     let groups = [
         bodies(&scene),
@@ -633,9 +634,9 @@ async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
     scene.books.stack.stop().await;
 }
 
-/// A payment that was refused leaves its key free, and one that an account did not allow may be allowed later.
+/// A rejected payment does not use up its idempotency key. The same request may succeed later.
 #[tokio::test]
-async fn what_was_refused_is_no_outcome_of_its_key() {
+async fn rejected_payment_leaves_its_key_unused() {
     let books = Books::open().await;
     let (from, to) = (books.account("user-1").await, books.account("user-2").await);
     assert_eq!(books.pay("K-1", &from, &to, "5.50").await.status, 409);
@@ -643,14 +644,14 @@ async fn what_was_refused_is_no_outcome_of_its_key() {
     assert_eq!(books.pay("fund", &books.outside, &from, "5.50").await.status, 201);
     let paid = books.pay("K-1", &from, &to, "5.50").await;
     assert_eq!(paid.status, 201, "{}", paid.body);
-    assert_eq!(books.pay("K-1", &from, &to, "5.50").await.body, paid.body, "and stays so");
+    assert_eq!(books.pay("K-1", &from, &to, "5.50").await.body, paid.body, "a retry gets the same response");
     assert_eq!(books.pay("K-1", &from, &to, "5.51").await.status, 422);
     books.stack.stop().await;
 }
 
-/// Legs and accounts as many as DynamoDB takes in one transaction are posted, and leave room to be reversed.
+/// The largest transactions fill `TransactWriteItems` and can be reversed.
 #[tokio::test]
-async fn the_largest_transactions_are_posted() {
+async fn posts_and_reverses_the_largest_transactions() {
     let books = Books::open().await;
     let mut accounts = vec![books.outside.clone()];
     for _ in 1..49 {
@@ -671,7 +672,7 @@ async fn the_largest_transactions_are_posted() {
 }
 
 #[tokio::test]
-async fn what_is_only_odd_is_taken() {
+async fn accepts_unusual_valid_values() {
     let books = Books::open().await;
     let client = &books.operator;
     let (longest, wide) = ("x".repeat(128), "\u{1f4b6}".repeat(128));
@@ -696,7 +697,7 @@ async fn what_is_only_odd_is_taken() {
         let taken = send(client.request("POST", MERCHANTS).header("content-type", kind).body(body)).await;
         assert_eq!(taken.status, 201, "{kind}: {}", taken.body);
     }
-    // A reversal has nothing to say, and may say so.
+    // A reversal accepts no body and an empty object.
     for (key, body) in [("none", None), ("empty", Some("{}"))] {
         let account = books.funded("user-1", "1.00").await;
         let paid = id(&books.pay(key, &account, &books.outside, "1.00").await, "transactionId");
@@ -709,7 +710,8 @@ async fn what_is_only_odd_is_taken() {
     books.stack.stop().await;
 }
 
-/// Lists that go on: every account of a user, two statements, by time and by key.
+/// Lists with more than one page: accounts of a user, statements, transactions by time and by key.
+/// The last two lists have one page.
 async fn with_cursors(books: &Books) -> Vec<String> {
     let (one, other) = (books.account("user-1").await, books.account("user-1").await);
     books.account("user-1").await;
@@ -732,14 +734,14 @@ async fn with_cursors(books: &Books) -> Vec<String> {
         format!("{TRANSACTIONS}?since=2000-01-01T00:00:00.001Z"),
         format!("{TRANSACTIONS}?since=2000-01-01T00:00:00Z&until=9000-01-01T00:00:00Z"),
         format!("{TRANSACTIONS}?idempotencyKey=same"),
-        // These have none to give.
+        // These lists have no cursor.
         "/ledger/users/user-2/accounts?".to_owned(),
         format!("{TRANSACTIONS}?idempotencyKey=K-1"),
     ]
 }
 
 #[tokio::test]
-async fn a_cursor_that_was_changed_is_refused() {
+async fn rejects_a_modified_cursor() {
     let books = Books::open().await;
     let lists = with_cursors(&books).await;
     for list in [&lists[0], &lists[3], &lists[4], &lists[7]] {
@@ -751,13 +753,13 @@ async fn a_cursor_that_was_changed_is_refused() {
         }
         let next = books.operator.get(&format!("{list}&limit=100&cursor={cursor}")).await;
         let rest = next.body["items"].as_array().map_or(0, Vec::len);
-        assert!(next.status == 200 && rest > 0, "the cursor itself stands: {}", next.body);
+        assert!(next.status == 200 && rest > 0, "the unmodified cursor must be valid: {}", next.body);
     }
     books.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_cursor_from_elsewhere_is_refused() {
+async fn rejects_a_cursor_of_another_list() {
     let books = Books::open().await;
     let lists = with_cursors(&books).await;
     for from in 0..lists.len() - 2 {
@@ -766,10 +768,10 @@ async fn a_cursor_from_elsewhere_is_refused() {
             must_refuse_cursor(&books.operator, &lists[to], &cursor).await;
         }
     }
-    // What has the same meaning is the same list.
+    // A default value that is given explicitly makes the same list.
     let default = cursor(&books.operator, &format!("{}&status=completed", lists[4])).await;
     assert_eq!(books.operator.get(&format!("{}&cursor={default}", lists[4])).await.status, 200);
-    // Another caller's reach.
+    // A cursor is valid for its caller only.
     let own = books.user("user-1");
     for list in [&lists[0], &lists[3]] {
         let (theirs, mine) = (cursor(&books.operator, list).await, cursor(&own, list).await);
@@ -780,9 +782,9 @@ async fn a_cursor_from_elsewhere_is_refused() {
     books.stack.stop().await;
 }
 
-/// All faults come at once, also those of legs that can be read.
+/// All faults are reported together, including those of readable legs.
 #[tokio::test]
-async fn faults_of_legs_name_the_leg() {
+async fn faults_name_the_leg() {
     let books = Books::open().await;
     let body = legs([("debit", "A", "0", "USD"), ("credit", "B", "1.00", "USD"), ("credit", "C", "1.5", "JPY")]);
     let answer = books.operator.post(TRANSACTIONS, &body).await;

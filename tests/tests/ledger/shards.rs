@@ -1,4 +1,4 @@
-//! Shards of the status index grown from 1 to 3 while transactions are posted and listed.
+//! The status index grows from 1 to 3 shards while transactions are posted and listed.
 
 use local::Stack;
 use std::{collections::BTreeSet, sync::atomic::AtomicBool};
@@ -12,19 +12,19 @@ use system_tests::{
 const PAIRS: usize = 8;
 const LIST: &str = "/ledger/transactions?limit=40";
 
-/// A stack of so many shards on the engine of another.
+/// Starts a stack with other shard counts on the same DynamoDB.
 async fn beside(first: &Stack, write: u16, read: u16) -> Stack {
     status_shards(write, read).dynamo_endpoint(first.dynamo_url()).start().await.expect("a stack")
 }
 
-/// The partitions of the status index that hold a transaction.
+/// The partitions of the status index that contain transactions.
 async fn partitions(books: &Books) -> BTreeSet<String> {
     let partition = |item: &system_tests::ledger::Item| item.get("GSI1PK").and_then(|key| key.as_s().ok()).cloned();
     books.stored().await.iter().filter_map(partition).filter(|key| key.starts_with("STATUS#")).collect()
 }
 
 #[tokio::test]
-async fn no_reader_misses_a_transaction_while_shards_are_added() {
+async fn readers_miss_no_transaction_while_shards_are_added() {
     let books = Books::of(status_shards(1, 1).start().await.expect("a stack")).await;
     let mut pairs = Vec::new();
     for _ in 0..PAIRS {
@@ -54,11 +54,11 @@ async fn no_reader_misses_a_transaction_while_shards_are_added() {
     assert_eq!(partitions(&books).await.len(), 3);
     posted.misses_nothing(&between, &AtomicBool::new(true), "at the end").await;
     let (listed, _) = Client::operator(old).all(LIST).await;
-    assert!(listed.len() < posted.written().len(), "a reader of 1 shard can't see 3: the order of the steps matters");
+    assert!(listed.len() < posted.written().len(), "a reader of one shard must miss transactions of the others");
 }
 
 #[tokio::test]
-async fn writers_must_not_be_ahead_of_readers() {
+async fn rejects_more_write_shards_than_read_shards() {
     let error = status_shards(3, 2).start().await.expect_err("it must not start").to_string();
     assert!(error.contains("STATUS_WRITE_SHARDS ≤ STATUS_READ_SHARDS"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! The seed's examples by value, read past the functions and by the seed's own queries; and amounts, which are exact to
-//! the last of 38 digits.
+//! The examples of the [requirement](../../../docs/requirements/ledger.md): their stored values,
+//! and the results of its queries. Amounts are exact to the last of 38 digits.
 
 use aws_sdk_dynamodb::{operation::query::builders::QueryFluentBuilder, types::AttributeValue};
 use serde_json::{Value, json};
@@ -16,7 +16,8 @@ const KEY: &str = "abc123def456";
 const NOON: &str = "2026-01-02T10:30:00.123Z";
 const USER: &str = "770g0622-e29b-41d4-a716-446655440000";
 
-/// The seed's merchant, its account with 1500.00, a till that is paid into, and the coffee.
+/// The merchant and the account of the requirement, with a balance of 1500.00. The account pays
+/// 5.50 for a coffee into the merchant's account (`till`).
 struct Seed {
     books: Books,
     merchant: String,
@@ -53,14 +54,14 @@ impl Seed {
         self.coffee.body["legs"][index]["legId"].as_str().expect("an id")
     }
 
-    /// The one item under the key.
+    /// Reads an item by its primary key.
     async fn item(&self, partition: &str, sort: &str) -> Item {
         let get = self.books.stack.client().expect("a client").get_item().table_name(self.books.table());
         let get = get.key("PK", text(partition)).key("SK", text(sort));
         get.send().await.expect("an answer").item.expect("an item")
     }
 
-    /// The sort keys, in their order, that a query of the seed finds.
+    /// The primary keys of the items that a query finds, in order.
     async fn found(&self, query: impl FnOnce(QueryFluentBuilder) -> QueryFluentBuilder) -> Vec<(String, String)> {
         let query = query(self.books.stack.client().expect("a client").query().table_name(self.books.table()));
         let items = query.send().await.expect("an answer").items.expect("items");
@@ -72,7 +73,7 @@ fn text(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
-/// The type and the value, as DynamoDB's JSON has them.
+/// The type and the value of an attribute.
 fn shown(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => format!("S {text}"),
@@ -81,7 +82,7 @@ fn shown(value: &AttributeValue) -> String {
     }
 }
 
-/// The item has these attributes.
+/// Asserts that the item has these attributes.
 fn assert_has(item: &Item, attributes: &[(&str, &str)]) {
     for (name, value) in attributes {
         assert_eq!(item.get(*name).map(shown).as_deref(), Some(*value), "{name} of {item:?}");
@@ -124,7 +125,7 @@ async fn the_seeds_merchant_and_account_are_stored_as_the_seed_has_them() {
 }
 
 #[tokio::test]
-async fn the_seeds_coffee_is_stored_as_the_seed_has_it() {
+async fn stores_the_required_payment_as_specified() {
     let seed = Seed::start().await;
     let (transaction, merchant) = (seed.transaction(), &seed.merchant);
     let partition = format!("TXN#{transaction}");
@@ -176,7 +177,7 @@ async fn the_seeds_coffee_is_stored_as_the_seed_has_it() {
 }
 
 #[tokio::test]
-async fn the_seeds_own_queries_find_it() {
+async fn required_queries_find_the_payment() {
     let seed = Seed::start().await;
     let key = |partition: &str, sort: &str| (format!("S {partition}"), format!("S {sort}"));
     let txn = format!("TXN#{}", seed.transaction());
@@ -197,7 +198,7 @@ async fn the_seeds_own_queries_find_it() {
             .expression_attribute_values(":status", text("STATUS#completed"))
             .expression_attribute_values(":since", text("CREATED#2026-01-01T10:30:00.000Z"))
     });
-    assert_eq!(of_the_day.await, std::slice::from_ref(&header), "the funds came before");
+    assert_eq!(of_the_day.await, std::slice::from_ref(&header), "the funding payment is older than the range");
     let in_range = seed.found(|query| {
         query
             .index_name("GSI1")
@@ -233,7 +234,7 @@ async fn the_seeds_own_queries_find_it() {
 }
 
 #[tokio::test]
-async fn the_seeds_coffee_is_answered_as_it_is_everywhere() {
+async fn returns_the_same_payment_from_every_route() {
     let seed = Seed::start().await;
     let (books, account) = (&seed.books, &seed.account);
     let leg = |index: usize, kind: &str, of: &str, after: &str| {
@@ -270,20 +271,20 @@ async fn the_seeds_coffee_is_answered_as_it_is_everywhere() {
     seed.books.stack.stop().await;
 }
 
-/// An account that money comes from and an empty one, in that currency.
+/// Opens a funding account and an account with a balance of zero in the currency.
 async fn pair(books: &Books, currency: &str) -> (String, String) {
     let terms = json!({"userId": "user-1", "accountType": "checking", "currency": currency});
     (books.source(currency).await, id(&books.operator.post(ACCOUNTS, &terms).await, "accountId"))
 }
 
-/// A payment whose amount is that JSON.
+/// Posts a payment with the amount as raw JSON.
 async fn pay(books: &Books, key: &str, from: &str, to: &str, amount: &str, currency: &str) -> Answer {
     let accounts = format!(r#""transactionType": "payment", "debitAccountId": "{from}", "creditAccountId": "{to}""#);
     let body = format!(r#"{{{accounts}, "amount": {amount}, "currency": "{currency}"}}"#);
     send(sent(&books.operator, "POST", TRANSACTIONS, body).header("idempotency-key", key)).await
 }
 
-/// An amount as it is sent, its currency, and as it comes back.
+/// Amounts: the JSON in the request, the currency, and the value in the response.
 const AMOUNTS: [(&str, &str, &str); 18] = [
     ("0.1", "USD", "0.10"),
     ("\"0.10\"", "USD", "0.10"),
@@ -306,7 +307,7 @@ const AMOUNTS: [(&str, &str, &str); 18] = [
 ];
 
 #[tokio::test]
-async fn an_amount_is_kept_exactly_as_a_text_or_a_literal() {
+async fn keeps_amounts_exactly_from_strings_and_numbers() {
     let books = Books::open().await;
     for (number, (sent_as, currency, amount)) in AMOUNTS.into_iter().enumerate() {
         let (from, to) = pair(&books, currency).await;
@@ -338,7 +339,7 @@ async fn a_dime_and_two_are_thirty_cents() {
 }
 
 #[tokio::test]
-async fn thirty_eight_digits_stand_and_one_more_is_refused() {
+async fn accepts_38_digits_and_rejects_39() {
     let books = Books::open().await;
     let (all, most) = ("9".repeat(36), format!("{}.99", "9".repeat(36)));
     let account = books.account("user-1").await;
@@ -354,19 +355,19 @@ async fn thirty_eight_digits_stand_and_one_more_is_refused() {
     for (key, from, to) in [("K-3", &books.outside, &account), ("K-4", &books.source("USD").await, &account)] {
         assert_problem(&usd(key, from, to, "0.01").await, 409, "balance-too-large");
     }
-    assert_eq!(books.stored().await.len(), stored.len() + 1, "the source alone");
+    assert_eq!(books.stored().await.len(), stored.len() + 1, "only the new source account is stored");
     assert_eq!(
         [books.balance(&account).await, books.balance(&books.outside).await],
         [most.clone(), format!("-{most}")]
     );
     let statement = books.operator.get(&format!("{ACCOUNTS}/{account}/statement")).await.body;
     assert_eq!(statement["items"][0]["balanceAfter"], most);
-    assert_eq!(usd("K-5", &account, &books.outside, &most).await.status, 201, "all of it goes back");
+    assert_eq!(usd("K-5", &account, &books.outside, &most).await.status, 201, "the whole balance can be paid back");
     assert_eq!([books.balance(&account).await, books.balance(&books.outside).await], ["0.00", "0.00"]);
     books.stack.stop().await;
 }
 
-/// Amounts of three legs whose sum no float has.
+/// No floating-point number can represent the sum of these amounts.
 #[tokio::test]
 async fn sums_of_legs_are_exact() {
     let books = Books::open().await;
@@ -389,7 +390,7 @@ async fn sums_of_legs_are_exact() {
     books.stack.stop().await;
 }
 
-/// An amount that is none, as JSON, and its currency.
+/// Invalid amounts as JSON, with their currencies.
 const NO_AMOUNTS: [(&str, &str); 46] = [
     ("5.505", "USD"),
     ("\"5.505\"", "USD"),
@@ -440,7 +441,7 @@ const NO_AMOUNTS: [(&str, &str); 46] = [
 ];
 
 #[tokio::test]
-async fn what_is_no_amount_gets_400() {
+async fn rejects_invalid_amounts() {
     let books = Books::open().await;
     let before = books.stored().await.len();
     for (amount, currency) in NO_AMOUNTS {
@@ -459,13 +460,13 @@ async fn what_is_no_amount_gets_400() {
     }
     for literal in ["NaN", "Infinity", "+5", ".5", "05", "5.", "1,000", "0x5"] {
         let paid = pay(&books, "K-1", "A-1", "A-2", literal, "USD").await;
-        assert_eq!((paid.status, faults_of(&paid.body)), (400, BTreeSet::from(["/body"])), "{literal} is no JSON");
+        assert_eq!((paid.status, faults_of(&paid.body)), (400, BTreeSet::from(["/body"])), "invalid JSON {literal}");
     }
     assert_eq!(books.stored().await.len(), before);
     books.stack.stop().await;
 }
 
-/// A transaction of two currencies balances in each of them, and has no amount of its own.
+/// A transaction in two currencies balances in each, and its header has no amount.
 #[tokio::test]
 async fn an_exchange_balances_in_each_currency() {
     let books = Books::open().await;

@@ -1,5 +1,5 @@
-//! Every key of the ledger comes back as it was written, orders as its values, stays within its range, and takes nothing
-//! else for itself; and what a request makes has the id that it has always had.
+//! Properties of the ledger's keys: they round-trip, sort like their values, lie in the right
+//! ranges, and each text is a key of one type only. The derivation of ids never changes.
 
 use super::laws::{kinds, orders, round_trips, takes_only_itself};
 use crate::{
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use std::{collections::BTreeSet, fmt::Debug, str::FromStr};
 
 fn milli() -> impl Strategy<Value = TimestampMillis> {
-    // 0000-01-01 to 9999-12-30, by the millisecond.
+    // 0000-01-01 to 9999-12-30, in milliseconds.
     (-62_167_219_200_000_i64..=253_402_207_200_000).prop_map(milli_of)
 }
 
@@ -24,7 +24,7 @@ fn milli_of(milliseconds: i64) -> TimestampMillis {
     TimestampMillis::containing(Timestamp::from_millisecond(milliseconds).expect("in range")).expect("in range")
 }
 
-/// Any identifier, and often one that looks like a part of a key.
+/// Any identifier. Many contain parts of other keys.
 fn id<T: FromStr<Err: Debug> + Debug>() -> impl Strategy<Value = T> {
     let any = prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
         .prop_map(|characters| characters.into_iter().collect::<String>());
@@ -54,7 +54,7 @@ fn status(shard: Shard) -> StatusPartition {
 
 proptest! {
     #[test]
-    fn partitions_come_back(
+    fn partition_keys_round_trip(
         account in id(), user in id(), merchant in id(), transaction in id(), key in id(), run in id(), shard in shard()
     ) {
         round_trips(&MerchantPartition(merchant))?;
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn sort_keys_come_back(
+    fn sort_keys_round_trip(
         time in milli(), leg in id(), leg_time in leg_time(), place in place(), subject in subject()
     ) {
         round_trips(&CreatedSort(time))?;
@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn no_partition_is_of_two_kinds(
+    fn partition_keys_have_exactly_one_type(
         account in id(), user in id(), merchant in id(), transaction in id(), key in id(), run in id(), shard in shard()
     ) {
         for text in [
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn no_sort_key_is_of_two_kinds(time in milli(), leg in id(), leg_time in leg_time(), subject in subject()) {
+    fn sort_keys_have_exactly_one_type(time in milli(), leg in id(), leg_time in leg_time(), subject in subject()) {
         let (metadata, reversal) = (Metadata.to_string(), ReversalSort.to_string());
         for text in [metadata, reversal, LegSort(leg).to_string(), FindingSort(subject).to_string()] {
             prop_assert_eq!(kinds!(text, Metadata, ReversalSort, LegSort, FindingSort), 1, "{}", text);
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_order_as_their_values(a in milli(), b in milli(), one in leg_time(), mut other in leg_time(), same: bool) {
+    fn keys_sort_like_their_values(a in milli(), b in milli(), one in leg_time(), mut other in leg_time(), same: bool) {
         orders(&CreatedSort(a), &CreatedSort(b))?;
         if same {
             other.created = one.created;
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn legs_order_as_their_numbers(transaction in id::<TransactionId>(), one in 1_usize..=99, other in 1_usize..=99) {
+    fn leg_ids_sort_by_number(transaction in id::<TransactionId>(), one in 1_usize..=99, other in 1_usize..=99) {
         let (a, b) = (LegId::new(&transaction, one), LegId::new(&transaction, other));
         prop_assert_eq!(a.cmp(&b), one.cmp(&other));
         orders(&LegSort(a.clone()), &LegSort(b))?;
@@ -137,10 +137,10 @@ proptest! {
     }
 
     #[test]
-    fn a_range_of_times_holds_what_was_made_in_it(
+    fn time_ranges_contain_exactly_the_times_between_their_ends(
         since in milli(), until in milli(), mut place in place(), beside in -1_i64..=1, at: u8, open: bool
     ) {
-        // Within a millisecond of either end, too.
+        // Also test times within a millisecond of either end.
         let near = |time: TimestampMillis| time.instant().as_millisecond() + beside;
         let limits = -62_167_219_200_000_i64..=253_402_207_200_000;
         match at % 3 {
@@ -152,20 +152,20 @@ proptest! {
         let inside = since <= place.created && (open || place.created <= until);
         prop_assert_eq!(range.contains(&CreatedSort(place.created).to_string()), inside, "{:?}", range);
         prop_assert_eq!(range.contains(&place.to_string()), inside, "{:?}", range);
-        prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
+        prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
         prop_assert!(!CreatedSort::nothing().contains(&CreatedSort(place.created).to_string()));
     }
 
     #[test]
-    fn a_place_lies_between_the_keys_of_its_time_and_of_the_next(place in place(), other in milli()) {
+    fn positions_sort_after_their_time_and_before_the_next(place in place(), other in milli()) {
         let (text, own) = (place.to_string(), CreatedSort(place.created).to_string());
         prop_assert!(own < text);
         prop_assert_eq!(CreatedSort(other).to_string() > text, other > place.created);
-        prop_assert!(text.parse::<CreatedSort>().is_err(), "no item has it as a key");
+        prop_assert!(text.parse::<CreatedSort>().is_err(), "a position must not be the key of an item");
     }
 
     #[test]
-    fn ranges_of_legs_are_exact_at_both_ends(mut leg in leg_time(), since in milli(), until in milli(), same: bool) {
+    fn leg_ranges_include_both_ends(mut leg in leg_time(), since in milli(), until in milli(), same: bool) {
         if same {
             leg.created = until;
         }
@@ -180,18 +180,18 @@ proptest! {
     }
 
     #[test]
-    fn lists_hold_the_keys_of_their_items_alone(account in id(), transaction in id(), user in id()) {
+    fn list_ranges_contain_only_their_own_keys(account in id(), transaction in id(), user in id()) {
         let account = AccountPartition(account).to_string();
         let transaction = TransactionPartition(transaction).to_string();
         let user = UserPartition(user).to_string();
         let holds = |range: KeyRange| [&account, &transaction, &user].map(|text| range.contains(text));
         prop_assert_eq!(holds(AccountPartition::all()), [true, false, false]);
-        prop_assert_eq!(holds(ByKeySort::all()), [false, true, false], "the places that the list goes on from");
+        prop_assert_eq!(holds(ByKeySort::all()), [false, true, false], "positions of the cursor");
         prop_assert!(ByKeySort::all().contains(&ByKeySort.to_string()));
     }
 
     #[test]
-    fn only_the_exact_text_is_a_key(
+    fn changed_keys_are_rejected_or_round_trip(
         texts in (leg_time(), place(), subject(), shard(), milli(), id()), at in 0_usize..60, with in any::<char>()
     ) {
         let (leg, place, subject, shard, time, account): (_, _, _, _, _, AccountId) = texts;
@@ -210,7 +210,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_at_all_is_a_key_that_it_does_not_become(text in any::<String>()) {
+    fn any_accepted_text_round_trips(text in any::<String>()) {
         takes_only_itself::<LegTimeSort>(&text)?;
         takes_only_itself::<CreatedPlace>(&text)?;
         takes_only_itself::<StatusPartition>(&text)?;
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_request_makes_is_of_its_caller_its_key_and_its_kind(
+    fn derived_ids_depend_on_caller_key_and_type(
         one in (id::<UserId>(), id::<IdempotencyKey>()), other in (id::<UserId>(), id::<IdempotencyKey>())
     ) {
         let now = Timestamp::UNIX_EPOCH;
@@ -231,19 +231,19 @@ proptest! {
             ]
         };
         let (first, second) = (ids(&one), ids(&other));
-        prop_assert_eq!(&ids(&one), &first, "the same request makes the same");
+        prop_assert_eq!(&ids(&one), &first, "the same request must get the same ids");
         let all: BTreeSet<_> = first.iter().chain(&second).collect();
         prop_assert_eq!(all.len(), if one == other { 4 } else { 8 });
         let swapped = (one.1.to_string(), one.0.to_string());
         if swapped.0 != swapped.1 {
             let swapped = (swapped.0.parse().expect("a caller"), swapped.1.parse().expect("a key"));
-            prop_assert!(ids(&swapped).iter().all(|id| !first.contains(id)), "who asks is not what they ask with");
+            prop_assert!(ids(&swapped).iter().all(|id| !first.contains(id)), "caller and key must not be interchangeable");
         }
     }
 }
 
 #[test]
-fn a_request_without_a_key_makes_another_each_time() {
+fn requests_without_a_key_get_distinct_ids() {
     let (caller, now) = ("user-1".parse().expect("a caller"), Timestamp::UNIX_EPOCH);
     let random = Random::seeded(1);
     let made = (0..100).map(|_| TransactionId::of_request(&caller, None, now, &random).to_string());
@@ -251,9 +251,10 @@ fn a_request_without_a_key_makes_another_each_time() {
     assert_eq!(made.len(), 100);
 }
 
-/// A retry after an upgrade must find what was made before it: these never change.
+/// These ids must never change: a retry after an upgrade must find the item that an earlier version
+/// created.
 #[test]
-fn ids_of_requests_are_those_of_every_version_before() {
+fn derived_ids_match_earlier_versions() {
     let (caller, key) = ("770g0622".parse().expect("a caller"), "abc123def456".parse().expect("a key"));
     let (key, now) = (Some(&key), Timestamp::UNIX_EPOCH);
     let transaction = TransactionId::of_request(&caller, key, now, &Random::seeded(1));
@@ -279,7 +280,7 @@ fn ids_of_requests_are_those_of_every_version_before() {
 }
 
 #[test]
-fn keys_are_the_seeds() {
+fn keys_match_the_requirement() {
     let time: TimestampMillis = "2026-01-02T10:30:00.123Z".parse().expect("a time");
     let (account, transaction): (AccountId, TransactionId) =
         ("660f9511".parse().expect("an id"), "880h1733".parse().expect("an id"));
@@ -312,7 +313,7 @@ fn keys_are_the_seeds() {
 }
 
 #[test]
-fn what_is_debited_is_credited_back() {
+fn leg_types_reverse_and_statuses_have_their_names() {
     assert_eq!(LegType::ALL.map(LegType::reversed), [LegType::Debit, LegType::Credit]);
     assert_eq!(AccountStatus::ALL.map(AccountStatus::as_str), ["active", "closed", "frozen"]);
 }

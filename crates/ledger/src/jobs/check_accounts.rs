@@ -1,5 +1,7 @@
-//! What is checked of accounts: that each holds what its last leg left, and that its legs of the window follow one from the other,
-//! from what was there before them; and that each of these belongs to a transaction.
+//! Checks accounts ([decision](../../../../docs/decisions/ledger-reconciliation.md)):
+//! - The balance of an account equals the balance after its last leg.
+//! - The balance before each leg of the window equals the balance after the previous leg.
+//! - Each leg of the window belongs to a transaction.
 
 use crate::{
     Account, Ledger, Leg, Transaction,
@@ -20,20 +22,22 @@ use money::Money;
 use std::collections::HashMap;
 use table::{Key, Page, Query};
 
-/// Accounts that are looked up in a step, and walks that are begun while fewer are open.
+/// Accounts that a step reads. It reads them if fewer walks are open.
 const PAGE: usize = 50;
-/// Legs of an account that are read in a step.
+/// Legs of an account that a step reads.
 const LEGS: usize = 500;
-/// Legs that may come to light between two that were neighbours.
+/// Maximum number of legs that are read between two apparent neighbours.
 const MAX_BETWEEN: usize = 100;
 
-/// Two legs, the older of which may be missing before the first, that don't follow one from the other.
+/// Two neighbouring legs whose balances do not match. Before the first leg of an account, `older`
+/// is `None`.
 struct Break {
     newer: Leg,
     older: Option<Leg>,
 }
 
-/// Whether the newer leg follows from the older, or from nothing.
+/// Whether the balance before the newer leg equals the balance after the older one. Without an
+/// older leg it must be zero.
 fn follows(before: Option<Money>, older: Option<&Leg>) -> bool {
     match (before, older) {
         (Some(before), Some(older)) => older.after() == Some(before),
@@ -42,7 +46,8 @@ fn follows(before: Option<Money>, older: Option<&Leg>) -> bool {
     }
 }
 
-/// The first break among neighbours, newest first. Where it is the account's beginning, the last must follow from nothing.
+/// The first break among the legs, which are sorted newest first. At the beginning of an account,
+/// the oldest leg must start from zero.
 fn first_break(legs: &[Leg], is_beginning: bool) -> Option<Break> {
     let pairs = legs.iter().zip(legs.iter().skip(1).map(Some).chain([None]));
     let pairs = pairs.filter(|(_, older)| older.is_some() || is_beginning);
@@ -50,7 +55,7 @@ fn first_break(legs: &[Leg], is_beginning: bool) -> Option<Break> {
     breaks.next().map(|(newer, older)| Break { newer: newer.clone(), older: older.cloned() })
 }
 
-/// What a step among the accounts came to.
+/// The result of a step that checks accounts.
 pub(crate) struct AccountsPage {
     pub(crate) accounts: usize,
     pub(crate) faults: Vec<Fault>,
@@ -58,7 +63,7 @@ pub(crate) struct AccountsPage {
 }
 
 impl Ledger {
-    /// Looks at the next accounts, and goes one page of legs on with each that is open.
+    /// Checks the next accounts, and one page of legs of each open account.
     pub(crate) async fn check_accounts(
         &self,
         of: &Reconciliation,
@@ -86,8 +91,10 @@ impl Ledger {
         Ok(AccountsPage { accounts, faults, at })
     }
 
-    /// What the accounts hold, beside what their last legs left. The accounts are read first, and a leg never changes: whatever
-    /// is paid meanwhile, the leg that an account names is there and has its balance.
+    /// Checks the balances of the accounts against their last legs.
+    ///
+    /// The accounts are read before the legs, and legs never change. Payments during the check
+    /// therefore cause no false findings: the leg that an account names exists and has its balance.
     async fn check_balances(
         &self,
         ids: impl Iterator<Item = &AccountId>,
@@ -114,7 +121,7 @@ impl Ledger {
                 Ok((holds.is_none() || holds != leg.after()).then(|| wrong(Some(leg.shown_after()))))
             }
             (Some(last), None) => {
-                // Where its transaction is there, the leg itself is what is missing.
+                // Report the missing leg if its transaction exists.
                 let posted = self.transaction(&last.transaction).await?;
                 let missing = posted.into_iter().flat_map(|posted| posted.faults());
                 let mut missing = missing.filter(|fault| fault.is_missing(&last.leg));
@@ -127,7 +134,7 @@ impl Ledger {
         }
     }
 
-    /// One page of legs further; what is left of the way, if anything, and what was found.
+    /// Checks the next page of legs. Returns the rest of the walk, if any, and the discrepancies.
     async fn walk(
         &self,
         of: &Reconciliation,
@@ -163,7 +170,8 @@ impl Ledger {
         Ok(self.table.page(&Query::new(&partition, range).on(&self.by_time), limit).await?)
     }
 
-    /// Legs without a transaction, or whose transaction does not know them and is not wrong otherwise.
+    /// Reports legs without a transaction, and legs that their transaction does not list. A
+    /// transaction with other faults has its own findings.
     async fn check_belonging(&self, legs: &[Leg], known: &Known) -> Result<Vec<Fault>, Error> {
         let legs: Vec<&Leg> = legs.iter().filter(|leg| !known.has(leg)).collect();
         let keys: Vec<Key> = legs.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
@@ -181,7 +189,7 @@ impl Ledger {
         Ok(faults)
     }
 
-    /// No leg of the window is newer than the last that the account knows of.
+    /// Checks that the newest leg of the window is not newer than the account's last leg.
     async fn check_newest(&self, walk: &AccountWalk, leg: &Leg) -> Result<Option<Fault>, Error> {
         if walk.reported || walk.last >= Some(leg.created_at) || !self.is_sound(leg).await? {
             return Ok(None);
@@ -191,7 +199,8 @@ impl Ledger {
         Ok(behind.map(|account| Fault::balance(&account.id, None, Some(leg.shown_after()), account.shown_balance())))
     }
 
-    /// Two neighbours; strongly once more where the one does not follow from the other. What another finding explains is none.
+    /// Checks two neighbouring legs. If they do not match, both are read again, strongly
+    /// consistent. Discrepancies that another finding explains are not reported.
     async fn check_pair(
         &self,
         of: &Reconciliation,
@@ -217,7 +226,7 @@ impl Ledger {
         Ok(Some(Fault::balance(&walk.account, Some(newer.transaction.clone()), expected, newer.shown_after())))
     }
 
-    /// The stretch from the newer leg to the older, as the table has it: an entry of the index may have come late.
+    /// Reads all legs between the two from the table, because index entries may arrive late.
     async fn look_again(
         &self,
         account: &AccountId,
@@ -232,13 +241,13 @@ impl Ledger {
         Ok(first_break(&legs, older.is_none()))
     }
 
-    /// Whether nothing is wrong with the leg's transaction, which has its own findings otherwise.
+    /// Whether the leg's transaction has no faults. A faulty transaction has its own findings.
     async fn is_sound(&self, leg: &Leg) -> Result<bool, Error> {
         let posted = self.transaction(&leg.transaction).await?;
         Ok(posted.is_some_and(|posted| posted.has(leg) && posted.faults().is_empty()))
     }
 
-    /// Whether a leg was found to be missing between the two.
+    /// Whether a leg between the two was reported as missing.
     async fn lacks_a_leg(&self, of: &Reconciliation, at: &Break) -> Result<bool, Error> {
         let findings = self.findings(&of.id, &FindingSort::of_legs()).await?;
         let (since, until) = (at.older.as_ref().map(|leg| leg.created_at), at.newer.created_at);

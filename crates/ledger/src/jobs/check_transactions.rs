@@ -1,5 +1,7 @@
-//! What is checked of transactions: that each has the legs that its header names, that these are balanced, and that they do
-//! what the header says.
+//! Checks transactions ([decision](../../../../docs/decisions/ledger-reconciliation.md)):
+//! - Each leg of the header exists.
+//! - The debits of the legs equal their credits.
+//! - The legs have the amounts that the header lists.
 
 use crate::{
     Ledger, Leg, Posted, Posting, Transaction,
@@ -18,19 +20,18 @@ use money::{Decimal, Money};
 use std::collections::HashMap;
 use table::Key;
 
-/// Transactions that are gone through in a step.
+/// Transactions that a step checks.
 const PAGE: usize = 500;
-/// Legs that are read in one call, if their transactions let them be parted so.
+/// Legs that are read in one call, unless a single transaction has more.
 const BATCH: usize = 100;
-/// Calls that are under way at once: with [`BATCH`] it bounds what is held in memory.
+/// Concurrent calls. With [`BATCH`] this limits the memory use.
 pub(crate) const SIDE_BY_SIDE: usize = 8;
 
-/// Everything wrong with the transaction: each leg that it has not; or else that its legs are not balanced; or else what they do
-/// that it does not say.
+/// The faults of a transaction: all missing legs, else an imbalance, else a wrong amount.
 pub(crate) fn faults(header: &Transaction, found: &HashMap<Key, Leg>) -> Vec<Fault> {
     let (mut missing, mut legs) = (Vec::new(), Vec::new());
     for (id, posting) in header.legs() {
-        // A leg that is on another account by now is none of this one.
+        // A leg on another account is not the expected one.
         match found.get(&Leg::key_of(&header.id, &id)).filter(|leg| leg.account == posting.account) {
             Some(leg) => legs.push((posting, leg)),
             None => missing.push(Fault::missing(header, id, &posting.account, posting.amount.amount())),
@@ -42,7 +43,7 @@ pub(crate) fn faults(header: &Transaction, found: &HashMap<Key, Leg>) -> Vec<Fau
     imbalance(header, &legs).or_else(|| wrong_amount(header, &legs)).into_iter().collect()
 }
 
-/// Debits and credits of the first currency of which they are not the same.
+/// Reports the first currency whose debits do not equal its credits.
 fn imbalance(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault> {
     let done: Vec<Posting> = legs.iter().map(|(_, leg)| leg.posting()).collect::<Option<_>>()?;
     let (_, Sides { debits, credits }) = unbalanced(&done).next()?;
@@ -50,7 +51,7 @@ fn imbalance(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault> {
     Some(Fault::of_transaction(header, Kind::UnbalancedTransaction, None, debits, credits))
 }
 
-/// The first leg that does another thing than the header says; or the header's own sum.
+/// Reports the first leg that differs from its posting, or else a wrong sum in the header.
 fn wrong_amount(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault> {
     let wrong = |account, expected, actual| {
         Fault::of_transaction(header, Kind::WrongAmount, account, Some(expected), Some(actual))
@@ -69,7 +70,8 @@ fn wrong_amount(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault
     Some(Fault::of_transaction(header, Kind::WrongAmount, None, stated, done.map(Money::amount)))
 }
 
-/// With their signs where a debit became a credit.
+/// The expected and the actual amount. Both are signed if a debit was stored as a credit, or a
+/// credit as a debit.
 fn amounts(posting: &Posting, leg: &Leg) -> (Decimal, Decimal) {
     match leg.posting().filter(|done| done.leg_type != posting.leg_type) {
         Some(done) => (posting.change().amount(), done.change().amount()),
@@ -78,20 +80,20 @@ fn amounts(posting: &Posting, leg: &Leg) -> (Decimal, Decimal) {
 }
 
 impl Posted {
-    /// Everything wrong with it.
+    /// The faults of the transaction.
     pub(crate) fn faults(&self) -> Vec<Fault> {
         let legs = self.legs.iter().map(|leg| (leg.key(), leg.clone())).collect();
         faults(&self.transaction, &legs)
     }
 
-    /// Whether the leg is there, and the header knows it.
+    /// Whether the leg exists and the header lists it.
     pub(crate) fn has(&self, leg: &Leg) -> bool {
         self.transaction.knows(leg) && self.legs.iter().any(|own| own.id == leg.id)
     }
 }
 
 impl Transaction {
-    /// Whether it has a leg of that id.
+    /// Whether the transaction lists a leg with this id.
     pub(crate) fn knows(&self, leg: &Leg) -> bool {
         has_leg(&self.id, self.postings.len(), leg)
     }
@@ -101,12 +103,13 @@ fn has_leg(transaction: &TransactionId, legs: usize, leg: &Leg) -> bool {
     (1..=legs).any(|number| LegId::new(transaction, number) == leg.id)
 }
 
-/// Transactions that this run has read, and how many legs they have: their headers need not be read again for each leg.
+/// The ids and leg counts of the transactions that this run has read. Their headers need not be
+/// read again for each leg.
 #[derive(Debug, Default)]
 pub(crate) struct Known(HashMap<TransactionId, usize>);
 
 impl Known {
-    /// Some 20 MB with ids of 128 characters, and a busy day's transactions.
+    /// The transactions of a busy day. They take about 20 MB with ids of 128 characters.
     const MOST: usize = 100_000;
 
     fn note(&mut self, headers: &[Transaction]) {
@@ -114,22 +117,22 @@ impl Known {
         self.0.extend(headers.iter().take(room).map(|header| (header.id.clone(), header.postings.len())));
     }
 
-    /// Whether the leg's transaction is known, and has it.
+    /// Whether the leg's transaction is known and lists the leg.
     pub(crate) fn has(&self, leg: &Leg) -> bool {
         self.0.get(&leg.transaction).is_some_and(|legs| has_leg(&leg.transaction, *legs, leg))
     }
 }
 
-/// What a step among the transactions came to.
+/// The result of a step that checks transactions.
 pub(crate) struct TransactionsPage {
     pub(crate) transactions: usize,
     pub(crate) faults: Vec<Fault>,
-    /// The last of them, if there may be more behind it.
+    /// The position of the last transaction, if there may be more.
     pub(crate) next: Option<CreatedPlace>,
 }
 
 impl Ledger {
-    /// Checks the first transactions of the window, or the first behind a place.
+    /// Checks the next transactions of the window, after the position if one is given.
     pub(crate) async fn check_transactions(
         &self,
         window: Window,
@@ -145,7 +148,8 @@ impl Ledger {
         Ok(TransactionsPage { transactions, faults: faults.concat(), next })
     }
 
-    /// Reads the legs of all of them together; once more, strongly, of those that seem to be wrong.
+    /// Checks transactions whose legs fit into one call. Transactions that seem faulty are read
+    /// again, strongly consistent.
     async fn check_batch(&self, headers: Vec<Transaction>) -> Result<Vec<Fault>, Error> {
         let of = |header: &Transaction| header.legs().map(|(leg, _)| Leg::key_of(&header.id, &leg)).collect::<Vec<_>>();
         let keys: Vec<Key> = headers.iter().flat_map(of).collect();
@@ -157,13 +161,13 @@ impl Ledger {
         Ok(found)
     }
 
-    /// What is wrong with a transaction, strongly consistent.
+    /// The faults of a transaction, strongly consistent.
     async fn faults_of(&self, id: &TransactionId) -> Result<Vec<Fault>, Error> {
         Ok(self.transaction(id).await?.map(|posted| posted.faults()).unwrap_or_default())
     }
 }
 
-/// Parts them so that the legs of each part are read in one call.
+/// Groups transactions so that one call reads all legs of a group.
 fn batches(headers: Vec<Transaction>) -> Vec<Vec<Transaction>> {
     let (mut batches, mut legs) = (Vec::<Vec<Transaction>>::new(), BATCH);
     for header in headers {

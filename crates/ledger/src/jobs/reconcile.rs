@@ -1,4 +1,5 @@
-//! The steps of a reconciliation: a page of transactions or of accounts is checked, and its findings are kept.
+//! The steps of a reconciliation ([decision](../../../../docs/decisions/ledger-reconciliation.md)).
+//! Each step checks a page of transactions or accounts, and stores its findings.
 
 use crate::{
     Ledger,
@@ -16,7 +17,7 @@ use function::{Deadline, Error};
 use futures::{StreamExt, TryStreamExt, future::ready, stream};
 use jobs::{Job, JobRunner, Next, Step};
 
-/// Findings that are written at once.
+/// Concurrent writes of findings.
 const WRITES: usize = 8;
 
 /// The steps of one run.
@@ -59,7 +60,8 @@ impl JobRunner for Steps<'_> {
 }
 
 impl Ledger {
-    /// Keeps what a step found; answers how much of it no earlier step has found.
+    /// Stores the findings of a step. Returns the number of findings that no earlier step has
+    /// counted.
     async fn keep(&self, of: &Reconciliation, mut faults: Vec<Fault>, kept: u64) -> Result<u64, Error> {
         let room = MAX_KEPT.saturating_sub(kept);
         let rest = faults.split_off(faults.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
@@ -68,7 +70,8 @@ impl Ledger {
         Ok(new + Case::count(rest.len()))
     }
 
-    /// Whether no earlier step has found it. A run that died in this very step may have kept it.
+    /// Stores a finding. Returns whether no earlier step has stored it. A previous attempt of the
+    /// same step may have stored it without counting it.
     async fn keep_one(&self, of: &Reconciliation, fault: Fault) -> Result<bool, Error> {
         match self.dynamo.write(self.jobs.table().put_new(&Finding::new(of, fault))?).await {
             Ok(()) => Ok(true),

@@ -8,7 +8,8 @@ use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
 use table::{Attribute, Attributes, Change, Condition, Item, Key, Table, Value};
 
-/// An account: what it holds now, and the leg that made it so.
+/// An account with its balance, and the leg that the balance comes from
+/// ([requirement](../../../../docs/requirements/ledger.md#accounts)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Account {
@@ -24,54 +25,54 @@ pub struct Account {
     of_all: AccountsPartition,
     #[serde(rename = "GSI2SK")]
     among_all: AccountPartition,
-    /// Its id.
+    /// The account id.
     #[serde(rename = "ID")]
     pub id: AccountId,
-    /// Whose it is.
+    /// The owner.
     #[serde(rename = "UserID")]
     pub user: UserId,
-    /// What kind it is.
+    /// The type, such as `checking`.
     pub account_type: AccountType,
-    /// What it holds, in its currency.
+    /// The balance, in units of `currency`.
     pub balance: Decimal,
-    /// The one currency that it takes.
+    /// The currency. Legs in another currency are rejected.
     pub currency: Currency,
-    /// Where it stands.
+    /// The status.
     pub status: AccountStatus,
-    /// Whether it may hold less than nothing: money enters the books from such accounts only.
+    /// Whether the balance may be negative. Money enters the books only from such accounts.
     pub allow_negative: bool,
-    /// Counts its changes: who wants to make the next must have seen the last.
+    /// Incremented by each change. A writer must have read the current version.
     pub version: i64,
-    /// The leg that its balance comes from; none before the first.
+    /// The leg that the balance comes from. `None` before the first leg.
     #[serde(flatten)]
     pub last: Option<LastLeg>,
-    /// When its status was changed last, if it was.
+    /// Time of the last status change, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_changed_at: Option<TimestampMillis>,
-    /// Who changed it.
+    /// Author of the last status change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_changed_by: Option<UserId>,
-    /// When it was opened.
+    /// Time at which the account was opened.
     pub created_at: TimestampMillis,
-    /// What was asked when it was opened.
+    /// Fingerprint of the request that opened the account.
     pub request: Fingerprint,
 }
 
 /// The last leg of an account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 pub struct LastLeg {
-    /// Its transaction.
+    /// The transaction of the leg.
     #[serde(rename = "LastTransactionID")]
     pub transaction: TransactionId,
-    /// Its id.
+    /// The leg id.
     #[serde(rename = "LastLegID")]
     pub leg: LegId,
-    /// Its time: the next is later.
+    /// The time of the leg. The next leg of the account is later.
     #[serde(rename = "LastLegAt")]
     pub created: TimestampMillis,
 }
 
-/// An account in an index: which it is.
+/// An entry of an account in an index: only its key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Listed {
@@ -94,7 +95,7 @@ impl IdempotentItem for Account {
     }
 }
 
-/// What is asked of a new account.
+/// The requested properties of a new account.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
     pub(crate) user: UserId,
@@ -104,7 +105,7 @@ pub(crate) struct Terms {
 }
 
 impl Account {
-    /// A new one, empty.
+    /// A new account with a balance of zero.
     pub(crate) fn opened(id: AccountId, terms: Terms, request: Fingerprint, now: TimestampMillis) -> Self {
         let partition = AccountPartition(id.clone());
         Self {
@@ -130,49 +131,49 @@ impl Account {
         }
     }
 
-    /// As it was when it was opened: what a request that opened it is answered, however late it comes again.
+    /// The account as it was opened. Every retry of the request that opened it gets this response.
     pub(crate) fn when_opened(self) -> Self {
         let balance = Money::zero(self.currency).amount();
         let (status, status_changed_at, status_changed_by) = (AccountStatus::Active, None, None);
         Self { balance, status, status_changed_at, status_changed_by, version: 1, last: None, ..self }
     }
 
-    /// Its key.
+    /// The primary key.
     #[must_use]
     pub fn key_of(id: &AccountId) -> Key {
         Key::new(&AccountPartition(id.clone()), &Metadata)
     }
 
-    /// What it holds.
+    /// The balance.
     ///
     /// # Errors
-    /// What is stored is no amount of its currency.
+    /// Returns an internal error if the stored balance is not valid for the currency.
     pub fn holds(&self) -> Result<Money, Error> {
         Money::new(self.balance, self.currency).map_err(|error| Error::Internal(format!("a stored balance {error}")))
     }
 
-    /// What it holds, with all digits of its currency.
+    /// The balance with all decimal places of its currency. An invalid balance is shown as stored.
     pub(crate) fn shown_balance(&self) -> Decimal {
         self.holds().map_or(self.balance, Money::amount)
     }
 
-    /// When its last leg was made.
+    /// The time of the last leg.
     pub(crate) fn last_at(&self) -> Option<TimestampMillis> {
         self.last.as_ref().map(|last| last.created)
     }
 
-    /// The key of its last leg.
+    /// The primary key of the last leg.
     pub(crate) fn last_key(&self) -> Option<Key> {
         self.last.as_ref().map(|last| Leg::key_of(&last.transaction, &last.leg))
     }
 
-    /// Its next version, where it is still this one.
+    /// An update to the next version, on the condition that the current version is unchanged.
     pub(crate) fn next(&self, table: &Table) -> Change {
         let next = table.update(Self::key_of(&self.id)).set(Self::VERSION, self.version + 1);
         next.only_if(Condition::is(Self::VERSION, self.version))
     }
 
-    /// Its next version with what a transaction leaves it.
+    /// An update to the next version with the new balance and its leg.
     pub(crate) fn after(&self, table: &Table, balance: Money, last: &LastLeg) -> Change {
         self.next(table)
             .set(Self::BALANCE, Value::number(&balance.amount()))
@@ -182,7 +183,7 @@ impl Account {
     }
 }
 
-/// An account as it is answered.
+/// An account in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountBody {

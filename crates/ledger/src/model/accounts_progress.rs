@@ -1,20 +1,20 @@
-//! How far a reconciliation has gone through the accounts, as its item keeps it.
+//! The progress of a reconciliation through the accounts, as stored in its job.
 
 use crate::Leg;
 use keys::{AccountId, TimestampMillis, TransactionId, ledger::LegTimeSort};
 use money::Money;
 use serde::{Deserialize, Serialize};
 
-/// How far the accounts are gone through.
+/// The progress through the list of accounts and their legs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct AccountsProgress {
-    /// The sort key behind which the list of accounts goes on.
+    /// The sort key after which the list of accounts continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<String>,
-    /// Whether the list has ended.
+    /// Whether the list of accounts has ended.
     pub(crate) listed: bool,
-    /// Accounts whose legs are not gone through: fewer than two pages of them.
+    /// Accounts whose legs are not checked completely: fewer than two pages of accounts.
     pub(crate) open: Vec<AccountWalk>,
 }
 
@@ -24,28 +24,28 @@ impl AccountsProgress {
     }
 }
 
-/// A way through the legs of an account, newest first.
+/// The progress through the legs of an account in the window, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct AccountWalk {
     pub(crate) account: AccountId,
-    /// When the last leg was made that the account knows of.
+    /// The time of the account's last leg, read from the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<TimestampMillis>,
-    /// The leg that was looked at last: the next is older.
+    /// The leg that was checked last. The next one is older.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) newer: Option<PendingLeg>,
-    /// Whether its balance is known to be wrong: one finding an account is enough.
+    /// Whether a wrong balance was already reported. Each account gets at most one such finding.
     pub(crate) reported: bool,
 }
 
-/// What is kept of a leg until the one before it is there.
+/// The parts of a leg that are needed to check it against the leg before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct PendingLeg {
     pub(crate) place: LegTimeSort,
     pub(crate) transaction: TransactionId,
-    /// What there must have been before it.
+    /// The balance before the leg, computed from the leg.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<Money>,
 }

@@ -8,7 +8,9 @@ use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
 use table::{Attribute, Attributes, Item, Key};
 
-/// A leg of a transaction: what it did to one account, and what it left. It never changes.
+/// A debit or credit of one account, with the balance after it
+/// ([requirement](../../../../docs/requirements/ledger.md#transaction-legs)). A leg never changes
+/// ([decision](../../../../docs/decisions/ledger-history.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Leg {
@@ -20,27 +22,27 @@ pub struct Leg {
     of_account: AccountPartition,
     #[serde(rename = "GSI1SK")]
     by_time: LegTimeSort,
-    /// Its id.
+    /// The leg id: the transaction id and the number of the leg.
     #[serde(rename = "ID")]
     pub id: LegId,
-    /// Its transaction.
+    /// The transaction.
     #[serde(rename = "TransactionID")]
     pub transaction: TransactionId,
-    /// Its account.
+    /// The account.
     #[serde(rename = "AccountID")]
     pub account: AccountId,
-    /// Whose account that is.
+    /// The owner of the account.
     #[serde(rename = "UserID")]
     pub user: UserId,
-    /// Takes or adds.
+    /// Debit or credit.
     pub leg_type: LegType,
-    /// How much.
+    /// The amount, which is positive.
     pub amount: Decimal,
-    /// In which currency.
+    /// The currency.
     pub currency: Currency,
-    /// What the account holds after it.
+    /// The balance of the account after the leg.
     pub balance_after: Decimal,
-    /// When its transaction was made.
+    /// The time of the transaction.
     pub created_at: TimestampMillis,
 }
 
@@ -50,7 +52,7 @@ impl Item for Leg {
 }
 
 impl Leg {
-    /// The leg of that number, from 1, that leaves its account so much.
+    /// Creates the leg with a number, starting at 1, and the balance after it.
     pub(crate) fn new(
         transaction: &TransactionId,
         number: usize,
@@ -77,55 +79,56 @@ impl Leg {
         }
     }
 
-    /// Its key.
+    /// The primary key of a leg.
     #[must_use]
     pub fn key_of(transaction: &TransactionId, leg: &LegId) -> Key {
         Key::new(&TransactionPartition(transaction.clone()), &LegSort(leg.clone()))
     }
 
-    /// Its own key.
+    /// The primary key of this leg.
     pub(crate) fn key(&self) -> Key {
         Key::new(&self.partition, &self.sort)
     }
 
-    /// Where it stands among its account's.
+    /// The position among the legs of the account.
     pub(crate) fn place(&self) -> &LegTimeSort {
         &self.by_time
     }
 
-    /// What it did, as its header should say it; none where the amount is none of its currency.
+    /// The posting that the header should list. `None` if the amount is not valid for the currency.
     pub(crate) fn posting(&self) -> Option<Posting> {
         let amount = Money::new(self.amount, self.currency).ok()?;
         Some(Posting { leg_type: self.leg_type, amount, account: self.account.clone() })
     }
 
-    /// How much it is, with all digits of its currency.
+    /// The amount with all decimal places of its currency. An invalid amount is shown as stored.
     pub(crate) fn shown_amount(&self) -> Decimal {
         Money::new(self.amount, self.currency).map_or(self.amount, Money::amount)
     }
 
-    /// What it left, with all digits of its currency.
+    /// The balance after the leg, with all decimal places of its currency. An invalid balance is
+    /// shown as stored.
     pub(crate) fn shown_after(&self) -> Decimal {
         self.after().map_or(self.balance_after, Money::amount)
     }
 
-    /// What it left; none where that is no amount of its currency.
+    /// The balance after the leg. `None` if it is not valid for the currency.
     pub(crate) fn after(&self) -> Option<Money> {
         Money::new(self.balance_after, self.currency).ok()
     }
 
-    /// What there must have been before it.
+    /// The balance before the leg, computed from the balance after it.
     pub(crate) fn before(&self) -> Option<Money> {
         self.after()?.checked_add(-self.posting()?.change())
     }
 
-    /// Whether it is on an account of the caller, as every leg is to operators.
+    /// Whether the caller may access the account of the leg, as its owner or as an operator.
     pub(crate) fn is_of(&self, caller: &Caller) -> bool {
         caller.must_be(&self.user, DOMAIN).is_ok()
     }
 }
 
-/// A leg as it is answered.
+/// A leg in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LegBody {
@@ -135,14 +138,14 @@ pub struct LegBody {
     leg_type: LegType,
     amount: Decimal,
     currency: Currency,
-    /// Nobody's but the account's owner's business.
+    /// Returned with the caller's own legs only.
     #[serde(skip_serializing_if = "Option::is_none")]
     balance_after: Option<Decimal>,
     created_at: TimestampMillis,
 }
 
 impl LegBody {
-    /// With what it left where the caller may know that. What is stored is shown with all digits of its currency.
+    /// The leg as shown to the caller. Amounts have all decimal places of their currency.
     pub(crate) fn of(leg: Leg, caller: &Caller) -> Self {
         Self {
             balance_after: leg.is_of(caller).then(|| leg.shown_after()),

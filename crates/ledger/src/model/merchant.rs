@@ -7,10 +7,11 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
-/// What a merchant is called, and what it deals in.
+/// The name or the category of a merchant: at most 128 characters.
 pub(crate) type Name = BoundedText<128>;
 
-/// Who is paid.
+/// A merchant, the payee of payments
+/// ([requirement](../../../../docs/requirements/ledger.md#merchants)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Merchant {
@@ -42,14 +43,14 @@ impl Merchant {
         Self { partition, sort: Metadata, id, name, category, created_at: now, request }
     }
 
-    /// Its key.
+    /// The primary key of a merchant.
     #[must_use]
     pub fn key_of(id: &MerchantId) -> Key {
         Key::new(&MerchantPartition(id.clone()), &Metadata)
     }
 }
 
-/// A merchant as it is answered.
+/// A merchant in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MerchantBody {

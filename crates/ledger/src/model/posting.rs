@@ -3,20 +3,22 @@ use money::{Currency, Money};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{borrow::Cow, collections::BTreeMap, fmt, str::FromStr};
 
-/// What a transaction does to an account: `debit#5.50#USD#<account>`. The header carries a line for each of its legs, so that it
-/// is whole by itself and a leg that is missing or changed shows.
+/// The effect of a transaction on an account, as text: `debit#5.50#USD#<account>`.
+///
+/// The header of a transaction lists one posting for each leg. A missing or changed leg can
+/// therefore be detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posting {
-    /// Takes or adds.
+    /// Debit or credit.
     pub leg_type: LegType,
-    /// How much; more than nothing.
+    /// The amount, which is positive.
     pub amount: Money,
-    /// Where.
+    /// The account.
     pub account: AccountId,
 }
 
 impl Posting {
-    /// What it adds to the account's balance.
+    /// The change of the account's balance: negative for a debit.
     #[must_use]
     pub fn change(&self) -> Money {
         match self.leg_type {
@@ -25,14 +27,14 @@ impl Posting {
         }
     }
 
-    /// What undoes it.
+    /// The opposite posting.
     #[must_use]
     pub fn reversed(&self) -> Self {
         Self { leg_type: self.leg_type.reversed(), ..self.clone() }
     }
 }
 
-/// What is taken and what is added of a currency; none where it has too many digits to be told.
+/// The sums of the debits and credits of a currency. `None` if a sum has too many digits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sides {
     pub(crate) debits: Option<Money>,
@@ -56,18 +58,18 @@ fn sides(postings: &[Posting]) -> BTreeMap<Currency, Sides> {
     sides
 }
 
-/// Currencies of which the debits and credits are not the same.
+/// The currencies whose debits do not equal their credits.
 pub(crate) fn unbalanced(postings: &[Posting]) -> impl Iterator<Item = (Currency, Sides)> {
     sides(postings).into_iter().filter(|(_, sides)| !sides.agree())
 }
 
-/// The sum of the debits, where all is of one currency.
+/// The sum of the debits. `None` if the postings have several currencies.
 pub(crate) fn sum(postings: &[Posting]) -> Option<Money> {
     let mut sides = sides(postings).into_values();
     sides.next().filter(|_| sides.next().is_none())?.debits
 }
 
-/// A stored posting that this did not write.
+/// Text that is not a posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is no posting")]
 pub struct NoPosting;
@@ -109,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_posting_comes_back() {
+    fn posting_round_trips_through_its_text() {
         let text = "debit#5.50#USD#660f9511-e29b-41d4-a716-446655440000";
         let posting: Posting = text.parse().expect("a posting");
         assert_eq!(posting.to_string(), text);

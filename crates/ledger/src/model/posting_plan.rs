@@ -1,4 +1,4 @@
-//! What a transaction does to its accounts: the rules.
+//! The rules for postings: which legs an account allows, and the balance after each leg.
 
 use crate::{
     Account, DOMAIN, Leg, Posted, Posting, Reversal,
@@ -14,25 +14,29 @@ use money::Money;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use table::{Change, Refused, Table};
 
-/// A transaction that the rules allow, and the accounts as they are before it.
+/// A transaction that satisfies the rules, with its accounts as they were read.
 #[derive(Debug)]
 pub(crate) struct PostingPlan {
     pub(crate) posted: Posted,
-    /// What says of another transaction that this one reverses it.
+    /// The marker on the transaction that this one reverses.
     undoes: Option<Reversal>,
-    /// What each account is left, and by which leg.
+    /// Each account with its new balance and its last leg.
     left: Vec<(Account, Money, LastLeg)>,
 }
 
-/// Where the header, and what says that another is reversed, stand among the changes.
+/// Positions of the header and the reversal marker among the changes.
 const HEADER: usize = 0;
 const REVERSAL: usize = 1;
 
 impl PostingPlan {
-    /// Applies the draft to the accounts as they were read.
+    /// Applies the draft to the accounts.
     ///
     /// # Errors
-    /// 403 for a debit of another's account, 404 for an account that is not there, 409 for what an account does not allow.
+    /// Returns:
+    /// - 403 for a debit of another user's account, or of a missing account if the caller is not an
+    ///   operator;
+    /// - 404 for any other missing account;
+    /// - 409 if an account does not allow its leg.
     pub(crate) fn new(
         draft: &Draft,
         accounts: &HashMap<AccountId, Account>,
@@ -40,7 +44,8 @@ impl PostingPlan {
         now: TimestampMillis,
         shard: Shard,
     ) -> Result<Self, Error> {
-        // First of all, so that nobody learns anything of another's account by taking from it.
+        // Check ownership first. Otherwise the caller could learn details of another user's account
+        // from the error of a later check.
         for posting in draft.postings.iter().filter(|posting| posting.leg_type == LegType::Debit) {
             let account = accounts.get(&posting.account).ok_or_else(|| missing("account", caller))?;
             caller.must_be(&account.user, DOMAIN)?;
@@ -63,13 +68,14 @@ impl PostingPlan {
         Ok(Self { posted, undoes: draft.undoes(created), left: left.into_values().collect() })
     }
 
-    /// Whether it was refused for what is there already: itself, or another reversal.
+    /// Whether the write was rejected because this transaction or a reversal of the original
+    /// already exists.
     pub(crate) fn was_posted(&self, refused: &Refused) -> bool {
         refused.at(HEADER) || (self.undoes.is_some() && refused.at(REVERSAL))
     }
 
-    /// The header first, then what says of another that this reverses it, and the legs, all of which must be new; and one change
-    /// an account, which must be as it was read.
+    /// The writes of the transaction. The header, the reversal marker and the legs must not exist
+    /// yet. Each account is updated once, if its version is unchanged.
     pub(crate) fn changes(&self, table: &Table) -> Result<Vec<Change>, Error> {
         let mut changes = vec![table.put_new(&self.posted.transaction)?];
         if let Some(reversal) = &self.undoes {
@@ -83,8 +89,11 @@ impl PostingPlan {
     }
 }
 
-/// The postings with their numbers, from 1, those of accounts that are taken from before the others, and each account's in their
-/// order: what the caller's own accounts allow is settled before anything of another's is looked at.
+/// The postings with their numbers, starting at 1. Postings of debited accounts come first, and the
+/// postings of an account keep their order.
+///
+/// The caller owns the debited accounts. Their rules are checked before any other account
+/// ([decision](../../../../docs/decisions/ledger-access.md)).
 fn debited_first(postings: &[Posting]) -> Vec<(usize, &Posting)> {
     let debits = postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
     let debited: BTreeSet<_> = debits.map(|posting| &posting.account).collect();
@@ -93,8 +102,9 @@ fn debited_first(postings: &[Posting]) -> Vec<(usize, &Posting)> {
     numbered
 }
 
-/// Now, or the first moment after every account's last leg, where a clock is behind: times of an account never go backwards,
-/// and no two transactions of one account have the same.
+/// The time of the transaction: now, or one millisecond after the last leg of its accounts if a
+/// clock is behind. Times of an account increase with each transaction, so no two of its
+/// transactions have the same time.
 fn after_all<'a>(accounts: impl Iterator<Item = &'a Account>, now: TimestampMillis) -> TimestampMillis {
     accounts.filter_map(|account| account.last.as_ref()).map(|last| last.created.next()).fold(now, TimestampMillis::max)
 }
@@ -116,7 +126,8 @@ fn must_take(account: &Account, posting: &Posting) -> Result<(), Error> {
     Err(Error::Conflict(Problem::CurrencyMismatch, format!("Account {id} takes {} only.", account.currency)))
 }
 
-/// No leg takes from an account that may not hold less than nothing more than it holds by then. What it holds is not told.
+/// Checks that a debit does not overdraw the account, unless the account allows a negative balance.
+/// The error does not disclose the balance.
 fn must_hold(account: &Account, posting: &Posting, after: Money) -> Result<(), Error> {
     if posting.leg_type == LegType::Credit || after.minor() >= 0 || account.allow_negative {
         return Ok(());

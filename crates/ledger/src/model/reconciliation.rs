@@ -9,32 +9,34 @@ use money::Decimal;
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
-/// How long a transaction may take to be on the books, in seconds: its time is API Gateway's of the request. Ten to start the
-/// function and ten to run it, and the rest for clocks that differ and for the indexes.
+/// Seconds from the time of a transaction until it can be read everywhere. The time is that of the
+/// request at API Gateway. The function may take ten seconds to start and ten to run. The rest
+/// covers clock differences and the delay of the indexes.
 const SETTLES: i64 = 30;
 
-/// Which transactions are gone through: both ends are in.
+/// The time range of the checked transactions, both ends inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Window {
-    /// From then on.
+    /// The first time.
     pub from: TimestampMillis,
-    /// Until then. Before `from` there is nothing to go through.
+    /// The last time. The window is empty if this is before `from`.
     pub to: TimestampMillis,
 }
 
 impl Window {
-    /// Without the youngest moments, in which transactions are still on their way.
+    /// The window without the last 30 seconds before now, whose transactions may still be written.
     pub(crate) fn settled(self, now: TimestampMillis) -> Self {
         Self { to: self.to.min(now.minus_seconds(SETTLES)), ..self }
     }
 }
 
-/// The work of a reconciliation, and the request that started it: the same request finds the job that it started before.
+/// The task of a reconciliation, and the request that started it. A retry of the request finds the
+/// existing job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Task {
-    /// Without the youngest moments of what was asked.
+    /// The requested window, cut to 30 seconds before the request.
     #[serde(flatten)]
     pub(crate) window: Window,
     pub(crate) request: Fingerprint,
@@ -46,24 +48,24 @@ impl jobs::Task for Task {
     }
 }
 
-/// How far a reconciliation is.
+/// The progress of a reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct Progress {
-    /// Transactions that it has gone through.
+    /// Number of checked transactions.
     pub(crate) transactions: u64,
-    /// Accounts that it has looked at.
+    /// Number of checked accounts.
     pub(crate) accounts: u64,
-    /// What it has found; no more than [`MAX_KEPT`] of it is kept.
+    /// Number of discrepancies. At most [`MAX_KEPT`] of them are stored.
     pub(crate) discrepancies: u64,
-    /// Where it is.
+    /// The current phase.
     pub(crate) phase: Phase,
 }
 
-/// Where a reconciliation is: first among the transactions, then among the accounts.
+/// The phase of a reconciliation: first transactions, then accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
-    /// Behind that transaction, or before the first.
+    /// Continues after this transaction, or starts with the first one.
     Transactions(Option<CreatedPlace>),
     Accounts(AccountsProgress),
 }
@@ -80,7 +82,7 @@ impl Progress {
     }
 }
 
-/// A step of a reconciliation: what it checks, and where its findings belong.
+/// A step of a reconciliation: its job, its window and its number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reconciliation {
     pub(crate) id: ReconciliationId,
@@ -89,7 +91,8 @@ pub(crate) struct Reconciliation {
 }
 
 impl Reconciliation {
-    /// The job of one that starts now. It is kept for ever, as the reason of what is posted because of it.
+    /// The job of a new reconciliation. It never expires, because it documents why corrections were
+    /// posted.
     pub(crate) fn job(
         id: &ReconciliationId,
         window: Window,
@@ -97,7 +100,7 @@ impl Reconciliation {
         now: TimestampMillis,
     ) -> Result<Job, Error> {
         let task = Task { window: window.settled(now), request };
-        // An id has one start; only a retry is another run.
+        // The id of the reconciliation also identifies its first run. A retry starts another run.
         Ok(Job { expires_at: None, ..Job::new(&Self::key_of(id), id, id, &task, now.second())? })
     }
 
@@ -106,16 +109,17 @@ impl Reconciliation {
         Ok(Self { id, window: job.task::<Task>()?.window, step: job.step })
     }
 
-    /// The key of its job.
+    /// The primary key of the job.
     pub(crate) fn key_of(id: &ReconciliationId) -> Key {
         Key::new(&ReconciliationPartition(id.clone()), &Metadata)
     }
 }
 
-/// Discrepancies that are kept, at most: they are answered in one piece. All are counted.
+/// Maximum number of stored discrepancies, because one response returns all of them. The job counts
+/// every discrepancy.
 pub(crate) const MAX_KEPT: u64 = 1_000;
 
-/// What does not agree.
+/// The kind of a discrepancy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
@@ -126,14 +130,14 @@ pub(crate) enum Kind {
     WrongBalance,
 }
 
-/// A discrepancy. What is there once is found once: its subject is its key.
+/// A discrepancy and its subject. The subject is the key, so a discrepancy is stored once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) subject: Subject,
     pub(crate) what: Discrepancy,
 }
 
-/// What is stored of a discrepancy, and answered.
+/// The stored and returned attributes of a discrepancy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Discrepancy {
@@ -142,19 +146,19 @@ pub(crate) struct Discrepancy {
     pub(crate) transaction: Option<TransactionId>,
     #[serde(rename = "AccountID", skip_serializing_if = "Option::is_none")]
     pub(crate) account: Option<AccountId>,
-    /// What there should be; none where there should be nothing.
+    /// The expected amount. `None` if nothing is expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) expected: Option<Decimal>,
-    /// What there is; none where there is nothing.
+    /// The stored amount. `None` if nothing is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) actual: Option<Decimal>,
-    /// When the transaction was made.
+    /// The time of the transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) created_at: Option<TimestampMillis>,
 }
 
 impl Fault {
-    /// Of the transaction as a whole.
+    /// A discrepancy of a whole transaction.
     pub(crate) fn of_transaction(
         header: &Transaction,
         kind: Kind,
@@ -167,19 +171,19 @@ impl Fault {
         Self { subject, what: Discrepancy { kind, transaction, account, expected, actual, created_at } }
     }
 
-    /// The transaction has no such leg.
+    /// A leg that its transaction lists is missing.
     pub(crate) fn missing(header: &Transaction, leg: LegId, account: &AccountId, amount: Decimal) -> Self {
         let Self { what, .. } =
             Self::of_transaction(header, Kind::MissingLeg, Some(account.clone()), Some(amount), None);
         Self { subject: Subject::Leg(leg), what }
     }
 
-    /// Whether it is that the leg is missing.
+    /// Whether this reports the given leg as missing.
     pub(crate) fn is_missing(&self, leg: &LegId) -> bool {
         self.what.kind == Kind::MissingLeg && self.subject == Subject::Leg(leg.clone())
     }
 
-    /// The leg has no transaction, or its transaction does not know it.
+    /// The leg has no transaction, or its transaction does not list it.
     pub(crate) fn orphan(leg: &Leg) -> Self {
         let (transaction, account) = (Some(leg.transaction.clone()), Some(leg.account.clone()));
         let (actual, created_at) = (Some(leg.shown_amount()), Some(leg.created_at));
@@ -187,7 +191,8 @@ impl Fault {
         Self { subject: Subject::Leg(leg.id.clone()), what }
     }
 
-    /// The account, or the named one of its transactions, has a balance that does not follow from its legs.
+    /// The balance of the account does not follow from its legs. If `transaction` is given, this is
+    /// the balance after its leg.
     pub(crate) fn balance(
         account: &AccountId,
         transaction: Option<TransactionId>,
@@ -200,7 +205,7 @@ impl Fault {
     }
 }
 
-/// A discrepancy as it is kept.
+/// A stored discrepancy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Finding {
@@ -208,7 +213,8 @@ pub(crate) struct Finding {
     partition: ReconciliationPartition,
     #[serde(rename = "SK")]
     sort: FindingSort,
-    /// The step that found it: one that is repeated counts it again, a later one does not.
+    /// The step that found the discrepancy. If this step is repeated, it counts the discrepancy
+    /// again. A later step does not.
     pub(crate) step: i64,
     #[serde(flatten)]
     pub(crate) what: Discrepancy,
@@ -229,7 +235,7 @@ impl Finding {
     }
 }
 
-/// A reconciliation as it is answered, as far as it is.
+/// A reconciliation in a response, with its progress and findings.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReconciliationBody {
@@ -240,7 +246,7 @@ pub struct ReconciliationBody {
     transactions: u64,
     accounts: u64,
     discrepancies: Vec<DiscrepancyBody>,
-    /// Whether more was found than is kept.
+    /// Whether more discrepancies were found than stored.
     more: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -260,7 +266,7 @@ struct DiscrepancyBody {
 
 impl ReconciliationBody {
     /// # Errors
-    /// The job is no reconciliation.
+    /// Returns an internal error if the job is not a reconciliation.
     pub(crate) fn of(job: Job, found: Vec<Finding>) -> Result<Self, Error> {
         let body = |Finding { what, .. }| {
             let Discrepancy { kind, transaction: transaction_id, account: account_id, expected, actual, .. } = what;

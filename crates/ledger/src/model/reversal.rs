@@ -6,7 +6,9 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
-/// What says that a transaction was reversed. It stands in the transaction's own collection, where there is room for one.
+/// The reversal marker of a transaction: `TXN#<id>`, `REVERSAL`. It is in the item collection of
+/// the reversed transaction. Its key is fixed, so a transaction can be reversed only once
+/// ([decision](../../../../docs/decisions/ledger-idempotency.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reversal {
@@ -14,12 +16,13 @@ pub struct Reversal {
     partition: TransactionPartition,
     #[serde(rename = "SK")]
     sort: ReversalSort,
-    /// The transaction that does the contrary.
+    /// The transaction that reverses it.
     #[serde(rename = "ReversalID")]
     pub id: TransactionId,
-    /// When that was made.
+    /// The time of the reversal.
     pub created_at: TimestampMillis,
-    /// Who asked for it, and under which key: they are answered again, others are not.
+    /// Fingerprint of the request with its caller and idempotency key. The same request gets the
+    /// same response again, and any other gets 409.
     pub request: Fingerprint,
 }
 
@@ -32,7 +35,7 @@ impl Reversal {
         Self { partition: TransactionPartition(of), sort: ReversalSort, id: by, created_at: now, request }
     }
 
-    /// The key of what says so of that transaction.
+    /// The primary key of a transaction's reversal marker.
     #[must_use]
     pub fn key_of(transaction: &TransactionId) -> Key {
         Key::new(&TransactionPartition(transaction.clone()), &ReversalSort)

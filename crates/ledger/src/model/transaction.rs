@@ -14,11 +14,15 @@ use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
 use table::{Attribute, Attributes, Item, Key};
 
-/// What a transaction is for.
+/// The description of a transaction: at most 256 characters.
 pub(crate) type Description = BoundedText<256>;
 
-/// The header of a transaction. Its id is made of who posted it and their key, so it is the record that decides: whoever comes
-/// again finds it, and what was asked, and with its legs what was answered. It never changes.
+/// The header of a transaction
+/// ([requirement](../../../../docs/requirements/ledger.md#transactions)).
+///
+/// The id is derived from the caller and the idempotency key, so the header is also the idempotency
+/// record. It stores the fingerprint of the request. The header and its legs never change, so a
+/// retry gets the same response ([decision](../../../../docs/decisions/ledger-idempotency.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Transaction {
@@ -34,39 +38,40 @@ pub struct Transaction {
     pub(crate) by_key: Option<ByKeyPartition>,
     #[serde(rename = "GSI2SK", skip_serializing_if = "Option::is_none")]
     pub(crate) by_key_sort: Option<ByKeySort>,
-    /// Its id.
+    /// The transaction id.
     #[serde(rename = "ID")]
     pub id: TransactionId,
-    /// The key that it was posted under; a reversal may have none.
+    /// The idempotency key. A reversal may have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<IdempotencyKey>,
-    /// What kind it is.
+    /// The type, such as `payment`.
     pub transaction_type: TransactionType,
-    /// Where it stands.
+    /// The status.
     pub status: TransactionStatus,
-    /// Who is paid.
+    /// The merchant that is paid.
     #[serde(rename = "MerchantID", skip_serializing_if = "Option::is_none")]
     pub merchant: Option<MerchantId>,
-    /// What for.
+    /// The purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
-    /// The sum of its debits, where it is of one currency.
+    /// The sum of the debits. `None` if the legs have several currencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<Decimal>,
-    /// Its currency, where it is of one.
+    /// The currency. `None` if the legs have several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<Currency>,
-    /// What each of its legs does, in their order.
+    /// The posting of each leg, in order.
     #[serde(rename = "Legs")]
     pub postings: Vec<Posting>,
-    /// What it undoes.
+    /// The transaction that this one reverses.
     #[serde(rename = "ReversesID", skip_serializing_if = "Option::is_none")]
     pub reverses: Option<TransactionId>,
-    /// When it was made, by API Gateway's clock and later than all that its accounts had.
+    /// The time of the request at API Gateway. If a clock is behind, it is one millisecond after
+    /// the last leg of the accounts.
     pub created_at: TimestampMillis,
-    /// Who posted it.
+    /// The caller that posted the transaction.
     pub created_by: UserId,
-    /// What was asked.
+    /// Fingerprint of the request.
     pub request: Fingerprint,
 }
 
@@ -76,18 +81,18 @@ impl Item for Transaction {
 }
 
 impl Transaction {
-    /// Its legs as they should be: the id of each, and what it does.
+    /// The expected legs: the id and the posting of each.
     pub(crate) fn legs(&self) -> impl Iterator<Item = (LegId, &Posting)> {
         self.postings.iter().enumerate().map(|(index, posting)| (LegId::new(&self.id, index + 1), posting))
     }
 
-    /// The key of the header.
+    /// The primary key of a header.
     pub(crate) fn key_of(id: &TransactionId) -> Key {
         Key::new(&TransactionPartition(id.clone()), &Metadata)
     }
 }
 
-/// A transaction that is to be.
+/// A transaction before it is checked and written.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) id: TransactionId,
@@ -102,7 +107,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// What says of another that this one reverses it, where it does.
+    /// The reversal marker of the original, if the draft is a reversal.
     pub(crate) fn undoes(&self, created_at: TimestampMillis) -> Option<Reversal> {
         let original = self.reverses.clone()?;
         Some(Reversal::new(original, self.id.clone(), self.request.clone(), created_at))
@@ -135,42 +140,44 @@ impl Draft {
     }
 }
 
-/// A transaction and its legs.
+/// A transaction with its legs and its reversal marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
     /// The header.
     pub transaction: Transaction,
-    /// The legs, in the order in which they were applied.
+    /// The legs, in the order of their ids.
     pub legs: Vec<Leg>,
-    /// What says that it was reversed, if it was.
+    /// The reversal marker, if the transaction was reversed.
     pub reversal: Option<Reversal>,
 }
 
 impl Posted {
-    /// Whether it has all the legs that its header tells of.
+    /// Whether all legs of the header are present.
     pub(crate) fn is_whole(&self) -> bool {
         self.legs.len() == self.transaction.postings.len()
     }
 
-    /// Whether one of the legs is on an account of the caller.
+    /// Whether the caller may access the account of one of the legs, as its owner or as an
+    /// operator.
     pub(crate) fn concerns(&self, caller: &Caller) -> bool {
         self.legs.iter().any(|leg| leg.is_of(caller))
     }
 
-    /// As it is answered to the caller, and as it was when it was posted: nobody had reversed it.
+    /// The response for a posted transaction. It omits a later reversal, so that a retry gets the
+    /// same response.
     pub(crate) fn body(self, caller: &Caller) -> TransactionBody {
         let legs = self.legs.into_iter().map(|leg| LegBody::of(leg, caller)).collect();
         TransactionBody { header: HeaderBody::of(self.transaction, caller), reversed_by: None, legs }
     }
 
-    /// As it is answered to the caller, with what has become of it.
+    /// The response with the current state, including a reversal.
     pub(crate) fn body_now(mut self, caller: &Caller) -> TransactionBody {
         let reversed_by = self.reversal.take().map(|reversal| reversal.id);
         TransactionBody { reversed_by, ..self.body(caller) }
     }
 }
 
-/// A transaction as it is answered, with its legs.
+/// A transaction with its legs in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TransactionBody {
@@ -181,7 +188,7 @@ pub struct TransactionBody {
     legs: Vec<LegBody>,
 }
 
-/// A transaction as it is listed.
+/// A transaction in a list.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeaderBody {
@@ -196,10 +203,11 @@ pub struct HeaderBody {
     merchant_id: Option<MerchantId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Description>,
-    /// For who posted it, and for operators: others could say what else was made under it.
+    /// Returned to the caller that posted the transaction and to operators. With the key, others
+    /// could derive further ids of that caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<IdempotencyKey>,
-    /// For operators.
+    /// Returned to operators.
     #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<UserId>,
     #[serde(skip_serializing_if = "Option::is_none")]

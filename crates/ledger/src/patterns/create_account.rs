@@ -1,4 +1,4 @@
-//! L2: opens an account.
+//! L2: opens an account ([requirement](../../../../docs/requirements/ledger.md#accounts)).
 
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
@@ -30,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "put if absent: PK = ACCOUNT#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
+        condition: "put if absent: PK = ACCOUNT#<id>, SK = METADATA; the id is derived from the caller and the Idempotency-Key",
         formula: "⌈account⌉ W, GSI1 ⌈entry⌉ W, GSI2 1 W",
         cost: |case| {
             Cost::default()
@@ -42,7 +42,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What a caller posts.
+/// The request body.
 #[derive(Debug, Clone)]
 pub struct NewAccount(Terms);
 
@@ -65,11 +65,15 @@ impl Terms {
     }
 }
 
-/// Opens an empty account. One that may hold less than nothing is where money enters the books, so operators alone open it.
+/// Opens an account with a balance of zero.
+///
+/// Money enters the books from accounts that allow a negative balance, so only operators open those
+/// ([decision](../../../../docs/decisions/ledger-access.md)).
 ///
 /// # Errors
-/// 400, 403 for another user's and for one that may hold less than nothing where the caller is no operator, 422 for a key that
-/// came with another request.
+/// Returns 400 for an invalid request, and 422 if the idempotency key was used with another
+/// request. Returns 403 if a caller without the operator scope names another user, or asks for an
+/// account that allows a negative balance.
 pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Result<Created<AccountBody>, Error> {
     let NewAccount(terms) = request.input;
     request.caller.must_be(&terms.user, DOMAIN)?;

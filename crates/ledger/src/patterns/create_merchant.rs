@@ -1,4 +1,5 @@
-//! L1: puts a merchant on record.
+//! L1: creates a merchant
+//! ([requirement](../../../../docs/requirements/ledger.md#get-a-merchant-by-id)).
 
 use crate::{
     DOMAIN, Ledger, Merchant, MerchantBody,
@@ -23,14 +24,14 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Http(&[Route { method: "POST", path: "/ledger/merchants", scopes: &["ledger:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "put if absent: PK = MERCHANT#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
+        condition: "put if absent: PK = MERCHANT#<id>, SK = METADATA; the id is derived from the caller and the Idempotency-Key",
         formula: "⌈merchant⌉ W",
         cost: |case| Cost::default().write(cost::LEDGER, write(case.account)),
     }],
     function,
 };
 
-/// What a caller posts.
+/// The request body.
 #[derive(Debug, Clone)]
 pub struct NewMerchant {
     name: Name,
@@ -46,10 +47,11 @@ impl Input for NewMerchant {
     }
 }
 
-/// Puts a merchant on record.
+/// Creates a merchant.
 ///
 /// # Errors
-/// 400, 403 for who is no operator, 422 for a key that came with another request.
+/// Returns 400 for an invalid request, 403 for a caller without the operator scope, and 422 if the
+/// idempotency key was used with another request.
 pub async fn create_merchant(ledger: Ledger, request: Request<NewMerchant>) -> Result<Created<MerchantBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let NewMerchant { name, category } = request.input;

@@ -1,4 +1,5 @@
-//! L2: an account by its id (seed 004, entity 2).
+//! L2: reads an account by its id
+//! ([requirement](../../../../docs/requirements/ledger.md#get-an-account-by-id)).
 
 use crate::{
     AccountBody, Ledger,
@@ -25,14 +26,14 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly",
-        formula: "⌈account⌉ R: what was posted is seen",
+        condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent",
+        formula: "⌈account⌉ R: the balance includes every posted transaction",
         cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
     }],
     function,
 };
 
-/// Which account.
+/// The requested account.
 #[derive(Debug, Clone)]
 pub struct OfAccount(AccountId);
 
@@ -45,7 +46,8 @@ impl Input for OfAccount {
 /// Reads an account.
 ///
 /// # Errors
-/// 403 for another's, 404 where there is none.
+/// Returns 403 if the account belongs to another user, and 404 to an operator if it does not exist.
+/// Other callers get 403 for a missing account.
 pub async fn get_account(ledger: Ledger, request: Request<OfAccount>) -> Result<Json<AccountBody>, Error> {
     let account = ledger.account(&request.input.0, &request.caller).await?;
     Ok(Json(account.try_into()?))

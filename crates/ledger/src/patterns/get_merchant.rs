@@ -1,4 +1,5 @@
-//! L1: a merchant by its id (seed 004, entity 1).
+//! L1: reads a merchant by its id
+//! ([requirement](../../../../docs/requirements/ledger.md#get-a-merchant-by-id)).
 
 use crate::{
     Ledger, Merchant, MerchantBody,
@@ -25,14 +26,14 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = MERCHANT#<id>, SK = METADATA, strongly",
-        formula: "⌈merchant⌉ R: what was written is seen",
+        condition: "get PK = MERCHANT#<id>, SK = METADATA, strongly consistent",
+        formula: "⌈merchant⌉ R: a merchant can be read as soon as it is created",
         cost: |case| Cost::default().read(cost::LEDGER, read(case.account)),
     }],
     function,
 };
 
-/// Which merchant.
+/// The requested merchant.
 #[derive(Debug, Clone)]
 pub struct OfMerchant(MerchantId);
 
@@ -42,10 +43,10 @@ impl Input for OfMerchant {
     }
 }
 
-/// Reads a merchant, which is everybody's to know.
+/// Reads a merchant. Every caller may read every merchant.
 ///
 /// # Errors
-/// 404 where there is none.
+/// Returns 404 if the merchant does not exist.
 pub async fn get_merchant(ledger: Ledger, request: Request<OfMerchant>) -> Result<Json<MerchantBody>, Error> {
     let merchant = ledger.table.get::<Merchant>(&Merchant::key_of(&request.input.0)).await?;
     Ok(Json(merchant.ok_or(Error::NotFound("merchant"))?.into()))

@@ -1,4 +1,5 @@
-//! L8: a reconciliation, how far it is, and what it has found.
+//! L8: reads a reconciliation with its progress and findings
+//! ([requirement](../../../../docs/requirements/ledger.md#reconciliation-report)).
 
 use crate::{
     DOMAIN, Ledger,
@@ -29,14 +30,14 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = RECONCILIATION#<id>, SK = METADATA, strongly; and the findings: SK begins with FINDING#, strongly",
-        formula: "1 R, and ⌈Σ findings⌉ R, 1 where there are none",
+        condition: "get PK = RECONCILIATION#<id>, SK = METADATA, strongly consistent; then query its findings: SK begins with FINDING#, strongly consistent",
+        formula: "1 R, and ⌈Σ findings⌉ R, at least 1",
         cost: |_| Cost::default().read(cost::JOBS, Units::whole(2)),
     }],
     function,
 };
 
-/// Which reconciliation.
+/// The requested reconciliation.
 #[derive(Debug, Clone)]
 pub struct Which(pub(crate) ReconciliationId);
 
@@ -46,21 +47,22 @@ impl Input for Which {
     }
 }
 
-/// Gets a reconciliation with what it has found so far.
+/// Reads a reconciliation with its findings so far.
 ///
 /// # Errors
-/// 400, 403 for who is no operator, 404.
+/// Returns 400 for an invalid request, 403 for a caller without the operator scope, and 404 if the
+/// reconciliation does not exist.
 pub async fn get_reconciliation(ledger: Ledger, request: Request<Which>) -> Result<Json<ReconciliationBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let Which(id) = request.input;
-    // First how far it is, then what it found: of one that is done, all of that is there.
+    // Read the job before its findings. A completed job then always comes with all of its findings.
     let job = ledger.jobs.get(&Reconciliation::key_of(&id)).await?.ok_or(Error::NotFound("reconciliation"))?;
     let findings = ledger.findings(&id, &FindingSort::all()).await?;
     Ok(Json(ReconciliationBody::of(job, findings)?))
 }
 
 impl Ledger {
-    /// What the reconciliation has found.
+    /// Reads the findings of the reconciliation in the range.
     pub(crate) async fn findings(&self, id: &ReconciliationId, range: &KeyRange) -> Result<Vec<Finding>, Error> {
         let partition = ReconciliationPartition(id.clone());
         Ok(self.jobs.table().query_all(&Query::new(&partition, range)).await?)

@@ -1,4 +1,5 @@
-//! L7: the statement of an account (seed 004, account statement).
+//! L7: lists the legs of an account
+//! ([requirement](../../../../docs/requirements/ledger.md#account-statement)).
 
 use crate::{
     Ledger, Leg,
@@ -33,14 +34,14 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI1PK = ACCOUNT#<id>, GSI1SK begins with LEG#, newest first; and get PK = ACCOUNT#<id>, SK = METADATA, which says whose it is",
+        condition: "GSI1PK = ACCOUNT#<id>, GSI1SK begins with LEG#, newest first; and get PK = ACCOUNT#<id>, SK = METADATA, to check its owner",
         formula: "½ ⌈Σ legs⌉ R on GSI1, and ⌈account⌉ R",
         cost: |case| Cost::default().read(cost::BY_TIME, case.listed(case.leg)).read(cost::LEDGER, read(case.account)),
     }],
     function,
 };
 
-/// Whose statement.
+/// The requested account.
 #[derive(Debug, Clone)]
 pub struct OfAccount(AccountId);
 
@@ -51,10 +52,11 @@ impl Input for OfAccount {
     }
 }
 
-/// Lists the legs of an account, newest first, each with what it left.
+/// Lists the legs of an account, newest first, each with the balance after it.
 ///
 /// # Errors
-/// 400, 403 for another's account, 404 where there is none.
+/// Returns 400 for an invalid request, 403 if the account belongs to another user, and 404 to an
+/// operator if it does not exist. Other callers get 403 for a missing account.
 pub async fn get_statement(ledger: Ledger, request: Request<OfAccount>) -> Result<List<LegBody>, Error> {
     let OfAccount(id) = &request.input;
     let listing = request.listing(LegTimeSort::all().newest_first(), "")?;

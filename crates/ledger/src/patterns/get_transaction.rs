@@ -1,4 +1,5 @@
-//! L4: a transaction with its legs (seed 004, entities 3 and 4).
+//! L4: reads a transaction with its legs
+//! ([requirement](../../../../docs/requirements/ledger.md#get-the-legs-of-a-transaction)).
 
 use crate::{
     Ledger,
@@ -27,17 +28,19 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = TXN#<id>, strongly: header and legs in one query",
-        formula: "⌈Σ header and legs⌉ R: what was posted is seen",
+        condition: "PK = TXN#<id>, strongly consistent: header and legs in one query",
+        formula: "⌈Σ header and legs⌉ R: a transaction can be read as soon as it is posted",
         cost: |case| Cost::default().read(cost::LEDGER, case.collection()),
     }],
     function,
 };
 
-/// Reads a transaction: operators any, others those with a leg on an account of theirs.
+/// Reads a transaction. Operators read any transaction, and other callers read those with a leg on
+/// one of their accounts.
 ///
 /// # Errors
-/// 403 for others', 404 where there is none.
+/// Returns 403 if no leg is on an account of the caller, and 404 to an operator if the transaction
+/// does not exist. Other callers get 403 for a missing transaction.
 pub async fn get_transaction(ledger: Ledger, request: Request<OfTransaction>) -> Result<Json<TransactionBody>, Error> {
     let posted = ledger.transaction(&request.input.0).await?;
     let posted = posted.ok_or_else(|| missing("transaction", &request.caller))?;

@@ -1,4 +1,6 @@
-//! L5: transactions by status and time, or by idempotency key (seed 004, entity 3).
+//! L5: lists transactions by [status and
+//! time](../../../../docs/requirements/ledger.md#list-transactions-by-status-and-time) or by
+//! [idempotency key](../../../../docs/requirements/ledger.md#check-an-idempotency-key).
 
 use crate::{
     DOMAIN, Ledger, Transaction,
@@ -31,14 +33,14 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "GSI1PK = STATUS#<status>, GSI1SK between CREATED#since and CREATED#until; of several shards side by side, merged",
-            formula: "½ ⌈Σ entries⌉ R on GSI1, for each shard and call",
+            condition: "GSI1PK = STATUS#<status>, GSI1SK between CREATED#since and CREATED#until; all shards concurrently, merged",
+            formula: "½ ⌈Σ entries⌉ R on GSI1 for each shard and query",
             cost: |case| Cost::default().read(cost::BY_TIME, case.listed(case.of_status)),
         },
         Calls {
             variant: ", idempotencyKey",
             condition: "GSI2PK = IDEMPOTENCY#<key>, GSI2SK = TXN; then get PK = TXN#<id>, SK = METADATA",
-            formula: "½ R on GSI2, and ½ ⌈header⌉ R; one for each caller who used the key",
+            formula: "½ R on GSI2, and ½ ⌈header⌉ R for each caller that used the key",
             cost: |case| {
                 Cost::default()
                     .read(cost::BY_KEY, Units::halves(1))
@@ -49,12 +51,13 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Which transactions.
+/// The requested transactions.
 #[derive(Debug, Clone)]
 pub enum Wanted {
-    /// By status and time, both ends included. Without a beginning those of the last 24 hours, or of the 24 before the end.
+    /// Transactions of a status between two times, both inclusive. The default start is 24 hours
+    /// before now, or before the end if the end is earlier.
     ByTime(TransactionStatus, Option<TimestampMillis>, Option<TimestampMillis>),
-    /// Those under a key, whoever used it.
+    /// Transactions of an idempotency key, of all callers.
     ByKey(IdempotencyKey),
 }
 
@@ -79,13 +82,14 @@ impl Input for Wanted {
     }
 }
 
-/// Seconds that a list goes back where nothing else is asked for (the seed's "last 24 hours").
+/// Default range of a list in seconds: the 24 hours of the
+/// [requirement](../../../../docs/requirements/ledger.md#list-transactions-by-status-and-time).
 const DAY: i64 = 24 * 60 * 60;
 
-/// Lists transactions over all accounts, oldest first.
+/// Lists the transactions of all accounts, oldest first.
 ///
 /// # Errors
-/// 400, or 403 for who is no operator.
+/// Returns 400 for an invalid request, and 403 for a caller without the operator scope.
 pub async fn list_transactions(ledger: Ledger, request: Request<Wanted>) -> Result<List<HeaderBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (listing, page) = match &request.input {
@@ -112,8 +116,8 @@ impl Ledger {
         Ok(Page { items, next: next.map(|place| place.to_string()) })
     }
 
-    /// The first transactions of the status in the range, or the first behind a place, oldest first over all shards; and the
-    /// place behind which there may be more.
+    /// Lists transactions of the status in the range, after the position if one is given, oldest
+    /// first over all shards. Also returns the position to continue from, if there may be more.
     pub(crate) async fn transactions(
         &self,
         status: TransactionStatus,
@@ -163,7 +167,7 @@ impl Ledger {
     }
 }
 
-/// Where the page before ended.
+/// The position at which the previous page ended.
 fn position<P: std::str::FromStr>(listing: &Listing) -> Result<Option<P>, Error> {
     let position = listing.position.as_ref().map(|position| position.parse());
     position.transpose().map_err(|_| Error::invalid("/query/cursor", BadCursor))

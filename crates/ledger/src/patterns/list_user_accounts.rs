@@ -1,4 +1,5 @@
-//! L2: a user's accounts (seed 004, entity 2).
+//! L2: lists the accounts of a user
+//! ([requirement](../../../../docs/requirements/ledger.md#list-the-accounts-of-a-user)).
 
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
@@ -33,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "GSI1PK = USER#<user>, GSI1SK begins with ACCOUNT#; then get PK = ACCOUNT#<id>, SK = METADATA in batches",
-        formula: "½ ⌈Σ entries⌉ R on GSI1, and ⌈account⌉ R each: the index has no balance, so that no payment has to write it there",
+        formula: "½ ⌈Σ entries⌉ R on GSI1, and ⌈account⌉ R for each account: the index has no balances, so that payments do not update it",
         cost: |case| {
             Cost::default()
                 .read(cost::BY_TIME, case.listed(case.of_user))
@@ -43,7 +44,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Whose accounts.
+/// The requested user.
 #[derive(Debug, Clone)]
 pub struct OfUser(UserId);
 
@@ -54,10 +55,13 @@ impl Input for OfUser {
     }
 }
 
-/// Lists a user's accounts by their ids, each as it is now.
+/// Lists the accounts of a user in the order of their ids, with current balances. The balances are
+/// read by key, because the index has none
+/// ([decision](../../../../docs/decisions/ledger-model.md)).
 ///
 /// # Errors
-/// 400, or 403 for another user's.
+/// Returns 400 for an invalid request, and 403 if a caller without the operator scope names another
+/// user.
 pub async fn list_user_accounts(ledger: Ledger, request: Request<OfUser>) -> Result<List<AccountBody>, Error> {
     let OfUser(user) = &request.input;
     request.caller.must_be(user, DOMAIN)?;

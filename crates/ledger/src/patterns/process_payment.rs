@@ -1,4 +1,6 @@
-//! L3: posts a transaction (seed 004, payment processing).
+//! L3: posts a transaction
+//! ([requirement](../../../../docs/requirements/ledger.md#payment-processing),
+//! [decision](../../../../docs/decisions/ledger-idempotency.md)).
 
 use crate::{
     Ledger, Posting,
@@ -37,18 +39,19 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = TXN#<id>, strongly, and the accounts in a batch, strongly; then in one transaction put if absent the header, SK = METADATA, and the legs, SK = LEG#<leg>, and update each account if it is still that version. The caller and the Idempotency-Key make the id",
-        formula: "1 R and ⌈account⌉ R each, 1 R more with a merchant; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W; GSI2 1 W",
+        condition: "PK = TXN#<id>, and the accounts in a batch, all strongly consistent; then one transaction: put if absent the header, SK = METADATA, and the legs, SK = LEG#<leg>, and update each account if its version is unchanged. The id is derived from the caller and the Idempotency-Key",
+        formula: "1 R and ⌈account⌉ R for each account, 1 R more with a merchant; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W; GSI2 1 W",
         cost: |case| case.posted(true).read(crate::cost::LEDGER, case.looked_at()),
     }],
     function,
 };
 
-/// Legs and accounts of one transaction together: each is a change, the header is one, and what says that another is reversed is
-/// one, for what is posted must be reversible.
+/// Maximum number of legs plus accounts of one transaction. Each is one action of
+/// `TransactWriteItems`. The header is one more, and so is the reversal marker: a posted
+/// transaction must be reversible.
 pub(crate) const MAX_PARTS: usize = MAX_CHANGES - 2;
 
-/// What a caller posts.
+/// The request body.
 #[derive(Debug, Clone)]
 pub struct NewTransaction {
     transaction_type: TransactionType,
@@ -57,7 +60,7 @@ pub struct NewTransaction {
     postings: Vec<Posting>,
 }
 
-/// A leg as it is posted.
+/// A leg of the request body.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct NewLeg {
@@ -82,7 +85,7 @@ impl Input for NewTransaction {
     }
 }
 
-/// A payment from one account to another.
+/// Reads a payment from one account to another.
 fn read_payment(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Posting>>) {
     let transaction_type = fields.body("transactionType");
     let (debit, credit) = (fields.body::<AccountId>("debitAccountId"), fields.body("creditAccountId"));
@@ -101,11 +104,11 @@ fn read_payment(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Pos
     (transaction_type, postings())
 }
 
-/// Any legs whose debits and credits are the same.
+/// Reads a transaction with any number of legs. Its debits must equal its credits.
 fn read_legs(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Posting>>) {
     let transaction_type =
         if fields.has_body("transactionType") { fields.body("transactionType") } else { "journal".parse().ok() };
-    // Where they can't be read, that is their one fault.
+    // Report one error for unreadable legs, and no errors that follow from it.
     let Some(legs) = fields.body::<Vec<NewLeg>>("legs") else { return (transaction_type, None) };
     let count = legs.len();
     let mut postings = Vec::with_capacity(count);
@@ -119,7 +122,7 @@ fn read_legs(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Postin
     (transaction_type, Some(postings))
 }
 
-/// An amount is more than nothing, and has the digits of its currency.
+/// Reads an amount, which must be positive and have the decimal places of its currency.
 fn read_amount(fields: &mut Fields, at: &str, amount: JsonDecimal, currency: Currency) -> Option<Money> {
     let pointer = format!("{at}/amount");
     match Money::new(amount.0, currency) {
@@ -129,7 +132,8 @@ fn read_amount(fields: &mut Fields, at: &str, amount: JsonDecimal, currency: Cur
     }
 }
 
-/// Two legs at least, no more than one transaction takes, and nothing made or lost of any currency.
+/// Checks that the legs name at least two accounts, fit into one transaction, and balance in each
+/// currency.
 fn must_balance(fields: &mut Fields, postings: &[Posting]) {
     let accounts: BTreeSet<_> = postings.iter().map(|posting| &posting.account).collect();
     if postings.len() + accounts.len() > MAX_PARTS {
@@ -159,11 +163,17 @@ impl NewTransaction {
     }
 }
 
-/// Posts a transaction once: all of it or nothing, and never more than an account holds.
+/// Posts a transaction exactly once, with all its legs or not at all. No leg may overdraw its
+/// account, unless the account allows a negative balance.
 ///
 /// # Errors
-/// 400, 403 for a debit of another's account, 404 for an account or a merchant that is not there, 409 for what an account does not
-/// allow, 422 for a key that came with another request.
+/// Returns:
+/// - 400 for an invalid request;
+/// - 403 for a debit of another user's account, or of a missing account if the caller is not an
+///   operator;
+/// - 404 for an account or a merchant that does not exist;
+/// - 409 if an account does not allow its leg;
+/// - 422 if the idempotency key was used with another request.
 pub async fn process_payment(
     ledger: Ledger,
     request: Request<NewTransaction>,

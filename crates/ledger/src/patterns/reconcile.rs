@@ -1,4 +1,7 @@
-//! L8: continues reconciliations. The stream of their table calls it for each written step.
+//! L8: continues reconciliations
+//! ([requirement](../../../../docs/requirements/ledger.md#reconciliation-report),
+//! [decision](../../../../docs/decisions/ledger-reconciliation.md)). The stream of their table
+//! invokes it after each step.
 
 use crate::{
     Ledger,
@@ -28,8 +31,8 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("LedgerJobs"),
     calls: &[Calls {
         variant: "",
-        condition: "500 transactions at a time: GSI1PK = STATUS#completed, GSI1SK between CREATED#from and CREATED#to, and their legs in batches; then 50 accounts at a time: GSI2PK = ACCOUNTS, the accounts and their last legs in batches, strongly; of each GSI1PK = ACCOUNT#<id>, GSI1SK between LEG#from and LEG#to, newest first, and the one before; and in batches the headers that this run has not read",
-        formula: "the transactions: GSI1 ½ ⌈Σ headers⌉ R, and ½ ⌈leg⌉ R a leg; an account: GSI2 ½ ⌈Σ keys⌉ R, ⌈account⌉ + ⌈leg⌉ R, GSI1 ½ ⌈Σ legs⌉ R, and ½ ⌈leg⌉ R for the one before; ½ ⌈header⌉ R a leg whose transaction this run has not read: after 100,000, or where the run before ended. The job: 1 W a step, and 1 R and 1 W a call, two at least. In the table a window of so many transactions, all between the same accounts, in one call",
+        condition: "500 transactions at a time: GSI1PK = STATUS#completed, GSI1SK between CREATED#from and CREATED#to; then their legs in batches. After these, 50 accounts at a time: GSI2PK = ACCOUNTS; then the accounts and their last legs in batches, strongly consistent. For each account: GSI1PK = ACCOUNT#<id>, GSI1SK between LEG#from and LEG#to, newest first; the last leg before them; and in batches the headers that this run has not read",
+        formula: "Transactions: GSI1 ½ ⌈Σ headers⌉ R, and ½ ⌈leg⌉ R for each leg. Accounts: GSI2 ½ ⌈Σ keys⌉ R; for each account ⌈account⌉ + ⌈leg⌉ R, GSI1 ½ ⌈Σ legs⌉ R, and ½ ⌈leg⌉ R for the leg before the window. For each leg whose header this run has not read ½ ⌈header⌉ R: a run remembers 100,000 headers, and a later run starts without any. Job: 1 W for each step, and 1 R and 1 W for each invocation, of which there are at least two. The table shows a window with the given number of transactions, all between the same accounts, in one invocation",
         cost: |case| {
             let (transactions, accounts) = (Case::count(case.items), Case::count(case.legs));
             let leg = read_eventually(case.leg);
@@ -45,7 +48,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What the keys of an account weigh, by which all accounts are listed.
+/// Size in bytes of an account's entry in the list of all accounts, which has keys only.
 const KEYS: usize = 200;
 
 /// Continues every reconciliation of the batch.
@@ -54,7 +57,7 @@ async fn reconcile(ledger: Ledger, batch: Batch) -> Result<BTreeSet<String>, Err
 }
 
 impl JobService for Ledger {
-    // Each has some 40 MB.
+    // Each run uses about 40 MB of memory.
     const SIDE_BY_SIDE: usize = 2;
 
     fn jobs(&self) -> &Jobs {
@@ -70,7 +73,7 @@ impl JobService for Ledger {
     }
 }
 
-/// Reports a finished reconciliation: the alarms read its metrics.
+/// Reports a finished reconciliation. Alarms use these metrics.
 fn report(reconciliation: &ReconciliationId, progress: &Progress) {
     let Progress { transactions, accounts, discrepancies, .. } = *progress;
     function::count("Reconciliations", 1);

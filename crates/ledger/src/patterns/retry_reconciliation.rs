@@ -1,4 +1,5 @@
-//! L8: runs a failed reconciliation again.
+//! L8: retries a failed reconciliation
+//! ([decision](../../../../docs/decisions/ledger-reconciliation.md)).
 
 use crate::{
     DOMAIN, Ledger,
@@ -27,17 +28,18 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = RECONCILIATION#<id>, SK = METADATA, strongly; then update it if it has failed at that step; and the findings: SK begins with FINDING#, strongly",
-        formula: "1 R and 1 W, ⌈job⌉ if it was among the accounts; and ⌈Σ findings⌉ R, 1 where there are none",
+        condition: "get PK = RECONCILIATION#<id>, SK = METADATA, strongly consistent; then update it if it is still failed at the same step; and query its findings: SK begins with FINDING#, strongly consistent",
+        formula: "⌈job⌉ R and ⌈job⌉ W, which is 1 R and 1 W unless it failed while checking accounts; and ⌈Σ findings⌉ R, at least 1",
         cost: |_| Cost::default().read(cost::JOBS, Units::whole(2)).write(cost::JOBS, Units::whole(1)),
     }],
     function,
 };
 
-/// Runs a failed reconciliation again, from its last written step.
+/// Restarts a failed reconciliation from its last written step.
 ///
 /// # Errors
-/// 400, 403 for a caller without the operator scope, 404, 409 for one that has not failed.
+/// Returns 400 for an invalid request, 403 for a caller without the operator scope, 404 if the
+/// reconciliation does not exist, and 409 if it has not failed.
 pub async fn retry_reconciliation(
     ledger: Ledger,
     request: Request<Which>,

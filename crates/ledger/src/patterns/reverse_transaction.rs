@@ -1,4 +1,7 @@
-//! L6: undoes a transaction by another that does the contrary, once.
+//! L6: reverses a transaction, at most once
+//! ([decision](../../../../docs/decisions/ledger-idempotency.md)). The
+//! [requirement](../../../../docs/requirements/ledger.md#where-our-keys-differ) does not name this
+//! pattern.
 
 use crate::{
     Ledger, Posting,
@@ -28,8 +31,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = TXN#<id>, strongly; then as L3, every debit a credit, with a put if absent of PK = TXN#<id>, SK = REVERSAL in the same transaction",
-        formula: "⌈header and legs⌉ R, and as L3, and 1 R and 2 W for what says that it is reversed; GSI2 1 W with an Idempotency-Key",
+        condition: "PK = TXN#<id>, strongly consistent; then as L3, with debits and credits exchanged. The same transaction puts the reversal marker if absent: PK = TXN#<id>, SK = REVERSAL",
+        formula: "⌈header and legs⌉ R, and as L3, and 1 R and 2 W for the reversal marker; GSI2 1 W with an Idempotency-Key",
         cost: |case| {
             let reads = case.collection() + case.looked_at() + Units::whole(1);
             case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, Units::whole(2))
@@ -38,10 +41,10 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The type of what undoes another transaction. Nobody else may call one so.
+/// The transaction type of reversals. Callers cannot post other transactions of this type.
 pub(crate) const REVERSAL: &str = "reversal";
 
-/// Which transaction.
+/// The requested transaction.
 #[derive(Debug, Clone)]
 pub struct OfTransaction(pub(crate) TransactionId);
 
@@ -51,11 +54,19 @@ impl Input for OfTransaction {
     }
 }
 
-/// Reverses a transaction. Who may take from the accounts that it gave to may give it back.
+/// Reverses a transaction with a new transaction that has the opposite legs.
+///
+/// The caller needs access to the accounts that the reversal debits. The payee of a transaction may
+/// therefore refund it.
 ///
 /// # Errors
-/// 403 for others' transactions and for a debit of another's account, 404, 409 for what was reversed before, is a reversal
-/// itself, or is not allowed by an account now, 422 for a key that came with another request.
+/// Returns:
+/// - 403 if no leg is on an account of the caller, or if the reversal debits another user's
+///   account;
+/// - 404 to an operator if the transaction does not exist (other callers get 403);
+/// - 409 if the transaction is a reversal or already reversed, or if an account does not allow its
+///   leg;
+/// - 422 if the idempotency key was used with another request.
 pub async fn reverse_transaction(
     ledger: Ledger,
     request: Request<OfTransaction>,

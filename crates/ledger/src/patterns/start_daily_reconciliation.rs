@@ -1,4 +1,5 @@
-//! L8: starts the reconciliation of the day that is over.
+//! L8: starts the reconciliation of the previous day
+//! ([decision](../../../../docs/decisions/ledger-reconciliation.md)).
 
 use crate::{
     Ledger,
@@ -27,7 +28,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What somebody asks for by hand; the schedule asks for nothing.
+/// The input of a manual invocation. The schedule sends no day.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
     day: Option<Day>,
@@ -39,11 +40,14 @@ impl Input for Wanted {
     }
 }
 
-/// Starts to go through a day's transactions, by default those of the last that is over, and through all accounts. There is one
-/// such reconciliation a day, however often it is started.
+/// Starts the reconciliation of a day, by default the previous one. The job checks the transactions
+/// of the day and the balances of all accounts. Each day has one such reconciliation, even if it is
+/// started several times.
 ///
 /// # Errors
-/// 400 for a faulty event, or a day that is not over; else DynamoDB stayed out of reach, which somebody should hear of.
+/// Returns 400 for an invalid event, or for a day whose transactions may not all be written yet.
+/// Any other error means that DynamoDB was unavailable. The invocation then fails, and an alarm
+/// reports it.
 pub async fn start_daily_reconciliation(ledger: Ledger, run: Scheduled<Wanted>) -> Result<Started, Error> {
     let day = run.input.day.unwrap_or_else(|| run.now.day().before());
     let now = TimestampMillis::containing(run.now.instant()).map_err(|error| Error::invalid("/time", error))?;

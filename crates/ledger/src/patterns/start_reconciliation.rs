@@ -1,4 +1,6 @@
-//! L8: starts a reconciliation (seed 004, reconciliation report).
+//! L8: starts a reconciliation
+//! ([requirement](../../../../docs/requirements/ledger.md#reconciliation-report),
+//! [decision](../../../../docs/decisions/ledger-reconciliation.md)).
 
 use crate::{
     DOMAIN, Ledger,
@@ -27,14 +29,14 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Http(&[Route { method: "POST", path: "/ledger/reconciliations", scopes: &["ledger:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "put if absent: PK = RECONCILIATION#<id>, SK = METADATA; the caller and the Idempotency-Key make the id",
-        formula: "1 W, and 1 W more where the same request comes again while it is under way; what it costs to go through the books stands with reconcile",
+        condition: "put if absent: PK = RECONCILIATION#<id>, SK = METADATA; the id is derived from the caller and the Idempotency-Key",
+        formula: "1 W, and 1 W more for a retry of the request while the job runs; L8 reconcile has the cost of the job itself",
         cost: |_| Cost::default().write(cost::JOBS, Units::whole(1)),
     }],
     function,
 };
 
-/// What a caller posts.
+/// The request body.
 #[derive(Debug, Clone)]
 pub struct Wanted(Window);
 
@@ -51,7 +53,8 @@ impl Input for Wanted {
     }
 }
 
-/// What was started: until when it goes through the books may be earlier than what was asked for.
+/// A started reconciliation. Its `to` may be earlier than the requested one, because the newest
+/// transactions may still be written.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Started {
@@ -60,10 +63,11 @@ pub struct Started {
     to: TimestampMillis,
 }
 
-/// Starts to go through the transactions of a time and through all accounts.
+/// Starts a job that checks the transactions of a window and the balances of all accounts.
 ///
 /// # Errors
-/// 400, 403 for who is no operator, 422 for a key that came with another request.
+/// Returns 400 for an invalid request, 403 for a caller without the operator scope, and 422 if the
+/// idempotency key was used with another request.
 pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> Result<Accepted<Started>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (Wanted(window), now) = (request.input, request.milli);
@@ -80,10 +84,11 @@ pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> R
 }
 
 impl Ledger {
-    /// Puts the job if there is none of its id; else nudges the one that the same request has put before.
+    /// Puts the job if no job has its id. If the same request put it before, the existing job is
+    /// woken up and returned.
     ///
     /// # Errors
-    /// 422 where another request has put it.
+    /// Returns 422 if another request put the job.
     pub(crate) async fn start(&self, job: Job, by: &impl Display) -> Result<Started, Error> {
         let job = match self.dynamo.write(self.jobs.table().put_new(&job)?).await {
             Ok(()) => job,

@@ -1,4 +1,7 @@
-//! L9: freezes, thaws and closes an account.
+//! L9: freezes, reactivates or closes an account
+//! ([decision](../../../../docs/decisions/ledger-access.md)). The
+//! [requirement](../../../../docs/requirements/ledger.md#where-our-keys-differ) does not name this
+//! pattern.
 
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
@@ -26,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly; update if it is still that version",
+        condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; update if its version is unchanged",
         formula: "⌈account⌉ R and ⌈account⌉ W, GSI1 ⌈entry⌉ W",
         cost: |case| {
             Cost::default()
@@ -38,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What is to become of which account.
+/// A requested change of an account's status.
 #[derive(Debug, Clone)]
 pub struct Change {
     account: AccountId,
@@ -56,11 +59,16 @@ impl Input for Change {
     }
 }
 
-/// Freezes an account, makes it active again, or closes it for good.
+/// Changes the status of an account. A closed account stays closed.
 ///
 /// # Errors
-/// 400, 403 for another's account and for making one active again where the caller is no operator, 404, 409 for a closed account
-/// and for closing one that holds something, 412 where the version is not the one that the caller names.
+/// Returns:
+/// - 400 for an invalid request;
+/// - 403 for another user's account, or if a caller without the operator scope reactivates or
+///   closes a frozen account;
+/// - 404 to an operator if the account does not exist (other callers get 403);
+/// - 409 if the account is closed, or if it is to be closed and its balance is not zero;
+/// - 412 if the account does not have the requested version.
 pub async fn update_account(ledger: Ledger, request: Request<Change>) -> Result<Json<AccountBody>, Error> {
     let account = optimistically(|| ledger.change_status(&request)).await?;
     Ok(Json(account.try_into()?))
@@ -70,7 +78,7 @@ impl Ledger {
     async fn change_status(&self, request: &Request<Change>) -> Result<Account, Error> {
         let (change, caller) = (&request.input, &request.caller);
         let account = self.account(&change.account, caller).await?;
-        // Also where the answer to the same request was lost.
+        // A retry whose first response was lost also succeeds here.
         if account.status == change.status {
             return Ok(account);
         }
@@ -93,7 +101,8 @@ impl Account {
                 refused(Problem::BalanceNotZero, "can be closed when its balance is 0")
             }
             AccountStatus::Frozen => Ok(()),
-            // What was frozen for a reason its owner neither thaws nor closes.
+            // The account may have been frozen against its owner, so only an operator changes its
+            // status.
             _ if self.status == AccountStatus::Frozen => caller.must_operate(DOMAIN),
             AccountStatus::Active | AccountStatus::Closed => Ok(()),
         }
