@@ -83,7 +83,7 @@ impl Rows {
         for item in items {
             batch.put(&self.table, item).expect("writable");
         }
-        self.dynamo.batch_write(batch).await.expect("all of them");
+        self.dynamo.batch_write(batch).await.expect("written");
     }
 
     /// The venue references of an activity.
