@@ -1,4 +1,4 @@
-//! Keys of the tables `Activities` and `WellnessJobs`. The latter stores jobs and holds
+//! Keys of the table `Activities`, and of `WellnessJobs`, which stores jobs and their holds
 //! (docs/decisions/wellness-model.md).
 //!
 //! | item | PK | SK | GSI1 | GSI2 | GSI3 |
@@ -15,7 +15,8 @@
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
 //!
-//! A row or key of a venue stands for files, courses, trackers and notifications as well.
+//! The table shows venues only. Files, courses, trackers and notifications have keys of the same
+//! form.
 //!
 //! GSI2 serves lists and references. Their partition keys never collide, because `Program#List` is
 //! not an id of a facet.

@@ -9,7 +9,7 @@ use table::{Dynamo, Index, Key, Query, Table};
 pub struct Wellness {
     pub(crate) dynamo: Dynamo,
     pub(crate) table: Table,
-    /// The `Jobs` table and its client.
+    /// The `WellnessJobs` table and its client.
     pub(crate) jobs: Jobs,
     /// `GSI1`: activities and sections of a company, sorted by end date.
     pub(crate) program: Index,

@@ -245,7 +245,11 @@ async fn the_highest_of_fifty_concurrent_reports_wins() {
         assert!(taken || *hundredths < highest, "the highest report is never rejected");
     }
     let now = progress(&stack).await;
-    assert_eq!((now.earned_points, now.progress_text), (highest, highest.to_string()), "all values come from one report");
+    assert_eq!(
+        (now.earned_points, now.progress_text),
+        (highest, highest.to_string()),
+        "all values come from one report"
+    );
     assert_problem(&report(0.0, highest).await, 409, "progress-backwards", "a late, lower report");
 }
 
@@ -796,7 +800,6 @@ async fn a_dying_function_leaves_a_complete_patch_or_none() {
     }
     assert_eq!(done, [false, false, false, false, false, false, false, true], "only the last call writes the patch");
 }
-
 
 /// A part of an activity other than the base row.
 #[derive(Debug, Serialize, Deserialize)]

@@ -75,7 +75,10 @@ fn is_a(item: &Item, kind: &str) -> bool {
 /// The mean of the sizes. All must consume the same number of write units.
 fn each(sizes: &[usize]) -> usize {
     let mean = sizes.iter().sum::<usize>().div_ceil(sizes.len().max(1));
-    assert!(sizes.iter().all(|size| size.div_ceil(1_024) == mean.div_ceil(1_024)), "the sizes consume different units: {sizes:?}");
+    assert!(
+        sizes.iter().all(|size| size.div_ceil(1_024) == mean.div_ceil(1_024)),
+        "the sizes consume different units: {sizes:?}"
+    );
     mean
 }
 

@@ -204,7 +204,11 @@ async fn an_activity_is_returned_as_it_was_sent() {
         assert_eq!(got.status, 200, "{}", got.body);
         let items = got.body["groups"]["items"].as_array().expect("groups");
         let names: Vec<_> = items.iter().map(|group| (&group["name"], group["progress"].as_f64())).collect();
-        assert_eq!(names, [(&json!("Red"), Some(40.4)), (&json!("Blue"), Some(0.0))], "groups keep the order of the request");
+        assert_eq!(
+            names,
+            [(&json!("Red"), Some(40.4)), (&json!("Blue"), Some(0.0))],
+            "groups keep the order of the request"
+        );
         let parts = json!({
             "detail": sent["detail"],
             "goal": sent["goal"],
@@ -854,7 +858,7 @@ fn asks(company: &str, body: &Value) -> Value {
     asks.at(parsed::<Timestamp>("2020-02-01T12:00:00.123Z"))
 }
 
-/// A request that makes every lookup: the company has the section and the template.
+/// A request that reads every kind of item first. The company has the section and the template.
 async fn prepared(stack: &Stack, company: &str) -> Value {
     let admin = admin(stack, company);
     let section = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"});
@@ -915,7 +919,9 @@ async fn a_request_survives_one_failed_call() {
             Some(changes) => Fault::cancelled(&vec!["TransactionConflict"; changes.len()]),
             None => Fault::None,
         }),
-        ("transaction in progress", |call| if call.action == "TransactWriteItems" { Fault::in_progress() } else { Fault::None }),
+        ("transaction in progress", |call| {
+            if call.action == "TransactWriteItems" { Fault::in_progress() } else { Fault::None }
+        }),
     ];
     join_all(passing.map(async |(name, rule)| {
         let twins = Twins::start(stack).await;

@@ -323,7 +323,12 @@ async fn start_at_once(count: usize) {
     assert!((5..=20).contains(&each), "about ten registrations per employee: {each}");
     let registered = registered(&stack).await;
     let (missing, more) = (right.difference(&registered).count(), registered.difference(&right).count());
-    assert_eq!((missing, more), (0, 0), "missing and surplus registrations, of {} with seed {seed_of_test}", right.len());
+    assert_eq!(
+        (missing, more),
+        (0, 0),
+        "missing and surplus registrations, of {} with seed {seed_of_test}",
+        right.len()
+    );
     let counts = counts(&operator).await;
     assert_eq!((&counts["delivered"], &counts["givenUp"]), (&json!(who.len()), &json!(0)), "{counts}");
 }
@@ -694,7 +699,11 @@ async fn changes_without_time_left_are_retried() {
     scene.proxy.rule(|call| if is_of(call, "Item", "U-1") { Fault::Silence } else { Fault::None });
     assert_eq!(scene.run(&changes, Duration::from_secs(6)).await, Some(failed_from(1)));
     let others = who.iter().filter(|who| who.user != "U-1").map(|who| (who, AT));
-    assert_eq!(registered(&scene.stack).await, eligible(&offers, others), "the end dates are checked within the reserved time");
+    assert_eq!(
+        registered(&scene.stack).await,
+        eligible(&offers, others),
+        "the end dates are checked within the reserved time"
+    );
     scene.proxy.heal();
     assert_eq!(scene.deliver(&changes[1..]).await, nothing_failed());
     assert_eq!(registered(&scene.stack).await, eligible(&offers, who.iter().map(|who| (who, AT))));
@@ -1012,7 +1021,11 @@ async fn an_employee_moved_by_an_operator_is_enrolled_in_the_new_company() {
     let stored = &stored::<Employee>(&scene.stack).await[0];
     assert_eq!((stored.company.as_str(), stored.last_change), ("2", LastChange::Placement));
     assert_eq!(scene.deliver(&changes(&who, AT)).await, nothing_failed());
-    assert_eq!(registered(&scene.stack).await, eligible(&[there], [(&moved, AT)]), "the registrations of the new company");
+    assert_eq!(
+        registered(&scene.stack).await,
+        eligible(&[there], [(&moved, AT)]),
+        "the registrations of the new company"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -205,10 +205,10 @@ impl Ids {
     }
 }
 
-/// A request to a route. `own` has the statuses that an administrator gets for another company's
-/// ids under the administrator's own path.
+/// A request to a route. `own` lists the statuses for an administrator who sends another company's
+/// ids under the path of the administrator's company.
 ///
-/// Lists return 200. 201 and 202 concern items of the administrator's company.
+/// A list returns 200. With 201 and 202, the new items belong to the administrator's company.
 struct Case {
     route: &'static str,
     query: &'static str,
@@ -445,7 +445,10 @@ async fn the_owning_company_sees_its_items() {
     }
     let whole = of_company(THEIRS, &format!("activities/{}", scene.activity));
     let answer = scene.theirs.get(&whole).await;
-    wrong.expect(&format!("the whole activity shows the secret: {}", answer.body), answer.body.to_string().matches(SECRET).count() >= 8);
+    wrong.expect(
+        &format!("the whole activity shows the secret: {}", answer.body),
+        answer.body.to_string().matches(SECRET).count() >= 8,
+    );
     wrong.none();
 }
 

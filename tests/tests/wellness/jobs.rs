@@ -1,5 +1,5 @@
-//! Tests of jobs that are killed, called twice, throttled or out of time while other requests edit
-//! the activities.
+//! Tests of jobs that are killed, invoked twice, throttled, or out of time. Other requests edit the
+//! activities at the same time.
 //!
 //! At any time, every activity has exactly one of the two references. Every change is counted once.
 
@@ -575,7 +575,7 @@ async fn a_change_that_dynamodb_rejects_fails_the_job() {
 }
 
 #[tokio::test]
-async fn a_change_whose_condition_always_fails_fails_the_job() {
+async fn a_job_fails_if_a_condition_of_its_change_always_fails() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Update, "C", 1).await;
     let item = entry(&task.activities[0]);

@@ -383,7 +383,11 @@ async fn a_venue_has_one_job_at_a_time() {
     let other_time = path("C", "venues", "1", "/replacement?from=2020-01-01&to=2020-12-30");
     refused(client.post(&other_time, &replaced_by("2", &json!({"v": 2}))).await, "another period");
     let venue: Option<Record> = rows.table.get(&Record::key_of(&read("C"), &read("VenueId-1"))).await.expect("read");
-    assert_eq!(venue.expect("the venue").data, record("C", "VenueId-1", &old).data, "a rejected request changes nothing");
+    assert_eq!(
+        venue.expect("the venue").data,
+        record("C", "VenueId-1", &old).data,
+        "a rejected request changes nothing"
+    );
 
     let run = rows.job("C", "VenueId-1").await;
     let again = replace("1", "2").await;

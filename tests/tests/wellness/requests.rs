@@ -771,7 +771,12 @@ fn states(world: &World) -> Vec<Case> {
     let mut cases = vec![
         Case::new("lower progress", report(json!({"progress": 39.99})), 409, "progress-backwards"),
         Case::new("fewer points", report(json!({"progress": 50, "earnedPoints": 39})), 409, "progress-backwards"),
-        Case::new("lower progress without correction", report(json!({"progress": 0, "correction": false})), 409, "progress-backwards"),
+        Case::new(
+            "lower progress without correction",
+            report(json!({"progress": 0, "correction": false})),
+            409,
+            "progress-backwards",
+        ),
     ];
     for version in [i64::MIN, -1, 0, 2, i64::MAX] {
         let request = change(json!({"version": version, "name": "N"}));

@@ -58,7 +58,7 @@ impl<'a, P: PassItems> Passes<'a, P> {
         Self { wellness, items, known: None }
     }
 
-    /// Reads on until it finds a page of items to change, the pass ends, or the deadline passes.
+    /// Reads pages until one has items to change, the pass ends, or the deadline passes.
     async fn look(&self, at: &mut PassProgress, stop: Deadline) -> Result<Vec<Option<P::Thing>>, Error> {
         at.page.clear();
         while let Some(range) = self.items.ranges().get(at.range) {

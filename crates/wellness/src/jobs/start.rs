@@ -112,8 +112,8 @@ impl Wellness {
     /// Starts the job. Returns the running job if it has the same task.
     ///
     /// # Errors
-    /// [`table::Error::Refused`] if the other change of the transaction fails its condition. 409
-    /// `job-under-way` if a different job is running.
+    /// - [`table::Error::Refused`] if the other change of the transaction fails its condition.
+    /// - 409 `job-under-way` if a different job is running.
     pub(crate) async fn start(&self, start: &Start, by: RequestId) -> Result<Job, Error> {
         let (company, job) = (&start.company, &start.job);
         let refused = match self.dynamo.transact(start.changes(self)?).await {
@@ -138,7 +138,8 @@ impl Wellness {
         ))
     }
 
-    /// Returns the running job of an equal request. The other change of the start is written now.
+    /// Returns the running job if an equal request has started it. Also writes the other change of
+    /// this start.
     async fn join(&self, job: Job, also: Option<Change>, by: RequestId) -> Result<Job, Error> {
         let (Some(nudge), Some(also)) = (self.jobs.nudging(&job, &by), also) else {
             return self.jobs.nudge(&job, &by).await.map(|()| job);
@@ -153,8 +154,8 @@ impl Wellness {
     /// Restarts a failed job, under the same conditions as a first start.
     ///
     /// # Errors
-    /// 404 if the job does not exist. 409 if it has not failed, or if it conflicts with another
-    /// job.
+    /// - 404 if the job does not exist.
+    /// - 409 if it has not failed, or if it conflicts with another job.
     pub(crate) async fn retry(
         &self,
         company: &CompanyId,

@@ -65,7 +65,7 @@ pub fn following(
     Job::new(&job_key(company, &id), &id, &run, &Task::Follow, now)
 }
 
-/// The hold of a replacement on the new venue. No job starts on that venue meanwhile, so
+/// The hold of a replacement on the new venue. While it exists, no job starts on that venue, so
 /// replacements cannot form a cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]

@@ -107,8 +107,9 @@ impl From<Registration> for RegistrationBody {
     }
 }
 
-/// Progress towards a goal: 0 to 10,000 percent with at most two decimals. It is held in hundredths
-/// and written as `40.4`.
+/// Progress towards a goal: 0 to 10,000 percent with at most two decimals.
+///
+/// The value is an integer of hundredths. Its JSON form is a number such as `40.4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Progress(u32);

@@ -1,9 +1,10 @@
-//! W18: runs jobs on references and registrations. The stream of the `Jobs` table calls it after
-//! each step that a job has written.
+//! W18: runs the jobs on references and registrations. The stream of the `WellnessJobs` table calls
+//! it after each step that a job has written.
 //!
-//! The requirements behind the jobs are docs/requirements/wellness.md#replace-a-venue,
-//! docs/requirements/wellness.md#update-a-venue, and end dates in the keys of registrations.
-//! docs/decisions/jobs.md describes how jobs run, docs/decisions/wellness-jobs.md their passes.
+//! The jobs replace venues (docs/requirements/wellness.md#replace-a-venue), update venues
+//! (docs/requirements/wellness.md#update-a-venue), and move registrations to a new end date.
+//! docs/decisions/jobs.md describes how jobs run, and docs/decisions/wellness-jobs.md describes
+//! their passes.
 
 use crate::{
     Task, Wellness,
@@ -94,8 +95,8 @@ fn calls(case: &Case, calls: u64) -> Units {
     write(case.job).times(calls)
 }
 
-/// The writes of a job on references before its last step: two passes, of which the second finds
-/// nothing.
+/// The writes of a job on references before its last step. It makes two passes, and the second
+/// finds nothing.
 fn looks(case: &Case) -> Units {
     steps(case, case.references) + write(case.job)
 }

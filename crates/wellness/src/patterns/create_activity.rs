@@ -132,8 +132,11 @@ impl NewActivity {
 /// Creates an activity with its parts and references in one transaction.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company. 404 if the section or the template does not
-/// exist. 413 if a part is too large. 422 if the idempotency key was used for a different request.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the section or the template does not exist.
+/// - 413 if a part is too large.
+/// - 422 if the idempotency key was used for a different request.
 pub async fn create_activity(
     wellness: Wellness,
     request: Request<NewActivity>,

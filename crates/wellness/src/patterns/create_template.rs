@@ -87,8 +87,10 @@ impl NewTemplate {
 /// Creates a template.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company, or requests a global template without the
-/// operator scope. 422 if the idempotency key was used for a different request.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company, or requests a global template without the
+///   operator scope.
+/// - 422 if the idempotency key was used for a different request.
 pub async fn create_template(
     wellness: Wellness,
     request: Request<NewTemplate>,

@@ -187,8 +187,9 @@ impl PartsBody {
 /// Reads an activity, strongly consistent. Levels are read concurrently.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company. 404 if the activity does not exist or belongs
-/// to another company.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the activity does not exist or belongs to another company.
 pub async fn get_activity(wellness: Wellness, request: Request<Wanted>) -> Result<Json<PartsBody>, Error> {
     let wanted = &request.input;
     request.caller.must_belong_to(&wanted.company, DOMAIN)?;

@@ -51,7 +51,9 @@ impl Input for Which {
 /// Reads a job, strongly consistent.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company. 404 if the job does not exist.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the job does not exist.
 pub async fn get_job(wellness: Wellness, request: Request<Which>) -> Result<Json<JobBody>, Error> {
     let Which { company, job } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

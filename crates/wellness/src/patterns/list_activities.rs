@@ -90,7 +90,9 @@ struct SectionBody {
 /// The status filter applies to activities only.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company. 413 if the query reads more than 5 MB.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 413 if the query reads more than 5 MB.
 pub async fn list_activities(wellness: Wellness, request: Request<OfCompany>) -> Result<Json<Programme>, Error> {
     let OfCompany { company, wanted, statuses } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

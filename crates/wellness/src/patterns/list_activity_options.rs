@@ -100,7 +100,9 @@ impl From<ActivityOption> for OptionBody {
 /// Lists the activities of a company that end within the period, sorted by end date.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company. 413 if the query reads more than 5 MB.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 413 if the query reads more than 5 MB.
 pub async fn list_activity_options(wellness: Wellness, request: Request<Asked>) -> Result<List<OptionBody>, Error> {
     let asked = &request.input;
     request.caller.must_belong_to(&asked.company, DOMAIN)?;

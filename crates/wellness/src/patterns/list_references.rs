@@ -77,7 +77,8 @@ impl From<Reference> for ReferenceBody {
 /// period, the list starts with the first second of today.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
 pub async fn list_references(wellness: Wellness, request: Request<Wanted>) -> Result<List<ReferenceBody>, Error> {
     let Wanted { uses, status } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;

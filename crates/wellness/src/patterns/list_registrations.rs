@@ -98,7 +98,9 @@ impl OnHomePage {
 /// registration without an activity is left out.
 ///
 /// # Errors
-/// 400. 403 if the caller is another user. 413 if the query reads more than 5 MB.
+/// - 400 if the input is invalid.
+/// - 403 if the caller is another user.
+/// - 413 if the query reads more than 5 MB.
 pub async fn list_registrations(wellness: Wellness, request: Request<OfUser>) -> Result<List<OnHomePage>, Error> {
     let OfUser { user, wanted } = &request.input;
     request.caller.must_be(user, DOMAIN)?;

@@ -55,7 +55,8 @@ impl Input for OfOwner {
 /// Lists templates in order of creation. Every caller may list the global ones.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
 pub async fn list_templates(wellness: Wellness, request: Request<OfOwner>) -> Result<List<TemplateBody>, Error> {
     let OfOwner(owner) = &request.input;
     if let Owner::Company(company) = owner {

@@ -67,8 +67,9 @@ impl Input for Move {
 /// The version does not change. No other request changes the section, so no update can be lost.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company. 404 if the activity or the section does not
-/// exist.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the activity or the section does not exist.
 pub async fn move_activity(wellness: Wellness, request: Request<Move>) -> Result<Json<ActivityBody>, Error> {
     let Move { company, activity, section } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

@@ -67,7 +67,8 @@ impl Input for Placed {
 /// of their activity.
 ///
 /// # Errors
-/// 400. 403 if the caller or the employee belongs to another company.
+/// - 400 if the input is invalid.
+/// - 403 if the caller or the employee belongs to another company.
 pub async fn put_employee(wellness: Wellness, request: Request<Placed>) -> Result<Put<EmployeeBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     let may_move = request.caller.operates(DOMAIN);

@@ -75,10 +75,12 @@ impl From<Record> for RecordBody {
 }
 
 /// Creates or replaces the company's record of a venue. Existing copies in activities do not
-/// change; W9 (update-reference) updates them.
+/// change. W9 (update-reference) updates them.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company. 413 if the record exceeds 4 KB.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 413 if the record exceeds 4 KB.
 pub async fn put_reference(wellness: Wellness, request: Request<NewRecord>) -> Result<Put<RecordBody>, Error> {
     let NewRecord(record) = request.input;
     request.caller.must_belong_to(&record.partition.0, DOMAIN)?;

@@ -89,7 +89,8 @@ impl From<Section> for SectionBody {
 /// Creates or replaces a section.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
 pub async fn put_section(wellness: Wellness, request: Request<NewSection>) -> Result<Put<SectionBody>, Error> {
     let NewSection(section) = request.input;
     request.caller.must_belong_to(&section.partition.0, DOMAIN)?;

@@ -93,8 +93,11 @@ impl TryFrom<String> for ProgressText {
 /// may lower them. An equal report succeeds, because it may be a retry.
 ///
 /// # Errors
-/// 400. 403 if the caller is another user. 404 if the registration does not exist. 409 if the
-/// report is lower than the stored progress or points. 413 if `data` is too large.
+/// - 400 if the input is invalid.
+/// - 403 if the caller is another user.
+/// - 404 if the registration does not exist.
+/// - 409 if the report is lower than the stored progress or points.
+/// - 413 if `data` is too large.
 pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Result<Json<RegistrationBody>, Error> {
     let report = &request.input;
     request.caller.must_be(&report.user, DOMAIN)?;

@@ -85,12 +85,14 @@ impl Replacement {
 /// Starts the job that replaces the venue in draft and active activities that end within the
 /// period. The default period starts with the first second of today.
 ///
-/// An equal request returns the running job.
+/// If the same job is already running, an equal request returns it.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company. 409 if another job runs on either venue. 413
-/// if the data is too large for a reference. 422 if the idempotency key was used for a different
-/// request.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 409 if another job runs on either venue.
+/// - 413 if the data is too large for a reference.
+/// - 422 if the idempotency key was used for a different request.
 pub async fn replace_reference(wellness: Wellness, request: Request<Replacement>) -> Result<Accepted<JobBody>, Error> {
     let Replacement { uses, data, .. } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;

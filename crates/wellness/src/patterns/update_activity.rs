@@ -153,16 +153,19 @@ pub struct Updated {
 /// transaction starts.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company. 404 if the activity does not exist. 412 if
-/// the version differs. 413 if the base row grows beyond 8 KB.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the activity does not exist.
+/// - 412 if the version differs.
+/// - 413 if the base row grows beyond 8 KB.
 pub async fn update_activity(wellness: Wellness, request: Request<Patch>) -> Result<Json<Updated>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     Ok(Json(optimistically(|| wellness.update(&request)).await?))
 }
 
 impl Wellness {
-    /// Updates the activity once. If a concurrent change makes the transaction fail, the caller
-    /// retries and sees the new version or the new references.
+    /// Makes one attempt to update the activity. After a conflict, `optimistically` calls it again,
+    /// and it reads the current version and references.
     async fn update(&self, request: &Request<Patch>) -> Result<Updated, Error> {
         let patch = &request.input;
         let old = self.activity(&patch.company, &patch.activity).await?;

@@ -62,15 +62,18 @@ impl Input for Update {
     }
 }
 
-/// Updates the company's record of a venue, and starts the job that copies the data to draft and
-/// active activities that end within the period. The default period starts with the first second of
-/// today.
+/// Updates the company's record of a venue, and starts the job that updates the copies. The job
+/// covers draft and active activities that end within the period. The default period starts with
+/// the first second of today.
 ///
-/// An equal request returns the running job.
+/// If the same job is already running, an equal request returns it.
 ///
 /// # Errors
-/// 400. 403 if the caller belongs to another company. 404 if the company has no such record. 409 if
-/// another job runs on the venue. 413 if the data is too large for a reference.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the company has no such record.
+/// - 409 if another job runs on the venue.
+/// - 413 if the data is too large for a reference.
 pub async fn update_reference(wellness: Wellness, request: Request<Update>) -> Result<Accepted<JobBody>, Error> {
     let Update { uses, data } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
