@@ -36,7 +36,7 @@ pub fn of_company(company: &str, rest: &str) -> String {
     format!("/wellness/companies/{company}/{rest}")
 }
 
-/// A challenge for all employees, with every mandatory member and one item of each part.
+/// A challenge for all employees, with a detail, a goal, a reward and two groups.
 #[must_use]
 pub fn challenge(name: &str, end: &str) -> Value {
     json!({

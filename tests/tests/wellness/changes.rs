@@ -216,7 +216,7 @@ async fn only_a_correction_lowers_progress() {
         let answer = client.patch(REPORT, &report).await;
         assert_eq!(answer.status, status, "{report}: {}", answer.body);
         if status == 409 {
-            assert_problem(&answer, 409, "progress-backwards", "back");
+            assert_problem(&answer, 409, "progress-backwards", "a lower report");
         }
         let now = progress(&stack).await;
         assert_eq!((f64::from(now.progress), now.earned_points), stands, "{report}");
@@ -315,8 +315,8 @@ async fn rejects_reports_of_other_users_and_invalid_reports() {
 fn passing() -> [(&'static str, Fault); 4] {
     [
         ("throttled", Fault::throttled()),
-        ("failed inside", Fault::internal()),
-        ("not reached", Fault::Lost(Moment::Before)),
+        ("internal error", Fault::internal()),
+        ("request lost", Fault::Lost(Moment::Before)),
         ("response lost", Fault::Lost(Moment::After)),
     ]
 }
@@ -454,16 +454,21 @@ async fn rejects_invalid_patches() {
         assert_problem(&operator.patch(&path, &named(version)).await, 412, "another-version", "412");
     }
     let (admin, other) = (admin(&stack, "123"), admin(&stack, "12"));
-    assert_problem(&admin.patch(&path_of("124"), &named(1)).await, 404, "not-found", "none");
-    assert_problem(&admin.patch(&path_of("of-12"), &named(1)).await, 404, "not-found", "another's");
+    assert_problem(&admin.patch(&path_of("124"), &named(1)).await, 404, "not-found", "no such activity");
+    assert_problem(
+        &admin.patch(&path_of("of-12"), &named(1)).await,
+        404,
+        "not-found",
+        "an activity of another company",
+    );
     assert_eq!(End::of(&other.patch(&path, &named(1)).await), Some(End::NoReach));
-    assert_eq!(End::of(&other.patch(&path_of("of-12"), &named(1)).await), Some(End::NoReach), "of another's path");
+    assert_eq!(End::of(&other.patch(&path_of("of-12"), &named(1)).await), Some(End::NoReach), "another company's path");
     assert_eq!(End::of(&employee(&stack, "123", "123").patch(&path, &named(1)).await), Some(End::NoScope));
     for data in [json!({"text": "x".repeat(8_192)}), json!({"text": "x".repeat(60_000)})] {
         let answer = admin.patch(&path, &json!({"version": 1, "data": data})).await;
         assert_problem(&answer, 413, "too-large", "8 KB");
     }
-    assert_eq!(collection(&stack, "123").await.0, walk(), "nothing changed");
+    assert_eq!(collection(&stack, "123").await.0, walk(), "a rejected patch changes nothing");
 }
 
 #[tokio::test]
@@ -534,7 +539,7 @@ async fn references_follow_status_and_end_date() {
     }
     for entry in stored(&stack, Some("GSI2"), "CompanyId-123#VenueId-123").await {
         let names: BTreeSet<&str> = entry.keys().map(String::as_str).collect();
-        assert_eq!(names, BTreeSet::from(["PK", "SK", "GSI2PK", "GSI2SK", "CopiedData"]), "narrow");
+        assert_eq!(names, BTreeSet::from(["PK", "SK", "GSI2PK", "GSI2SK", "CopiedData"]), "the projection of GSI2");
     }
 }
 
@@ -618,7 +623,7 @@ async fn one_of_many_concurrent_patches_wins_and_no_move_is_lost() {
         let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
         assert_eq!((won.len(), lost.len()), (1, 7), "round {version}");
         for answer in lost {
-            assert_problem(answer, 412, "another-version", "all others");
+            assert_problem(answer, 412, "another-version", "all patches but one");
         }
         let (row, references) = collection(&stack, "123").await;
         let mut stands = body(row.clone());

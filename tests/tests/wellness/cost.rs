@@ -218,7 +218,8 @@ async fn large_items_consume_their_declared_cost() {
     assert!(case.narrow < 1_024, "the narrow index does not project the data: {case:?}");
 }
 
-/// Measures all patterns on one activity. Returns its case after the last one.
+/// Measures all patterns on one activity. Returns the case of the activity after the last
+/// measurement.
 async fn goes_its_way(size: Size) -> Case {
     let mut measured = Measured::start(size).await;
     measured.company().await;

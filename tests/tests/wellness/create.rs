@@ -858,7 +858,8 @@ fn asks(company: &str, body: &Value) -> Value {
     asks.at(parsed::<Timestamp>("2020-02-01T12:00:00.123Z"))
 }
 
-/// A request that reads every kind of item first. The company has the section and the template.
+/// A request that refers to a section and a template, which this function creates. It makes all the
+/// calls in `CALLS`.
 async fn prepared(stack: &Stack, company: &str) -> Value {
     let admin = admin(stack, company);
     let section = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"});
@@ -912,8 +913,8 @@ type Rule = fn(&Call) -> Fault;
 async fn a_request_survives_one_failed_call() {
     let passing: [(&str, Rule); 6] = [
         ("throttled", |_| Fault::throttled()),
-        ("failed inside", |_| Fault::internal()),
-        ("not reached", |_| Fault::Lost(Moment::Before)),
+        ("internal error", |_| Fault::internal()),
+        ("request lost", |_| Fault::Lost(Moment::Before)),
         ("response lost", |_| Fault::Lost(Moment::After)),
         ("transaction conflict", |call| match call.body["TransactItems"].as_array() {
             Some(changes) => Fault::cancelled(&vec!["TransactionConflict"; changes.len()]),

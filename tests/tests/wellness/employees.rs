@@ -373,12 +373,12 @@ async fn only_new_employees_and_new_placements_reach_the_function() {
     let end = format!("{}-12-31T23:59:59", &now()[..4]);
     let puts = [
         (json!({"role": "EmployeeOnPlan", "department": "Sales"}), 1, "new"),
-        (json!({"role": "EmployeeOnPlan", "department": "Sales"}), 1, "the same again"),
+        (json!({"role": "EmployeeOnPlan", "department": "Sales"}), 1, "no change"),
         (json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann"}), 1, "a name"),
         (json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann Smith"}), 1, "another name"),
         (json!({"role": "Spouse", "department": "Sales", "name": "Ann Smith"}), 2, "another role"),
         (json!({"role": "Spouse", "department": "Legal"}), 3, "another department"),
-        (json!({"role": "Spouse", "department": "Legal"}), 3, "the same again"),
+        (json!({"role": "Spouse", "department": "Legal"}), 3, "no change"),
     ];
     for (number, (body, delivered, what)) in puts.iter().enumerate() {
         let answer = operator.put(&path, body).await;
@@ -398,8 +398,8 @@ async fn only_new_employees_and_new_placements_reach_the_function() {
     until(&operator, "/_local/streams", all).await;
 }
 
-/// A stack whose stream has delivered the employees before the activities were put, and a proxy for
-/// the function.
+/// A stack with employees and activities, and a proxy for the function. The stream delivered the
+/// employees before the activities existed.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -532,7 +532,7 @@ async fn the_earliest_change_of_a_year_counts() {
     scene.proxy.heal();
     assert_eq!(scene.deliver(&changes).await, nothing_failed());
     assert_eq!(registered(&scene.stack).await, eligible(&offers, [(&who[0], times[1])]));
-    assert_eq!(scene.proxy.count("GetItem") + scene.proxy.count("Query"), 3, "one employee, one year");
+    assert_eq!(scene.proxy.count("GetItem") + scene.proxy.count("Query"), 3, "the employee and the year are read once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -592,7 +592,7 @@ async fn a_function_that_dies_at_any_call_is_completed_by_the_next_delivery() {
                 registered(&scene.stack).await.into_iter().filter(|(user, ..)| *user == who.user).collect();
             assert_eq!(registered, right, "after call {call} {moment:?}");
             if !died {
-                // The calls: employee, registrations, activities, two puts, end dates, one update,
+                // The calls: employee, registrations, list, two puts, end dates, one update,
                 // end date again.
                 assert_eq!(call, 9);
                 break 'calls;
@@ -853,7 +853,7 @@ async fn registrations_consume_their_declared_cost() {
         let there = count * (size(others[0]) - "Type".len() - Registration::TYPE.len());
         let cost =
             cost.read("Activities/GSI2", read_eventually(narrow)).read("Activities/GSI3", read_eventually(there));
-        assert_eq!(consumed(&answer), units::declared(&cost), "{number}: again");
+        assert_eq!(consumed(&answer), units::declared(&cost), "{number}: a repeated delivery");
     }
 }
 

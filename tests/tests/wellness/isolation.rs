@@ -260,7 +260,7 @@ fn cases() -> Vec<Case> {
         writes("POST /wellness/templates", json!({"name": "Walk"}), &[403]),
         writes("POST /wellness/companies/{companyId}/templates", json!({"name": "Walk"}), &[201]),
         writes("PUT /wellness/companies/{companyId}/sections/{sectionId}", section, &[201]),
-        // The record may not exist yet, which an update reports.
+        // An update returns 404 if the record does not exist yet.
         writes(
             "PATCH /wellness/companies/{companyId}/references/{facet}/{facetId}",
             json!({"data": {"Name": "Blood Bank B"}}),
@@ -334,7 +334,8 @@ fn routes(stack: &Stack) -> BTreeMap<String, Route> {
     routes.map(|route| (format!("{} {}", route.method, route.path), route)).collect()
 }
 
-/// Two companies with items. Theirs has created a complete activity and two templates over HTTP.
+/// Two companies with items. The other company has created a complete activity and two templates
+/// over HTTP.
 struct Scene {
     stack: Stack,
     ours: Client,
@@ -414,7 +415,8 @@ async fn no_route_shows_or_changes_items_of_another_company() {
         }
     }
     let after = scene.theirs().await;
-    // An item of our company may have the same id as one of theirs. It does not count as theirs.
+    // An item of our company may have the same id as an item of the other company. It is not a
+    // change of theirs.
     let changed: Vec<_> = before.iter().filter(|(key, item)| after.get(*key) != Some(item)).collect();
     wrong.expect(&format!("their items have changed: {changed:?}"), changed.is_empty());
     let new: Vec<_> = after.iter().filter(|(key, _)| !before.contains_key(*key)).collect();

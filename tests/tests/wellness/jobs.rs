@@ -609,7 +609,7 @@ async fn a_job_fails_after_its_last_attempt() {
     let throttled = Task::start(&scene.rows, &scene.client, Kind::Update, "throttled", 3).await;
     scene.set(&throttled, Job::ATTEMPTS, MAX_ATTEMPTS - 2).await;
     scene.proxy.rule(|call| if call.action == "Query" { Fault::throttled() } else { Fault::None });
-    assert_eq!(scene.call(&throttled.step()).await, json!([{"itemIdentifier": "1"}]), "the second-last attempt");
+    assert_eq!(scene.call(&throttled.step()).await, json!([{"itemIdentifier": "1"}]), "the last attempt but one");
     assert_eq!(scene.job(&throttled).await.attempts, MAX_ATTEMPTS - 1);
     assert_eq!(scene.call(&throttled.step()).await, json!([]), "the last attempt");
     scene.assert_failed(&throttled, "50 runs in a row failed. The log has the causes.", "throttled").await;

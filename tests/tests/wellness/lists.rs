@@ -203,7 +203,11 @@ async fn registrations_show_the_current_state_of_their_activities() {
     let old = activity("123", "789", "Walk 1000", "2020-12-31T00:00:00");
     let gone = activity("123", "790", "Gone", "2020-12-31T00:00:00");
     put(&stack, &[registration(&old, "123"), registration(&gone, "123"), registration(&old, "1234")]).await;
-    assert_eq!(list(&client, &format!("{REGISTRATIONS}?year=2020")).await, [] as [Value; 0], "no activity, no name");
+    assert_eq!(
+        list(&client, &format!("{REGISTRATIONS}?year=2020")).await,
+        [] as [Value; 0],
+        "a registration without an activity is left out"
+    );
     let now = Activity {
         name: "Walk 2000".parse().expect("a name"),
         status: Status::Completed,

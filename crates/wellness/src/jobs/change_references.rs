@@ -97,8 +97,9 @@ impl PagedItems for References<'_> {
         }
     }
 
-    /// Replaces the reference in one transaction, with the same sort key. If the activity already
-    /// has a reference to the new venue, that one is overwritten.
+    /// A replacement deletes the old reference and puts the new one in one transaction, with the
+    /// activity's current status and end date. It overwrites a reference that the activity already
+    /// has to the new venue.
     fn changes(&self, reference: &Reference) -> Result<Vec<Change>, Error> {
         let (table, key, place) = (&self.wellness.table, self.key_of(reference), &reference.place);
         let is_there = Condition::is(Reference::PLACE, place);

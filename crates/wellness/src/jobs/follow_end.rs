@@ -81,7 +81,8 @@ impl PassItems for Registrations<'_> {
 impl PagedItems for Registrations<'_> {
     type Thing = Place;
 
-    /// A conflicting writer may have read a newer end date than this run.
+    /// After a conflict, another run repeats the page: the other writer may have read a newer end
+    /// date.
     fn may_repeat(&self) -> Result<(), Error> {
         Err(Error::stale())
     }

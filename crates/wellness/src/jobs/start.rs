@@ -165,8 +165,8 @@ impl Wellness {
         let job = self.jobs.get(&job_key(company, id)).await?.ok_or(Error::NotFound("job"))?;
         let claims = |again: &Job| match id {
             JobId::Uses(of) => {
-                // The target comes from the hold: the task itself may be unreadable, which fails a
-                // job.
+                // The target comes from the hold, because an unreadable task may be what made the
+                // job fail.
                 let target = job_target(again);
                 self.claims(company, of, target.as_ref(), again)
             }

@@ -156,7 +156,7 @@ impl From<FiltersBody> for Filters {
     }
 }
 
-/// A name of at most 200 characters, or a type name such as that of a goal.
+/// The name of an activity, a group and the like, or of a type of goal. At most 200 characters.
 pub type Name = function::BoundedText<200>;
 
 /// An activity in a response.

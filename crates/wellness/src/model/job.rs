@@ -50,8 +50,8 @@ pub fn job_key(company: &CompanyId, id: &JobId) -> Key {
 
 /// The job that moves an activity's registrations to its new end date.
 ///
-/// The transaction that changes the end date puts it. It overwrites a running job of the same
-/// activity, because the new job reads the end date again.
+/// The transaction that changes the end date also puts this job. It overwrites a running job of the
+/// same activity, because the new job reads the end date again.
 ///
 /// # Errors
 /// The arguments cannot cause an error.

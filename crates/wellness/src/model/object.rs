@@ -27,7 +27,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Deserialises a list of such objects.
+/// Deserialises a list of [`Object`]s.
 pub(crate) fn objects<'de, T: DeserializeOwned, D: Deserializer<'de>>(input: D) -> Result<Vec<T>, D::Error> {
     Ok(Vec::<Object<T>>::deserialize(input)?.into_iter().map(|Object(one)| one).collect())
 }

@@ -3,8 +3,8 @@
 use function::Error;
 use table::Item;
 
-/// Maximum size of the base row, because every list of the company reads it. Later changes may add
-/// a section id and a longer version number beyond this limit.
+/// Maximum size of the base row. Every list of the company reads this row. A later section id or a
+/// longer version number may exceed the limit.
 pub(crate) const MAX_ROW: usize = 8 * 1024;
 /// Maximum size of a part.
 pub(crate) const MAX_PART: usize = 16 * 1024;

@@ -85,7 +85,8 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The units of a query by pages. A full page may not be the last, so an empty page follows.
+/// The units of a query by pages. After a full page, another query finds out whether items are
+/// left.
 fn by_pages(things: usize, size: usize, call: fn(usize) -> Units) -> Units {
     call(PAGE * size).times(Case::count(things / PAGE)) + call(things % PAGE * size)
 }
@@ -101,7 +102,8 @@ fn looks(case: &Case) -> Units {
     steps(case, case.references) + write(case.job)
 }
 
-/// The steps of a pass: one per page, which the item then stores, and one that finds nothing.
+/// The steps of a pass: one per page, and a last one that finds nothing. A step stores the ids of
+/// its page in the item.
 ///
 /// A write consumes the larger of the item's sizes before and after it. An id has 32 digits here. A
 /// full page may not be the last, so it stores the position as well.

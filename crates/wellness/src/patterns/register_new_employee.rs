@@ -60,8 +60,7 @@ pub const PATTERN: Pattern = Pattern {
 /// Maximum number of concurrent calls.
 const AT_ONCE: usize = 16;
 
-/// Time reserved for the final check of the end dates. A shorter invocation reserves a quarter of
-/// its time.
+/// Time reserved for the final check of the end dates, but at most a quarter of the time left.
 const TIME_TO_SETTLE: Duration = Duration::from_secs(5);
 
 /// Registers every employee of the batch. Returns the sequence numbers of the records to retry.
