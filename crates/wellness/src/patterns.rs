@@ -1,4 +1,4 @@
-//! The access patterns, one module each. `make docs` generates this file from the module names.
+//! The access patterns, a module each. `make docs` writes this file from the names of the modules.
 
 pub mod continue_job;
 pub mod create_activity;
@@ -23,7 +23,7 @@ pub mod update_reference;
 
 use crate::Pattern;
 
-/// All access patterns of this service, sorted by number.
+/// Every access pattern of the domain, by number.
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
     function::by_number(vec![
