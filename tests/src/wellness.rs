@@ -1,4 +1,4 @@
-//! The wellness programme as its tests use it.
+//! Helpers for tests of the wellness service.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 pub mod references;
@@ -24,19 +24,19 @@ pub fn admin(stack: &Stack, company: &str) -> Client {
     Client::member(stack, "wellness:read wellness:write wellness:admin", company, &format!("admin-of-{company}"))
 }
 
-/// A user of the company who is no administrator.
+/// A user of the company without the admin scope.
 #[must_use]
 pub fn employee(stack: &Stack, company: &str, user: &str) -> Client {
     Client::member(stack, "wellness:read wellness:write", company, user)
 }
 
-/// Where something of the company is.
+/// A path below the company.
 #[must_use]
 pub fn of_company(company: &str, rest: &str) -> String {
     format!("/wellness/companies/{company}/{rest}")
 }
 
-/// A challenge for everybody, with all that must be said and nothing more.
+/// A challenge for all employees, with a detail, a goal, a reward and two groups.
 #[must_use]
 pub fn challenge(name: &str, end: &str) -> Value {
     json!({
@@ -54,7 +54,7 @@ pub fn challenge(name: &str, end: &str) -> Value {
     })
 }
 
-/// The same with references to these venues, each with the name of a company's venue as its copied data.
+/// An event with references to these venues. Each copies the name of its venue.
 #[must_use]
 pub fn event_at(name: &str, end: &str, venues: &[&str]) -> Value {
     let reference = |venue: &&str| json!({"facet": "venues", "id": venue, "data": {"Name": format!("Venue {venue}")}});
@@ -64,14 +64,14 @@ pub fn event_at(name: &str, end: &str, venues: &[&str]) -> Value {
     event
 }
 
-/// Makes the activity, and answers it.
+/// Creates an activity and returns the response body.
 pub async fn create(client: &Client, company: &str, activity: &Value) -> Value {
     let answer = client.post(&of_company(company, "activities"), activity).await;
     assert_eq!(answer.status, 201, "{activity}: {}", answer.body);
     answer.body
 }
 
-/// The table of the programme, past the functions.
+/// The `Activities` table, for direct access.
 #[must_use]
 pub fn table(stack: &Stack) -> (Dynamo, Table) {
     let dynamo = crate::dynamo(stack);
@@ -79,7 +79,7 @@ pub fn table(stack: &Stack) -> (Dynamo, Table) {
     (dynamo, table)
 }
 
-/// Puts the items as they are, past the functions.
+/// Puts items directly into the table.
 pub async fn put<T: Item>(stack: &Stack, items: &[T]) {
     let (dynamo, table) = table(stack);
     let mut batch = BatchWrite::default();
@@ -89,7 +89,7 @@ pub async fn put<T: Item>(stack: &Stack, items: &[T]) {
     dynamo.batch_write(batch).await.expect("written");
 }
 
-/// A challenge for everybody, to be put straight into the table.
+/// A challenge for all employees, to be put directly into the table.
 #[must_use]
 pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
     let company: CompanyId = company.parse().expect("a company");
@@ -116,25 +116,25 @@ pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
     }
 }
 
-/// Free JSON, as it stands in the table.
+/// JSON as the table stores it.
 #[must_use]
 pub fn json_text(json: &Value) -> JsonText {
     serde_json::from_value(json.to_string().into()).expect("JSON")
 }
 
-/// A user's registration for the activity, nothing done yet.
+/// A user's registration for the activity, without progress.
 #[must_use]
 pub fn registration(activity: &Activity, user: &str) -> Registration {
     let user = user.parse().expect("a user");
     Registration::new(activity.company.clone(), activity.id().clone(), activity.end(), user, activity.created_at)
 }
 
-/// What an index holds under a partition key, or the table under `index` none.
+/// The items of a partition of `Activities`, or the entries of a partition of an index.
 pub async fn stored(stack: &Stack, index: Option<&str>, partition: &str) -> Vec<HashMap<String, AttributeValue>> {
     stored_in("Activities", stack, index, partition).await
 }
 
-/// The same of another table of the programme.
+/// The items of a partition of a wellness table, or the entries of a partition of an index.
 pub async fn stored_in(
     table: &str,
     stack: &Stack,
@@ -150,7 +150,7 @@ pub async fn stored_in(
     items.expect("items")
 }
 
-/// What the pattern of the function declares for the case.
+/// The declared cost of the function for this case.
 #[must_use]
 pub fn declared(function: &str, case: &Case) -> Consumed {
     units::declared(&cost_of(&wellness::patterns(), function, case))

@@ -1,21 +1,25 @@
-//! Keys of `Activities` and, of jobs and their holds, of `WellnessJobs` (seed 002).
+//! Keys of the table `Activities`, and of `WellnessJobs`, which stores jobs and their holds
+//! (docs/decisions/wellness-model.md).
 //!
 //! | item | PK | SK | GSI1 | GSI2 | GSI3 |
 //! | --- | --- | --- | --- | --- | --- |
 //! | activity | `ActivityId-<id>` | `Program` | `CompanyId-<id>#Program`, `EndDate#<end>` | `CompanyId-<id>#Program#List`, `EndDate#<end>` | |
-//! | its parts | `ActivityId-<id>` | `Program#Detail`, `Program#GoalPrimary`, `Program#Reward#<kind>`, `Program#Groups`, `Program#Groups#GroupId-<id>` | | | |
+//! | part of an activity | `ActivityId-<id>` | `Program#Detail`, `Program#GoalPrimary`, `Program#Reward#<kind>`, `Program#Groups`, `Program#Groups#GroupId-<id>` | | | |
 //! | reference to a venue | `ActivityId-<id>` | `Program#Venue#VenueId-<id>` | | `CompanyId-<id>#VenueId-<id>`, `<status>#<end>#ActivityId-<id>` | |
 //! | registration | `ActivityId-<id>` | `Registration#UserId-<id>` | | | `UserId-<id>#Registrations`, `ActivityEndDate#<end>` |
 //! | section | `CompanyId-<id>` | `Section#SectionId-<id>` | `CompanyId-<id>#Program`, `EndDate#<end>` | | |
-//! | venue | `CompanyId-<id>` | `Venue#VenueId-<id>` | | | |
+//! | record of a venue | `CompanyId-<id>` | `Venue#VenueId-<id>` | | | |
 //! | template | `CompanyId-<id>` or `Global` | `Template#TemplateId-<id>` | | | |
 //! | employee | `UserId-<id>` | `Employee` | | | |
 //! | job | `CompanyId-<id>` | `Job#VenueId-<id>` or `Job#ActivityId-<id>` | | | |
-//! | hold of a job on another venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
+//! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
 //!
-//! As venues are files, courses, trackers and notifications. GSI2 has two meanings, lists and references: no partition key
-//! of the one is one of the other, because `Program#List` is no facet's id.
+//! The table shows venues only. Files, courses, trackers and notifications have keys of the same
+//! form.
+//!
+//! GSI2 serves lists and references. Their partition keys never collide, because `Program#List` is
+//! not an id of a facet.
 
 use crate::{
     Day, KeyRange, Random, TimestampSeconds,
@@ -26,23 +30,23 @@ use jiff::Timestamp;
 use std::{fmt, str::FromStr};
 
 identifier!(
-    /// A company: the tenant.
+    /// A company, which is a tenant.
     CompanyId
 );
 identifier!(
-    /// An activity; unique over all companies.
+    /// An activity. The id is unique across companies.
     ActivityId
 );
 identifier!(
-    /// A user; unique over all companies.
+    /// A user. The id is unique across companies.
     UserId
 );
 identifier!(
-    /// A section of a company's programme.
+    /// A section of a company's program.
     SectionId
 );
 identifier!(
-    /// A group within an activity.
+    /// A group of an activity.
     GroupId
 );
 identifier!(
@@ -50,30 +54,31 @@ identifier!(
     TemplateId
 );
 identifier!(
-    /// A company's venue, file, course, tracker or notification; unique within its company and facet.
+    /// A company's venue, file, course, tracker or notification. The id is unique within its
+    /// company and facet.
     FacetId
 );
 identifier!(
-    /// What a reward is for, such as `Attendance`; unique within its activity.
+    /// The kind of a reward, such as `Attendance`. It is unique within its activity.
     RewardKind
 );
 identifier!(
-    /// What an activity is about, such as `Fitness`.
+    /// The topic of an activity, such as `Fitness`.
     SubType
 );
 identifier!(
-    /// What an employee is to the plan, such as `EmployeeOnPlan`.
+    /// An employee's role in the plan, such as `EmployeeOnPlan`.
     Role
 );
 identifier!(
-    /// Where an employee works, such as `Sales`.
+    /// An employee's department, such as `Sales`.
     Department
 );
 
 macro_rules! made_at {
     ($($name:ident),+) => {$(
         impl $name {
-            /// A new one, made at `now`.
+            /// Creates an id that contains the time `now`.
             #[must_use]
             pub fn new(now: Timestamp, random: &Random) -> Self {
                 Self::generated(&uuid_of(now, random).simple().to_string())
@@ -84,17 +89,17 @@ macro_rules! made_at {
 
 made_at!(ActivityId, GroupId, TemplateId);
 
-/// Where an activity stands. In the order of their names, which is the order of their keys.
+/// The status of an activity. Variants sort by name, as in the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Status {
-    /// Under way, or to come.
+    /// Running or upcoming.
     #[default]
     Active,
-    /// Called off.
+    /// Cancelled.
     Cancelled,
-    /// Over.
+    /// Ended.
     Completed,
-    /// Not yet published: in no list that does not ask for it.
+    /// Not published yet. Lists include drafts on request only.
     Draft,
 }
 
@@ -106,12 +111,12 @@ names!(
     Draft => "draft",
 );
 
-/// The two kinds of activities.
+/// The type of an activity (docs/requirements/wellness.md#activity-types).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ActivityType {
-    /// Something to achieve; employees are registered for it.
+    /// A goal to reach. Employees are registered for challenges.
     Challenge,
-    /// Something to go to.
+    /// An event to attend.
     Event,
 }
 
@@ -121,18 +126,20 @@ names!(
     Event => "event",
 );
 
-/// What an activity may refer to, many to many (seed 002, pattern 5). By the names that stand in paths.
+/// The kinds of records that an activity may refer to, by their names in paths. The relationship is
+/// many-to-many
+/// (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Facet {
-    /// A course to take.
+    /// Courses to take.
     Courses,
-    /// A file to read.
+    /// Files to read.
     Files,
-    /// A notification to send.
+    /// Notifications to send.
     Notifications,
-    /// A tracker to measure with.
+    /// Trackers that measure progress.
     Trackers,
-    /// A place to go to.
+    /// Places of events.
     Venues,
 }
 
@@ -146,7 +153,7 @@ names!(
 );
 
 impl Facet {
-    /// One of them, as it stands in keys.
+    /// The singular name, which the keys contain.
     const fn singular(self) -> &'static str {
         match self {
             Self::Courses => "Course",
@@ -162,15 +169,16 @@ impl Facet {
     }
 }
 
-/// A time of a programme, to the second in UTC, in the seed's form without an offset: `2020-12-31T00:00:00`, always 19
-/// characters, so text order is time order.
+/// A time in a plan: UTC, in whole seconds, without an offset, such as `2020-12-31T00:00:00`. The
+/// text has 19 characters and sorts by time.
 ///
-/// Reads this form, RFC 3339 with any offset, and a day, which is its first second.
+/// Parses this form, RFC 3339 with any offset, and a day, which means its first second
+/// (docs/decisions/times.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlanTime(TimestampSeconds);
 
 impl PlanTime {
-    /// The same time with its `Z`, as it is answered.
+    /// The time in RFC 3339 form with `Z`, for responses.
     #[must_use]
     pub fn second(self) -> TimestampSeconds {
         self.0
@@ -205,17 +213,17 @@ impl fmt::Display for PlanTime {
 
 serde_as_text!(PlanTime);
 
-/// An end of a period as a caller names it: a time, or a day, which is taken whole.
+/// A bound of a period in a request: a time, or a whole day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanBound {
     /// A time.
     At(crate::Bound),
-    /// All of a day.
+    /// A day, with all of its seconds.
     Day(Day),
 }
 
 impl PlanBound {
-    /// The first second that is not before it.
+    /// The bound as the start of a period: the first second that is not before it.
     #[must_use]
     pub fn first(self) -> PlanTime {
         match self {
@@ -224,7 +232,7 @@ impl PlanBound {
         }
     }
 
-    /// The last second that is not after it.
+    /// The bound as the end of a period: the last second that is not after it.
     #[must_use]
     pub fn last(self) -> PlanTime {
         match self {
@@ -246,12 +254,12 @@ impl FromStr for PlanBound {
     }
 }
 
-/// A calendar year, in which a plan runs: `2020`.
+/// A calendar year, such as `2020`. A plan typically runs for one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Year(u16);
 
 impl Year {
-    /// The year that the time lies in.
+    /// The year that contains the time.
     #[must_use]
     pub fn of(time: TimestampSeconds) -> Self {
         Self(time.day().year())
@@ -274,7 +282,7 @@ impl fmt::Display for Year {
     }
 }
 
-/// From the one time to the other, both included.
+/// A range of times, with both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Period {
@@ -283,40 +291,41 @@ pub struct Period {
 }
 
 impl Period {
-    /// From the one to the other; none where the other comes first.
+    /// The period between two times. `None` if `last` is before `first`.
     #[must_use]
     pub fn new(first: PlanTime, last: PlanTime) -> Option<Self> {
         (first <= last).then_some(Self { first, last })
     }
 
-    /// The plan year (seed 002: 01/01/2020 - 12/31/2020), to its last second.
+    /// The plan year: from January 1 to the last second of December 31
+    /// (docs/requirements/wellness.md#program-plans).
     #[must_use]
     pub fn of_year(year: Year) -> Self {
         let at = |rest: &str| format!("{year}{rest}").parse().ok();
-        // The last days of the year 9999 are out of reach.
+        // The last days of the year 9999 are not representable.
         let last = at("-12-31T23:59:59").unwrap_or(PlanTime(TimestampSeconds::MAX));
         Self { first: at("-01-01T00:00:00").unwrap_or(last), last }
     }
 
-    /// From the time on.
+    /// The period from a time on, without an end.
     #[must_use]
     pub fn since(first: PlanTime) -> Self {
         Self { first, last: PlanTime(TimestampSeconds::MAX).max(first) }
     }
 
-    /// What is left of it from the time on, the whole where the time is before it; none where it is over.
+    /// The rest of the period from `time` on. `None` if the period ends before it.
     #[must_use]
     pub fn from(self, time: PlanTime) -> Option<Self> {
         Self::new(self.first.max(time), self.last)
     }
 
-    /// Where it begins.
+    /// The first second.
     #[must_use]
     pub fn first(self) -> PlanTime {
         self.first
     }
 
-    /// Where it ends.
+    /// The last second.
     #[must_use]
     pub fn last(self) -> PlanTime {
         self.last
@@ -324,54 +333,54 @@ impl Period {
 }
 
 framed_key!(
-    /// PK of all that is of an activity.
+    /// PK of an activity's item collection: `ActivityId-<id>`.
     ActivityPartition,
     "ActivityId-",
     "",
     ActivityId
 );
 framed_key!(
-    /// PK of what a company has beside its activities.
+    /// PK of a company's sections, records, templates, jobs and holds: `CompanyId-<id>`.
     CompanyPartition,
     "CompanyId-",
     "",
     CompanyId
 );
 framed_key!(
-    /// PK of what is of a user.
+    /// PK of a user's items: `UserId-<id>`.
     UserPartition,
     "UserId-",
     "",
     UserId
 );
 framed_key!(
-    /// GSI1PK of a company's activities and sections.
+    /// GSI1PK of a company's activities and sections: `CompanyId-<id>#Program`.
     ProgramPartition,
     "CompanyId-",
     "#Program",
     CompanyId
 );
 framed_key!(
-    /// GSI2PK of a company's activities in the narrow index.
+    /// GSI2PK of a company's activities: `CompanyId-<id>#Program#List`.
     ListPartition,
     "CompanyId-",
     "#Program#List",
     CompanyId
 );
 framed_key!(
-    /// GSI3PK of a user's registrations.
+    /// GSI3PK of a user's registrations: `UserId-<id>#Registrations`.
     RegistrationsPartition,
     "UserId-",
     "#Registrations",
     UserId
 );
 
-/// Whose a template or a record of idempotency is: `CompanyId-<id>`, or `Global`.
+/// PK of a template or an idempotency record: `CompanyId-<id>` or `Global`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// Everybody's.
+    /// Owned by the service, for all companies.
     Global,
-    /// A company's own.
+    /// Owned by one company.
     Company(CompanyId),
 }
 
@@ -397,12 +406,12 @@ impl FromStr for Owner {
 
 serde_as_text!(Owner);
 
-/// A venue, file, course, tracker or notification of a company: `VenueId-<id>` in keys.
+/// A company's venue, file, course, tracker or notification: `VenueId-<id>` in keys.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FacetRef {
-    /// What it is.
+    /// The kind of record.
     pub facet: Facet,
-    /// Which.
+    /// The id within the company and the facet.
     pub id: FacetId,
 }
 
@@ -426,13 +435,15 @@ impl FromStr for FacetRef {
 
 serde_as_text!(FacetRef);
 
-/// GSI2PK of the references to a venue, file, course, tracker or notification: `CompanyId-<id>#VenueId-<id>`. The seed has
-/// `VenueId-<id>` alone; the company makes it one tenant's.
+/// GSI2PK of the references to a venue: `CompanyId-<id>#VenueId-<id>`.
+///
+/// The required key is `VenueId-<id>`. The company prefix isolates tenants
+/// (docs/requirements/wellness.md#tenant-isolation).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReferencePartition {
-    /// Whose it is.
+    /// The owning company.
     pub company: CompanyId,
-    /// What is referred to.
+    /// The venue that the references point to.
     pub of: FacetRef,
 }
 
@@ -456,22 +467,22 @@ impl FromStr for ReferencePartition {
 
 serde_as_text!(ReferencePartition);
 
-/// SK within an activity's `Program`.
+/// SK of an activity's rows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ProgramSort {
-    /// The activity itself.
+    /// The base row.
     Program,
-    /// Description and other data that lists don't need.
+    /// The detail: description and other data that lists do not show.
     Detail,
-    /// What is to be achieved.
+    /// The goal.
     GoalPrimary,
-    /// What is to be earned.
+    /// A reward.
     Reward(RewardKind),
-    /// How employees are grouped.
+    /// The type and rules of the groups.
     Groups,
     /// A group.
     Group(GroupId),
-    /// A reference, with the copied data.
+    /// A reference, with the copied data of a venue.
     Reference(FacetRef),
 }
 
@@ -513,11 +524,13 @@ impl FromStr for ProgramSort {
 
 serde_as_text!(ProgramSort);
 
-/// How much of an activity is asked for (seed 002, pattern 4): everything whose sort key begins with the level's name. No
-/// level's name begins another's, but for `Program`, which is all of them.
+/// A level of detail: all rows whose sort key begins with the level's name
+/// (docs/requirements/wellness.md#pattern-4-get-an-activity).
+///
+/// No level's name is a prefix of another, except for `Program`, which is the whole activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// All of it.
+    /// `Program`, the whole activity.
     Program,
     /// `Program#Course`.
     Courses,
@@ -527,7 +540,7 @@ pub enum Level {
     Files,
     /// `Program#GoalPrimary`.
     GoalPrimary,
-    /// `Program#Groups`, and each group.
+    /// `Program#Groups` and all groups.
     Groups,
     /// `Program#Notification`.
     Notifications,
@@ -554,25 +567,26 @@ names!(
 );
 
 impl Level {
-    /// What the level holds.
+    /// The key range of the level.
     #[must_use]
     pub fn range(self) -> KeyRange {
         KeyRange::beginning_with(self.as_str())
     }
 }
 
-/// GSI1SK of an activity and of a section, GSI2SK of an activity: `EndDate#<end>`.
+/// GSI1SK of an activity and of a section, and GSI2SK of an activity: `EndDate#<end>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EndDateSort(pub PlanTime);
 
 impl EndDateSort {
-    /// Ends within the period (seed 002, patterns 1 and 2).
+    /// The range of end dates within the period, for patterns 1 and 2 of
+    /// docs/requirements/wellness.md.
     #[must_use]
     pub fn within(period: Period) -> KeyRange {
         KeyRange::between(Self(period.first).to_string(), Self(period.last).to_string())
     }
 
-    /// A range that no activity lies in, for calls that only open the connection.
+    /// An empty range, for warm-up queries.
     #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")
@@ -584,7 +598,7 @@ impl EndDateSort {
 pub struct ActivityEndDateSort(pub PlanTime);
 
 impl ActivityEndDateSort {
-    /// Of activities that end within the period (seed 002, pattern 3).
+    /// The range of end dates within the period, for pattern 3 of docs/requirements/wellness.md.
     #[must_use]
     pub fn within(period: Period) -> KeyRange {
         KeyRange::between(Self(period.first).to_string(), Self(period.last).to_string())
@@ -615,20 +629,23 @@ macro_rules! time_sort {
 time_sort!(EndDateSort, "EndDate");
 time_sort!(ActivityEndDateSort, "ActivityEndDate");
 
-/// GSI2SK of a reference: `<status>#<end>#ActivityId-<id>`, status and end of the activity. The activity makes the order
-/// total, so one position is a whole cursor.
+/// GSI2SK of a reference: `<status>#<end>#ActivityId-<id>`, with the activity's status and end
+/// date.
+///
+/// The activity id makes the sort key unique, so a cursor needs no other key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UseSort {
-    /// Where the activity stands.
+    /// Status of the activity.
     pub status: Status,
-    /// When it ends.
+    /// End date of the activity.
     pub end: PlanTime,
-    /// Which.
+    /// The activity.
     pub activity: ActivityId,
 }
 
 impl UseSort {
-    /// In activities with the status that end within the period (seed 002, pattern 5).
+    /// The range of references with the status and an end date within the period, for pattern 5 of
+    /// docs/requirements/wellness.md.
     #[must_use]
     pub fn within(status: Status, period: Period) -> KeyRange {
         KeyRange::through(format!("{status}#{}", period.first), format!("{status}#{}#", period.last))
@@ -658,7 +675,8 @@ impl FromStr for UseSort {
 serde_as_text!(UseSort);
 
 framed_key!(
-    /// SK of a registration, in its activity's collection and outside `Program`: `Registration#UserId-<id>`.
+    /// SK of a registration: `Registration#UserId-<id>`. It belongs to the activity's item
+    /// collection, outside `Program`.
     RegistrationSort,
     "Registration#UserId-",
     "",
@@ -666,7 +684,7 @@ framed_key!(
 );
 
 impl RegistrationSort {
-    /// Every registration of an activity.
+    /// The range of all registrations of an activity.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::beginning_with("Registration#")
@@ -698,7 +716,7 @@ framed_key!(
 );
 
 impl TemplateSort {
-    /// Every template of an owner.
+    /// The range of all templates of an owner.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::beginning_with("Template#")
@@ -706,12 +724,12 @@ impl TemplateSort {
 }
 
 constant_key!(
-    /// SK of an employee.
+    /// SK of an employee: `Employee`.
     EmployeeSort,
     "Employee"
 );
 
-/// SK of a company's venue, file, course, tracker or notification: `Venue#VenueId-<id>`.
+/// SK of a company's record: `Venue#VenueId-<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RecordSort(pub FacetRef);
 
@@ -732,12 +750,13 @@ impl FromStr for RecordSort {
 
 serde_as_text!(RecordSort);
 
-/// Names a job by what it works at, so that a thing has one job at a time: `VenueId-<id>`, or `ActivityId-<id>`.
+/// The id of a job: the venue or the activity that it works on, as `VenueId-<id>` or
+/// `ActivityId-<id>`. Each has therefore at most one job at a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
-    /// The references to a venue, file, course, tracker or notification.
+    /// A job on the references to a venue.
     Uses(FacetRef),
-    /// The registrations of an activity.
+    /// A job on the registrations of an activity.
     Registrations(ActivityId),
 }
 
@@ -772,7 +791,7 @@ prefixed_key!(
 );
 
 prefixed_key!(
-    /// SK of what a job holds on the one that takes another's place: `Hold#VenueId-<id>`.
+    /// SK of a replacement's hold on the new venue: `Hold#VenueId-<id>`.
     HoldSort,
     "Hold",
     FacetRef

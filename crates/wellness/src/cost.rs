@@ -3,46 +3,47 @@ use table::{
     cost::{read, read_eventually, write},
 };
 
-/// An access pattern of the domain.
+/// An access pattern of this service.
 pub type Pattern = function::Pattern<Case>;
 
-/// The calls of one of its access patterns.
+/// The DynamoDB calls of an access pattern.
 pub(crate) type Calls = function::Calls<Case>;
 
-/// The input of a cost: sizes in bytes, counts of items.
+/// The input of a cost formula: item sizes in bytes, and item counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Case {
-    /// The row `Program` of an activity.
+    /// Size of an activity's base row, `Program`.
     pub activity: usize,
-    /// What GSI1 carries of it: all but its keys in the narrow index.
+    /// Size of an activity's entry in GSI1: the row without the keys of GSI2.
     pub program: usize,
-    /// What the narrow index carries of it.
+    /// Size of an activity's entry in GSI2.
     pub narrow: usize,
-    /// A part of an activity beside that row: a detail, a goal, a reward, a group.
+    /// Size of another part of an activity: a detail, a goal, a reward or a group.
     pub part: usize,
-    /// How many of them an activity has.
+    /// Number of parts of an activity.
     pub parts: usize,
-    /// A reference, which the narrow index carries nearly whole.
+    /// Size of a reference. GSI2 projects almost all of it.
     pub reference: usize,
-    /// How many of them an activity has, or how many activities refer to one venue.
+    /// Number of references of an activity, or number of activities that refer to one venue.
     pub references: usize,
-    /// A registration.
+    /// Size of a registration.
     pub registration: usize,
-    /// What is a company's own beside its activities: a section, a venue, a template.
+    /// Size of another item of a company: a section, a record or a template.
     pub own: usize,
-    /// Activities of the plan year, registrations of a user or of an activity, templates on a page.
+    /// Number of activities in the plan year, registrations of a user or an activity, or templates
+    /// on a page.
     pub items: usize,
-    /// An employee.
+    /// Size of an employee.
     pub employee: usize,
-    /// Challenges that are for one employee.
+    /// Number of challenges that one employee is eligible for.
     pub eligible: usize,
-    /// A job's item, with the data that it writes.
+    /// Size of a job's item, including its task.
     pub job: usize,
-    /// The idempotency record, where the request had an `Idempotency-Key`.
+    /// Size of the idempotency record. `None` if the request has no `Idempotency-Key`.
     pub record: Option<usize>,
 }
 
-/// Places where units are consumed.
+/// Tables and indexes that consume units.
 pub(crate) const ACTIVITIES: &str = "Activities";
 pub(crate) const JOBS: &str = "WellnessJobs";
 pub(crate) const PROGRAM: &str = "Activities/GSI1";
@@ -50,42 +51,43 @@ pub(crate) const LISTS: &str = "Activities/GSI2";
 pub(crate) const REGISTRATIONS: &str = "Activities/GSI3";
 
 impl Case {
-    /// So many of something.
+    /// Converts a count of items.
     pub(crate) fn count(number: usize) -> u64 {
         u64::try_from(number).unwrap_or(u64::MAX)
     }
 
-    /// Looks whether the request came before: there is no record, which costs a unit.
+    /// The read of the idempotency record. A missing record costs 1 read unit.
     pub(crate) fn record_read(&self) -> Units {
         Units::whole(u64::from(self.record.is_some()))
     }
 
-    /// The record, before the transaction doubles it.
+    /// The write of the idempotency record. The transaction doubles it.
     pub(crate) fn record_write(&self) -> Units {
         self.record.map_or(Units::ZERO, write)
     }
 
-    /// All parts of an activity, each written by itself.
+    /// The writes of all parts of an activity, one write each.
     pub(crate) fn parts_write(&self) -> Units {
         write(self.part).times(Self::count(self.parts))
     }
 
-    /// All references of an activity, each written by itself; as much in the narrow index.
+    /// The writes of all references of an activity, one write each. GSI2 consumes the same again.
     pub(crate) fn references_write(&self) -> Units {
         write(self.reference).times(Self::count(self.references))
     }
 
-    /// The activity itself, strongly consistent.
+    /// The strongly consistent read of an activity's base row.
     pub(crate) fn activity_read(&self) -> Units {
         read(self.activity)
     }
 
-    /// The references to one that are active, counted; there are no drafts, which costs half a unit to see.
+    /// The count of a venue's active references. The query of the drafts finds none and costs half
+    /// a unit.
     pub(crate) fn counted(&self) -> Units {
         read_eventually(self.reference * self.references) + Units::halves(1)
     }
 
-    /// All activities of a list.
+    /// The query of all items of a list.
     pub(crate) fn listed(&self, entry: usize) -> Units {
         read_eventually(entry * self.items)
     }

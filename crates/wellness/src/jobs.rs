@@ -1,4 +1,4 @@
-//! Work that outlives a request.
+//! Jobs: changes that outlive a request.
 
 pub(crate) mod change_references;
 pub(crate) mod follow_end;

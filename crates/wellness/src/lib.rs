@@ -1,8 +1,14 @@
-//! The activities of a multi-tenant wellness programme (seed 002): each access pattern a module, and a Lambda of the same name
-//! in `src/bin`.
+//! The activities of a multi-tenant wellness program (docs/requirements/wellness.md).
 //!
-//! An activity is an item collection: the row `Program`, its parts, its references to venues and the like, and beside those
-//! the registrations of employees. What changes more items than a transaction takes is a job.
+//! Each access pattern is a module in `src/patterns` and a Lambda of the same name in `src/bin`.
+//!
+//! An activity is an item collection. It has the base row `Program`, the activity's parts, its
+//! references, and the registrations of employees. A change that exceeds one transaction runs as a
+//! job.
+//!
+//! In comments and names, a venue also stands for a file, course, tracker or notification. A
+//! reference is the row of an activity that copies a venue's data. A record is the company's item
+//! of the venue itself.
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
@@ -23,5 +29,5 @@ pub use model::template::{Template, TemplateBody};
 pub use patterns::patterns;
 pub use store::Wellness;
 
-/// The domain's name in scopes: `wellness:read`, `wellness:write`, `wellness:admin`, `wellness:operate`.
+/// Service name in scopes: `wellness:read`, `wellness:write`, `wellness:admin`, `wellness:operate`.
 pub(crate) const DOMAIN: &str = "wellness";

@@ -4,18 +4,19 @@ use jobs::Jobs;
 use keys::wellness::{ActivityId, CompanyId, EndDateSort};
 use table::{Dynamo, Index, Key, Query, Table};
 
-/// What every function of the domain works with.
+/// The shared state of all wellness functions.
 #[derive(Debug, Clone)]
 pub struct Wellness {
     pub(crate) dynamo: Dynamo,
     pub(crate) table: Table,
-    /// What outlives a request.
+    /// The `WellnessJobs` table and its client.
     pub(crate) jobs: Jobs,
-    /// `GSI1`: a company's activities and sections by their end.
+    /// `GSI1`: activities and sections of a company, sorted by end date.
     pub(crate) program: Index,
-    /// `GSI2`, the narrow one: a company's activities by their end; references by what they refer to.
+    /// `GSI2`, with the narrow projection: activities of a company, sorted by end date, and
+    /// references to a venue.
     pub(crate) lists: Index,
-    /// `GSI3`: a user's registrations by the end of their activities.
+    /// `GSI3`: registrations of a user, sorted by the end date of the activity.
     pub(crate) registrations: Index,
 }
 
@@ -36,8 +37,8 @@ impl App for Wellness {
     }
 }
 
-/// Calls that open the connection before the first event. What they answer does not matter, and a
-/// failure shows again, with its reason, at the first event.
+/// Warm-up calls, which open the connection during the init phase (docs/decisions/cold-start.md).
+/// The result is ignored: the first event reports any failure with its reason.
 impl Wellness {
     pub(crate) async fn warm_by_get(self) {
         let _ = self.table.get_eventually::<Activity>(&Key::placeholder()).await;
@@ -69,10 +70,10 @@ impl Wellness {
 }
 
 impl Wellness {
-    /// The activity itself, strongly consistent.
+    /// Reads the base row of an activity, strongly consistent.
     ///
     /// # Errors
-    /// 404 where there is none, or it is another company's.
+    /// 404 if the activity does not exist or belongs to another company.
     pub(crate) async fn activity(&self, company: &CompanyId, activity: &ActivityId) -> Result<Activity, Error> {
         let found = self.table.get::<Activity>(&Activity::key_of(activity)).await?;
         found.filter(|found| found.company == *company).ok_or(Error::NotFound("activity"))

@@ -1,4 +1,4 @@
-//! Activities of the wellness programme with their references and registrations, put and read past the functions.
+//! Helpers that put and read activities, references and registrations directly in the tables.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{changed, random, wellness::activity as challenge};
@@ -14,46 +14,46 @@ use std::fmt::Display;
 use table::{BatchWrite, Change, Condition, Dynamo, JsonText, Query, Table};
 use wellness::{Activity, Record, Reference, Registration, job_key};
 
-/// The table as it is.
+/// Direct access to the tables of a stack.
 #[derive(Debug, Clone)]
 pub struct Rows {
-    /// The engine.
+    /// The DynamoDB client.
     pub dynamo: Dynamo,
-    /// The table of the programme.
+    /// The table `Activities`.
     pub table: Table,
-    /// The table of its jobs.
+    /// The table `WellnessJobs`.
     pub jobs: Table,
     client: aws_sdk_dynamodb::Client,
     name: String,
 }
 
-/// Reads what a test writes down as text.
+/// Parses a literal of a test.
 #[must_use]
 pub fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: impl Display) -> T {
     text.to_string().parse().expect("well formed")
 }
 
-/// JSON as it is stored.
+/// JSON as the table stores it.
 #[must_use]
 pub fn stored(json: &Value) -> JsonText {
     serde_json::from_value(json.to_string().into()).expect("JSON")
 }
 
-/// An event for everybody.
+/// An event for all employees.
 #[must_use]
 pub fn activity(company: &str, id: &str, status: Status, end: &str) -> Activity {
     let challenge = challenge(company, id, &format!("Activity {id}"), end);
     Activity { activity_type: ActivityType::Event, status, ..challenge }
 }
 
-/// The activity's reference, such as to `VenueId-123`.
+/// A reference of the activity to `of`, such as `VenueId-123`.
 #[must_use]
 pub fn reference(activity: &Activity, of: &str, data: &Value) -> Reference {
     let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
     Reference::new(activity.company.clone(), read(of), place, stored(data))
 }
 
-/// The company's own record of it.
+/// The company's record of `of`.
 #[must_use]
 pub fn record(company: &str, of: &str, data: &Value) -> Record {
     let partition = CompanyPartition(read(company));
@@ -61,7 +61,7 @@ pub fn record(company: &str, of: &str, data: &Value) -> Record {
 }
 
 impl Rows {
-    /// Of the stack.
+    /// The tables of the stack.
     #[must_use]
     pub fn of(stack: &Stack) -> Self {
         let client = stack.client().expect("a client");
@@ -70,29 +70,29 @@ impl Rows {
         Self { table: dynamo.table(name.as_str()), jobs, dynamo, client, name }
     }
 
-    /// Puts so many activities, each with a reference to it.
+    /// Puts the activities, each with a reference to `of`.
     pub async fn put_uses(&self, activities: &[Activity], of: &str, data: &Value) {
         let references: Vec<_> = activities.iter().map(|activity| reference(activity, of, data)).collect();
         self.put(activities).await;
         self.put(&references).await;
     }
 
-    /// Puts the items.
+    /// Puts items into `Activities`.
     pub async fn put<T: table::Item>(&self, items: &[T]) {
         let mut batch = BatchWrite::default();
         for item in items {
             batch.put(&self.table, item).expect("writable");
         }
-        self.dynamo.batch_write(batch).await.expect("all of them");
+        self.dynamo.batch_write(batch).await.expect("written");
     }
 
-    /// The venues that the activity refers to.
+    /// The venue references of an activity.
     pub async fn venues(&self, activity: &ActivityId) -> Vec<Reference> {
         let query = ActivityPartition(activity.clone());
         self.table.query_all(&Query::new(&query, &Level::Venues.range())).await.expect("references")
     }
 
-    /// Every reference of the table.
+    /// All references in the table.
     pub async fn all_references(&self) -> Vec<Reference> {
         let scan = self.client.scan().table_name(&self.name).consistent_read(true).filter_expression("#type = :type");
         let scan = scan.expression_attribute_names("#type", "Type");
@@ -105,25 +105,25 @@ impl Rows {
         references
     }
 
-    /// The activity itself.
+    /// The base row of an activity.
     pub async fn activity(&self, activity: &ActivityId) -> Activity {
         self.table.get(&Activity::key_of(activity)).await.expect("an answer").expect("an activity")
     }
 
-    /// The registrations of the activity.
+    /// The registrations of an activity.
     pub async fn registrations(&self, activity: &ActivityId) -> Vec<Registration> {
         let query = ActivityPartition(activity.clone());
         self.table.query_all(&Query::new(&query, &RegistrationSort::all())).await.expect("registrations")
     }
 
-    /// The job.
+    /// The job with this id.
     pub async fn job(&self, company: &str, id: &str) -> Job {
         let key = job_key(&read(company), &read::<JobId>(id));
         self.jobs.get(&key).await.expect("an answer").expect("a job")
     }
 
-    /// Changes status and end of an activity as an administrator does: in one transaction with the places of its references,
-    /// and again where others got in between.
+    /// Changes status and end date of an activity like W16 (update-activity): in one transaction
+    /// with the sort keys of its references. Retries on conflict.
     pub async fn move_activity(&self, activity: &ActivityId, status: Status, end: PlanTime, also: &[Change]) {
         loop {
             let changes = self.moves(activity, status, end).await.into_iter().chain(also.iter().cloned());
@@ -149,7 +149,8 @@ impl Rows {
         [row].into_iter().chain(moves).collect()
     }
 
-    /// Registers the user as the trigger does: by an end that was read before, and another look at it afterwards.
+    /// Registers a user like W11 (register-new-employee): puts the registration, then checks its
+    /// end date against the activity.
     pub async fn register(&self, registration: Registration) {
         self.dynamo.write(self.table.put_new(&registration).expect("writable")).await.expect("a registration");
         let mut at = registration.end;
@@ -164,7 +165,7 @@ impl Rows {
                 .write(update.set(Registration::END, &end).only_if(Condition::is(Registration::END, &at)))
                 .await
             {
-                // The job was faster.
+                // Either this update or the job has moved the registration.
                 Ok(()) | Err(table::Error::Refused(_)) => at = end,
                 Err(error) => unreachable!("{error}"),
             }
@@ -172,19 +173,19 @@ impl Rows {
     }
 }
 
-/// The path of what is done with a venue, file, course, tracker or notification of the company.
+/// A path below the references to a venue, file, course, tracker or notification.
 #[must_use]
 pub fn path(company: &str, facet: &str, id: &str, rest: &str) -> String {
     format!("/wellness/companies/{company}/references/{facet}/{id}{rest}")
 }
 
-/// The stream's call for a step of the job.
+/// The stream event for a step of the job.
 #[must_use]
 pub fn step_of(company: &str, job: &str) -> Value {
     steps_of(&[(company, job)])
 }
 
-/// The stream's call for a step of each of the jobs.
+/// The stream event for one step of each job.
 #[must_use]
 pub fn steps_of(jobs: &[(&str, &str)]) -> Value {
     let record = |(number, (company, job)): (usize, &(&str, &str))| {
@@ -202,20 +203,20 @@ pub fn steps_of(jobs: &[(&str, &str)]) -> Value {
     json!({"Records": jobs.iter().enumerate().map(record).collect::<Vec<_>>()})
 }
 
-/// The `FacetRef` of a name in paths.
+/// Parses the facet and the id of a path.
 #[must_use]
 pub fn named(facet: &str, id: &str) -> FacetRef {
     FacetRef { facet: read(facet), id: read(id) }
 }
 
-/// A stack whose jobs nobody goes on with, but for the test.
+/// A stack without the job mapping. The test continues the jobs itself.
 #[must_use]
 pub fn without_jobs() -> Builder {
     let mapping = "        Jobs:\n          Type: DynamoDB\n          Properties:\n";
     changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
 }
 
-/// A stack whose jobs are continued in runs of so many seconds.
+/// A stack whose job function has this timeout, in seconds.
 #[must_use]
 pub fn in_runs_of(seconds: u32) -> Builder {
     let block = "      CodeUri: ../target/lambda/continue-job\n      \

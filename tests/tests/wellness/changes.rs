@@ -1,4 +1,5 @@
-//! Changes of activities and of progress: moves between sections, reports of progress, and patches under a version.
+//! Tests of changes: moves between sections (W6), progress reports (W12) and updates under a
+//! version (W16).
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fastrand::Rng;
@@ -26,7 +27,7 @@ use system_tests::{
 use table::{Item, Table};
 use wellness::{Activity, ActivityBody, Case, Reference, Registration, Section, Task, Wellness, job_key};
 
-/// A stack that leaves jobs as they were started.
+/// A stack whose job function does nothing.
 fn resting() -> Builder {
     let rest = function::stream(async |_: Wellness, _: Batch| Ok(BTreeSet::new()), async |_| ());
     let others = local::functions().filter(|(name, _)| *name != "continue-job");
@@ -62,15 +63,15 @@ fn section(company: &str, id: &str) -> Section {
     }
 }
 
-/// A reference of the activity, such as `VenueId-123`, with the seed's data.
+/// A reference of the activity to `of`, such as `VenueId-123`, with the requirement's example data.
 fn reference(activity: &Activity, of: &str) -> Reference {
-    let of: FacetRef = of.parse().expect("a venue or the like");
+    let of: FacetRef = of.parse().expect("a reference");
     let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
     let data = json!({"Name": "Blood Bank A", "Addr1": "211 Wabash Street", "City": "Chicago", "ST": "IL"});
     Reference::new(activity.company.clone(), of, place, json_text(&data))
 }
 
-/// The row `Program`, and every reference, as they stand there.
+/// The stored base row and references of an activity.
 async fn collection(stack: &Stack, activity: &str) -> (Activity, Vec<Reference>) {
     let (_, table) = table(stack);
     let id: ActivityId = activity.parse().expect("an activity");
@@ -97,7 +98,7 @@ fn pointers(answer: &Answer) -> Vec<String> {
 // W6
 
 #[tokio::test]
-async fn an_activity_moves_between_sections_and_out() {
+async fn an_activity_moves_between_sections_and_out_of_them() {
     let (stack, client) = start().await;
     put(&stack, &[walk()]).await;
     put(&stack, &["7", "8"].map(|id| section("123", id))).await;
@@ -108,7 +109,7 @@ async fn an_activity_moves_between_sections_and_out() {
         assert_eq!(answer.body["sectionId"], to);
         let (row, _) = collection(&stack, "123").await;
         let expected = to.as_str().map(|id| id.parse().expect("a section"));
-        assert_eq!(row, Activity { section_id: expected, ..walk() }, "nothing else changes");
+        assert_eq!(row, Activity { section_id: expected, ..walk() }, "a move changes the section only");
         let programme = client.get(&of_company("123", "activities?year=2020")).await.body;
         let within = |id: &str| if to == id { json!(["123"]) } else { json!([]) };
         let sections = programme["sections"].as_array().expect("sections");
@@ -117,7 +118,7 @@ async fn an_activity_moves_between_sections_and_out() {
 }
 
 #[tokio::test]
-async fn a_move_is_refused_for_what_it_lacks() {
+async fn rejects_invalid_moves() {
     let (stack, _) = start().await;
     put(&stack, &[walk(), activity("12", "of-12", "Walk", WALK)]).await;
     put(&stack, &[section("123", "7"), section("12", "8")]).await;
@@ -148,14 +149,14 @@ async fn a_move_is_refused_for_what_it_lacks() {
     assert_eq!(pointers(&faults), ["/path/activityId", "/body/sectionId", "/body/more"]);
     assert_eq!(collection(&stack, "123").await.0, walk());
     assert_eq!(collection(&stack, "of-12").await.0.section_id, None);
-    assert!(stored(&stack, None, "ActivityId-124").await.is_empty(), "nothing is made");
+    assert!(stored(&stack, None, "ActivityId-124").await.is_empty(), "a rejected move creates no item");
 }
 
 // W12
 
 const REPORT: &str = "/wellness/users/123/registrations/789";
 
-/// Activity 789, and user 123's registration for it.
+/// User 123's registration for activity 789.
 fn registered() -> Registration {
     registration(&activity("123", "789", "Walk 1000", WALK), "123")
 }
@@ -166,7 +167,7 @@ async fn progress(stack: &Stack) -> Registration {
 }
 
 #[tokio::test]
-async fn the_seeds_progress_is_recorded() {
+async fn the_progress_example_of_pattern_3() {
     let (stack, _) = start().await;
     put(&stack, &[activity("123", "789", "Walk 1000", WALK)]).await;
     put(&stack, &[registered()]).await;
@@ -188,13 +189,13 @@ async fn the_seeds_progress_is_recorded() {
     let answer = user.patch(REPORT, &json!({"progress": 40.4, "data": {"device": "watch"}})).await;
     let mut with_data = expected;
     with_data["data"] = json!({"device": "watch"});
-    assert_eq!((answer.status, &answer.body), (200, &with_data), "what is not reported stays");
+    assert_eq!((answer.status, &answer.body), (200, &with_data), "omitted members do not change");
     let home = user.get("/wellness/users/123/registrations?year=2020").await.body;
     assert_eq!((&home["items"][0]["progress"], &home["items"][0]["name"]), (&json!(40.4), &json!("Walk 1000")));
 }
 
 #[tokio::test]
-async fn progress_goes_back_only_when_that_is_asked_for() {
+async fn only_a_correction_lowers_progress() {
     let (stack, client) = start().await;
     put(&stack, &[registered()]).await;
     for (report, status, stands) in [
@@ -215,7 +216,7 @@ async fn progress_goes_back_only_when_that_is_asked_for() {
         let answer = client.patch(REPORT, &report).await;
         assert_eq!(answer.status, status, "{report}: {}", answer.body);
         if status == 409 {
-            assert_problem(&answer, 409, "progress-backwards", "back");
+            assert_problem(&answer, 409, "progress-backwards", "a lower report");
         }
         let now = progress(&stack).await;
         assert_eq!((f64::from(now.progress), now.earned_points), stands, "{report}");
@@ -223,7 +224,7 @@ async fn progress_goes_back_only_when_that_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_reports_at_once_the_highest_stays() {
+async fn the_highest_of_fifty_concurrent_reports_wins() {
     let (stack, client) = start().await;
     put(&stack, &[registered()]).await;
     let reports: Vec<u32> = (0..50).map(|_| fastrand::u32(0..=10_000)).collect();
@@ -241,15 +242,19 @@ async fn of_fifty_reports_at_once_the_highest_stays() {
     for (hundredths, answer) in &answers {
         let taken = answer.status == 200 && answer.body["earnedPoints"] == *hundredths;
         assert!(taken || answer.status == 409, "{hundredths}: {}", answer.body);
-        assert!(taken || *hundredths < highest, "the highest is never refused");
+        assert!(taken || *hundredths < highest, "the highest report is never rejected");
     }
     let now = progress(&stack).await;
-    assert_eq!((now.earned_points, now.progress_text), (highest, highest.to_string()), "all of one report");
-    assert_problem(&report(0.0, highest).await, 409, "progress-backwards", "late and lower");
+    assert_eq!(
+        (now.earned_points, now.progress_text),
+        (highest, highest.to_string()),
+        "all values come from one report"
+    );
+    assert_problem(&report(0.0, highest).await, 409, "progress-backwards", "a late, lower report");
 }
 
 #[tokio::test]
-async fn a_report_is_the_users_own_and_readable() {
+async fn rejects_reports_of_other_users_and_invalid_reports() {
     let (stack, operator) = start().await;
     put(&stack, &[registered()]).await;
     let reader = Client::member(&stack, "wellness:read wellness:admin", "123", "123");
@@ -306,18 +311,18 @@ async fn a_report_is_the_users_own_and_readable() {
     assert_eq!(progress(&stack).await.data, None);
 }
 
-/// What one call may meet and the request must not show.
+/// Faults of a single call that a retry must hide from the caller.
 fn passing() -> [(&'static str, Fault); 4] {
     [
         ("throttled", Fault::throttled()),
-        ("failed inside", Fault::internal()),
-        ("not reached", Fault::Lost(Moment::Before)),
-        ("not heard of again", Fault::Lost(Moment::After)),
+        ("internal error", Fault::internal()),
+        ("request lost", Fault::Lost(Moment::Before)),
+        ("response lost", Fault::Lost(Moment::After)),
     ]
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_call_of_a_report_or_a_move_meets_does_not_show() {
+async fn reports_and_moves_survive_one_failed_call() {
     let twins = Twins::start(resting).await;
     let client = Client::operator(&twins.faulty);
     put(&twins.healthy, &[section("123", "7")]).await;
@@ -341,21 +346,21 @@ async fn what_one_call_of_a_report_or_a_move_meets_does_not_show() {
     }
     twins.proxy.rule(|_| Fault::Lost(Moment::After));
     let report = json!({"progress": 50});
-    assert_problem(&client.patch(REPORT, &report).await, 503, "unavailable", "never heard of again");
+    assert_problem(&client.patch(REPORT, &report).await, 503, "unavailable", "all responses lost");
     twins.proxy.heal();
     let again = client.patch(REPORT, &report).await;
-    assert_eq!((again.status, &again.body["progress"]), (200, &json!(50.0)), "the same again is no fault");
+    assert_eq!((again.status, &again.body["progress"]), (200, &json!(50.0)), "a repeated report succeeds");
 }
 
 // W16
 
-/// An activity as it is answered.
+/// An activity in a response.
 fn body(activity: Activity) -> Value {
     serde_json::to_value(ActivityBody::from(activity)).expect("JSON")
 }
 
 #[tokio::test]
-async fn a_patch_changes_what_it_names_and_counts() {
+async fn a_patch_changes_the_named_members_and_the_version() {
     let (stack, _) = start().await;
     let whole = Activity {
         section_id: Some("7".parse().expect("a section")),
@@ -397,12 +402,12 @@ async fn a_patch_changes_what_it_names_and_counts() {
     }
     let same = json!({"version": expected["version"], "name": "Walk 6000", "status": "completed"});
     let answer = admin.patch(&path_of("123"), &same).await;
-    assert_eq!((answer.status, &answer.body), (200, &expected), "nothing is another");
+    assert_eq!((answer.status, &answer.body), (200, &expected), "a patch without a change keeps the version");
     assert_eq!(body(collection(&stack, "123").await.0), expected);
 }
 
 #[tokio::test]
-async fn a_patch_is_refused_for_what_is_wrong_with_it() {
+async fn rejects_invalid_patches() {
     let (stack, operator) = start().await;
     put(&stack, &[walk(), activity("12", "of-12", "Walk", WALK)]).await;
     let path = path_of("123");
@@ -449,20 +454,25 @@ async fn a_patch_is_refused_for_what_is_wrong_with_it() {
         assert_problem(&operator.patch(&path, &named(version)).await, 412, "another-version", "412");
     }
     let (admin, other) = (admin(&stack, "123"), admin(&stack, "12"));
-    assert_problem(&admin.patch(&path_of("124"), &named(1)).await, 404, "not-found", "none");
-    assert_problem(&admin.patch(&path_of("of-12"), &named(1)).await, 404, "not-found", "another's");
+    assert_problem(&admin.patch(&path_of("124"), &named(1)).await, 404, "not-found", "no such activity");
+    assert_problem(
+        &admin.patch(&path_of("of-12"), &named(1)).await,
+        404,
+        "not-found",
+        "an activity of another company",
+    );
     assert_eq!(End::of(&other.patch(&path, &named(1)).await), Some(End::NoReach));
-    assert_eq!(End::of(&other.patch(&path_of("of-12"), &named(1)).await), Some(End::NoReach), "of another's path");
+    assert_eq!(End::of(&other.patch(&path_of("of-12"), &named(1)).await), Some(End::NoReach), "another company's path");
     assert_eq!(End::of(&employee(&stack, "123", "123").patch(&path, &named(1)).await), Some(End::NoScope));
     for data in [json!({"text": "x".repeat(8_192)}), json!({"text": "x".repeat(60_000)})] {
         let answer = admin.patch(&path, &json!({"version": 1, "data": data})).await;
         assert_problem(&answer, 413, "too-large", "8 KB");
     }
-    assert_eq!(collection(&stack, "123").await.0, walk(), "nothing changed");
+    assert_eq!(collection(&stack, "123").await.0, walk(), "a rejected patch changes nothing");
 }
 
 #[tokio::test]
-async fn an_activity_that_outgrew_its_limit_can_still_be_changed() {
+async fn an_activity_beyond_the_size_limit_accepts_changes_that_do_not_enlarge_it() {
     let (stack, client) = start().await;
     let data = |length: usize| json!({"text": "x".repeat(length)});
     put(&stack, &[Activity { data: Some(json_text(&data(8_192))), ..walk() }]).await;
@@ -480,7 +490,8 @@ async fn an_activity_that_outgrew_its_limit_can_still_be_changed() {
     }
 }
 
-/// GSI2SK of what refers to it in activities that stand so and end in 2020: the key condition of pattern 5.
+/// GSI2SK of the references to `of`, in activities with this status that end in 2020. This is the
+/// key condition of pattern 5.
 async fn uses(stack: &Stack, of: &str, status: &str) -> Vec<String> {
     let query = stack.client().expect("a client").query().table_name(stack.table("Activities").expect("a table"));
     let text = |text: String| AttributeValue::S(text);
@@ -496,7 +507,7 @@ async fn uses(stack: &Stack, of: &str, status: &str) -> Vec<String> {
 const OF: [&str; 5] = ["VenueId-123", "FileId-1", "CourseId-1", "TrackerId-1", "NotificationId-1"];
 
 #[tokio::test]
-async fn references_follow_status_and_end() {
+async fn references_follow_status_and_end_date() {
     let (stack, client) = start().await;
     let others = activity("123", "456", "Blood drive", WALK);
     put(&stack, &[walk(), others.clone()]).await;
@@ -528,7 +539,7 @@ async fn references_follow_status_and_end() {
     }
     for entry in stored(&stack, Some("GSI2"), "CompanyId-123#VenueId-123").await {
         let names: BTreeSet<&str> = entry.keys().map(String::as_str).collect();
-        assert_eq!(names, BTreeSet::from(["PK", "SK", "GSI2PK", "GSI2SK", "CopiedData"]), "narrow");
+        assert_eq!(names, BTreeSet::from(["PK", "SK", "GSI2PK", "GSI2SK", "CopiedData"]), "the projection of GSI2");
     }
 }
 
@@ -542,7 +553,7 @@ async fn job(stack: &Stack) -> Option<Job> {
 }
 
 #[tokio::test]
-async fn another_end_starts_the_job_that_lets_registrations_follow() {
+async fn a_new_end_date_starts_the_job_that_updates_the_registrations() {
     let (stack, client) = start().await;
     put(&stack, &[walk()]).await;
     let mut before = None;
@@ -564,7 +575,7 @@ async fn another_end_starts_the_job_that_lets_registrations_follow() {
             let job = now.as_ref().expect("a job");
             assert_eq!((job.state, job.done), (State::Running, 0));
             assert_eq!(job.task::<Task>().expect("a task"), Task::Follow);
-            assert_ne!(now, before, "a run of its own");
+            assert_ne!(now, before, "a new run");
         } else {
             assert_eq!(now, before, "{patch}");
         }
@@ -572,7 +583,7 @@ async fn another_end_starts_the_job_that_lets_registrations_follow() {
     }
 }
 
-/// A patch that another name makes one for sure, and that may change anything else.
+/// A patch with a new name and random other changes.
 fn random_patch(rng: &mut Rng, version: i64, name: &str) -> Value {
     let mut patch = json!({"version": version, "name": name});
     if rng.bool() {
@@ -588,7 +599,7 @@ fn random_patch(rng: &mut Rng, version: i64, name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_many_under_one_version_one_wins_and_no_move_is_lost() {
+async fn one_of_many_concurrent_patches_wins_and_no_move_is_lost() {
     let seed = std::env::var("WELLNESS_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
     println!("WELLNESS_SEED={seed} repeats the requests of this run");
@@ -612,7 +623,7 @@ async fn of_many_under_one_version_one_wins_and_no_move_is_lost() {
         let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
         assert_eq!((won.len(), lost.len()), (1, 7), "round {version}");
         for answer in lost {
-            assert_problem(answer, 412, "another-version", "all others");
+            assert_problem(answer, 412, "another-version", "all patches but one");
         }
         let (row, references) = collection(&stack, "123").await;
         let mut stands = body(row.clone());
@@ -635,7 +646,7 @@ fn is_transaction(call: &Call) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_move_between_read_and_write_stays() {
+async fn a_move_between_read_and_write_is_kept() {
     let twins = Twins::start(resting).await;
     put(&twins.healthy, &[walk()]).await;
     put(&twins.healthy, &[section("123", "7")]).await;
@@ -655,7 +666,7 @@ async fn a_move_between_read_and_write_stays() {
     assert_eq!((row.section_id, row.status), (Some("7".parse().expect("a section")), Status::Draft));
 }
 
-/// What a replacement does to an activity, all at once.
+/// Replaces a reference in one transaction, like W8 (replace-reference).
 async fn replace(stack: &Stack, old: &str, new: &str) {
     let (dynamo, table) = table(stack);
     let (row, references) = collection(stack, "123").await;
@@ -668,7 +679,7 @@ async fn replace(stack: &Stack, old: &str, new: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_replaced_between_read_and_write_follows_as_well() {
+async fn a_reference_replaced_between_read_and_write_follows_as_well() {
     let twins = Twins::start(resting).await;
     put(&twins.healthy, &[walk()]).await;
     put(&twins.healthy, &[reference(&walk(), "VenueId-123"), reference(&walk(), "FileId-1")]).await;
@@ -689,9 +700,10 @@ async fn what_is_replaced_between_read_and_write_follows_as_well() {
     }
 }
 
-/// A query is no snapshot: while a reference is replaced it may show neither. The engine's own is one, so it is answered here.
+/// A query is not a snapshot, so during a replacement it may return neither reference. The embedded
+/// DynamoDB takes snapshots, so the proxy fakes the response.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_query_that_shows_neither_of_two_is_not_believed() {
+async fn an_update_repeats_a_query_that_misses_a_reference() {
     let twins = Twins::start(resting).await;
     put(&twins.healthy, &[walk()]).await;
     put(&twins.healthy, &[reference(&walk(), "VenueId-123")]).await;
@@ -709,7 +721,7 @@ async fn a_query_that_shows_neither_of_two_is_not_believed() {
 
 const PATCH: &str = r#"{"version": 1, "status": "completed", "endDate": "2020-06-30"}"#;
 
-/// Either all of it or nothing: whether it was done.
+/// Whether the patch was applied. It must be complete or absent.
 async fn is_done(stack: &Stack, when: &str) -> bool {
     let (row, references) = collection(stack, "123").await;
     let done = row.version == 2;
@@ -723,14 +735,14 @@ async fn is_done(stack: &Stack, when: &str) -> bool {
 async fn reset(stack: &Stack) {
     let (dynamo, jobs) = (table(stack).0, jobs_of(stack));
     let (company, id) = ("123".parse().expect("a company"), JobId::Registrations("123".parse().expect("an activity")));
-    // There may be none.
+    // There may be no job.
     let _ = dynamo.write(jobs.delete(job_key(&company, &id))).await;
     put(stack, &[walk()]).await;
     put(stack, &["VenueId-123", "FileId-1"].map(|of| reference(&walk(), of))).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_call_of_a_patch_meets_does_not_show() {
+async fn a_patch_survives_one_failed_call() {
     let twins = Twins::start(resting).await;
     let client = Client::operator(&twins.faulty);
     let patch: Value = serde_json::from_str(PATCH).expect("JSON");
@@ -750,28 +762,28 @@ async fn what_one_call_of_a_patch_meets_does_not_show() {
         let rule = move |call: &Call| if is_transaction(call) && call.nth < 3 { fault.clone() } else { Fault::None };
         twins.proxy.rule(rule);
         assert_eq!(client.patch(&path_of("123"), &patch).await.status, 200);
-        assert!(is_done(&twins.healthy, "in the way").await);
+        assert!(is_done(&twins.healthy, "conflict").await);
     }
 }
 
-/// The caller who was told to come again, or nothing, learns by the version that it was done.
+/// A caller that received no response finds out from the version that the patch was applied.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_patch_that_was_done_unheard_is_not_done_again() {
+async fn a_patch_with_a_lost_response_is_not_applied_twice() {
     let twins = Twins::start(resting).await;
     let (healthy, faulty) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
     let patch: Value = serde_json::from_str(PATCH).expect("JSON");
     reset(&twins.healthy).await;
     twins.proxy.rule(|call| if is_transaction(call) { Fault::Lost(Moment::After) } else { Fault::None });
-    assert_problem(&faulty.patch(&path_of("123"), &patch).await, 503, "unavailable", "never heard of again");
+    assert_problem(&faulty.patch(&path_of("123"), &patch).await, 503, "unavailable", "all responses lost");
     assert!(is_done(&twins.healthy, "unheard").await);
     let first = job(&twins.healthy).await;
     assert_problem(&healthy.patch(&path_of("123"), &patch).await, 412, "another-version", "again");
     assert!(is_done(&twins.healthy, "again").await);
-    assert_eq!(job(&twins.healthy).await, first, "no second job");
+    assert_eq!(job(&twins.healthy).await, first, "the retry starts no second job");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_that_dies_leaves_all_of_a_patch_or_nothing() {
+async fn a_dying_function_leaves_a_complete_patch_or_none() {
     let twins = Twins::start(resting).await;
     let (name, function) = ("update-activity", wellness::patterns::update_activity::function());
     let change: Value = serde_json::from_str(PATCH).expect("JSON");
@@ -784,19 +796,17 @@ async fn a_function_that_dies_leaves_all_of_a_patch_or_nothing() {
         reset(&twins.healthy).await;
         twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
         let process = twins.process(name, &function);
-        assert!(process.run(&event, Duration::from_mins(1)).await.is_none(), "it dies at call {number}");
+        assert!(process.run(&event, Duration::from_mins(1)).await.is_none(), "the function dies at call {number}");
         let was = is_done(&twins.healthy, &format!("died {moment:?} call {number}")).await;
         let again = Client::operator(&twins.healthy).patch(&path, &change).await;
         assert_eq!(again.status, if was { 412 } else { 200 }, "{}", again.body);
         assert!(is_done(&twins.healthy, "again").await);
         done.push(was);
     }
-    assert_eq!(done, [false, false, false, false, false, false, false, true], "only the last call writes");
+    assert_eq!(done, [false, false, false, false, false, false, false, true], "only the last call writes the patch");
 }
 
-// What they cost
-
-/// A part of an activity beside its row.
+/// A part of an activity other than the base row.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Part {
@@ -812,7 +822,7 @@ impl Item for Part {
 }
 
 #[tokio::test]
-async fn changes_cost_what_is_declared() {
+async fn changes_consume_their_declared_cost() {
     join_all([(10, 0), (900, 1), (3_000, 5), (7_000, 4)].map(async |(filling, references)| {
         let (stack, client) = start().await;
         let data = || json_text(&json!({"text": "x".repeat(filling)}));
@@ -858,7 +868,7 @@ async fn changes_cost_what_is_declared() {
             assert_eq!(consumed(answer), declared(function, &case), "{function} of {case:?}");
         }
         let stranger = admin(&stack, "12").patch(&path, &json!({"version": 4, "name": "Walk"})).await;
-        assert_eq!(consumed(&stranger), Consumed::new(), "who may not write reads nothing");
+        assert_eq!(consumed(&stranger), Consumed::new(), "a forbidden request reads nothing");
     }))
     .await;
 }

@@ -1,5 +1,7 @@
-//! Every access pattern of the programme costs what it declares: the table and each index apart, small items and large ones,
-//! with an idempotency key and without, one item and many; and what a refused request costs.
+//! Compares the consumed units of each access pattern with its declared cost, per table and index.
+//!
+//! The tests use small and large items, one item and many, and requests with and without an
+//! idempotency key. They also check the cost of rejected requests.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::Timestamp;
@@ -21,7 +23,7 @@ const COMPANY: &str = "C-1";
 const USER: &str = "u-1";
 const VENUE: &str = "VenueId-123";
 
-/// Bytes of free text in an activity's row, in its detail, and in what its references copy.
+/// Bytes of free text in the base row, the detail and the references of an activity.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     data: usize,
@@ -34,7 +36,7 @@ const LARGE: Size = Size { data: 6_500, detail: 12_500, copied: 2_600 };
 
 type Item = HashMap<String, AttributeValue>;
 
-/// A stack whose functions are called by the test alone.
+/// A stack without event source mappings. The test invokes the stream functions itself.
 fn by_hand() -> Builder {
     let mut template = template_of("wellness");
     for table in ["Activities", "WellnessJobs"] {
@@ -45,7 +47,7 @@ fn by_hand() -> Builder {
     Stack::of_text(template)
 }
 
-/// A company's activity of that size, and what was measured on it.
+/// An activity of the given size, and the patterns measured on it.
 struct Measured {
     stack: Stack,
     client: Client,
@@ -70,10 +72,13 @@ fn is_a(item: &Item, kind: &str) -> bool {
     item.get("Type").and_then(|kind| kind.as_s().ok()).is_some_and(|found| found == kind)
 }
 
-/// What things of one size weigh each; in units of writing they are all alike.
+/// The mean of the sizes. All must consume the same number of write units.
 fn each(sizes: &[usize]) -> usize {
     let mean = sizes.iter().sum::<usize>().div_ceil(sizes.len().max(1));
-    assert!(sizes.iter().all(|size| size.div_ceil(1_024) == mean.div_ceil(1_024)), "of one size: {sizes:?}");
+    assert!(
+        sizes.iter().all(|size| size.div_ceil(1_024) == mean.div_ceil(1_024)),
+        "the sizes consume different units: {sizes:?}"
+    );
     mean
 }
 
@@ -94,7 +99,7 @@ impl Measured {
         self.functions.insert(function.to_owned());
     }
 
-    /// The activity as it is posted: its parts are of one size.
+    /// The request that creates the activity. Its parts consume the same units.
     fn new_activity(&self) -> Value {
         let copied = free(self.size.copied);
         let mut activity = json!({
@@ -126,7 +131,7 @@ impl Measured {
         of(&format!("activities/{}", self.activity))
     }
 
-    /// What the patterns are told: the sizes of what stands in the table and in its indexes.
+    /// The input of the declared cost: the sizes of the stored items and index entries.
     async fn case(&self) -> Case {
         let collection = stored(&self.stack, None, &format!("ActivityId-{}", self.activity)).await;
         let is_part = |item: &Item| !["Activity", "Reference", "Registration"].iter().any(|kind| is_a(item, kind));
@@ -157,7 +162,7 @@ impl Measured {
         }
     }
 
-    /// What a company's own items of that type weigh each.
+    /// Size of the company's items of a type.
     async fn own(&self, kind: &str) -> usize {
         let table = if kind == "Job" { "WellnessJobs" } else { "Activities" };
         let items = stored_in(table, &self.stack, None, &format!("CompanyId-{COMPANY}")).await;
@@ -168,7 +173,7 @@ impl Measured {
         Case { own: self.own(kind).await, ..self.case().await }
     }
 
-    /// Calls the function for steps of the job until it has ended; what all of them consumed.
+    /// Runs the steps of a job until it has ended. Returns the units of all invocations.
     async fn until_done(&self, job: &str) -> Consumed {
         let mut sum = Consumed::new();
         for _ in 0..100 {
@@ -182,11 +187,11 @@ impl Measured {
                 return sum;
             }
         }
-        unreachable!("{job} has no end")
+        unreachable!("{job} does not end")
     }
 }
 
-/// The stream's call for a new employee.
+/// The stream event of a new employee.
 fn starts() -> Value {
     json!({"Records": [{
         "eventID": "1",
@@ -202,18 +207,19 @@ fn starts() -> Value {
 }
 
 #[tokio::test]
-async fn small_items_cost_what_is_declared() {
+async fn small_items_consume_their_declared_cost() {
     goes_its_way(SMALL).await;
 }
 
 #[tokio::test]
-async fn large_items_cost_what_is_declared() {
+async fn large_items_consume_their_declared_cost() {
     let case = goes_its_way(LARGE).await;
     assert!(case.activity > 6 * 1_024 && case.part > 12 * 1_024 && case.reference > 2 * 1_024, "{case:?}");
-    assert!(case.narrow < 1_024, "the narrow index is narrow: {case:?}");
+    assert!(case.narrow < 1_024, "the narrow index does not project the data: {case:?}");
 }
 
-/// Measures every pattern on one activity; the activity as it is in the end.
+/// Measures all patterns on one activity. Returns the case of the activity after the last
+/// measurement.
 async fn goes_its_way(size: Size) -> Case {
     let mut measured = Measured::start(size).await;
     measured.company().await;
@@ -221,7 +227,7 @@ async fn goes_its_way(size: Size) -> Case {
     measured.employee().await;
     measured.changes().await;
     measured.venue().await;
-    assert_eq!(measured.functions, labels(&wellness::patterns()), "a pattern was not measured");
+    assert_eq!(measured.functions, labels(&wellness::patterns()), "some patterns were not measured");
     let case = measured.case().await;
     measured.stack.stop().await;
     case
@@ -230,7 +236,7 @@ async fn goes_its_way(size: Size) -> Case {
 impl Measured {
     async fn company(&mut self) {
         let client = self.client.clone();
-        // Of another year than the lists.
+        // In another year, so that it is not in the lists.
         let section = json!({"name": "Summer", "startDate": "2030-06-01", "endDate": "2030-09-01"});
         let put = client.put(&of("sections/7"), &section).await;
         let case = self.own_case("Section").await;
@@ -307,7 +313,7 @@ impl Measured {
         forget(&self.stack, job).await;
     }
 
-    /// Changes what the venue has copied, and replaces it by another.
+    /// Measures an update and a replacement of the venue.
     async fn venue(&mut self) {
         let client = self.client.clone();
         let venue = of("references/venues/123");
@@ -332,7 +338,7 @@ impl Measured {
     }
 }
 
-/// Makes a job that has ended a failed one.
+/// Sets the state of an ended job to failed.
 async fn fail(stack: &Stack, job: &str) {
     let (client, table) = (stack.client().expect("a client"), stack.table("WellnessJobs").expect("a table"));
     let update = client.update_item().table_name(table).key("PK", AttributeValue::S(format!("CompanyId-{COMPANY}")));
@@ -341,7 +347,7 @@ async fn fail(stack: &Stack, job: &str) {
     update.expression_attribute_values(":s", AttributeValue::S("failed".to_owned())).send().await.expect("written");
 }
 
-/// Takes a job that has ended away, so that jobs are of one size.
+/// Deletes an ended job, so that all jobs have the same size.
 async fn forget(stack: &Stack, job: &str) {
     let (client, table) = (stack.client().expect("a client"), stack.table("WellnessJobs").expect("a table"));
     let delete = client.delete_item().table_name(table).key("PK", AttributeValue::S(format!("CompanyId-{COMPANY}")));
@@ -349,7 +355,7 @@ async fn forget(stack: &Stack, job: &str) {
 }
 
 #[tokio::test]
-async fn a_key_costs_what_is_declared() {
+async fn an_idempotency_key_consumes_its_declared_cost() {
     let long = "k".repeat(128);
     for (size, key) in [(SMALL, "K-1"), (LARGE, long.as_str())] {
         let mut measured = Measured::start(size).await;
@@ -380,7 +386,7 @@ impl Measured {
 }
 
 #[tokio::test]
-async fn lists_of_many_cost_what_is_declared() {
+async fn long_lists_consume_their_declared_cost() {
     const MANY: usize = 60;
     for size in [SMALL, Size { detail: 20, ..LARGE }] {
         let mut measured = Measured::start(size).await;
@@ -406,9 +412,9 @@ async fn lists_of_many_cost_what_is_declared() {
     }
 }
 
-/// More than two pages of everything: their ids make the job's item larger.
+/// The job needs more than two pages. The ids of a page make its item larger.
 #[tokio::test]
-async fn jobs_of_many_cost_what_is_declared() {
+async fn long_jobs_consume_their_declared_cost() {
     const MANY: usize = 120;
     let mut measured = Measured::start(SMALL).await;
     for _ in 0..MANY {
@@ -448,9 +454,9 @@ async fn jobs_of_many_cost_what_is_declared() {
     measured.stack.stop().await;
 }
 
-/// What no pattern's numbers tell, but its words.
+/// Costs that a formula states in words only.
 #[tokio::test]
-async fn what_only_the_words_of_a_formula_tell_is_so() {
+async fn costs_stated_in_words_match_the_consumed_units() {
     let mut measured = Measured::start(SMALL).await;
     let client = measured.client.clone();
     let costs = |answer: &Answer, places: &[(&str, u64, u64)]| {
@@ -497,7 +503,7 @@ fn reads(places: &[(&str, Units)]) -> Consumed {
 }
 
 #[tokio::test]
-async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
+async fn rejected_requests_write_nothing_and_read_only_what_they_check() {
     let mut measured = Measured::start(SMALL).await;
     let client = measured.client.clone();
     let made = measured.create(Some("K-1")).await;

@@ -1,4 +1,4 @@
-//! Activities as they are made and read by level, from templates or not; sections, and what activities refer to.
+//! Tests of creating and reading activities, templates, sections and records.
 
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -28,12 +28,12 @@ use wellness::{
 
 const END: &str = "2020-12-31T00:00:00";
 
-/// A value that is written so.
+/// JSON as the table stores it.
 fn json_text(json: &Value) -> JsonText {
     serde_json::from_value(json.to_string().into()).expect("JSON")
 }
 
-/// Every item of the table, by its key.
+/// All items of the table, by key.
 async fn items(stack: &Stack) -> BTreeMap<(String, String), Value> {
     let client = stack.client().expect("a client");
     let table = stack.table("Activities").expect("a table");
@@ -46,7 +46,7 @@ async fn items(stack: &Stack) -> BTreeMap<(String, String), Value> {
     items
 }
 
-/// The items under the partition key, by their sort keys.
+/// The items of a partition, by sort key.
 async fn collection(stack: &Stack, partition: &str) -> BTreeMap<String, Value> {
     let items = items(stack).await.into_iter().filter(|((of, _), _)| of == partition);
     items.map(|((_, sort), item)| (sort, item)).collect()
@@ -56,7 +56,7 @@ async fn count(stack: &Stack, kind: &str) -> usize {
     items(stack).await.values().filter(|item| item["Type"] == kind).count()
 }
 
-/// The list of a company's activities.
+/// Path of a company's activities.
 fn activities(company: &str) -> String {
     of_company(company, "activities")
 }
@@ -65,7 +65,7 @@ fn one(company: &str, activity: &Value) -> String {
     of_company(company, &format!("activities/{}", text(activity, "activityId")))
 }
 
-/// With levels as they stand in a query.
+/// Adds the levels to the path, URL-encoded.
 fn include(path: &str, levels: &str) -> String {
     format!("{path}?include={}", levels.replace('#', "%23").replace(' ', "%20"))
 }
@@ -74,7 +74,7 @@ fn location(answer: &Answer) -> &str {
     answer.headers.get("location").and_then(|location| location.to_str().ok()).unwrap_or_default()
 }
 
-/// What a repeated request must get again.
+/// The parts of a response that a replay must repeat.
 fn said(answer: &Answer) -> (u16, &str, &Value) {
     (answer.status, location(answer), &answer.body)
 }
@@ -85,7 +85,7 @@ fn faults_of(answer: &Answer) -> BTreeMap<&str, &str> {
     faults.iter().map(|of| (of["pointer"].as_str().expect("one"), of["detail"].as_str().expect("one"))).collect()
 }
 
-/// The JSON with other members in place of its own.
+/// The JSON object with some members replaced or added.
 fn with(json: &Value, members: &Value) -> Value {
     let mut all = json.as_object().cloned().expect("an object");
     all.extend(members.as_object().cloned().expect("an object"));
@@ -98,7 +98,7 @@ fn without(json: &Value, members: &[&str]) -> Value {
     Value::Object(left.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>())
 }
 
-/// An activity with everything that one can have, in company C-1, whose section S-1 is put.
+/// Puts section S-1 of company C-1, and returns an activity with every possible part.
 async fn everything(admin: &Client) -> Value {
     let section = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"});
     assert!(admin.put(&of_company("C-1", "sections/S-1"), &section).await.status < 300);
@@ -128,7 +128,7 @@ async fn everything(admin: &Client) -> Value {
 }
 
 #[tokio::test]
-async fn an_activity_is_one_collection_with_the_seeds_keys() {
+async fn an_activity_is_one_item_collection_with_the_required_keys() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let answer = admin.post(&activities("C-1"), &everything(&admin).await).await;
@@ -189,7 +189,7 @@ async fn an_activity_is_one_collection_with_the_seeds_keys() {
 }
 
 #[tokio::test]
-async fn an_activity_comes_back_as_it_was_sent() {
+async fn an_activity_is_returned_as_it_was_sent() {
     let stack = stack().start().await.expect("a stack");
     let (admin, employee) = (admin(&stack, "C-1"), employee(&stack, "C-1", "U-1"));
     let sent = everything(&admin).await;
@@ -204,7 +204,11 @@ async fn an_activity_comes_back_as_it_was_sent() {
         assert_eq!(got.status, 200, "{}", got.body);
         let items = got.body["groups"]["items"].as_array().expect("groups");
         let names: Vec<_> = items.iter().map(|group| (&group["name"], group["progress"].as_f64())).collect();
-        assert_eq!(names, [(&json!("Red"), Some(40.4)), (&json!("Blue"), Some(0.0))], "in the order they were sent in");
+        assert_eq!(
+            names,
+            [(&json!("Red"), Some(40.4)), (&json!("Blue"), Some(0.0))],
+            "groups keep the order of the request"
+        );
         let parts = json!({
             "detail": sent["detail"],
             "goal": sent["goal"],
@@ -227,7 +231,7 @@ async fn an_activity_comes_back_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn each_level_answers_itself_and_nothing_else() {
+async fn each_level_returns_only_its_own_parts() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let made = create(&admin, "C-1", &everything(&admin).await).await;
@@ -261,7 +265,7 @@ async fn each_level_answers_itself_and_nothing_else() {
     let bare = without(&challenge("Bare", END), &["detail", "goal", "rewards", "groups", "references", "filters"]);
     let bare = create(&admin, "C-1", &bare).await;
     let got = admin.get(&one("C-1", &bare)).await.body;
-    assert_eq!(got, with(&bare, &json!({"rewards": [], "references": []})), "what is not there is left out");
+    assert_eq!(got, with(&bare, &json!({"rewards": [], "references": []})), "missing parts are left out");
     assert_eq!(got["filters"], json!({"roles": [], "departments": []}));
     let ids = json!({"activityId": bare["activityId"], "companyId": "C-1"});
     assert_eq!(admin.get(&include(&one("C-1", &bare), "Program#Groups")).await.body, ids);
@@ -272,7 +276,7 @@ async fn each_level_answers_itself_and_nothing_else() {
     stack.stop().await;
 }
 
-/// The rows of the seed's pattern 4, with the ids that it has.
+/// The rows of the requirement's pattern 4, with its ids.
 fn seed() -> (Activity, Detail, Goal, Reward, Groups, [Group; 2], Reference) {
     let (company, id): (CompanyId, ActivityId) = (parsed("123"), parsed("123"));
     let (partition, end) = (ActivityPartition(id.clone()), EndDateSort(parsed(END)));
@@ -332,11 +336,11 @@ async fn put_seed(stack: &Stack) {
         batch.put(&table, group).expect("writable");
     }
     batch.put(&table, &venue).expect("writable");
-    dynamo.batch_write(batch).await.expect("all of them");
+    dynamo.batch_write(batch).await.expect("written");
 }
 
 #[tokio::test]
-async fn the_seeds_activity_is_read_word_by_word() {
+async fn the_example_of_pattern_4_is_returned_unchanged() {
     let stack = stack().start().await.expect("a stack");
     put_seed(&stack).await;
     let rows = collection(&stack, "ActivityId-123").await;
@@ -389,7 +393,7 @@ async fn the_seeds_activity_is_read_word_by_word() {
 }
 
 #[tokio::test]
-async fn another_companys_activities_sections_and_templates_are_not_there() {
+async fn activities_sections_and_templates_of_other_companies_are_not_found() {
     let stack = stack().start().await.expect("a stack");
     let (first, second) = (admin(&stack, "C-1"), admin(&stack, "C-2"));
     let made = create(&first, "C-1", &everything(&first).await).await;
@@ -435,7 +439,7 @@ async fn another_companys_activities_sections_and_templates_are_not_there() {
 }
 
 #[tokio::test]
-async fn what_an_activity_says_wins_over_its_template() {
+async fn members_of_an_activity_override_its_template() {
     let stack = stack().start().await.expect("a stack");
     let (admin, operator) = (admin(&stack, "C-1"), Client::operator(&stack));
     let content = json!({
@@ -485,7 +489,7 @@ async fn what_an_activity_says_wins_over_its_template() {
     stack.stop().await;
 }
 
-/// A progress of zero is answered and was not sent.
+/// The template without its groups' default progress, which the response adds.
 fn groups_without_progress(template: &Value) -> Value {
     let mut template = template.clone();
     for group in template["groups"]["items"].as_array_mut().expect("groups") {
@@ -495,7 +499,7 @@ fn groups_without_progress(template: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_neither_an_activity_nor_its_template_says_is_missing() {
+async fn reports_members_missing_from_activity_and_template() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let template = admin.post(&of_company("C-1", "templates"), &json!({"name": "Bare"})).await.body;
@@ -515,7 +519,7 @@ async fn what_neither_an_activity_nor_its_template_says_is_missing() {
 }
 
 #[tokio::test]
-async fn templates_are_listed_by_owner_page_by_page() {
+async fn templates_are_listed_by_owner_in_pages() {
     let stack = stack().start().await.expect("a stack");
     let (first, second, operator) = (admin(&stack, "C-1"), admin(&stack, "C-2"), Client::operator(&stack));
     for number in 0..5 {
@@ -541,7 +545,7 @@ async fn templates_are_listed_by_owner_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_section_is_put_and_put_again() {
+async fn putting_a_section_creates_or_replaces_it() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let path = of_company("C-1", "sections/S-1");
@@ -582,7 +586,7 @@ async fn a_section_is_put_and_put_again() {
 }
 
 #[tokio::test]
-async fn a_reference_is_put_whatever_it_is() {
+async fn a_record_of_each_facet_is_created_and_replaced() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let sent = json!({"name": "Blood Bank A", "data": {"Addr1": "211 Wabash Street"}});
@@ -620,7 +624,7 @@ async fn a_reference_is_put_whatever_it_is() {
 }
 
 #[tokio::test]
-async fn all_faults_of_an_activity_come_at_once() {
+async fn reports_all_faults_of_an_activity_at_once() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let empty = admin.post(&activities("C-1"), &json!({})).await;
@@ -664,7 +668,7 @@ async fn all_faults_of_an_activity_come_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_within_a_member_is_checked_too() {
+async fn rejects_invalid_values_within_members() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let reward = |amount: Value| json!({"rewards": [{"kind": "A", "name": "B", "amount": amount}]});
@@ -728,7 +732,7 @@ async fn what_is_within_a_member_is_checked_too() {
     stack.stop().await;
 }
 
-/// Many of each, named by their numbers.
+/// An activity with this many rewards, groups and references.
 fn many(rewards: usize, groups: usize, references: usize) -> Value {
     let reward = |number| json!({"kind": format!("K{number}"), "name": "Points", "amount": number});
     let group = |number| json!({"name": format!("Group {number}")});
@@ -744,7 +748,7 @@ fn many(rewards: usize, groups: usize, references: usize) -> Value {
 }
 
 #[tokio::test]
-async fn the_most_of_everything_is_one_transaction_and_one_more_is_too_many() {
+async fn the_maximum_activity_is_one_transaction_and_anything_larger_is_rejected() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let most = admin.post_once(&activities("C-1"), "K", &many(10, 50, 25)).await;
@@ -785,7 +789,7 @@ async fn the_most_of_everything_is_one_transaction_and_one_more_is_too_many() {
 }
 
 #[tokio::test]
-async fn a_repeated_request_gets_the_first_answer_and_does_nothing() {
+async fn a_repeated_request_returns_the_first_response_and_writes_nothing() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let body = everything(&admin).await;
@@ -821,13 +825,13 @@ async fn a_repeated_request_gets_the_first_answer_and_does_nothing() {
     let operator = Client::operator(&stack);
     for (client, path) in [(&operator, "/wellness/templates"), (&operator, "/wellness/companies/C-2/templates")] {
         let others = client.post_once(path, "T", &template).await;
-        assert_eq!(others.status, 201, "a key is its owner's: {}", others.body);
+        assert_eq!(others.status, 201, "owners have separate keys: {}", others.body);
     }
     stack.stop().await;
 }
 
 #[tokio::test]
-async fn of_twenty_equal_requests_at_once_one_happens_and_all_get_its_answer() {
+async fn twenty_equal_concurrent_requests_create_one_activity() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     for (path, kind, body) in [
@@ -854,7 +858,8 @@ fn asks(company: &str, body: &Value) -> Value {
     asks.at(parsed::<Timestamp>("2020-02-01T12:00:00.123Z"))
 }
 
-/// A request that looks for everything that one can look for, of a company with a section and a template of its own.
+/// A request that refers to a section and a template, which this function creates. It makes all the
+/// calls in `CALLS`.
 async fn prepared(stack: &Stack, company: &str) -> Value {
     let admin = admin(stack, company);
     let section = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"});
@@ -864,11 +869,12 @@ async fn prepared(stack: &Stack, company: &str) -> Value {
     with(&event_at("Blood drive", END, &["123", "456"]), &found)
 }
 
-/// Calls that the request makes: the record, the section, two templates, the transaction.
+/// The calls of the request: the idempotency record, the section, two templates, and the
+/// transaction.
 const CALLS: usize = 5;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_dies_at_any_call_and_comes_again_has_made_one_activity() {
+async fn a_function_killed_at_any_call_creates_one_activity_on_retry() {
     let twins = Twins::start(stack).await;
     let process = twins.process("create-activity", &wellness::patterns::create_activity::function());
     for (number, moment) in (1..=CALLS).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
@@ -876,12 +882,12 @@ async fn who_dies_at_any_call_and_comes_again_has_made_one_activity() {
         let event = asks(&company, &prepared(&twins.healthy, &company).await);
         let rule = move |call: &Call| if call.number == number { Fault::Death(moment) } else { Fault::None };
         twins.proxy.rule(rule);
-        assert!(process.run(&event, Duration::from_mins(1)).await.is_none(), "{company}: it dies");
+        assert!(process.run(&event, Duration::from_mins(1)).await.is_none(), "{company}: the function dies");
         let made = usize::from(number == CALLS && moment == Moment::After);
         assert_eq!(count_of(&twins.healthy, &company).await, made, "{company}");
         twins.proxy.heal();
         for _ in 0..2 {
-            let again = process.run(&event, Duration::from_mins(1)).await.expect("it lives");
+            let again = process.run(&event, Duration::from_mins(1)).await.expect("the function survives");
             let answer = again.answer.expect("an answer");
             assert_eq!(answer["statusCode"], 201, "{company}: {answer}");
             assert_eq!(count_of(&twins.healthy, &company).await, 1, "{company}");
@@ -889,7 +895,7 @@ async fn who_dies_at_any_call_and_comes_again_has_made_one_activity() {
     }
 }
 
-/// The company's activities, each of which is whole.
+/// The number of the company's activities. Each must be complete.
 async fn count_of(stack: &Stack, company: &str) -> usize {
     let items = items(stack).await;
     let rows = items.values().filter(|item| item["Type"] == "Activity" && item["CompanyId"] == company);
@@ -904,17 +910,19 @@ async fn count_of(stack: &Stack, company: &str) -> usize {
 type Rule = fn(&Call) -> Fault;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_call_meets_does_not_show() {
+async fn a_request_survives_one_failed_call() {
     let passing: [(&str, Rule); 6] = [
         ("throttled", |_| Fault::throttled()),
-        ("failed inside", |_| Fault::internal()),
-        ("not reached", |_| Fault::Lost(Moment::Before)),
-        ("not heard of again", |_| Fault::Lost(Moment::After)),
-        ("met a transaction", |call| match call.body["TransactItems"].as_array() {
+        ("internal error", |_| Fault::internal()),
+        ("request lost", |_| Fault::Lost(Moment::Before)),
+        ("response lost", |_| Fault::Lost(Moment::After)),
+        ("transaction conflict", |call| match call.body["TransactItems"].as_array() {
             Some(changes) => Fault::cancelled(&vec!["TransactionConflict"; changes.len()]),
             None => Fault::None,
         }),
-        ("under way", |call| if call.action == "TransactWriteItems" { Fault::in_progress() } else { Fault::None }),
+        ("transaction in progress", |call| {
+            if call.action == "TransactWriteItems" { Fault::in_progress() } else { Fault::None }
+        }),
     ];
     join_all(passing.map(async |(name, rule)| {
         let twins = Twins::start(stack).await;
@@ -924,7 +932,7 @@ async fn what_one_call_meets_does_not_show() {
             twins.proxy.rule(move |call| if call.number == number { rule(call) } else { Fault::None });
             let answer = admin(&twins.faulty, &company).post_once(&activities(&company), "K", &body).await;
             assert_eq!(answer.status, 201, "{name}, call {number}: {}", answer.body);
-            assert!(twins.proxy.calls().len() >= CALLS, "{name}: it makes {CALLS} calls at least");
+            assert!(twins.proxy.calls().len() >= CALLS, "{name}: fewer than {CALLS} calls");
             assert_eq!(count_of(&twins.healthy, &company).await, 1, "{name}, call {number}");
         }
     }))
@@ -932,7 +940,7 @@ async fn what_one_call_meets_does_not_show() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_whose_answer_is_lost_is_made_once() {
+async fn a_template_with_a_lost_response_is_created_once() {
     let twins = Twins::start(stack).await;
     let admin = admin(&twins.faulty, "C-1");
     twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
@@ -949,18 +957,19 @@ fn assert_costs(function: &str, case: &Case, answer: &Answer, more: u64) {
     assert_eq!(consumed(answer), declared(&cost), "{function} of {case:?}");
 }
 
-/// What DynamoDB counts of an item of strings, numbers and maps of lists.
+/// The size of an item as DynamoDB counts it.
 fn bytes<T: Item>(item: &Value) -> usize {
     let item: T = serde_json::from_value(item.clone()).expect("an item");
     table::size(&item).expect("a size")
 }
 
-/// The bytes of the attributes of that name.
+/// The size of the named attributes.
 fn attributes(item: &Value, names: &[&str]) -> usize {
     names.iter().map(|name| name.len() + item[*name].as_str().expect("a text").len()).sum()
 }
 
-/// What the stored activity weighs. Parts and references are taken to weigh the same each.
+/// The input of the declared cost, measured on the stored activity. Parts and references have their
+/// mean size.
 async fn weighed(stack: &Stack, activity: &Value, key: Option<&str>) -> Case {
     let rows = collection(stack, &format!("ActivityId-{}", text(activity, "activityId"))).await;
     let row = &rows["Program"];
@@ -985,7 +994,7 @@ async fn weighed(stack: &Stack, activity: &Value, key: Option<&str>) -> Case {
     }
 }
 
-/// A map of two empty lists, with its name and those of its members.
+/// The size of empty filters: a map of two empty lists, with all names.
 const NO_FILTERS: usize = "Filters".len() + 3 + 2 * (1 + 3) + "Roles".len() + "Departments".len();
 
 fn part_bytes(row: &Value) -> Option<usize> {
@@ -999,7 +1008,7 @@ fn part_bytes(row: &Value) -> Option<usize> {
     })
 }
 
-/// An item of any attributes.
+/// An item with any attributes.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Any(BTreeMap<String, Value>);
 
@@ -1011,7 +1020,7 @@ async fn record_bytes(stack: &Stack, key: &str) -> usize {
     bytes::<Any>(&collection(stack, "CompanyId-C-1").await[&format!("IDEMPOTENCY#{key}")])
 }
 
-/// With references to so many venues, and so many bytes of data of its own and of each reference.
+/// An activity with data of `data` bytes and with this many references of `copied` bytes.
 fn weighing(data: usize, references: usize, copied: usize) -> Value {
     let text = |bytes: usize| json!({"text": "x".repeat(bytes)});
     let venue = |number: usize| json!({"facet": "venues", "id": format!("V{number:02}"), "data": text(copied)});
@@ -1020,7 +1029,7 @@ fn weighing(data: usize, references: usize, copied: usize) -> Value {
 }
 
 #[tokio::test]
-async fn an_activity_costs_what_is_declared() {
+async fn an_activity_consumes_its_declared_cost() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     for (data, references, copied) in [(10, 0, 0), (10, 3, 10), (1_100, 25, 1_500), (7_000, 8, 3_000)] {
@@ -1040,13 +1049,13 @@ async fn an_activity_costs_what_is_declared() {
     stack.stop().await;
 }
 
-/// What the stored item of the company weighs.
+/// The size of a stored item of the company.
 async fn own<T: Item>(stack: &Stack, sort: &str) -> Case {
     Case { own: bytes::<T>(&collection(stack, "CompanyId-C-1").await[sort]), items: 1, ..Case::default() }
 }
 
 #[tokio::test]
-async fn a_section_and_a_reference_cost_what_is_declared() {
+async fn a_section_and_a_record_consume_their_declared_cost() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     for name in ["S".to_owned(), "\u{1F4A7}".repeat(200)] {
@@ -1068,7 +1077,7 @@ async fn a_section_and_a_reference_cost_what_is_declared() {
 }
 
 #[tokio::test]
-async fn a_template_costs_what_is_declared() {
+async fn a_template_consumes_its_declared_cost() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let path = of_company("C-1", "templates");

@@ -1,5 +1,7 @@
-//! W10 and W11: employees as they are put, and the registrations that the stream makes of them: exactly those for which they
-//! are eligible, whatever is delivered again, out of order, in parts, or to a function that dies.
+//! Tests of W10 (put-employee) and W11 (register-new-employee).
+//!
+//! Employees are registered for exactly the challenges that they are eligible for. This must hold
+//! if the stream repeats, reorders or splits its records, and if the function dies.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, future::join_all, stream};
@@ -36,7 +38,7 @@ const DEPARTMENTS: [&str; 6] = ["Sales", "Finance", "Legal", "Research", "Plant 
 const FUNCTION: &str = "register-new-employee";
 const ENOUGH: Duration = Duration::from_secs(30);
 
-/// An activity as far as it matters to whom it is for.
+/// The attributes of an activity that decide who is eligible.
 #[derive(Debug, Clone)]
 struct Offer {
     company: String,
@@ -48,7 +50,7 @@ struct Offer {
     departments: Vec<&'static str>,
 }
 
-/// A challenge of company 1 for everybody.
+/// An active challenge of company 1, for all employees.
 fn offer(id: &str, end: &str) -> Offer {
     Offer {
         company: "1".to_owned(),
@@ -89,8 +91,7 @@ impl Offer {
         }
     }
 
-    /// Whether somebody who is placed so at that time is to be registered: by the words of the design, and by nothing of the
-    /// library's.
+    /// Whether an employee is eligible at that time. Written independently of the code under test.
     fn is_for(&self, who: &Placed, at: &str) -> bool {
         let end = self.end.to_string();
         let holds = |list: &[&str], one: &str| list.is_empty() || list.contains(&one);
@@ -143,7 +144,7 @@ impl Placed {
         }
     }
 
-    /// The change of the employee as the stream hands it over.
+    /// The stream record of a change of this employee.
     fn change(&self, number: usize, at: &str) -> Value {
         let keys = json!({"PK": {"S": format!("UserId-{}", self.user)}, "SK": {"S": "Employee"}});
         json!({
@@ -181,7 +182,7 @@ fn failed_from(number: usize) -> Value {
     json!({"batchItemFailures": [{"itemIdentifier": sequence(number)}]})
 }
 
-/// Puts the items, past the functions.
+/// Puts items directly into the table.
 async fn seed<T: Item>(stack: &Stack, items: impl IntoIterator<Item = T>) {
     let dynamo = dynamo(stack);
     let table = dynamo.table(stack.table("Activities").expect("a table"));
@@ -189,10 +190,10 @@ async fn seed<T: Item>(stack: &Stack, items: impl IntoIterator<Item = T>) {
     for item in items {
         batch.put(&table, &item).expect("writable");
     }
-    dynamo.batch_write(batch).await.expect("all of them");
+    dynamo.batch_write(batch).await.expect("written");
 }
 
-/// The items of that `Type`.
+/// All items of a type.
 async fn stored<T: Item>(stack: &Stack) -> Vec<T> {
     let client = stack.client().expect("a client");
     let scan = client.scan().table_name(stack.table("Activities").expect("a table")).consistent_read(true);
@@ -207,7 +208,7 @@ async fn stored<T: Item>(stack: &Stack) -> Vec<T> {
     items
 }
 
-/// Each registration: user, activity, end.
+/// Registrations as user, activity and end date.
 type Registered = BTreeSet<(String, String, String)>;
 
 fn triple(registration: &Registration) -> (String, String, String) {
@@ -219,7 +220,7 @@ async fn registered(stack: &Stack) -> Registered {
     stored::<Registration>(stack).await.iter().map(triple).collect()
 }
 
-/// What is to be registered, by the test's own words.
+/// The expected registrations.
 fn eligible<'a>(offers: &[Offer], who: impl IntoIterator<Item = (&'a Placed, &'a str)>) -> Registered {
     let mut eligible = Registered::new();
     for (who, at) in who {
@@ -233,7 +234,7 @@ fn now() -> String {
     TimestampSeconds::containing(Timestamp::now()).expect("a time").to_string()
 }
 
-/// So many activities of the company, of all kinds and ends.
+/// Activities of a company, of all types and statuses, with several end dates.
 fn offers(rng: &mut fastrand::Rng, company: &str, count: usize) -> Vec<Offer> {
     let year = &now()[..4];
     let ends = [
@@ -270,7 +271,8 @@ fn employees(rng: &mut fastrand::Rng, company: &str, count: usize) -> Vec<Placed
     (0..count).map(one).collect()
 }
 
-/// Every change twice, in any order, in batches of any size: with the stream itself it comes three times.
+/// Each change twice, shuffled, in batches of random sizes. The stream itself delivers it once
+/// more.
 fn deliveries(rng: &mut fastrand::Rng, who: &[Placed], at: &str) -> Vec<Value> {
     let changes = who.iter().enumerate().map(|(number, who)| who.change(number, at));
     let mut changes: Vec<Value> = changes.flat_map(|change| vec![change; 2]).collect();
@@ -283,7 +285,7 @@ fn deliveries(rng: &mut fastrand::Rng, who: &[Placed], at: &str) -> Vec<Value> {
     batches
 }
 
-/// The function's mapping in `/_local/streams`.
+/// The mapping of the function in `/_local/streams`.
 fn mapping(streams: &Value) -> &Value {
     let mappings = streams["mappings"].as_array().expect("mappings");
     mappings.iter().find(|mapping| mapping["function"] == FUNCTION).expect("the mapping")
@@ -293,7 +295,8 @@ async fn counts(operator: &Client) -> Value {
     mapping(&operator.get("/_local/streams").await.body).clone()
 }
 
-/// So many employees start at once, some of them of another company, whose activities have the same shape.
+/// Puts `count` employees concurrently, and a tenth as many of a second company with similar
+/// activities.
 async fn start_at_once(count: usize) {
     let seed_of_test = fastrand::u64(..);
     let rng = &mut fastrand::Rng::with_seed(seed_of_test);
@@ -308,7 +311,7 @@ async fn start_at_once(count: usize) {
         let answer = who.put(&operator).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
     });
-    // They come before the employees as well: that is none of the function's.
+    // Some changes arrive before their employee exists. The function must accept them.
     let delivered = stream::iter(&batches).for_each_concurrent(4, async |batch| {
         let answer = operator.invoke(FUNCTION, batch).await;
         assert_eq!(answer.body, nothing_failed());
@@ -317,16 +320,21 @@ async fn start_at_once(count: usize) {
     drained(&operator, FUNCTION).await;
     let right = eligible(&offers, who.iter().map(|who| (who, at.as_str())));
     let each = right.len() / who.len();
-    assert!((5..=20).contains(&each), "some ten each: {each}");
+    assert!((5..=20).contains(&each), "about ten registrations per employee: {each}");
     let registered = registered(&stack).await;
     let (missing, more) = (right.difference(&registered).count(), registered.difference(&right).count());
-    assert_eq!((missing, more), (0, 0), "missing and too many, of {} with seed {seed_of_test}", right.len());
+    assert_eq!(
+        (missing, more),
+        (0, 0),
+        "missing and surplus registrations, of {} with seed {seed_of_test}",
+        right.len()
+    );
     let counts = counts(&operator).await;
     assert_eq!((&counts["delivered"], &counts["givenUp"]), (&json!(who.len()), &json!(0)), "{counts}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn employees_who_start_at_once_are_registered_exactly_where_they_are_eligible() {
+async fn concurrent_new_employees_get_exactly_their_eligible_registrations() {
     start_at_once(300).await;
 }
 
@@ -337,7 +345,7 @@ async fn five_thousand_employees_start_at_once() {
 }
 
 #[tokio::test]
-async fn an_employee_who_changes_department_gets_the_new_ones_and_keeps_the_old() {
+async fn a_new_department_adds_registrations_and_removes_none() {
     let stack = stack().start().await.expect("a stack");
     let operator = Client::operator(&stack);
     let end = format!("{}-12-31T23:59:59", &now()[..4]);
@@ -358,40 +366,40 @@ async fn an_employee_who_changes_department_gets_the_new_ones_and_keeps_the_old(
 }
 
 #[tokio::test]
-async fn nothing_but_starts_and_new_places_reaches_the_function() {
+async fn only_new_employees_and_new_placements_reach_the_function() {
     let stack = stack().start().await.expect("a stack");
     let operator = Client::operator(&stack);
     let path = of_company("1", "employees/U");
     let end = format!("{}-12-31T23:59:59", &now()[..4]);
     let puts = [
         (json!({"role": "EmployeeOnPlan", "department": "Sales"}), 1, "new"),
-        (json!({"role": "EmployeeOnPlan", "department": "Sales"}), 1, "the same again"),
+        (json!({"role": "EmployeeOnPlan", "department": "Sales"}), 1, "no change"),
         (json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann"}), 1, "a name"),
         (json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann Smith"}), 1, "another name"),
         (json!({"role": "Spouse", "department": "Sales", "name": "Ann Smith"}), 2, "another role"),
         (json!({"role": "Spouse", "department": "Legal"}), 3, "another department"),
-        (json!({"role": "Spouse", "department": "Legal"}), 3, "the same again"),
+        (json!({"role": "Spouse", "department": "Legal"}), 3, "no change"),
     ];
     for (number, (body, delivered, what)) in puts.iter().enumerate() {
         let answer = operator.put(&path, body).await;
         assert!(matches!(answer.status, 200 | 201), "{}", answer.body);
         drained(&operator, FUNCTION).await;
-        // Other items of the table, and the registrations that are made of them.
+        // Other items in the table, and their registrations, must not reach the function.
         seed(&stack, [offer(&format!("A-{number}"), &end).activity()]).await;
         drained(&operator, FUNCTION).await;
         let counts = counts(&operator).await;
         assert_eq!(counts["delivered"], json!(delivered), "{what}: {counts}");
     }
     let registrations = registered(&stack).await.len();
-    assert_eq!(registrations, 5, "for those that were there before the last new place");
-    // The activities, the registrations, and two names.
+    assert_eq!(registrations, 5, "one per activity put before the last placement");
+    // The activities, the registrations, and two changes of name.
     let filtered = json!(puts.len() + registrations + 2);
     let all = |answer: &Answer| mapping(&answer.body)["filtered"] == filtered;
     until(&operator, "/_local/streams", all).await;
 }
 
-/// Employees whom the stream has told of when there was nothing yet to register them for, and a way to the function through
-/// a proxy.
+/// A stack with employees and activities, and a proxy for the function. The stream delivered the
+/// employees before the activities existed.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -407,7 +415,7 @@ impl Scene {
         Self { stack, proxy }
     }
 
-    /// A process of its own; none where it died.
+    /// Runs the function in a process of its own. `None` if it died.
     async fn run(&self, changes: &[Value], time: Duration) -> Option<Value> {
         let process =
             Process::start(&self.stack, &self.proxy, FUNCTION, &wellness::patterns::register_new_employee::function());
@@ -419,7 +427,7 @@ impl Scene {
         self.run(changes, ENOUGH).await.expect("alive")
     }
 
-    /// Past the functions, the end of an activity; what follows it is another's work.
+    /// Moves the end date of an activity directly in the table. Its registrations stay as they are.
     async fn move_end(&self, offer: &Offer, end: &str) {
         let (dynamo, end) = (dynamo(&self.stack), EndDateSort(parsed(end)));
         let table = dynamo.table(self.stack.table("Activities").expect("a table"));
@@ -428,7 +436,7 @@ impl Scene {
         dynamo.write(update).await.expect("written");
     }
 
-    /// What the job does that follows an activity's end.
+    /// Moves the registrations of an activity, like the job.
     async fn follow(&self, offer: &Offer, end: &str) {
         let (dynamo, end) = (dynamo(&self.stack), ActivityEndDateSort(parsed(end)));
         let table = dynamo.table(self.stack.table("Activities").expect("a table"));
@@ -441,7 +449,7 @@ impl Scene {
     }
 }
 
-/// A registration that is there already, with an end that its activity no longer has.
+/// An existing registration with an old end date of its activity.
 fn stale(offer: &Offer, who: &Placed, end: &str) -> Registration {
     let (company, activity, user) = (parsed(&who.company), parsed(&offer.id), parsed(&who.user));
     Registration::new(company, activity, parsed(end), user, parsed("2030-01-01T00:00:00Z"))
@@ -458,7 +466,7 @@ fn changes(who: &[Placed], at: &str) -> Vec<Value> {
 const AT: &str = "2030-06-15T12:00:00Z";
 
 #[tokio::test]
-async fn who_is_eligible_is_decided_by_the_change_and_by_what_is_known_now() {
+async fn eligibility_depends_on_the_time_of_the_change_and_the_current_employee() {
     let company_2 = |id| Offer { company: "2".to_owned(), ..offer(id, "2030-12-31") };
     let offers = [
         offer("ends later", "2030-12-31T23:59:59"),
@@ -484,7 +492,7 @@ async fn who_is_eligible_is_decided_by_the_change_and_by_what_is_known_now() {
     let right = ["ends later", "ends this second", "the role", "two departments"];
     let first = registered(&scene.stack).await;
     assert_eq!(names(&first), right.map(str::to_owned).into());
-    assert_eq!(first, eligible(&offers, [(&who[0], AT)]), "the test's own words are the same");
+    assert_eq!(first, eligible(&offers, [(&who[0], AT)]), "the expected registrations match the names");
     let registration = stored::<Registration>(&scene.stack).await.remove(0);
     let activity = offers.iter().find(|offer| offer.id == registration.partition.0.as_str()).expect("an offer");
     assert_eq!(
@@ -492,7 +500,7 @@ async fn who_is_eligible_is_decided_by_the_change_and_by_what_is_known_now() {
         Registration { registered_at: parsed(AT), ..stale(activity, &who[0], &activity.end.to_string()) }
     );
 
-    // The last second of a year is of that year, and the next of the next; together they are both.
+    // A plan year includes its last second. The next second belongs to the next year.
     let new_year = [who[0].change(1, "2030-12-31T23:59:59Z"), who[0].change(2, "2031-01-01T00:00:00Z")];
     assert_eq!(scene.deliver(&new_year[..1]).await, nothing_failed());
     assert_eq!(registered(&scene.stack).await, first);
@@ -501,7 +509,8 @@ async fn who_is_eligible_is_decided_by_the_change_and_by_what_is_known_now() {
     assert_eq!(registered(&scene.stack).await, both);
     assert_eq!(both.len(), first.len() + 1);
 
-    // Nobody asks what the employee was when the change was told, and who is gone needs nothing.
+    // The current employee counts, not the one at the time of the change. A deleted employee gets
+    // nothing.
     seed(&scene.stack, [placed("U-0", ROLES[1], "Legal").item()]).await;
     let gone = placed("U-9", ROLES[0], "Sales");
     assert_eq!(scene.deliver(&changes(&[who[0].clone(), gone], AT)).await, nothing_failed());
@@ -514,7 +523,7 @@ async fn who_is_eligible_is_decided_by_the_change_and_by_what_is_known_now() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_earliest_of_an_employees_changes_counts_for_a_year() {
+async fn the_earliest_change_of_a_year_counts() {
     let offers = [offer("spring", "2030-03-31"), offer("summer", "2030-09-30"), offer("winter", "2030-12-31")];
     let who = some(1);
     let scene = Scene::start(&who, &offers).await;
@@ -523,11 +532,11 @@ async fn the_earliest_of_an_employees_changes_counts_for_a_year() {
     scene.proxy.heal();
     assert_eq!(scene.deliver(&changes).await, nothing_failed());
     assert_eq!(registered(&scene.stack).await, eligible(&offers, [(&who[0], times[1])]));
-    assert_eq!(scene.proxy.count("GetItem") + scene.proxy.count("Query"), 3, "one employee, one year");
+    assert_eq!(scene.proxy.count("GetItem") + scene.proxy.count("Query"), 3, "the employee and the year are read once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_change_of_an_employee_is_passed_over_or_comes_again() {
+async fn other_items_are_skipped_and_unreadable_changes_are_retried() {
     let offers = [offer("all", "2030-12-31")];
     let who = some(2);
     let scene = Scene::start(&who, &offers).await;
@@ -563,7 +572,7 @@ async fn what_is_no_change_of_an_employee_is_passed_over_or_comes_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_that_dies_between_any_two_calls_is_made_good_by_the_next_delivery() {
+async fn a_function_that_dies_at_any_call_is_completed_by_the_next_delivery() {
     let offers = [offer("A-0", "2030-12-31"), offer("A-1", "2030-11-30"), offer("A-2", "2030-10-31")];
     let who = some(30);
     let scene = Scene::start(&who, &offers).await;
@@ -583,7 +592,8 @@ async fn a_function_that_dies_between_any_two_calls_is_made_good_by_the_next_del
                 registered(&scene.stack).await.into_iter().filter(|(user, ..)| *user == who.user).collect();
             assert_eq!(registered, right, "after call {call} {moment:?}");
             if !died {
-                // The employee, what is there, the list, two registrations, the activities; one end, and its activity again.
+                // The calls: employee, registrations, list, two puts, end dates, one update,
+                // end date again.
                 assert_eq!(call, 9);
                 break 'calls;
             }
@@ -592,7 +602,7 @@ async fn a_function_that_dies_between_any_two_calls_is_made_good_by_the_next_del
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_run_that_died_left_behind_follows_its_activity_into_another_year() {
+async fn registrations_of_a_dead_run_follow_their_activity_into_another_year() {
     const NEXT_YEAR: &str = "2031-03-31T00:00:00";
     let (offer, who) = (offer("A", "2030-12-31"), some(1));
     let scene = Scene::start(&who, std::slice::from_ref(&offer)).await;
@@ -603,20 +613,20 @@ async fn what_a_run_that_died_left_behind_follows_its_activity_into_another_year
     });
     assert_eq!(scene.run(&change, ENOUGH).await, None);
     scene.proxy.heal();
-    assert_eq!(stored::<Registration>(&scene.stack).await.len(), 1, "it was put");
-    // The job went through the registrations before this one was there, and the challenge is in no list of this year.
+    assert_eq!(stored::<Registration>(&scene.stack).await.len(), 1, "the dying run put a registration");
+    // The job ran before the registration existed. The challenge has left the lists of this year.
     scene.move_end(&offer, NEXT_YEAR).await;
     assert_eq!(scene.deliver(&change).await, nothing_failed());
     assert_eq!(stored::<Registration>(&scene.stack).await[0].end.0.to_string(), NEXT_YEAR);
 }
 
-/// A registration of that employee.
+/// Whether the call writes a registration of this user.
 fn is_of(call: &Call, member: &str, user: &str) -> bool {
     call.body[member]["SK"]["S"] == format!("Registration#UserId-{user}")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_failed_comes_again_and_the_others_are_done() {
+async fn failed_changes_are_retried_and_the_others_complete() {
     type Hits = fn(&Call) -> bool;
     let cases: [(&str, Hits, Fault, usize, usize); 7] = [
         ("a put is throttled", |call| is_of(call, "Item", "U-3"), Fault::throttled(), 3, 1),
@@ -650,7 +660,7 @@ async fn whoever_failed_comes_again_and_the_others_are_done() {
         assert_eq!(scene.deliver(&changes).await, failed_from(from), "{what}");
         let right = eligible(&offers, who.iter().map(|who| (who, AT)));
         let mut so_far = registered(&scene.stack).await;
-        // Of the fifth employee one is there before; its end may not have been moved yet.
+        // The fifth employee has an old registration, which may still have its old end date.
         if so_far.remove(&triple(&old)) {
             so_far.extend(right.iter().find(|(user, id, _)| user == "U-4" && id == "A-0").cloned());
         }
@@ -665,7 +675,7 @@ async fn whoever_failed_comes_again_and_the_others_are_done() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_employee_who_can_not_be_read_holds_up_nobody_else() {
+async fn an_unreadable_employee_does_not_block_the_others() {
     let offers = [offer("all", "2030-12-31")];
     let who = some(3);
     let scene = Scene::start(&who, &offers).await;
@@ -678,7 +688,7 @@ async fn an_employee_who_can_not_be_read_holds_up_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_there_is_no_time_for_comes_again() {
+async fn changes_without_time_left_are_retried() {
     let offers = [offer("A-0", "2030-12-31"), offer("A-1", "2030-11-30")];
     let who = some(4);
     let scene = Scene::start(&who, &offers).await;
@@ -689,14 +699,18 @@ async fn what_there_is_no_time_for_comes_again() {
     scene.proxy.rule(|call| if is_of(call, "Item", "U-1") { Fault::Silence } else { Fault::None });
     assert_eq!(scene.run(&changes, Duration::from_secs(6)).await, Some(failed_from(1)));
     let others = who.iter().filter(|who| who.user != "U-1").map(|who| (who, AT));
-    assert_eq!(registered(&scene.stack).await, eligible(&offers, others), "time was left to look at the ends");
+    assert_eq!(
+        registered(&scene.stack).await,
+        eligible(&offers, others),
+        "the end dates are checked within the reserved time"
+    );
     scene.proxy.heal();
     assert_eq!(scene.deliver(&changes[1..]).await, nothing_failed());
     assert_eq!(registered(&scene.stack).await, eligible(&offers, who.iter().map(|who| (who, AT))));
 }
 
-/// What becomes of the end of the only registration when the end of its activity moves meanwhile: while the first call of the
-/// action waits, `meanwhile` happens.
+/// Runs `meanwhile` while the first call of the action waits. Returns the end date of the only
+/// registration.
 async fn while_waiting(action: &'static str, before: Option<&str>, meanwhile: impl AsyncFn(&Scene, &Offer)) -> String {
     let (offer, who) = (offer("A", "2030-12-31"), some(1));
     let scene = Scene::start(&who, std::slice::from_ref(&offer)).await;
@@ -716,28 +730,28 @@ async fn while_waiting(action: &'static str, before: Option<&str>, meanwhile: im
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_has_its_activitys_end_whenever_that_moves() {
+async fn a_registration_has_the_end_date_of_its_activity_whenever_that_changes() {
     const FIRST: &str = "2030-10-31T00:00:00";
     const SECOND: &str = "2030-11-30T00:00:00";
-    // The list was read, and the job goes through the registrations before this one is there.
+    // The job runs after the list was read and before the registration is put.
     let too_early = async |scene: &Scene, offer: &Offer| {
         scene.move_end(offer, FIRST).await;
         scene.follow(offer, FIRST).await;
     };
     assert_eq!(while_waiting("PutItem", None, too_early).await, FIRST);
-    // The job goes through the registrations when this one is there, and before its activity is read again.
+    // The job runs after the registration was put and before the activity is read again.
     assert_eq!(while_waiting("BatchGetItem", None, too_early).await, FIRST);
-    // The end moves, and the job has not begun.
+    // The end date changes, and the job has not run yet.
     let not_yet = async |scene: &Scene, offer: &Offer| scene.move_end(offer, FIRST).await;
     assert_eq!(while_waiting("PutItem", None, not_yet).await, FIRST);
     assert_eq!(while_waiting("BatchGetItem", None, not_yet).await, FIRST);
-    // It was read again, and moves once more before the registration is moved to what was read.
+    // The end date changes again after it was read and before the registration is updated.
     let once_more = async |scene: &Scene, offer: &Offer| {
         scene.move_end(offer, SECOND).await;
         scene.follow(offer, SECOND).await;
     };
     assert_eq!(while_waiting("UpdateItem", Some("2030-07-01"), once_more).await, SECOND);
-    // And back to where the registration was.
+    // The end date returns to that of the registration.
     let back = async |scene: &Scene, offer: &Offer| {
         scene.move_end(offer, "2030-07-01").await;
         scene.follow(offer, "2030-07-01").await;
@@ -746,7 +760,7 @@ async fn a_registration_has_its_activitys_end_whenever_that_moves() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_that_is_there_keeps_what_was_reached() {
+async fn an_existing_registration_keeps_its_progress() {
     let (offer, who) = (offer("A", "2030-12-31"), some(1));
     let scene = Scene::start(&who, std::slice::from_ref(&offer)).await;
     let reached = Registration {
@@ -765,7 +779,7 @@ fn size<T: Item>(item: &T) -> usize {
     table::size(item).expect("a size")
 }
 
-/// An activity as the narrow index carries it.
+/// An activity as GSI2 projects it.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Narrow(BTreeMap<String, Value>);
 
@@ -780,13 +794,13 @@ impl Narrow {
         let mut attributes: BTreeMap<String, Value> =
             serde_json::from_value(serde_json::to_value(activity).expect("JSON")).expect("an object");
         attributes.retain(|name, _| CARRIED.contains(&name.as_str()));
-        // Without the type, which every item has, and the index does not carry.
+        // The index does not project `Type`.
         size(&Self(attributes)) - "Type".len()
     }
 }
 
 #[tokio::test]
-async fn registrations_cost_what_is_declared() {
+async fn registrations_consume_their_declared_cost() {
     let long = "\u{1F3C3}".repeat(128);
     for (number, (user, id, data, count)) in
         [("U", "A", 0, 1), ("U", "A", 7_000, 12), (long.as_str(), &long[..500], 3_000, 3)].into_iter().enumerate()
@@ -811,7 +825,7 @@ async fn registrations_cost_what_is_declared() {
             employee: size(&who[0].item()),
             activity: size(&activities[0]),
             registration: size(&registrations[0]),
-            // All of the year together are one list.
+            // The total size of the list of the year.
             narrow,
             items: 1,
             eligible: count,
@@ -819,7 +833,7 @@ async fn registrations_cost_what_is_declared() {
         };
         assert_eq!(consumed(&answer), declared(FUNCTION, &case), "{number}: {case:?}");
 
-        // Others of the same company share the list and the look at the activities.
+        // Employees of the same company share the list and the check of the end dates.
         let answer = operator.invoke(FUNCTION, &batch(&[who[1].change(2, AT), who[2].change(3, AT)])).await;
         let others = stored::<Registration>(&scene.stack).await;
         let others: Vec<_> = others.iter().filter(|other| !registrations.contains(other)).collect();
@@ -832,18 +846,19 @@ async fn registrations_cost_what_is_declared() {
             cost.write("Activities", puts).write("Activities/GSI3", puts).read("Activities/GSI3", Units::whole(1));
         assert_eq!(consumed(&answer), units::declared(&cost), "{number}: two employees at once");
 
-        // Delivered again: what is there is read, and nothing is written. The index does not carry the type.
+        // A repeated delivery reads the existing registrations and writes nothing. The index does
+        // not project `Type`.
         let answer = operator.invoke(FUNCTION, &batch(&[who[1].change(2, AT)])).await;
         let cost = Cost::default().read("Activities", activity + Units::whole(1));
         let there = count * (size(others[0]) - "Type".len() - Registration::TYPE.len());
         let cost =
             cost.read("Activities/GSI2", read_eventually(narrow)).read("Activities/GSI3", read_eventually(there));
-        assert_eq!(consumed(&answer), units::declared(&cost), "{number}: again");
+        assert_eq!(consumed(&answer), units::declared(&cost), "{number}: a repeated delivery");
     }
 }
 
 #[tokio::test]
-async fn an_employee_costs_what_is_declared() {
+async fn an_employee_consumes_its_declared_cost() {
     let long = "\u{1F3C3}".repeat(128);
     for (user, department) in [("U", "Sales"), (long.as_str(), long.as_str())] {
         let stack = stack().start().await.expect("a stack");
@@ -854,7 +869,7 @@ async fn an_employee_costs_what_is_declared() {
         let new = operator.put(&path, &body("one")).await;
         assert_eq!(new.status, 201, "{}", new.body);
         let employee = size(&stored::<Employee>(&stack).await[0]);
-        assert_eq!(employee > 1_024, user == long, "a large one and a small one");
+        assert_eq!(employee > 1_024, user == long, "only the long ids exceed 1 KB");
         let costs =
             |reads, writes| units::declared(&Cost::default().read("Activities", reads).write("Activities", writes));
         assert_eq!(consumed(&new), costs(Units::whole(1), write(employee)));
@@ -866,7 +881,7 @@ async fn an_employee_costs_what_is_declared() {
 }
 
 #[tokio::test]
-async fn an_employee_is_put_and_put_again() {
+async fn putting_an_employee_creates_or_replaces_it() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "123");
     let path = of_company("123", "employees/Ann");
@@ -910,7 +925,7 @@ async fn an_employee_is_put_and_put_again() {
 }
 
 #[tokio::test]
-async fn an_employee_who_is_put_wrongly_stays_as_they_are() {
+async fn rejects_invalid_employees() {
     let stack = stack().start().await.expect("a stack");
     let operator = Client::operator(&stack);
     let who = placed("U", ROLES[0], "Sales");
@@ -957,7 +972,7 @@ async fn an_employee_who_is_put_wrongly_stays_as_they_are() {
 }
 
 #[tokio::test]
-async fn only_a_companys_admin_puts_its_employees() {
+async fn only_admins_of_the_company_put_its_employees() {
     let stack = stack().start().await.expect("a stack");
     let operator = Client::operator(&stack);
     let ours = placed("ours", ROLES[0], "Sales");
@@ -969,7 +984,7 @@ async fn only_a_companys_admin_puts_its_employees() {
     let (first, second, nobodys) =
         (admin(&stack, "1"), admin(&stack, "2"), Client::caller(&stack, "wellness:admin", &[]));
     let of_2 = |user: &str| Placed { company: "2".to_owned(), ..placed(user, ROLES[2], "Finance") };
-    // Another company's path; and under the own path a user who is another company's.
+    // Requests on another company's path, and for another company's user on the caller's path.
     for (client, who) in [
         (&first, of_2("others")),
         (&first, of_2("new")),
@@ -993,24 +1008,28 @@ async fn only_a_companys_admin_puts_its_employees() {
 }
 
 #[tokio::test]
-async fn an_operator_moves_an_employee_to_another_company_where_they_start_anew() {
+async fn an_employee_moved_by_an_operator_is_enrolled_in_the_new_company() {
     let there = Offer { company: "2".to_owned(), ..offer("there", "2030-12-31") };
     let who = some(1);
     let scene = Scene::start(&who, &[offer("here", "2030-12-31"), there.clone()]).await;
     let (first, second, operator) =
         (admin(&scene.stack, "1"), admin(&scene.stack, "2"), Client::operator(&scene.stack));
     let moved = Placed { company: "2".to_owned(), ..who[0].clone() };
-    assert_eq!(moved.put(&second).await.status, 403, "nobody takes another's");
+    assert_eq!(moved.put(&second).await.status, 403, "an administrator cannot take over an employee");
     assert_eq!(moved.put(&operator).await.status, 200);
     assert_eq!((who[0].put(&first).await.status, moved.put(&second).await.status), (403, 200));
     let stored = &stored::<Employee>(&scene.stack).await[0];
     assert_eq!((stored.company.as_str(), stored.last_change), ("2", LastChange::Placement));
     assert_eq!(scene.deliver(&changes(&who, AT)).await, nothing_failed());
-    assert_eq!(registered(&scene.stack).await, eligible(&[there], [(&moved, AT)]), "of the company by now");
+    assert_eq!(
+        registered(&scene.stack).await,
+        eligible(&[there], [(&moved, AT)]),
+        "the registrations of the new company"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn everybody_who_puts_one_employee_at_once_is_heard() {
+async fn concurrent_puts_of_an_employee_are_all_applied() {
     let stack = stack().start().await.expect("a stack");
     let operator = Client::operator(&stack);
     let path = of_company("1", "employees/U");
@@ -1026,7 +1045,7 @@ async fn everybody_who_puts_one_employee_at_once_is_heard() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_was_lost_is_no_second_change() {
+async fn a_lost_response_causes_no_second_change() {
     let twins = Twins::start(stack).await;
     let operator = Client::operator(&twins.faulty);
     for (department, version) in [("Sales", 1), ("Legal", 2), ("Finance", 3)] {

@@ -1,5 +1,8 @@
-//! Two companies with the same names and guessed ids: no route shows or changes what is the other's, by its path, by its ids
-//! under one's own path, by its cursors, or with a token of less.
+//! Tests of tenant isolation, with two companies that use the same names and guess each other's ids
+//! (docs/requirements/wellness.md#tenant-isolation).
+//!
+//! No route may show or change the other company's items. The attempts use the other company's
+//! paths, ids and cursors, and tokens with fewer rights.
 
 use function::Pattern;
 use jobs::{Job, State};
@@ -22,9 +25,9 @@ use wellness::{Activity, Employee, Filters, LastChange, Record, Reference, Regis
 
 const OURS: &str = "123";
 const THEIRS: &str = "456";
-/// In all that is theirs and no id: in no answer of ours.
+/// A text in all items of the other company, but in no id. It must not appear in our responses.
 const SECRET: &str = "of nobody's concern";
-/// Long over, so that the stream registers nobody meanwhile.
+/// In the past, so that the stream registers nobody during the test.
 const END: &str = "2020-12-31T00:00:00";
 const YEAR: &str = "year=2020";
 
@@ -32,8 +35,8 @@ fn data(marker: &str) -> JsonText {
     serde_json::from_value(json!(json!({"Name": "Blood Bank A", "Note": marker}).to_string())).expect("data")
 }
 
-/// Everything that a company can have, past the functions. `of` tells its ids from another's; those that are a company's own
-/// are there under the same name as well.
+/// A company whose items are put directly into the tables. Some ids contain the company; others are
+/// the same in both companies.
 struct Tenant {
     company: &'static str,
     marker: &'static str,
@@ -152,10 +155,10 @@ async fn put_into<T: Item>(table: &str, stack: &Stack, items: &[T]) {
     for item in items {
         batch.put(&table, item).expect("writable");
     }
-    dynamo.batch_write(batch).await.expect("all of them");
+    dynamo.batch_write(batch).await.expect("written");
 }
 
-/// Every item whose text has one of the marks, by its key.
+/// All items whose text contains one of the marks, by key.
 async fn items_with(stack: &Stack, marks: &[&str]) -> BTreeMap<String, String> {
     let client = stack.client().expect("a client");
     let mut items = BTreeMap::new();
@@ -173,12 +176,12 @@ async fn items_with(stack: &Stack, marks: &[&str]) -> BTreeMap<String, String> {
     items
 }
 
-/// The parameters of paths.
+/// Path parameters.
 #[derive(Debug, Clone)]
 struct Ids(BTreeMap<&'static str, String>);
 
 impl Ids {
-    /// Ids that only that company has.
+    /// Ids that only this company has.
     fn of(company: &str) -> Self {
         let ids = [
             ("companyId", company.to_owned()),
@@ -199,12 +202,14 @@ impl Ids {
     }
 
     fn path(&self, route: &str) -> String {
-        function::path(route, |name| Some(self.0.get(name).expect("a parameter that the walk knows").clone()))
+        function::path(route, |name| Some(self.0.get(name).expect("a known parameter").clone()))
     }
 }
 
-/// A route as it is asked, and how it ends when an administrator asks it with another company's ids under the own path: 200
-/// for lists, 201 and 202 for what is then the own company's.
+/// A request to a route. `own` lists the statuses for an administrator who sends another company's
+/// ids under the path of the administrator's company.
+///
+/// A list returns 200. With 201 and 202, the new items belong to the administrator's company.
 struct Case {
     route: &'static str,
     query: &'static str,
@@ -223,7 +228,7 @@ fn writes(route: &'static str, body: Value, own: &'static [u16]) -> Case {
 const LIST_OF_REFERENCES: &str = "GET /wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
 const LIST_OF_TEMPLATES: &str = "GET /wellness/companies/{companyId}/templates";
 
-/// Every route, in an order in which none needs what another one made.
+/// Every route. No route depends on the result of an earlier one.
 fn cases() -> Vec<Case> {
     let section = json!({"name": "Spring", "startDate": "2020-01-01", "endDate": END});
     let mut cases = vec![
@@ -256,7 +261,7 @@ fn cases() -> Vec<Case> {
         writes("POST /wellness/templates", json!({"name": "Walk"}), &[403]),
         writes("POST /wellness/companies/{companyId}/templates", json!({"name": "Walk"}), &[201]),
         writes("PUT /wellness/companies/{companyId}/sections/{sectionId}", section, &[201]),
-        // There is no record yet: an update may want one.
+        // An update returns 404 if the record does not exist yet.
         writes(
             "PATCH /wellness/companies/{companyId}/references/{facet}/{facetId}",
             json!({"data": {"Name": "Blood Bank B"}}),
@@ -312,7 +317,7 @@ impl Case {
     }
 }
 
-/// All that went wrong on the way; the walk goes on.
+/// Collects failures, so that one run reports all of them.
 #[derive(Default)]
 struct Wrong(Vec<String>);
 
@@ -342,7 +347,8 @@ fn routes(stack: &Stack) -> BTreeMap<String, Route> {
     routes.map(|route| (format!("{} {}", route.method, route.path), route)).collect()
 }
 
-/// Two companies, and what theirs made through the functions: an activity with all its parts, and two templates.
+/// Two companies with items. The other company has created a complete activity and two templates
+/// over HTTP.
 struct Scene {
     stack: Stack,
     ours: Client,
@@ -368,20 +374,20 @@ impl Scene {
         Self { stack, ours, theirs, activity, template: first, wrong }
     }
 
-    /// Every item that has to do with them.
+    /// All items that relate to the other company.
     async fn theirs(&self) -> BTreeMap<String, String> {
         items_with(&self.stack, &["CompanyId-456", "-of-456", SECRET, &self.activity]).await
     }
 }
 
-/// Makes it under their path, and answers its id.
+/// Creates an item of the other company and returns its id.
 async fn made(wrong: &mut Wrong, theirs: &Client, what: &str, body: &Value, id: &str) -> String {
     let answer = theirs.post(&of_company(THEIRS, what), body).await;
-    wrong.expect(&format!("{what} are made: {}", answer.body), answer.status == 201);
+    wrong.expect(&format!("{what} are created: {}", answer.body), answer.status == 201);
     answer.body[id].as_str().unwrap_or("none").to_owned()
 }
 
-/// An activity whose every part is marked.
+/// An activity with the secret in every part.
 fn all_secret() -> Value {
     let mut activity = challenge(SECRET, END);
     activity["data"] = json!({"is": SECRET});
@@ -394,12 +400,12 @@ fn all_secret() -> Value {
 }
 
 #[tokio::test]
-async fn no_route_shows_or_changes_what_is_another_companys() {
+async fn no_route_shows_or_changes_items_of_another_company() {
     let mut scene = Scene::start().await;
     let mut wrong = std::mem::take(&mut scene.wrong);
     let cases = cases();
     let known: BTreeSet<_> = cases.iter().map(|case| case.route.to_owned()).collect();
-    assert_eq!(known, routes(&scene.stack).into_keys().collect(), "every route of the template has its case");
+    assert_eq!(known, routes(&scene.stack).into_keys().collect(), "every route of the template has a case");
     let before = scene.theirs().await;
     let theirs = Ids::of(THEIRS);
     let under_ours = theirs.with("companyId", OURS);
@@ -422,24 +428,25 @@ async fn no_route_shows_or_changes_what_is_another_companys() {
         }
     }
     let after = scene.theirs().await;
-    // What is now ours under an id that is theirs as well is no item of theirs.
+    // An item of our company may have the same id as an item of the other company. It is not a
+    // change of theirs.
     let changed: Vec<_> = before.iter().filter(|(key, item)| after.get(*key) != Some(item)).collect();
-    wrong.expect(&format!("nothing of theirs changes: {changed:?}"), changed.is_empty());
+    wrong.expect(&format!("their items have changed: {changed:?}"), changed.is_empty());
     let new: Vec<_> = after.iter().filter(|(key, _)| !before.contains_key(*key)).collect();
     let is_ours = |(_, item): &&(&String, &String)| item.contains("CompanyId-123") && !item.contains("CompanyId-456");
-    wrong.expect(&format!("nothing new is theirs: {new:?}"), new.iter().all(|item| is_ours(&item)));
+    wrong.expect(&format!("they have new items: {new:?}"), new.iter().all(|item| is_ours(&item)));
     wrong.none();
 }
 
-/// The second time a PUT finds what the first one put.
+/// The expected statuses. A second PUT of the same item returns 200.
 fn own_or_there_by_now(case: &Case) -> Vec<u16> {
     let is_put = case.route.starts_with("PUT ") && case.own == [201];
     case.own.iter().copied().chain(is_put.then_some(200)).collect()
 }
 
-/// What shows that the walk would notice: the same requests of their own administrator, and of their own user.
+/// Proves that the secret is visible to the other company's own administrator and user.
 #[tokio::test]
-async fn their_own_see_what_is_theirs() {
+async fn the_owning_company_sees_its_items() {
     let mut scene = Scene::start().await;
     let mut wrong = std::mem::take(&mut scene.wrong);
     let ids = Ids::of(THEIRS);
@@ -453,13 +460,16 @@ async fn their_own_see_what_is_theirs() {
     }
     let whole = of_company(THEIRS, &format!("activities/{}", scene.activity));
     let answer = scene.theirs.get(&whole).await;
-    wrong.expect(&format!("all of it: {}", answer.body), answer.body.to_string().matches(SECRET).count() >= 8);
+    wrong.expect(
+        &format!("the whole activity shows the secret: {}", answer.body),
+        answer.body.to_string().matches(SECRET).count() >= 8,
+    );
     wrong.none();
 }
 
-/// A part of the body that names what is another company's.
+/// Ids of another company in request bodies.
 #[tokio::test]
-async fn nothing_of_another_company_can_be_referred_to() {
+async fn items_of_another_company_cannot_be_referenced() {
     let mut scene = Scene::start().await;
     let mut wrong = std::mem::take(&mut scene.wrong);
     let before = items_with(&scene.stack, &[""]).await;
@@ -475,12 +485,12 @@ async fn nothing_of_another_company_can_be_referred_to() {
     let user = Client::member(&scene.stack, "wellness:read wellness:write", OURS, "user-of-123");
     let theirs = "/wellness/users/user-of-123/registrations/activity-1-of-456";
     wrong.check("an activity of theirs", &user.patch(theirs, &json!({"progress": 50})).await, &[404]);
-    wrong.expect("nothing is written", items_with(&scene.stack, &[""]).await == before);
+    wrong.expect("a rejected request has written items", items_with(&scene.stack, &[""]).await == before);
     wrong.none();
 }
 
 #[tokio::test]
-async fn what_is_not_there_and_what_is_theirs_look_alike() {
+async fn missing_items_and_items_of_another_company_look_alike() {
     let mut scene = Scene::start().await;
     let mut wrong = std::mem::take(&mut scene.wrong);
     let shown = |answer: Answer| {
@@ -505,7 +515,7 @@ async fn what_is_not_there_and_what_is_theirs_look_alike() {
 }
 
 #[tokio::test]
-async fn their_cursors_open_nothing_of_ours_or_theirs() {
+async fn cursors_of_another_company_are_rejected() {
     let mut scene = Scene::start().await;
     let mut wrong = std::mem::take(&mut scene.wrong);
     let (ours, theirs) = (Ids::of(OURS), Ids::of(THEIRS));
@@ -515,7 +525,7 @@ async fn their_cursors_open_nothing_of_ours_or_theirs() {
         let (ours, theirs) = (path(&ours), path(&theirs));
         let page = scene.theirs.get(&format!("{theirs}limit=1")).await;
         let cursor = page.body["nextCursor"].as_str().unwrap_or("none").to_owned();
-        wrong.expect(&format!("{route} has a cursor: {}", page.body), page.body["nextCursor"].is_string());
+        wrong.expect(&format!("{route} returned no cursor: {}", page.body), page.body["nextCursor"].is_string());
         for limit in ["limit=1&", ""] {
             let with = |path: &str| format!("{path}{limit}cursor={cursor}");
             let own_path = scene.ours.get(&with(&ours)).await;
@@ -523,10 +533,11 @@ async fn their_cursors_open_nothing_of_ours_or_theirs() {
             let their_path = scene.ours.get(&with(&theirs)).await;
             wrong.check(&format!("{route}, their cursor on their path"), &their_path, &[403]);
             let own = scene.theirs.get(&with(&theirs)).await;
-            wrong.expect(&format!("{route}, their cursor for them: {}", own.body), own.status == 200);
-            // Whoever reaches all has cursors of their own.
+            wrong.expect(&format!("{route}, their cursor with their token: {}", own.body), own.status == 200);
+            // A cursor is bound to the caller's access, and an operator has access to all
+            // companies.
             let operator = Client::operator(&scene.stack).get(&with(&theirs)).await;
-            wrong.check(&format!("{route}, for another reach"), &operator, &[400]);
+            wrong.check(&format!("{route}, their cursor with an operator's token"), &operator, &[400]);
         }
     }
     wrong.none();
@@ -535,7 +546,7 @@ async fn their_cursors_open_nothing_of_ours_or_theirs() {
 const ALL: &str = "wellness:read wellness:write wellness:admin";
 
 #[tokio::test]
-async fn a_company_opens_to_its_own_claim_only() {
+async fn only_the_exact_company_claim_gives_access() {
     let scene = Scene::start().await;
     let mut wrong = Wrong::default();
     let before = items_with(&scene.stack, &[""]).await;
@@ -554,12 +565,12 @@ async fn a_company_opens_to_its_own_claim_only() {
             wrong.expect(&format!("{claim:?}: {} by the function: {}", case.route, answer.body), is_problem);
         }
     }
-    wrong.expect("nothing is written", items_with(&scene.stack, &[""]).await == before);
+    wrong.expect("a rejected request has written items", items_with(&scene.stack, &[""]).await == before);
     wrong.none();
 }
 
 #[tokio::test]
-async fn a_user_opens_to_the_same_subject_only() {
+async fn only_the_exact_subject_gives_access() {
     let scene = Scene::start().await;
     let mut wrong = Wrong::default();
     let before = items_with(&scene.stack, &[""]).await;
@@ -579,12 +590,12 @@ async fn a_user_opens_to_the_same_subject_only() {
             }
         }
     }
-    wrong.expect("nothing is written", items_with(&scene.stack, &[""]).await == before);
+    wrong.expect("a rejected request has written items", items_with(&scene.stack, &[""]).await == before);
     wrong.none();
 }
 
 #[tokio::test]
-async fn a_route_opens_to_its_scopes_only() {
+async fn only_the_scopes_of_a_route_give_access() {
     let scene = Scene::start().await;
     let mut wrong = Wrong::default();
     let before = items_with(&scene.stack, &[""]).await;
@@ -611,7 +622,7 @@ async fn a_route_opens_to_its_scopes_only() {
             }
         }
     }
-    // What an employee who is no administrator may not do, whatever the template says.
+    // The routes that are open to employees, independently of the template.
     for case in cases() {
         let by_users = ["GET ", "PATCH /wellness/users/"].iter().any(|begin| case.route.starts_with(begin));
         let opens = &routes[case.route].scopes;
@@ -622,12 +633,12 @@ async fn a_route_opens_to_its_scopes_only() {
         wrong.expect(case.route, !to_operators_only || *opens == ["wellness:operate"]);
     }
     assert!(refused > 70, "{refused}");
-    wrong.expect("nothing is written", items_with(&scene.stack, &[""]).await == before);
+    wrong.expect("a rejected request has written items", items_with(&scene.stack, &[""]).await == before);
     wrong.none();
 }
 
 #[tokio::test]
-async fn body_query_and_headers_set_no_identity() {
+async fn body_query_and_headers_do_not_set_the_identity() {
     let scene = Scene::start().await;
     let mut wrong = Wrong::default();
     let ids = Ids::of(THEIRS);

@@ -1,5 +1,7 @@
-//! Jobs of the wellness programme: killed anywhere, called twice, throttled, out of time, while others edit. Every activity has
-//! exactly one of the references at any time, and what was done is counted once.
+//! Tests of jobs that are killed, invoked twice, throttled, or out of time. Other requests edit the
+//! activities at the same time.
+//!
+//! At any time, every activity has exactly one of the two references. Every change is counted once.
 
 use futures::future::{join, join_all};
 use jobs::{Job, MAX_ATTEMPTS, State};
@@ -34,7 +36,7 @@ const MOVED: &str = "2021-06-30T12:00:00";
 const MOVED_AGAIN: &str = "2022-01-01T00:00:00";
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// A stack whose jobs nobody goes on with but the test, and the way to it on which calls can fail.
+/// A stack without the job mapping, and a proxy that can make calls to DynamoDB fail.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -58,7 +60,8 @@ impl Scene {
         self.rows.job(&task.company, &task.id).await
     }
 
-    /// Calls the function for steps of the job until it has ended: after how many calls. None where it died.
+    /// Runs the job until it has ended. Returns the number of invocations, or `None` if the
+    /// function died.
     async fn run(&self, task: &Task, timeout: Duration) -> Option<usize> {
         let process = self.process();
         for calls in 0..1_000 {
@@ -70,14 +73,14 @@ impl Scene {
         unreachable!("{} never ends", task.company);
     }
 
-    /// Calls the function once; the sequence numbers that it reports.
+    /// Invokes the function once. Returns the sequence numbers that it reports.
     async fn call(&self, event: &Value) -> Value {
-        let run = self.process().run(event, MINUTE).await.expect("nobody dies");
+        let run = self.process().run(event, MINUTE).await.expect("the function survives");
         run.answer.expect("an answer")["batchItemFailures"].clone()
     }
 }
 
-/// A job, and what it is at: so many activities at a venue, or registrations of an activity.
+/// A job on `count` references to a venue, or on `count` registrations of an activity.
 struct Task {
     kind: Kind,
     company: String,
@@ -96,7 +99,7 @@ enum Kind {
 const KINDS: [Kind; 3] = [Kind::Replacement, Kind::Update, Kind::Registrations];
 
 impl Task {
-    /// Puts what it is at, and starts it.
+    /// Puts the items of the job, and starts it.
     async fn start(rows: &Rows, client: &Client, kind: Kind, company: &str, count: usize) -> Self {
         let one = |number: usize| {
             let status = if number.is_multiple_of(3) { Status::Draft } else { Status::Active };
@@ -142,7 +145,8 @@ impl Task {
         Registration::new(read(&self.company), self.walk().id().clone(), read(END), read(user), made)
     }
 
-    /// As an administrator does who moves the end: with the start of the job, in place of one that is under way.
+    /// Changes the end date like W16 (update-activity): in one transaction with the put of the job,
+    /// which overwrites a running one.
     async fn move_end(&self, rows: &Rows, end: &str) {
         let (walk, run) = (self.walk(), RequestId::new(jiff::Timestamp::now(), &system_tests::random()));
         let job = following(&walk.company, walk.id(), run, read("2020-01-01T00:00:00Z")).expect("a job");
@@ -150,7 +154,8 @@ impl Task {
         rows.move_activity(walk.id(), Status::Active, read(end), &[put]).await;
     }
 
-    /// At any time each activity has one of the references, and nobody's registration is lost.
+    /// Checks that each activity has exactly one of the two references, and that no registration is
+    /// lost.
     async fn assert_whole(&self, rows: &Rows, when: &str) {
         let of_company = format!("CompanyId-{}#", self.company);
         let all = rows.all_references().await;
@@ -164,7 +169,7 @@ impl Task {
         assert_eq!(registrations.len(), if self.kind == Kind::Registrations { self.count } else { 0 }, "{when}");
     }
 
-    /// Everything is as it should be, where its activity stands by now, and was counted once.
+    /// Checks that the job has changed every item, and has counted each change once.
     async fn assert_done(&self, scene: &Scene, when: &str) {
         let rows = &scene.rows;
         self.assert_whole(rows, when).await;
@@ -194,7 +199,7 @@ fn end(number: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_run_that_is_killed_at_any_call_is_gone_on_with() {
+async fn a_job_killed_at_any_call_is_resumed() {
     for kind in KINDS {
         for moment in MOMENTS {
             let (scene, mut number) = (Scene::start().await, 0);
@@ -218,7 +223,8 @@ async fn a_run_that_is_killed_at_any_call_is_gone_on_with() {
     }
 }
 
-/// Moves activities between draft and active and from end to end, all within the job's time, until it is told to stop.
+/// Moves random activities to other statuses and end dates within the job's period, until `stop` is
+/// set.
 async fn edit(rows: &Rows, task: &Task, seed: u64, stop: &AtomicBool) -> usize {
     let (mut random, mut moves) = (fastrand::Rng::with_seed(seed), 0);
     while !stop.load(Ordering::Relaxed) {
@@ -241,7 +247,7 @@ async fn killed_while_others_edit(kind: Kind, count: usize, kills: usize) {
             let number = random.usize(1..=count / kills * 4 / 3);
             let moment = MOMENTS[random.usize(..2)];
             scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
-            assert!(scene.run(&task, MINUTE).await.is_none(), "{when}: ended before kill {kill}");
+            assert!(scene.run(&task, MINUTE).await.is_none(), "{when}: the job ended before kill {kill}");
             task.assert_whole(&scene.rows, &format!("{when}, kill {kill}")).await;
         }
         let killed = scene.job(&task).await;
@@ -271,35 +277,35 @@ async fn of_status(scene: &Scene, task: &Task, status: Status) -> usize {
 }
 
 #[tokio::test]
-async fn replaced_300_times_killed_20_times_while_others_edit() {
+async fn a_replacement_of_300_references_survives_20_kills_during_edits() {
     Box::pin(killed_while_others_edit(Kind::Replacement, 300, 20)).await;
 }
 
 #[tokio::test]
-async fn updated_300_times_killed_20_times_while_others_edit() {
+async fn an_update_of_300_references_survives_20_kills_during_edits() {
     Box::pin(killed_while_others_edit(Kind::Update, 300, 20)).await;
 }
 
 #[tokio::test]
 #[ignore = "takes minutes"]
-async fn replaced_3000_times_killed_20_times_while_others_edit() {
+async fn a_replacement_of_3000_references_survives_20_kills_during_edits() {
     Box::pin(killed_while_others_edit(Kind::Replacement, 3_000, 20)).await;
 }
 
 #[tokio::test]
-async fn a_run_that_is_short_of_time_stops_and_the_next_goes_on() {
+async fn a_run_without_time_stops_and_the_next_one_resumes() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 400).await;
         let calls = scene.run(&task, Duration::from_millis(100)).await.expect("an end");
-        assert!(calls > 1, "{kind:?}: {calls} calls were enough");
+        assert!(calls > 1, "{kind:?}: the job took {calls} invocations");
         task.assert_done(&scene, &format!("{kind:?} in {calls} calls")).await;
     }
     scene.stack.stop().await;
 }
 
 #[tokio::test]
-async fn the_stream_lets_a_job_go_on_until_it_has_ended() {
+async fn the_stream_runs_a_job_until_it_has_ended() {
     let stack = in_runs_of(1).start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
     let proxy = Proxy::start(stack.dynamo_url()).await;
@@ -324,7 +330,7 @@ async fn the_stream_lets_a_job_go_on_until_it_has_ended() {
 }
 
 #[tokio::test]
-async fn two_runs_at_once_count_each_change_once() {
+async fn two_concurrent_runs_count_each_change_once() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 120).await;
@@ -336,7 +342,7 @@ async fn two_runs_at_once_count_each_change_once() {
 }
 
 #[tokio::test]
-async fn a_run_that_fell_behind_writes_nothing_over_what_another_did() {
+async fn a_run_that_lags_behind_overwrites_nothing() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 3).await;
@@ -353,7 +359,7 @@ async fn a_run_that_fell_behind_writes_nothing_over_what_another_did() {
         };
         let (step, process) = (task.step(), scene.process());
         let (behind, ()) = Box::pin(join(process.run(&step, MINUTE), other)).await;
-        let answer = behind.expect("nobody dies").answer.expect("an answer");
+        let answer = behind.expect("the function survives").answer.expect("an answer");
         assert_eq!(answer, json!({"batchItemFailures": []}), "{kind:?}");
         assert!(scene.run(&task, MINUTE).await.is_some());
         task.assert_done(&scene, &format!("{kind:?}")).await;
@@ -361,13 +367,13 @@ async fn a_run_that_fell_behind_writes_nothing_over_what_another_did() {
     scene.stack.stop().await;
 }
 
-/// Fails calls of the action from the second on.
+/// Fails the calls of the action from the second one on.
 fn from_the_second(action: &'static str, fault: Fault) -> impl FnMut(&Call) -> Fault {
     move |call| if call.action == action && call.nth > 1 { fault.clone() } else { Fault::None }
 }
 
 #[tokio::test]
-async fn what_dynamodb_refuses_for_now_comes_again() {
+async fn a_job_is_retried_after_transient_dynamodb_errors() {
     let scene = Scene::start().await;
     let troubles = [
         (Kind::Replacement, "TransactWriteItems", Fault::throttled()),
@@ -396,7 +402,7 @@ async fn what_dynamodb_refuses_for_now_comes_again() {
 }
 
 #[tokio::test]
-async fn the_jobs_of_a_batch_do_not_wait_for_one_that_fails() {
+async fn a_failing_job_does_not_delay_the_other_jobs_of_its_batch() {
     let scene = Scene::start().await;
     let mut tasks = Vec::new();
     for company in ["A", "B", "C"] {
@@ -420,13 +426,13 @@ async fn the_jobs_of_a_batch_do_not_wait_for_one_that_fails() {
     scene.stack.stop().await;
 }
 
-/// A change of a registration.
+/// Whether the call changes a registration.
 fn is_of_registration(call: &Call) -> bool {
     call.body["Key"]["SK"]["S"].as_str().is_some_and(|sort| sort.starts_with("Registration#"))
 }
 
 impl Scene {
-    /// The job as it is answered.
+    /// The job in a response.
     async fn body(&self, task: &Task) -> Value {
         self.client.get(&task.path()).await.body
     }
@@ -441,7 +447,7 @@ impl Scene {
         self.rows.dynamo.write(update).await.expect("written");
     }
 
-    /// The job has failed for that reason, holds nothing, and calls nobody.
+    /// Checks that the job has failed for this reason, has no hold, and does not run again.
     async fn assert_failed(&self, task: &Task, reason: &str, when: &str) {
         let body = self.body(task).await;
         assert_eq!((&body["status"], &body["reason"]), (&json!("failed"), &json!(reason)), "{when}: {body}");
@@ -458,7 +464,8 @@ impl Task {
         of_company(&self.company, &format!("jobs/{}", self.id))
     }
 
-    /// The key of an item that the job changes, an attribute of it, and the value with which it cannot be read.
+    /// An item that the job changes, one of its attributes, and a value that makes the item
+    /// unreadable.
     fn victim(&self, number: usize) -> (Key, Attribute, table::Value) {
         if self.kind == Kind::Registrations {
             let registration = self.registration(&format!("U{number}"));
@@ -472,7 +479,7 @@ impl Task {
         (Reference::key_of(self.activities[number].id(), &venue), Reference::COPIED_DATA, 5.into())
     }
 
-    /// Makes an item of the job unreadable; answers the update that repairs it.
+    /// Makes an item of the job unreadable. Returns the update that repairs it.
     async fn spoil(&self, rows: &Rows, number: usize) -> Change {
         let (key, attribute, nonsense) = self.victim(number);
         let right = match self.kind {
@@ -492,7 +499,7 @@ const UNREADABLE: &str = "A stored Reference cannot be read.";
 const INTERNAL: &str = "An internal error stopped it. The log has the cause.";
 
 #[tokio::test]
-async fn a_job_that_meets_an_unreadable_item_fails_and_the_others_finish() {
+async fn a_job_with_an_unreadable_item_fails_and_the_others_finish() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let (bad, good) = (format!("{kind:?}-bad"), format!("{kind:?}-good"));
@@ -520,7 +527,7 @@ async fn a_job_that_meets_an_unreadable_item_fails_and_the_others_finish() {
 }
 
 #[tokio::test]
-async fn a_job_that_cannot_be_read_fails() {
+async fn an_unreadable_job_fails() {
     let scene = Scene::start().await;
     let attributes = [
         (Job::TASK, "A stored Task cannot be read."),
@@ -568,7 +575,7 @@ async fn a_change_that_dynamodb_rejects_fails_the_job() {
 }
 
 #[tokio::test]
-async fn a_change_that_is_always_refused_fails_the_job() {
+async fn a_job_fails_if_a_condition_of_its_change_always_fails() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Update, "C", 1).await;
     let item = entry(&task.activities[0]);
@@ -578,22 +585,22 @@ async fn a_change_that_is_always_refused_fails_the_job() {
         let refusal = json!({"__type": kind, "message": "injected", "Item": item});
         if is_change { Fault::Refused(axum::http::StatusCode::BAD_REQUEST, refusal) } else { Fault::None }
     });
-    assert_eq!(scene.call(&task.step()).await, json!([{"itemIdentifier": "1"}]), "others may have got in between");
+    assert_eq!(scene.call(&task.step()).await, json!([{"itemIdentifier": "1"}]), "a conflict is retried");
     scene.set(&task, Job::ATTEMPTS, MAX_ATTEMPTS - 1).await;
     assert_eq!(scene.call(&task.step()).await, json!([]));
     scene.proxy.heal();
-    scene.assert_failed(&task, "50 runs in a row failed. The log has the causes.", "refused").await;
+    scene.assert_failed(&task, "50 runs in a row failed. The log has the causes.", "condition failed").await;
     scene.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_job_fails_when_its_attempts_are_used_up() {
+async fn a_job_fails_after_its_last_attempt() {
     let scene = Scene::start().await;
     let silent = Task::start(&scene.rows, &scene.client, Kind::Update, "silent", 3).await;
     scene.set(&silent, Job::ATTEMPTS, MAX_ATTEMPTS).await;
     assert_eq!(scene.call(&silent.step()).await, json!([]));
     let reason = "50 runs in a row ended without a step: out of time or memory.";
-    scene.assert_failed(&silent, reason, "no run came to an end").await;
+    scene.assert_failed(&silent, reason, "no run wrote a step").await;
     assert_eq!(scene.retry(&silent).await.status, 202);
     assert_eq!(scene.job(&silent).await.attempts, 0);
     assert!(scene.run(&silent, MINUTE).await.is_some());
@@ -602,16 +609,16 @@ async fn a_job_fails_when_its_attempts_are_used_up() {
     let throttled = Task::start(&scene.rows, &scene.client, Kind::Update, "throttled", 3).await;
     scene.set(&throttled, Job::ATTEMPTS, MAX_ATTEMPTS - 2).await;
     scene.proxy.rule(|call| if call.action == "Query" { Fault::throttled() } else { Fault::None });
-    assert_eq!(scene.call(&throttled.step()).await, json!([{"itemIdentifier": "1"}]), "the last but one");
+    assert_eq!(scene.call(&throttled.step()).await, json!([{"itemIdentifier": "1"}]), "the last attempt but one");
     assert_eq!(scene.job(&throttled).await.attempts, MAX_ATTEMPTS - 1);
-    assert_eq!(scene.call(&throttled.step()).await, json!([]), "the last");
+    assert_eq!(scene.call(&throttled.step()).await, json!([]), "the last attempt");
     scene.assert_failed(&throttled, "50 runs in a row failed. The log has the causes.", "throttled").await;
     scene.proxy.heal();
     scene.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_written_step_gives_new_attempts() {
+async fn a_written_step_resets_the_attempts() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Registrations, "C", 60).await;
     scene.set(&task, Job::ATTEMPTS, MAX_ATTEMPTS - 1).await;
@@ -634,7 +641,7 @@ async fn a_retry_continues_from_the_last_step() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 120).await;
-        // The last of its index, or of its activity.
+        // The last item in the order of the index, or of the registrations.
         let last = if kind == Kind::Registrations { 99 } else { last_of(&task) };
         let repair = task.spoil(&scene.rows, last).await;
         scene.call(&task.step()).await;
@@ -651,14 +658,14 @@ async fn a_retry_continues_from_the_last_step() {
     scene.stack.stop().await;
 }
 
-/// The number of the active activity that ends last.
+/// The index of the active activity with the latest end date.
 fn last_of(task: &Task) -> usize {
     let active = |number: &usize| task.activities[*number].status == Status::Active;
     (0..task.count).filter(active).max_by_key(|number| task.activities[*number].end()).expect("one")
 }
 
 #[tokio::test]
-async fn a_failure_and_a_retry_that_are_killed_at_any_call_happen_once() {
+async fn a_failure_and_its_retry_killed_at_any_call_take_effect_once() {
     for kind in [Kind::Replacement, Kind::Registrations] {
         for moment in MOMENTS {
             let (scene, mut number) = (Scene::start().await, 0);
@@ -695,7 +702,7 @@ async fn only_a_failed_job_is_retried_and_only_once() {
         refused(&scene.retry(&task).await, "job-not-failed");
         assert!(scene.run(&task, MINUTE).await.is_some());
         refused(&scene.retry(&task).await, "job-not-failed");
-        task.assert_done(&scene, "two refused retries").await;
+        task.assert_done(&scene, "two rejected retries").await;
     }
     assert_eq!(send(scene.client.request("POST", &of_company("C", "jobs/VenueId-9/retry"))).await.status, 404);
     let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, "C", 3).await;
@@ -714,7 +721,7 @@ async fn only_a_failed_job_is_retried_and_only_once() {
 }
 
 #[tokio::test]
-async fn a_retry_waits_for_a_job_that_was_started_meanwhile() {
+async fn a_retry_is_rejected_while_another_job_runs_on_the_venue() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, "C", 3).await;
     let repair = task.spoil(&scene.rows, 0).await;
@@ -722,10 +729,10 @@ async fn a_retry_waits_for_a_job_that_was_started_meanwhile() {
     scene.assert_failed(&task, UNREADABLE, "failed").await;
     scene.rows.put(&[record("C", "VenueId-2", &json!({}))]).await;
     let update = path("C", "venues", "2", YEAR);
-    assert_eq!(scene.client.patch(&update, &json!({"data": {"v": 2}})).await.status, 202, "it holds nothing");
+    assert_eq!(scene.client.patch(&update, &json!({"data": {"v": 2}})).await.status, 202, "a failed job has no hold");
     let answer = scene.retry(&task).await;
     assert_problem(&answer, 409, "job-under-way");
-    scene.assert_failed(&task, UNREADABLE, "as it was").await;
+    scene.assert_failed(&task, UNREADABLE, "after the rejected retry").await;
     while scene.rows.job("C", "VenueId-2").await.state == State::Running {
         scene.call(&step_of("C", "VenueId-2")).await;
     }
@@ -734,12 +741,12 @@ async fn a_retry_waits_for_a_job_that_was_started_meanwhile() {
     let answer = scene.client.patch(&update, &json!({"data": {"v": 3}})).await;
     assert_problem(&answer, 409, "job-under-way");
     assert!(scene.run(&task, MINUTE).await.is_some());
-    task.assert_done(&scene, "after the other").await;
+    task.assert_done(&scene, "after the other job").await;
     scene.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_failed_job_gives_way_to_a_new_start() {
+async fn a_failed_job_can_be_started_again() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, "C", 3).await;
     let repair = task.spoil(&scene.rows, 0).await;
@@ -754,7 +761,7 @@ async fn a_failed_job_gives_way_to_a_new_start() {
 }
 
 #[tokio::test]
-async fn a_run_whose_job_was_started_anew_stops() {
+async fn a_run_stops_when_its_job_is_started_again() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Registrations, "C", 3).await;
     scene.proxy.rule(move |call| if is_of_registration(call) { Fault::Held } else { Fault::None });
@@ -765,9 +772,9 @@ async fn a_run_whose_job_was_started_anew_stops() {
     };
     let (step, process) = (task.step(), scene.process());
     let (first, ()) = Box::pin(join(process.run(&step, MINUTE), second)).await;
-    assert_eq!(first.expect("nobody dies").answer.expect("an answer"), json!({"batchItemFailures": []}));
+    assert_eq!(first.expect("the function survives").answer.expect("an answer"), json!({"batchItemFailures": []}));
     let anew = scene.job(&task).await;
-    assert_eq!((anew.state, anew.done), (State::Running, 0), "the old run wrote nothing into the new");
+    assert_eq!((anew.state, anew.done), (State::Running, 0), "the old run wrote nothing to the new job");
     scene.proxy.heal();
     assert!(scene.run(&task, MINUTE).await.is_some());
     task.assert_done(&scene, "anew").await;
@@ -776,7 +783,7 @@ async fn a_run_whose_job_was_started_anew_stops() {
 }
 
 #[tokio::test]
-async fn who_registers_meanwhile_gets_the_new_end_too() {
+async fn registrations_put_during_the_job_get_the_new_end_date() {
     let scene = Scene::start().await;
     let mut task = Task::start(&scene.rows, &scene.client, Kind::Registrations, "C", 150).await;
     let late: Vec<_> = (0..60).map(|number| task.registration(&format!("U{number}-late"))).collect();
@@ -790,7 +797,7 @@ async fn who_registers_meanwhile_gets_the_new_end_too() {
     let end = ActivityEndDateSort(read(MOVED));
     let all = scene.rows.registrations(task.walk().id()).await;
     assert!(all.len() == 210 && all.iter().all(|registration| registration.end == end));
-    // Whoever came first moved it: the job counts what it moved itself.
+    // Either side may have moved a late registration. The job counts only its own changes.
     let done = scene.job(&task).await.done;
     assert!((150..=210).contains(&done), "{done}");
     task.count = 210;
@@ -799,11 +806,11 @@ async fn who_registers_meanwhile_gets_the_new_end_too() {
 }
 
 #[tokio::test]
-async fn what_ends_meanwhile_is_history() {
+async fn activities_that_end_during_a_job_keep_their_reference() {
     let scene = Scene::start().await;
     for (kind, venue) in [(Kind::Replacement, "VenueId-2"), (Kind::Update, "VenueId-1")] {
         let company = format!("{kind:?}");
-        // The first page are the four drafts: every third.
+        // The first page has the four drafts, which are every third activity.
         let task = Task::start(&scene.rows, &scene.client, kind, &company, 12).await;
         let mut changes = 0;
         scene.proxy.rule(move |call| {
@@ -836,11 +843,11 @@ async fn what_ends_meanwhile_is_history() {
     scene.stack.stop().await;
 }
 
-/// Drafts that are completed, called off, or end after the job's time.
+/// Drafts that are completed, are cancelled, or move out of the job's period.
 const HISTORY: [(usize, Status, &str); 3] =
     [(0, Status::Completed, END), (3, Status::Cancelled, END), (6, Status::Active, MOVED)];
 
-/// What a query of the index answers that is behind the table.
+/// A query response with the entries of an index that lags behind.
 fn behind(entries: &[Value]) -> Fault {
     Fault::Refused(
         axum::http::StatusCode::OK,
@@ -848,7 +855,7 @@ fn behind(entries: &[Value]) -> Fault {
     )
 }
 
-/// The reference of the activity, as the index and the table have it at the start.
+/// The index entry of the activity's reference at the start.
 fn entry(activity: &Activity) -> Value {
     let old = reference(activity, "VenueId-1", &json!({"v": 1}));
     let text = |text: String| json!({"S": text});
@@ -859,15 +866,15 @@ fn entry(activity: &Activity) -> Value {
 }
 
 #[tokio::test]
-async fn an_index_that_is_behind_hides_nothing_and_nothing_is_counted_twice() {
+async fn a_lagging_index_hides_no_reference_and_counts_none_twice() {
     let scene = Scene::start().await;
     for kind in [Kind::Replacement, Kind::Update] {
         let company = format!("{kind:?}");
         let task = Task::start(&scene.rows, &scene.client, kind, &company, 3).await;
-        // First it shows none of them; later all of them, as they were.
+        // At first the index has no entry. Later it has all entries, with their old values.
         scene.proxy.rule(|call| if call.action == "Query" { behind(&[]) } else { Fault::None });
         assert_eq!(scene.call(&task.step()).await, json!([]));
-        assert_eq!(scene.job(&task).await.state, State::Running, "{kind:?}: one look is not enough");
+        assert_eq!(scene.job(&task).await.state, State::Running, "{kind:?}: one pass must not end the job");
         let entries: Vec<_> = task.activities.iter().map(entry).collect();
         let mut queries = 0;
         scene.proxy.rule(move |call| {
@@ -882,11 +889,11 @@ async fn an_index_that_is_behind_hides_nothing_and_nothing_is_counted_twice() {
 }
 
 #[tokio::test]
-async fn a_job_ends_without_its_hold() {
+async fn a_job_ends_even_if_its_hold_is_missing() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, "C", 3).await;
     let hold = scene.rows.jobs.delete(Hold::key_of(&read("C"), &named("venues", "2")));
-    scene.rows.dynamo.write(hold).await.expect("there was one");
+    scene.rows.dynamo.write(hold).await.expect("the hold exists");
     assert!(scene.run(&task, MINUTE).await.is_some());
     task.assert_done(&scene, "without").await;
     scene.stack.stop().await;
@@ -904,7 +911,7 @@ fn sum(usages: &[Usage]) -> Consumed {
 }
 
 #[tokio::test]
-async fn jobs_cost_what_is_declared() {
+async fn jobs_consume_their_declared_cost() {
     for (count, bytes) in [(1, 10), (3, 10), (12, 2_000), (3, 3_500)] {
         let scene = Scene::start().await;
         let (rows, client) = (&scene.rows, &scene.client);
@@ -937,7 +944,7 @@ async fn measure_of(scene: &Scene, company: &str, kind: &str, id: &str, case: Ca
     let job = table::size(&scene.rows.job(company, id).await).expect("a size");
     let (process, mut usages) = (scene.process(), Vec::new());
     while scene.rows.job(company, id).await.state == State::Running {
-        usages.push(process.run(&step_of(company, id), MINUTE).await.expect("nobody dies").usage);
+        usages.push(process.run(&step_of(company, id), MINUTE).await.expect("the function survives").usage);
     }
     let function = format!("{CONTINUE}, {kind}");
     assert_eq!(sum(&usages), declared(&function, &Case { job, ..case }), "{function} of {case:?}");

@@ -1,4 +1,5 @@
-//! The lists of a programme: activities and sections, options, registrations (seed 002, patterns 1 to 3).
+//! Tests of the lists: activities and sections, activities in short form, and registrations. They
+//! are patterns 1 to 3 of docs/requirements/wellness.md.
 
 use futures::future::join_all;
 use keys::{
@@ -36,7 +37,7 @@ fn filters(roles: &[&str], departments: &[&str]) -> Filters {
     }
 }
 
-/// The seed's activity.
+/// The activity of the requirement's examples.
 fn walk_5000() -> Activity {
     Activity {
         filters: filters(&["EmployeeOnPlan"], &["Sales"]),
@@ -54,7 +55,7 @@ async fn start() -> (Stack, Client) {
 async fn list(client: &Client, path: &str) -> Vec<Value> {
     let answer = client.get(path).await;
     assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-    assert!(answer.body.get("nextCursor").is_none(), "lists are whole: {path}");
+    assert!(answer.body.get("nextCursor").is_none(), "the list has no pages: {path}");
     answer.body["items"].as_array().expect("items").clone()
 }
 
@@ -67,7 +68,7 @@ fn attributes(item: &std::collections::HashMap<String, impl Sized>) -> BTreeSet<
 }
 
 #[tokio::test]
-async fn the_seeds_first_example() {
+async fn the_example_of_pattern_1() {
     let (stack, client) = start().await;
     let whole = Activity {
         section_id: Some("7".parse().expect("a section")),
@@ -113,14 +114,14 @@ async fn the_seeds_first_example() {
 }
 
 #[tokio::test]
-async fn the_seeds_second_example() {
+async fn the_example_of_pattern_2() {
     let (stack, client) = start().await;
     let everybodys = activity("123", "456", "Sleep 8", "2020-12-31T00:00:00");
     put(&stack, &[walk_5000(), everybodys]).await;
     let entries = stored(&stack, Some("GSI2"), "CompanyId-123#Program#List").await;
     for entry in &entries {
         let narrow = "PK SK GSI2PK GSI2SK Name ActivityType SubType Status Filters";
-        assert_eq!(attributes(entry), narrow.split(' ').collect(), "no Data in the narrow index");
+        assert_eq!(attributes(entry), narrow.split(' ').collect(), "the narrow index does not project Data");
         assert_eq!(entry["GSI2SK"].as_s().map(String::as_str), Ok("EndDate#2020-12-31T00:00:00"));
     }
     let options = of_company("123", "activity-options?year=2020");
@@ -147,7 +148,7 @@ async fn the_seeds_second_example() {
         ("&type=event", &[]),
         ("&subType=Education", &[]),
     ] {
-        // They end at one time, and an index has no order for such entries.
+        // The entries have the same index sort key, so their order is undefined.
         let mut ids = ids(&client, &format!("{options}{query}")).await;
         ids.sort();
         assert_eq!(ids, found, "{query}");
@@ -155,7 +156,7 @@ async fn the_seeds_second_example() {
 }
 
 #[tokio::test]
-async fn the_seeds_third_example() {
+async fn the_example_of_pattern_3() {
     let (stack, client) = start().await;
     let walk = activity("123", "789", "Walk 1000", "2020-12-31T00:00:00");
     let progress = Registration {
@@ -197,12 +198,16 @@ async fn the_seeds_third_example() {
 }
 
 #[tokio::test]
-async fn registrations_show_activities_as_they_are_now() {
+async fn registrations_show_the_current_state_of_their_activities() {
     let (stack, client) = start().await;
     let old = activity("123", "789", "Walk 1000", "2020-12-31T00:00:00");
     let gone = activity("123", "790", "Gone", "2020-12-31T00:00:00");
     put(&stack, &[registration(&old, "123"), registration(&gone, "123"), registration(&old, "1234")]).await;
-    assert_eq!(list(&client, &format!("{REGISTRATIONS}?year=2020")).await, [] as [Value; 0], "no activity, no name");
+    assert_eq!(
+        list(&client, &format!("{REGISTRATIONS}?year=2020")).await,
+        [] as [Value; 0],
+        "a registration without an activity is left out"
+    );
     let now = Activity {
         name: "Walk 2000".parse().expect("a name"),
         status: Status::Completed,
@@ -219,7 +224,7 @@ async fn registrations_show_activities_as_they_are_now() {
     );
 }
 
-/// The three lists, each by its path up to the query.
+/// The paths of the three lists, without a query string.
 fn lists() -> [String; 3] {
     [of_company("123", "activities"), of_company("123", "activity-options"), REGISTRATIONS.to_owned()]
 }
@@ -233,7 +238,7 @@ const ENDS: [&str; 6] = [
     "2021-12-31T23:59:59",
 ];
 
-/// An activity for each end, and user 123 registered for it.
+/// Puts an activity and a section for each end date, and registers user 123 for each activity.
 async fn seed_ends(stack: &Stack) {
     let activities = ENDS.map(|end| activity("123", end, end, end));
     put(stack, &activities.each_ref().map(|activity| registration(activity, "123"))).await;
@@ -242,7 +247,7 @@ async fn seed_ends(stack: &Stack) {
 }
 
 #[tokio::test]
-async fn a_period_holds_both_its_ends_and_nothing_more() {
+async fn a_period_includes_exactly_the_ends_between_its_bounds() {
     let (stack, client) = start().await;
     seed_ends(&stack).await;
     for (query, found) in [
@@ -270,7 +275,7 @@ async fn a_period_holds_both_its_ends_and_nothing_more() {
 }
 
 #[tokio::test]
-async fn the_period_is_the_year_of_the_request_where_nobody_says() {
+async fn the_default_period_is_the_year_of_the_request() {
     let (stack, client) = start().await;
     seed_ends(&stack).await;
     for (time, found) in [
@@ -298,9 +303,10 @@ async fn the_period_is_the_year_of_the_request_where_nobody_says() {
     }
 }
 
-/// More than DynamoDB reads in one call, and all under one sort key: only its own position goes on from there.
+/// The entries exceed 1 MB, the limit of one query call, and have the same sort key. Only the full
+/// index position can continue such a query.
 #[tokio::test]
-async fn hundreds_that_end_in_one_second_are_all_answered() {
+async fn lists_return_hundreds_of_entries_with_the_same_end_date() {
     const MANY: usize = 300;
     let (stack, client) = start().await;
     let last = "2020-12-31T23:59:59";
@@ -325,7 +331,7 @@ async fn hundreds_that_end_in_one_second_are_all_answered() {
         ("GSI3", "UserId-123#Registrations"),
     ] {
         let entries = stored(&stack, Some(index), partition).await;
-        assert!(entries.iter().map(bytes).sum::<usize>() > 1024 * 1024, "{index}: one call would be enough");
+        assert!(entries.iter().map(bytes).sum::<usize>() > 1024 * 1024, "{index}: fits into one call");
     }
     for path in lists() {
         let found = ids(&client, &format!("{path}?year=2020")).await;
@@ -334,7 +340,7 @@ async fn hundreds_that_end_in_one_second_are_all_answered() {
 }
 
 #[tokio::test]
-async fn statuses_choose_activities_and_no_sections() {
+async fn the_status_filter_applies_to_activities_only() {
     let (stack, client) = start().await;
     let of_status = |status: Status| Activity {
         status,
@@ -374,7 +380,7 @@ async fn statuses_choose_activities_and_no_sections() {
 }
 
 #[tokio::test]
-async fn a_list_is_its_owners() {
+async fn lists_are_limited_to_the_callers_company_or_user() {
     let (stack, operator) = start().await;
     for company in ["12", "123", "1234"] {
         let of = activity(company, &format!("of-{company}"), "Walk 5000", "2020-12-31T00:00:00");
@@ -417,7 +423,7 @@ async fn pointers(client: &Client, path: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_can_not_be_asked_is_told_at_once() {
+async fn lists_reject_invalid_query_parameters() {
     let (_stack, client) = start().await;
     for (query, found) in [
         ("year=20", ["/query/year"].as_slice()),
@@ -461,7 +467,7 @@ async fn what_can_not_be_asked_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn lists_cost_what_is_declared() {
+async fn lists_consume_their_declared_cost() {
     join_all([(1, 100), (40, 700), (150, 3_000)].map(async |(items, filling)| {
         let (stack, client) = start().await;
         let data = || Some(json_text(&json!({"text": "x".repeat(filling)})));
@@ -490,15 +496,15 @@ async fn lists_cost_what_is_declared() {
             assert_eq!(answer.body["items"].as_array().map(Vec::len), Some(items), "{function}");
             assert_eq!(consumed(&answer), declared(function, &case), "{function} of {case:?}");
             let stranger = admin(&stack, "12").get(&format!("{path}?year=2020")).await;
-            assert_eq!(consumed(&stranger), Consumed::new(), "who may not read reads nothing");
+            assert_eq!(consumed(&stranger), Consumed::new(), "a forbidden request reads nothing");
         }
     }))
     .await;
 }
 
-/// What the keys say, whatever the functions do.
+/// The key ranges of a plan year, without any function.
 #[test]
-fn the_ends_of_a_plan_year_stand_in_its_keys() {
+fn key_ranges_of_a_plan_year_match_its_ends() {
     let second: TimestampSeconds = "2020-06-30T12:00:00Z".parse().expect("a time");
     let year = keys::wellness::Period::of_year(keys::wellness::Year::of(second));
     let activities = EndDateSort::within(year);

@@ -1,4 +1,4 @@
-//! The wellness programme, over HTTP and through its functions.
+//! Tests of the wellness service, over HTTP and by invoking its functions.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 mod changes;

@@ -1,4 +1,5 @@
-//! Pattern 5 over HTTP: what refers to a venue, file, course, tracker or notification is listed, replaced and updated.
+//! Tests of references over HTTP: listing, replacing and updating a venue
+//! (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 
 use jiff::Timestamp;
 use keys::wellness::{Facet, Status};
@@ -33,13 +34,13 @@ fn is_done(answer: &Answer) -> bool {
     answer.body["status"] == "done"
 }
 
-/// The activities of a list, by their ids.
+/// The activity ids of a list, over all its pages.
 async fn listed(client: &Client, path: &str) -> Vec<String> {
     let (items, _) = client.all(path).await;
     items.iter().map(|item| item["activityId"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// Goes on with a job on a stack where nobody else does, until it has ended.
+/// Runs a job until it has ended, on a stack where nothing else runs it.
 async fn finish(client: &Client, company: &str, id: &str) -> Value {
     for _ in 0..100 {
         let answer = client.get(&job(company, id)).await;
@@ -53,7 +54,7 @@ async fn finish(client: &Client, company: &str, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_blood_banks_of_the_seed() {
+async fn the_blood_bank_example_of_the_requirement() {
     let stack = stack().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "123"));
     let bank_a = blood_bank("Blood Bank A", "211 Wabash Street");
@@ -89,7 +90,7 @@ async fn the_blood_banks_of_the_seed() {
     let again = client.post(&replace, &replaced_by("456", &bank_b)).await;
     assert_eq!((again.status, &again.body["left"]), (202, &json!(0)), "{}", again.body);
     until(&client, location, is_done).await;
-    assert_eq!(client.get(&of_b).await.body, json!({"items": all(&bank_b)}), "the second time does no harm");
+    assert_eq!(client.get(&of_b).await.body, json!({"items": all(&bank_b)}), "a repeated replacement changes nothing");
 
     let moved = blood_bank("Blood Bank B", "311 Wabash Street");
     let update = path("123", "venues", "456", YEAR);
@@ -101,7 +102,7 @@ async fn the_blood_banks_of_the_seed() {
     assert_eq!(client.get(&of_b).await.body, json!({"items": all(&moved)}));
     let venue: Option<Record> =
         rows.table.get(&Record::key_of(&read("123"), &read("VenueId-456"))).await.expect("read");
-    assert_eq!(venue.expect("the venue"), record("123", "VenueId-456", &moved), "the venue itself has moved");
+    assert_eq!(venue.expect("the venue"), record("123", "VenueId-456", &moved), "the record has the new address");
     for activity in &activities {
         assert_eq!(rows.venues(activity.id()).await, [reference(activity, "VenueId-456", &moved)]);
     }
@@ -109,7 +110,7 @@ async fn the_blood_banks_of_the_seed() {
 }
 
 #[tokio::test]
-async fn every_facet_has_references_of_its_own() {
+async fn each_facet_has_its_own_references() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let walk = activity("C", "walk", Status::Active, "2020-12-31T00:00:00");
@@ -138,7 +139,7 @@ async fn every_facet_has_references_of_its_own() {
     stack.stop().await;
 }
 
-/// A second of a day in the middle of a year, and activities that end around it.
+/// Noon of a day in the middle of a year. The activities of `ENDS` end around it.
 fn noon() -> Timestamp {
     "2020-06-15T12:00:00Z".parse().expect("a time")
 }
@@ -146,7 +147,7 @@ fn noon() -> Timestamp {
 const ENDS: [&str; 5] =
     ["2020-06-14T23:59:59", "2020-06-15T00:00:00", "2020-06-15T12:00:00", "2020-12-31T00:00:00", "2021-01-01T00:00:00"];
 
-/// Puts one activity for each status and end, all at the venue.
+/// Puts one activity for each status and end date, all with the same venue.
 async fn of_all_kinds(rows: &Rows, company: &str) -> Vec<Activity> {
     let one = |status: Status, number: usize| {
         activity(company, &format!("{company}-{status}-{number}"), status, ENDS[number])
@@ -157,7 +158,7 @@ async fn of_all_kinds(rows: &Rows, company: &str) -> Vec<Activity> {
     all
 }
 
-/// The numbers of the ends that a query means at noon.
+/// Query strings, and the indexes in `ENDS` of the end dates within their period at noon.
 const PERIODS: [(&str, &[usize]); 5] = [
     ("", &[1, 2, 3, 4]),
     ("to=2020-12-31", &[1, 2, 3]),
@@ -178,7 +179,7 @@ fn body(answer: &Answer) -> Value {
 }
 
 #[tokio::test]
-async fn the_time_is_from_today_on_or_as_it_is_given() {
+async fn the_period_starts_today_unless_the_request_says_otherwise() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
     of_all_kinds(&rows, "list").await;
@@ -238,7 +239,7 @@ async fn the_time_is_from_today_on_or_as_it_is_given() {
 }
 
 #[tokio::test]
-async fn a_list_comes_in_pages_in_the_order_of_the_ends() {
+async fn a_list_of_references_has_pages_sorted_by_end_date() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), employee(&stack, "C", "U"));
     let end = |number: usize| format!("2020-{:02}-{:02}T00:00:00", 12 - number % 12, 1 + number % 7);
@@ -267,7 +268,7 @@ async fn a_list_comes_in_pages_in_the_order_of_the_ends() {
 }
 
 #[tokio::test]
-async fn a_bad_request_names_all_its_faults() {
+async fn an_invalid_request_lists_all_its_faults() {
     let stack = without_jobs().start().await.expect("a stack");
     let client = admin(&stack, "C");
     let (good, data) = (replaced_by("2", &json!({})), json!({"data": {}}));
@@ -317,15 +318,15 @@ async fn a_bad_request_names_all_its_faults() {
     }
     let missing = client.patch(&venue(""), &json!({"data": {}})).await;
     assert_eq!((missing.status, &missing.body["type"]), (404, &json!("/problems/not-found")));
-    assert_eq!(client.get(&job("C", "VenueId-1")).await.status, 404, "nothing was started");
+    assert_eq!(client.get(&job("C", "VenueId-1")).await.status, 404, "no job was started");
     stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_reference_has_room_for_4_kb() {
+async fn rejects_references_larger_than_4_kb() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
-    // As long as the ids that activities are given.
+    // The id has the length of a generated one.
     let long = activity("C", &"a".repeat(32), Status::Completed, "2020-12-31T00:00:00");
     let empty = table::size(&reference(&long, "VenueId-2", &json!({"text": ""}))).expect("a size");
     rows.put(&[record("C", "VenueId-2", &json!({}))]).await;
@@ -348,7 +349,7 @@ async fn finish_if(client: &Client, is_started: bool, id: &str) {
 }
 
 #[tokio::test]
-async fn one_job_at_a_time_is_at_a_venue() {
+async fn a_venue_has_one_job_at_a_time() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let old = json!({"v": 1});
@@ -372,17 +373,21 @@ async fn one_job_at_a_time_is_at_a_venue() {
     };
     let started = replace("1", "2").await;
     assert_eq!((started.status, &started.body["left"]), (202, &json!(1)));
-    refused(replace("1", "3").await, "another of the same");
-    refused(update("1").await, "what is replaced is not updated");
-    refused(update("2").await, "nor is what takes its place");
-    refused(replace("2", "3").await, "nor replaced");
-    refused(replace("2", "1").await, "nor chased in a circle");
-    refused(replace("3", "1").await, "nothing is replaced by what goes");
-    refused(replace("3", "2").await, "nor, yet, by what comes");
+    refused(replace("1", "3").await, "another replacement of the same venue");
+    refused(update("1").await, "an update of the replaced venue");
+    refused(update("2").await, "an update of the new venue");
+    refused(replace("2", "3").await, "a replacement of the new venue");
+    refused(replace("2", "1").await, "a replacement in the opposite direction");
+    refused(replace("3", "1").await, "a replacement by the replaced venue");
+    refused(replace("3", "2").await, "a second replacement by the new venue");
     let other_time = path("C", "venues", "1", "/replacement?from=2020-01-01&to=2020-12-30");
-    refused(client.post(&other_time, &replaced_by("2", &json!({"v": 2}))).await, "another time");
+    refused(client.post(&other_time, &replaced_by("2", &json!({"v": 2}))).await, "another period");
     let venue: Option<Record> = rows.table.get(&Record::key_of(&read("C"), &read("VenueId-1"))).await.expect("read");
-    assert_eq!(venue.expect("the venue").data, record("C", "VenueId-1", &old).data, "what was refused changed nothing");
+    assert_eq!(
+        venue.expect("the venue").data,
+        record("C", "VenueId-1", &old).data,
+        "a rejected request changes nothing"
+    );
 
     let run = rows.job("C", "VenueId-1").await;
     let again = replace("1", "2").await;
@@ -390,11 +395,11 @@ async fn one_job_at_a_time_is_at_a_venue() {
         (again.status, &again.body, &again.headers["location"]),
         (202, &started.body, &started.headers["location"])
     );
-    assert_eq!(rows.job("C", "VenueId-1").await, run, "it is the same");
+    assert_eq!(rows.job("C", "VenueId-1").await, run, "the job has not changed");
     assert_eq!(
         client.post(&path("C", "files", "1", "/replacement"), &replaced_by("2", &json!({}))).await.status,
         202,
-        "a file is no venue"
+        "a file with the same id has its own job"
     );
 
     assert_eq!(finish(&client, "C", "VenueId-1").await["done"], 1);
@@ -408,12 +413,12 @@ async fn one_job_at_a_time_is_at_a_venue() {
     let back = replace("2", "1").await;
     assert_eq!((back.status, &back.body["left"]), (202, &json!(1)), "{}", back.body);
     finish(&client, "C", "VenueId-2").await;
-    assert_eq!(rows.venues(&read("A")).await[0].of(), &named("venues", "1"), "and back again");
+    assert_eq!(rows.venues(&read("A")).await[0].of(), &named("venues", "1"), "the first venue is back");
     stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_job_is_nudged_by_whoever_asks_for_it_or_finds_it_in_the_way() {
+async fn requests_and_conflicts_nudge_the_running_job() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let replace = path("C", "venues", "1", "/replacement");
@@ -427,14 +432,14 @@ async fn a_job_is_nudged_by_whoever_asks_for_it_or_finds_it_in_the_way() {
         let before = rows.job("C", "VenueId-1").await;
         let answer = client.post(path, &body).await;
         assert_eq!(answer.status, status, "{}", answer.body);
-        assert!(nudges.insert(nudged(&stack).await), "{path}: the stream has nothing to tell");
-        assert_eq!(rows.job("C", "VenueId-1").await, before, "{path}: and nothing else is changed");
+        assert!(nudges.insert(nudged(&stack).await), "{path}: the nudge did not change the item");
+        assert_eq!(rows.job("C", "VenueId-1").await, before, "{path}: the nudge changed other attributes");
     }
     finish(&client, "C", "VenueId-1").await;
     stack.stop().await;
 }
 
-/// Who has nudged the job last.
+/// The request that nudged the job last.
 async fn nudged(stack: &Stack) -> Option<String> {
     let client = stack.client().expect("a client");
     let request = client.get_item().table_name(stack.table("WellnessJobs").expect("a table"));
@@ -445,7 +450,7 @@ async fn nudged(stack: &Stack) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_key_makes_a_replacement_happen_once() {
+async fn an_idempotency_key_replaces_a_venue_once() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     rows.put_uses(&[activity("C", "A", Status::Active, "2020-12-31T00:00:00")], "VenueId-1", &json!({})).await;
@@ -453,13 +458,13 @@ async fn a_key_makes_a_replacement_happen_once() {
     let (there, back) = (replaced_by("2", &json!({"v": 2})), replaced_by("1", &json!({"v": 1})));
     let started = client.post_once(&replace, "K", &there).await;
     assert_eq!((started.status, &started.body["left"]), (202, &json!(1)), "{}", started.body);
-    assert_eq!(client.post_once(&replace, "K", &there).await.body, started.body, "while it is under way");
+    assert_eq!(client.post_once(&replace, "K", &there).await.body, started.body, "a replay while the job runs");
     finish(&client, "C", "VenueId-1").await;
     client.post(&path("C", "venues", "2", &format!("/replacement{YEAR}")), &back).await;
     finish(&client, "C", "VenueId-2").await;
     let again = client.post_once(&replace, "K", &there).await;
-    assert_eq!((again.status, &again.body), (202, &started.body), "and after that");
-    assert_eq!(client.get(&job("C", "VenueId-1")).await.body["status"], "done", "nothing is started anew");
+    assert_eq!((again.status, &again.body), (202, &started.body), "a replay after the job");
+    assert_eq!(client.get(&job("C", "VenueId-1")).await.body["status"], "done", "the replay starts no job");
     assert_eq!(rows.venues(&read("A")).await[0].of(), &named("venues", "1"));
     for (path, body) in [
         (&replace, replaced_by("2", &json!({"v": 3}))),
@@ -474,7 +479,7 @@ async fn a_key_makes_a_replacement_happen_once() {
 }
 
 #[tokio::test]
-async fn an_activity_with_both_keeps_the_new_one_with_the_new_data() {
+async fn a_replacement_overwrites_an_existing_reference_to_the_new_venue() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let both = activity("C", "A", Status::Draft, "2020-12-31T00:00:00");
@@ -488,7 +493,7 @@ async fn an_activity_with_both_keeps_the_new_one_with_the_new_data() {
 }
 
 #[tokio::test]
-async fn an_update_leaves_alone_what_is_right() {
+async fn an_update_skips_references_that_are_up_to_date() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let all: Vec<_> =
@@ -507,7 +512,7 @@ async fn an_update_leaves_alone_what_is_right() {
 }
 
 #[tokio::test]
-async fn a_company_reaches_only_its_own() {
+async fn references_are_isolated_by_company() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client, other) = (Rows::of(&stack), admin(&stack, "A"), admin(&stack, "B"));
     let mut theirs: Vec<Vec<Reference>> = Vec::new();
@@ -531,7 +536,7 @@ async fn a_company_reaches_only_its_own() {
     }
     assert_eq!(listed(&other, &path("B", "venues", "1", &list)).await, ["B0", "B1", "B2"]);
     assert_eq!(listed(&other, &path("B", "venues", "2", &list)).await, [""; 0]);
-    assert_eq!(other.get(&job("B", "VenueId-1")).await.status, 404, "the job is A's");
+    assert_eq!(other.get(&job("B", "VenueId-1")).await.status, 404, "the job belongs to company A");
     for answer in [
         other.get(&path("A", "venues", "2", &list)).await,
         other.get(&job("A", "VenueId-1")).await,
@@ -555,7 +560,7 @@ async fn a_company_reaches_only_its_own() {
 }
 
 #[tokio::test]
-async fn requests_cost_what_is_declared() {
+async fn requests_consume_their_declared_cost() {
     for (references, bytes) in [(0, 10), (3, 10), (3, 3_000), (40, 1_000)] {
         let stack = without_jobs().start().await.expect("a stack");
         let (rows, client) = (Rows::of(&stack), Client::operator(&stack));

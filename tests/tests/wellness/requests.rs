@@ -1,5 +1,7 @@
-//! Requests that the programme must refuse, each with the right problem and with nothing written, and odd ones that it must
-//! take. The routes are the template's: a new one is asked for its faults as well.
+//! Tests of invalid requests. Each must return the right problem and write nothing. Unusual but
+//! valid requests must succeed.
+//!
+//! The routes come from the template, so a new route without cases fails the tests.
 
 use local::Stack;
 use reqwest::RequestBuilder;
@@ -12,12 +14,12 @@ use system_tests::{
     wellness::{admin, create, employee, of_company},
 };
 
-/// Company, section, venue and employee of the requests; another company's begin with `b-`.
+/// The company and the user of the requests. Ids of the other company begin with `b-`.
 const COMPANY: &str = "123";
 const OTHER: &str = "b-company";
 const USER: &str = "u-1";
 
-/// Bodies that are good, by their functions.
+/// A valid body for each function.
 const GOOD: [(&str, &str); 10] = [
     (
         "create-activity",
@@ -38,7 +40,7 @@ fn good(function: &str) -> &'static str {
     GOOD.iter().find(|(of, _)| *of == function).map_or("", |(_, body)| body)
 }
 
-/// The body with this in the member's place.
+/// The body with one member replaced or added.
 fn with(body: &str, member: &str, json: &str) -> String {
     let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(body).expect("an object");
     members.insert(member.to_owned(), RawValue::from_string(json.to_owned()).expect("JSON"));
@@ -52,12 +54,12 @@ struct Route {
     path: String,
 }
 
-/// A stack with something of two companies, and its operator.
+/// A stack with items of two companies, and an operator's client.
 struct World {
     stack: Stack,
     client: Client,
     routes: Vec<Route>,
-    /// Where the activity is, and where another company's would be if it were of this one.
+    /// The activity of the company, and that of the other company.
     activity: Value,
     others: Value,
 }
@@ -85,7 +87,7 @@ impl World {
         Self { stack, client, routes, activity, others }
     }
 
-    /// The path of the route, with another value in the place of a parameter's.
+    /// The path of the route, with one parameter replaced.
     fn path(&self, route: &Route, other: (&str, &str)) -> String {
         let id = text(&self.activity, "activityId");
         let good = [
@@ -105,7 +107,7 @@ impl World {
         route.path.split('/').map(segment).collect::<Vec<_>>().join("/")
     }
 
-    /// The route's request, good but for a parameter of its path.
+    /// A valid request to the route, except for one path parameter.
     fn request(&self, client: &Client, route: &Route, other: (&str, &str)) -> RequestBuilder {
         let path = self.path(route, other);
         match good(&route.function) {
@@ -114,7 +116,7 @@ impl World {
         }
     }
 
-    /// The route's request with this body.
+    /// A request with this body, and the pointers of its expected faults.
     fn with_body(&self, function: &str, body: impl Into<String>, right: &str) -> Case {
         let route = self.routes.iter().find(|route| route.function == function).expect("a route");
         let (path, body) = (self.path(route, ("", "")), body.into());
@@ -122,7 +124,7 @@ impl World {
         Case::faults(name, sent(&self.client, &route.method, &path, body), right)
     }
 
-    /// A list with this query, whose faults have these names.
+    /// A request with this query string, and the names of its invalid parameters.
     fn query(&self, function: &str, query: &str, names: &str) -> Case {
         let route = self.routes.iter().find(|route| route.function == function).expect("a route");
         let path = format!("{}?{query}", self.path(route, ("", "")));
@@ -143,7 +145,8 @@ fn parameters(route: &Route) -> impl Iterator<Item = &str> {
     route.path.split('/').filter_map(parameter)
 }
 
-/// Two venues, a section, a challenge that has them, a template, and an employee who has got to 40 percent.
+/// Creates two records, a section, a challenge that refers to them, a template, and an employee
+/// with a progress of 40 percent.
 async fn fill(client: &Client, company: &str, user: &str, name: &str) -> Value {
     let of = |rest: &str| of_company(company, rest);
     let (year, own) = (jiff::Timestamp::now().strftime("%Y").to_string(), if company == COMPANY { "" } else { "b-" });
@@ -176,7 +179,7 @@ async fn fill(client: &Client, company: &str, user: &str, name: &str) -> Value {
     made.body
 }
 
-/// Every item of the programme, by its key.
+/// All items of the table, by key.
 async fn stored(stack: &Stack) -> BTreeMap<(String, String), Value> {
     let client = stack.client().expect("a client");
     let table = stack.table("Activities").expect("a table");
@@ -309,10 +312,10 @@ const PERCENTS: &[&str] =
     &["null", r#""40.4""#, "-1", "-0.01", "0.001", "40.405", "10000.01", "1e5", "1e400", "true", "[40]", "{}"];
 const POINTS: &[&str] = &["null", r#""40""#, "-1", "1.5", "4294967296", "1e2", "true", "[40]"];
 
-/// Members of a body, and what they may not be.
+/// Members of a body, each with invalid values.
 type Wrong = &'static [(&'static str, &'static [&'static str])];
 
-/// Wrong values of every member of every body.
+/// Invalid values for each member of each body.
 const MEMBERS: [(&str, Wrong); 10] = [
     (
         "create-activity",
@@ -371,7 +374,7 @@ const MEMBERS: [(&str, Wrong); 10] = [
             ("startDate", &[r#""9999-01-01""#]),
         ],
     ),
-    // No section is a place as well.
+    // `null` is valid: it removes the activity from its section.
     ("move-activity", &[("sectionId", IDS.split_at(IDS.len() - 1).0)]),
     ("replace-reference", &[("replacementId", IDS), ("replacementId", &[r#""123""#]), ("data", OBJECTS)]),
     ("update-reference", &[("data", OBJECTS), ("data", &["null"])]),
@@ -397,7 +400,7 @@ fn members(world: &World) -> Vec<Case> {
         wrong.map(case).collect::<Vec<_>>()
     };
     let mut cases: Vec<Case> = MEMBERS.iter().flat_map(of).collect();
-    // As long as they may be, and one more.
+    // One character longer than the maximum.
     let (long_id, long_name) = (format!("{:?}", "x".repeat(129)), format!("{:?}", "\u{1f4b6}".repeat(201)));
     for (function, member, json) in [
         ("create-activity", "subType", &long_id),
@@ -415,7 +418,7 @@ fn members(world: &World) -> Vec<Case> {
     cases
 }
 
-/// Lists within an activity, with one more than they may have.
+/// Lists of an activity with one item more than the maximum.
 fn too_many(world: &World) -> Vec<Case> {
     let rows = [
         ("rewards", (0..11).map(|at| json!({"kind": format!("K-{at}"), "name": "N", "amount": 1})).collect()),
@@ -429,7 +432,7 @@ fn too_many(world: &World) -> Vec<Case> {
     rows.iter().map(case).collect()
 }
 
-/// Members that are missing, that nobody knows, and that are there twice.
+/// Missing, unknown and duplicate members.
 fn strangers(world: &World) -> Vec<Case> {
     let missing = [
         ("create-activity", "{}", "/body/name /body/type /body/subType /body/startDate /body/endDate"),
@@ -470,7 +473,7 @@ fn strangers(world: &World) -> Vec<Case> {
     cases
 }
 
-/// Where the faults are of a body whose members are all there twice.
+/// The expected faults of a body that contains each member twice.
 fn twice(body: &str) -> String {
     let members: BTreeMap<String, Value> = serde_json::from_str(body).expect("an object");
     members.keys().map(|member| format!("/body/{member}")).collect::<Vec<_>>().join(" ")
@@ -606,7 +609,7 @@ fn name(query: &str) -> &str {
     query.split('=').next().expect("a name")
 }
 
-/// A parameter of the query that no route knows, and a key that is none on those that make something.
+/// Unknown query parameters on all routes, and invalid idempotency keys on all POST routes.
 fn everywhere(world: &World) -> Vec<Case> {
     let mut cases = Vec::new();
     for route in &world.routes {
@@ -672,14 +675,14 @@ fn together(world: &World) -> Vec<Case> {
             "/path/companyId /query/year /query/status /query/type /query/role /query/subType",
         ),
         Case::faults(
-            "a company and a body that can't be read",
+            "a company and a body that cannot be parsed",
             sent(client, "PUT", "/wellness/companies/%23/sections/7", "{"),
             "/path/companyId /body",
         ),
     ]
 }
 
-/// More than an item may hold.
+/// Items larger than their maximum size.
 fn sizes(world: &World) -> Vec<Case> {
     let data = |kilobytes: usize| format!("{{\"text\": {:?}}}", "x".repeat(kilobytes * 1_024));
     let reference = format!("[{{\"facet\": \"files\", \"id\": \"F\", \"data\": {}}}]", data(4));
@@ -711,7 +714,7 @@ fn sizes(world: &World) -> Vec<Case> {
     rows.iter().map(case).collect()
 }
 
-/// What is not there, or is another company's under this one's path.
+/// Ids that do not exist, and ids of another company under this company's path.
 fn unknown(world: &World) -> Vec<Case> {
     let others = text(&world.others, "activityId");
     let absent = "0".repeat(32);
@@ -742,10 +745,10 @@ fn unknown(world: &World) -> Vec<Case> {
             404,
             "not-found",
         ));
-        cases.push(Case::new(format!("made in section {id}"), post("sectionId", &id), 404, "not-found"));
+        cases.push(Case::new(format!("created in section {id}"), post("sectionId", &id), 404, "not-found"));
     }
     for id in [&json!("x"), &world.others["template"]] {
-        cases.push(Case::new(format!("made from template {id}"), post("templateId", id), 404, "not-found"));
+        cases.push(Case::new(format!("created from template {id}"), post("templateId", id), 404, "not-found"));
     }
     for venue in ["nowhere", "b-123"] {
         let path = of(&format!("references/venues/{venue}"));
@@ -758,7 +761,7 @@ fn unknown(world: &World) -> Vec<Case> {
     cases
 }
 
-/// What is there does not allow it.
+/// Requests that conflict with the stored state.
 fn states(world: &World) -> Vec<Case> {
     let client = &world.client;
     let activity = of_company(COMPANY, &format!("activities/{}", text(&world.activity, "activityId")));
@@ -766,9 +769,14 @@ fn states(world: &World) -> Vec<Case> {
     let registration = format!("/wellness/users/{USER}/registrations/{}", text(&world.activity, "activityId"));
     let report = |body: Value| client.request("PATCH", &registration).json(&body);
     let mut cases = vec![
-        Case::new("progress that falls", report(json!({"progress": 39.99})), 409, "progress-backwards"),
-        Case::new("points that fall", report(json!({"progress": 50, "earnedPoints": 39})), 409, "progress-backwards"),
-        Case::new("no correction", report(json!({"progress": 0, "correction": false})), 409, "progress-backwards"),
+        Case::new("lower progress", report(json!({"progress": 39.99})), 409, "progress-backwards"),
+        Case::new("fewer points", report(json!({"progress": 50, "earnedPoints": 39})), 409, "progress-backwards"),
+        Case::new(
+            "lower progress without correction",
+            report(json!({"progress": 0, "correction": false})),
+            409,
+            "progress-backwards",
+        ),
     ];
     for version in [i64::MIN, -1, 0, 2, i64::MAX] {
         let request = change(json!({"version": version, "name": "N"}));
@@ -784,7 +792,7 @@ fn states(world: &World) -> Vec<Case> {
     cases
 }
 
-/// Everything of the company and its users, for those of another.
+/// Requests to all routes of a company and its users, from members of another company.
 fn strangers_to_all(world: &World) -> Vec<Case> {
     let mut cases = Vec::new();
     for (who, client) in
@@ -808,7 +816,7 @@ fn strangers_to_all(world: &World) -> Vec<Case> {
         let global = client.request("POST", "/wellness/templates").json(&json!({"name": "N"}));
         cases.push(Case::gateway(format!("{who}: a global template"), global, 403));
     }
-    // Of the company, and not the user.
+    // Another employee of the same company.
     let colleague = employee(&world.stack, COMPANY, "u-2");
     for route in world.routes.iter().filter(|route| route.path.starts_with("/wellness/users")) {
         let request = world.request(&colleague, route, ("", ""));
@@ -843,7 +851,7 @@ fn gateway(world: &World) -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
+async fn invalid_requests_return_their_problem_and_write_nothing() {
     let world = World::start().await;
     let groups = [
         members,
@@ -867,9 +875,9 @@ async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
     world.stack.stop().await;
 }
 
-/// Every function with a body has wrong values for each of its members, and every route a place in the lists above.
+/// Each function with a body has invalid values for its members.
 #[tokio::test]
-async fn every_route_is_asked_for_its_faults() {
+async fn every_route_has_invalid_requests() {
     let stack = stack().start().await.expect("a stack");
     let routes =
         stack.template().lambdas.iter().flat_map(|lambda| lambda.routes.iter().map(move |route| (lambda, route)));
@@ -882,7 +890,7 @@ async fn every_route_is_asked_for_its_faults() {
 }
 
 #[tokio::test]
-async fn what_is_only_odd_is_taken() {
+async fn accepts_unusual_but_valid_requests() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let longest = "x".repeat(128);

@@ -1,5 +1,5 @@
-//! Every key of the programme comes back as it was written, orders as its values, stays within its range and its partition, and
-//! takes nothing else for itself.
+//! Properties of the wellness keys: they round-trip, sort like their values, stay within their
+//! range and partition, and reject any other text.
 
 use super::laws::{kinds, orders, round_trips, takes_only_itself};
 use crate::{
@@ -19,7 +19,7 @@ const FIRST: i64 = -62_167_219_200;
 const LAST: i64 = 253_402_207_200;
 
 fn plan_time() -> impl Strategy<Value = PlanTime> {
-    // 0000-01-01 to 9999-12-30, by the second.
+    // From 0000-01-01 to 9999-12-30, in seconds.
     (FIRST..=LAST).prop_map(time_of)
 }
 
@@ -28,7 +28,7 @@ fn time_of(seconds: i64) -> PlanTime {
     PlanTime::from(TimestampSeconds::containing(instant).expect("in range"))
 }
 
-/// Any identifier, and often one that looks like a part of a key.
+/// An arbitrary identifier. Many resemble a part of a key.
 fn id<T: FromStr<Err: Debug> + Debug>() -> impl Strategy<Value = T> {
     let any = prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
         .prop_map(|characters| characters.into_iter().collect::<String>());
@@ -72,7 +72,7 @@ fn period() -> impl Strategy<Value = Period> {
 
 proptest! {
     #[test]
-    fn partitions_come_back(company in id::<CompanyId>(), activity in id(), user in id::<UserId>(), of in facet_ref()) {
+    fn partitions_round_trip(company in id::<CompanyId>(), activity in id(), user in id::<UserId>(), of in facet_ref()) {
         round_trips(&ActivityPartition(activity))?;
         round_trips(&CompanyPartition(company.clone()))?;
         round_trips(&UserPartition(user.clone()))?;
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn sort_keys_come_back(
+    fn sort_keys_round_trip(
         program in program_sort(), use_sort in use_sort(), time in plan_time(), of in facet_ref(), job in job_id(),
         user in id(), section in id(), template in id()
     ) {
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn a_company_reaches_no_other(one in id::<CompanyId>(), other in id::<CompanyId>(), of in facet_ref()) {
+    fn no_two_companies_share_a_partition(one in id::<CompanyId>(), other in id::<CompanyId>(), of in facet_ref()) {
         prop_assume!(one != other);
         let keys = |company: &CompanyId| {
             let uses = ReferencePartition { company: company.clone(), of: of.clone() }.to_string();
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn no_partition_is_of_two_kinds(company in id::<CompanyId>(), activity in id(), user in id(), of in facet_ref()) {
+    fn partition_keys_of_two_kinds_never_match(company in id::<CompanyId>(), activity in id(), user in id(), of in facet_ref()) {
         for key in [
             ActivityPartition(activity).to_string(),
             Owner::Company(company.clone()).to_string(),
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn no_sort_key_is_of_two_kinds(
+    fn sort_keys_of_two_kinds_never_match(
         program in program_sort(), of in facet_ref(), job in job_id(), user in id(), section in id(), template in id(), key in id()
     ) {
         for sort in [program.to_string(), RegistrationSort(user).to_string()] {
@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_order_as_their_values(a in plan_time(), b in plan_time(), one in use_sort(), mut other in use_sort(), same: bool) {
+    fn keys_sort_like_their_values(a in plan_time(), b in plan_time(), one in use_sort(), mut other in use_sort(), same: bool) {
         orders(&a, &b)?;
         orders(&EndDateSort(a), &EndDateSort(b))?;
         orders(&ActivityEndDateSort(a), &ActivityEndDateSort(b))?;
@@ -170,12 +170,12 @@ proptest! {
         orders(&one, &other)?;
         orders(&one.status, &other.status)?;
         prop_assert_eq!(a.to_string().len(), 19);
-        prop_assert_eq!(a.to_string() + "Z", a.second().to_string(), "the text of the seed, and its offset");
+        prop_assert_eq!(a.to_string() + "Z", a.second().to_string(), "the text of the requirement, plus the offset");
     }
 
     #[test]
-    fn a_period_holds_the_ends_that_lie_in_it(period in period(), end in plan_time(), mut place in use_sort(), status in select(Status::ALL.to_vec()), at: u8) {
-        // Within a second of either end, too.
+    fn ranges_include_exactly_the_ends_within_the_period(period in period(), end in plan_time(), mut place in use_sort(), status in select(Status::ALL.to_vec()), at: u8) {
+        // Includes the seconds next to both ends.
         let beside = |end: PlanTime, by: i64| time_of((end.second().instant().as_second() + by).clamp(FIRST, LAST));
         let (first, last) = (period.first(), period.last());
         let end = [end, first, last, beside(first, -1), beside(last, 1)][usize::from(at % 5)];
@@ -186,20 +186,20 @@ proptest! {
         let range = UseSort::within(status, period);
         prop_assert_eq!(range.contains(&place.to_string()), inside && place.status == status);
         for range in [range, EndDateSort::within(period), ActivityEndDateSort::within(period)] {
-            prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
+            prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
         }
         prop_assert!(!EndDateSort::nothing().contains(&EndDateSort(end).to_string()));
     }
 
     #[test]
-    fn a_period_is_cut_at_a_time(period in period(), from in plan_time(), at in plan_time()) {
+    fn a_period_can_start_at_a_later_time(period in period(), from in plan_time(), at in plan_time()) {
         let inside = |period: Period| period.first() <= at && at <= period.last();
         prop_assert_eq!(period.from(from).is_some_and(inside), inside(period) && from <= at);
         prop_assert_eq!(inside(Period::since(from)), from <= at);
     }
 
     #[test]
-    fn every_time_lies_in_its_year_and_in_no_other(time in plan_time(), year in 0_u16..=9_999) {
+    fn a_time_belongs_to_exactly_one_year(time in plan_time(), year in 0_u16..=9_999) {
         let holds = |year: Year| {
             let period = Period::of_year(year);
             period.first() <= time && time <= period.last()
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn a_level_holds_what_its_name_says(sort in program_sort(), user in id()) {
+    fn a_level_includes_exactly_the_rows_of_its_name(sort in program_sort(), user in id()) {
         let text = sort.to_string();
         let of_reference = |facet| match facet {
             Facet::Courses => Level::Courses,
@@ -240,7 +240,7 @@ proptest! {
     }
 
     #[test]
-    fn a_list_of_references_goes_on_after_a_position(a in use_sort(), mut b in use_sort(), period in period(), ties: bool) {
+    fn a_list_of_references_continues_after_a_position(a in use_sort(), mut b in use_sort(), period in period(), ties: bool) {
         b.status = a.status;
         if ties {
             b.end = a.end;
@@ -253,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn only_the_exact_text_is_a_key(
+    fn keys_accept_only_their_exact_text(
         texts in (program_sort(), use_sort(), facet_ref(), job_id(), plan_time(), id()), at in 0_usize..60, with in any::<char>()
     ) {
         let (program, place, of, job, time, company): (_, _, _, _, _, CompanyId) = texts;
@@ -276,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_at_all_is_a_key_that_it_does_not_become(text in any::<String>()) {
+    fn keys_reject_arbitrary_text(text in any::<String>()) {
         takes_only_itself::<ProgramSort>(&text)?;
         takes_only_itself::<UseSort>(&text)?;
         takes_only_itself::<JobId>(&text)?;
@@ -285,7 +285,7 @@ proptest! {
     }
 
     #[test]
-    fn a_day_is_a_bound_of_all_its_seconds(time in plan_time()) {
+    fn a_day_includes_all_its_seconds(time in plan_time()) {
         let day: PlanBound = time.second().day().to_string().parse().expect("a day");
         prop_assert!(day.first() <= time && time <= day.last());
         let exact: PlanBound = time.to_string().parse().expect("a time");
@@ -296,7 +296,7 @@ proptest! {
 }
 
 #[test]
-fn keys_are_the_seeds() {
+fn keys_match_the_requirement() {
     let time: PlanTime = "2020-12-31T00:00:00".parse().expect("a time");
     let activity: ActivityId = "123".parse().expect("an id");
     let company: CompanyId = "123".parse().expect("an id");
@@ -326,7 +326,7 @@ fn keys_are_the_seeds() {
 }
 
 #[test]
-fn times_of_a_plan_are_read_in_three_forms() {
+fn plan_times_have_three_input_forms() {
     let read = |text: &str| text.parse::<PlanTime>().map(|time| time.to_string());
     for (text, time) in [
         ("2020-12-31T00:00:00", "2020-12-31T00:00:00"),

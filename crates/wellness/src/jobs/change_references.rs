@@ -1,4 +1,5 @@
-//! A job at the references to one venue, file, course, tracker or notification: to replace them, or to change their data.
+//! The job that replaces or updates all references to one venue
+//! (docs/decisions/wellness-references.md).
 
 use crate::{Reference, Task, Wellness, jobs::passes::PassItems, model::uses::OPEN};
 use function::Error;
@@ -10,18 +11,18 @@ use keys::{
 use std::collections::HashMap;
 use table::{Change, Condition, JsonText, Key, Page, Query, Value};
 
-/// The references of activities that are drafts or active and end within the period.
+/// The references of draft and active activities that end within the period.
 pub(crate) struct References<'a> {
     wellness: &'a Wellness,
     uses: ReferencePartition,
     period: Period,
     copied_data: JsonText,
-    /// What takes the place; none where only the data changes.
+    /// The new venue of a replacement. `None` for an update of the copied data.
     replacement: Option<FacetRef>,
 }
 
 impl<'a> References<'a> {
-    /// None where the task is no matter of references.
+    /// `None` if the task does not change references.
     pub(crate) fn of(wellness: &'a Wellness, uses: ReferencePartition, task: Task) -> Option<Self> {
         let facet = uses.of.facet;
         match task {
@@ -41,7 +42,8 @@ impl<'a> References<'a> {
         reference.uses == self.uses && OPEN.contains(&status) && self.period.first() <= end && end <= self.period.last()
     }
 
-    /// The references among those that the index names that are to be changed by what the table says: the index may be behind.
+    /// Reads the index entries from the table and returns those that must change. The index may lag
+    /// behind the table.
     async fn due(&self, entries: Vec<Reference>) -> Result<Vec<Reference>, Error> {
         let keys: Vec<Key> = entries.iter().map(|entry| self.key_of(entry)).collect();
         let mut found: HashMap<Key, Reference> = self.wellness.table.get_all(&keys, true).await?;
@@ -55,8 +57,8 @@ impl<'a> References<'a> {
 }
 
 impl PassItems for References<'_> {
-    /// An activity that is moved during a pass may get from before it to behind it, and the index may be behind the table. Two
-    /// passes miss only what is moved so twice.
+    /// A moved activity may skip the current pass, and the index may lag. Two quiet passes miss a
+    /// reference only if this happens in both.
     const QUIET: u8 = 2;
 
     fn ranges(&self) -> Vec<KeyRange> {
@@ -87,7 +89,7 @@ impl PagedItems for References<'_> {
 
     fn state(&self, reference: Option<&Reference>) -> ItemState {
         match (reference, &self.replacement) {
-            // Nothing but this job takes a reference away.
+            // Only this job deletes a reference.
             (None, Some(_)) => ItemState::Done,
             (Some(reference), None) if reference.copied_data == self.copied_data => ItemState::Done,
             (Some(reference), _) if self.is_within(reference) => ItemState::Due,
@@ -95,8 +97,9 @@ impl PagedItems for References<'_> {
         }
     }
 
-    /// In one transaction the old one goes and the new one comes, wherever the activity stands by then; one that has both keeps
-    /// the new one.
+    /// A replacement deletes the old reference and puts the new one in one transaction, with the
+    /// activity's current status and end date. It overwrites a reference that the activity already
+    /// has to the new venue.
     fn changes(&self, reference: &Reference) -> Result<Vec<Change>, Error> {
         let (table, key, place) = (&self.wellness.table, self.key_of(reference), &reference.place);
         let is_there = Condition::is(Reference::PLACE, place);

@@ -1,4 +1,5 @@
-//! A job at the registrations of an activity whose end has moved: each follows it.
+//! The job that moves an activity's registrations to its new end date
+//! (docs/decisions/wellness-jobs.md).
 
 use crate::{Activity, Wellness, jobs::passes::PassItems};
 use function::Error;
@@ -12,13 +13,13 @@ use table::{Attributes, Change, Condition, Item, Key, Page, Query};
 
 /// The registrations of an activity.
 ///
-/// One pass is enough: they are in the order of their users, which nothing moves, and whoever registers looks at the end once
-/// more after the registration was put.
+/// One pass is enough. Registrations are sorted by user, which never changes. W11
+/// (register-new-employee) reads the end date again after it has put a registration.
 pub(crate) struct Registrations<'a> {
     wellness: &'a Wellness,
     company: CompanyId,
     activity: ActivityId,
-    /// When it ends by now; none before the first look.
+    /// The activity's current end date. `None` before the first read.
     end: Option<EndDateSort>,
 }
 
@@ -28,7 +29,7 @@ impl<'a> Registrations<'a> {
     }
 }
 
-/// A registration's place among those of its user, and nothing else that could keep it from being read.
+/// The keys of a registration. Other attributes are not read, so they cannot make the job fail.
 #[derive(Debug, Serialize, Deserialize, Attributes)]
 pub(crate) struct Place {
     #[serde(rename = "SK")]
@@ -41,7 +42,7 @@ impl Item for Place {
     const TYPE: &'static str = "Registration";
 }
 
-/// The same of an activity.
+/// The end date and the company of an activity.
 #[derive(Debug, Serialize, Deserialize)]
 struct End {
     #[serde(rename = "CompanyId")]
@@ -57,7 +58,8 @@ impl Item for End {
 impl PassItems for Registrations<'_> {
     const QUIET: u8 = 0;
 
-    /// The end may have moved again: the job that was started then is another, but its call may be behind this one.
+    /// The end date may change again while the job runs. That change starts a job of its own, but
+    /// its invocation may come first.
     async fn refresh(&mut self) -> Result<(), Error> {
         let found = self.wellness.table.get::<End>(&Activity::key_of(&self.activity)).await?;
         self.end = found.filter(|found| found.company == self.company).map(|found| found.end);
@@ -79,7 +81,8 @@ impl PassItems for Registrations<'_> {
 impl PagedItems for Registrations<'_> {
     type Thing = Place;
 
-    /// Who moved it has read an end that may be newer than this one.
+    /// After a conflict, another run repeats the page: the other writer may have read a newer end
+    /// date.
     fn may_repeat(&self) -> Result<(), Error> {
         Err(Error::stale())
     }

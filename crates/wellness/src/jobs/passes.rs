@@ -1,5 +1,7 @@
-//! Passes over what a job must change, repeated until nothing is left: a move may hide an item from one pass, and an index may
-//! be behind the table.
+//! Passes over the items that a job must change (docs/decisions/wellness-jobs.md).
+//!
+//! Passes are repeated until nothing is left. A moved item may skip one pass, and an index may lag
+//! behind the table.
 
 use crate::Wellness;
 use function::{Deadline, Error};
@@ -10,18 +12,19 @@ use table::Page;
 
 /// Items that a job finds in passes.
 pub(crate) trait PassItems: PagedItems + Send {
-    /// Passes in a row that must find nothing before the job has ended.
+    /// Number of passes in a row that must find nothing before the job ends.
     const QUIET: u8;
 
-    /// Reads what may have changed since the last page.
+    /// Reads values that may have changed since the last page.
     fn refresh(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
         std::future::ready(Ok(()))
     }
 
-    /// The ranges of a pass, in order.
+    /// The key ranges of a pass, in order.
     fn ranges(&self) -> Vec<KeyRange>;
 
-    /// The items to change among the first [`PAGE`](jobs::PAGE) of the range, strongly consistent.
+    /// Returns the items to change among the first [`PAGE`](jobs::PAGE) items of the range,
+    /// strongly consistent.
     fn look(&self, range: &KeyRange) -> impl Future<Output = Result<Page<Self::Thing>, Error>> + Send;
 }
 
@@ -29,24 +32,24 @@ pub(crate) trait PassItems: PagedItems + Send {
 pub(crate) struct Passes<'a, P: PassItems> {
     wellness: &'a Wellness,
     items: P,
-    /// The items of the page that this run has listed.
+    /// The items of the page that this run has already read.
     known: Option<Vec<Option<P::Thing>>>,
 }
 
-/// How far a job is, and its page.
+/// The progress of a job: its position, and the current page.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct PassProgress {
-    /// The range of the pass that it is in.
+    /// Index of the current range of the pass.
     range: usize,
     /// The sort key after which the range continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<String>,
-    /// The ids of the items that the next step changes.
+    /// Ids of the items that the next step changes.
     page: Vec<String>,
-    /// Whether the pass has found something to change.
+    /// Whether the current pass has found an item to change.
     found: bool,
-    /// Passes in a row that found nothing.
+    /// Number of passes in a row that found nothing.
     quiet: u8,
 }
 
@@ -55,7 +58,7 @@ impl<'a, P: PassItems> Passes<'a, P> {
         Self { wellness, items, known: None }
     }
 
-    /// Looks for the next page, to the end of the pass or until the time to stop.
+    /// Reads pages until one has items to change, the pass ends, or the deadline passes.
     async fn look(&self, at: &mut PassProgress, stop: Deadline) -> Result<Vec<Option<P::Thing>>, Error> {
         at.page.clear();
         while let Some(range) = self.items.ranges().get(at.range) {
@@ -92,7 +95,7 @@ impl<P: PassItems> JobRunner for Passes<'_, P> {
 }
 
 impl PassProgress {
-    /// Ends the pass that has gone through its ranges, and begins the next.
+    /// Starts the next pass after the last range, or ends the job.
     fn end_pass(&mut self, ranges: usize, needed: u8) -> Next {
         if self.range < ranges || !self.page.is_empty() {
             return Next::Continue;
@@ -102,7 +105,7 @@ impl PassProgress {
         match quiet {
             _ if quiet >= needed => Next::End,
             0 => Next::Continue,
-            // A pass that found nothing is repeated in another run: moves and the index have time to settle.
+            // The next pass starts in another invocation, so that moves and the index can settle.
             _ => Next::Wait,
         }
     }

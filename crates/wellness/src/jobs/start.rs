@@ -1,4 +1,5 @@
-//! The start of jobs at references: one at a time for each venue, file, course, tracker or notification.
+//! Starts jobs on references. A venue has at most one job at a time
+//! (docs/decisions/wellness-jobs.md).
 
 use crate::{
     Task, Wellness,
@@ -12,25 +13,25 @@ use keys::{
 };
 use table::{Change, Refused};
 
-/// A job at references, and the change that happens together with its start.
+/// A job on references, with a change that is part of the same transaction.
 pub(crate) struct Start {
     company: CompanyId,
     of: FacetRef,
-    /// What takes the place in a replacement.
+    /// The new venue of a replacement.
     target: Option<FacetRef>,
     job: Job,
     /// The last change of the transaction.
     also: Option<Change>,
 }
 
-/// Places in the transaction of a start.
+/// Positions of the changes in the transaction.
 const JOB: usize = 0;
 const HOLD: usize = 1;
 const JOB_OF_TARGET: usize = 2;
 const HOLD_OF_TARGET: usize = 3;
 
 impl Start {
-    /// A job at the references to `of`, of which there are `total`.
+    /// Creates the job on the `total` references to `of`.
     pub(crate) fn new(
         company: &CompanyId,
         of: &FacetRef,
@@ -48,12 +49,11 @@ impl Start {
         Ok(Self { company: company.clone(), of: of.clone(), target, job, also: None })
     }
 
-    /// With another change in the same transaction.
+    /// Adds another change to the transaction.
     pub(crate) fn with(self, also: Option<Change>) -> Self {
         Self { also, ..self }
     }
 
-    /// The job.
     pub(crate) fn job(&self) -> &Job {
         &self.job
     }
@@ -65,7 +65,7 @@ impl Start {
         Ok(changes)
     }
 
-    /// The job that is in the way, by what the transaction found.
+    /// Returns the conflicting job, from the items that the transaction returned.
     fn hindrance(&self, refused: &Refused) -> Result<Option<JobId>, Error> {
         if refused.at(JOB) {
             return Ok(Some(JobId::Uses(self.of.clone())));
@@ -80,15 +80,17 @@ impl Start {
         }
     }
 
-    /// The place of [`Start::also`].
+    /// Position of [`Start::also`] in the transaction.
     fn last(&self) -> usize {
         if self.target.is_some() { HOLD_OF_TARGET + 1 } else { HOLD + 1 }
     }
 }
 
 impl Wellness {
-    /// The changes without which a job at references may not run: nobody holds them; and nobody works at the target of a
-    /// replacement, which it holds.
+    /// The conditions for a job on references, as changes of the transaction.
+    ///
+    /// No other job may hold the venue. A replacement also requires that no job runs on the new
+    /// venue, and puts a hold on it.
     fn claims(
         &self,
         company: &CompanyId,
@@ -107,10 +109,11 @@ impl Wellness {
         Ok(claims)
     }
 
-    /// Starts the job, or answers the one that is under way if it is the same.
+    /// Starts the job. Returns the running job if it has the same task.
     ///
     /// # Errors
-    /// [`table::Error::Refused`] if the other change of the start was refused; 409 `job-under-way` if another job is there.
+    /// - [`table::Error::Refused`] if the other change of the transaction fails its condition.
+    /// - 409 `job-under-way` if a different job is running.
     pub(crate) async fn start(&self, start: &Start, by: RequestId) -> Result<Job, Error> {
         let (company, job) = (&start.company, &start.job);
         let refused = match self.dynamo.transact(start.changes(self)?).await {
@@ -123,7 +126,7 @@ impl Wellness {
         }
         let Some(hindrance) = start.hindrance(&refused)? else { return Err(Error::stale()) };
         let other = self.jobs.get(&job_key(company, &hindrance)).await?.filter(Job::is_running);
-        // It may have ended since.
+        // The other job has ended since.
         let other = other.ok_or_else(Error::stale)?;
         if other.id == job.id && other.task == job.task {
             return self.join(other, start.also.clone(), by).await;
@@ -135,22 +138,24 @@ impl Wellness {
         ))
     }
 
-    /// Answers a job that is under way for the same request: the other change of its start happens now.
+    /// Returns the running job if an equal request has started it. Also writes the other change of
+    /// this start.
     async fn join(&self, job: Job, also: Option<Change>, by: RequestId) -> Result<Job, Error> {
         let (Some(nudge), Some(also)) = (self.jobs.nudging(&job, &by), also) else {
             return self.jobs.nudge(&job, &by).await.map(|()| job);
         };
         match self.dynamo.transact(vec![nudge, also]).await {
-            // It has ended since.
+            // The job has ended since.
             Err(table::Error::Refused(refused)) if refused.at(0) => Err(Error::stale()),
             done => Ok(done.map(|()| job)?),
         }
     }
 
-    /// Runs a failed job again, under the same conditions as its start.
+    /// Restarts a failed job, under the same conditions as a first start.
     ///
     /// # Errors
-    /// 409 if it has not failed, or another job is in the way.
+    /// - 404 if the job does not exist.
+    /// - 409 if it has not failed, or if it conflicts with another job.
     pub(crate) async fn retry(
         &self,
         company: &CompanyId,
@@ -160,7 +165,8 @@ impl Wellness {
         let job = self.jobs.get(&job_key(company, id)).await?.ok_or(Error::NotFound("job"))?;
         let claims = |again: &Job| match id {
             JobId::Uses(of) => {
-                // By the key of its hold: a job may fail because its task cannot be read.
+                // The target comes from the hold, because an unreadable task may be what made the
+                // job fail.
                 let target = job_target(again);
                 self.claims(company, of, target.as_ref(), again)
             }

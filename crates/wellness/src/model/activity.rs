@@ -9,57 +9,59 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, str::FromStr};
 use table::{Attributes, Item, JsonText, Key};
 
-/// An activity: the row `Program` of its collection, which lists are made of.
+/// An activity: the base row `Program` of its item collection. Lists are made of these rows.
 ///
-/// Its end stands in its index keys and nowhere else.
+/// The end date is stored in the index keys only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Activity {
-    /// Which.
+    /// Partition key: `ActivityId-<id>`.
     #[serde(rename = "PK")]
     pub partition: ActivityPartition,
-    /// `Program`.
+    /// Sort key: `Program`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// The company's programme.
+    /// GSI1PK: `CompanyId-<id>#Program`.
     #[serde(rename = "GSI1PK")]
     pub program: ProgramPartition,
-    /// When it ends.
+    /// GSI1SK: the end date.
     #[serde(rename = "GSI1SK")]
     pub end: EndDateSort,
-    /// The company's narrow list; none where the activity was read from GSI1, which does not carry it.
+    /// GSI2PK: `CompanyId-<id>#Program#List`. `None` in an entry of GSI1, which does not project
+    /// it.
     #[serde(rename = "GSI2PK", skip_serializing_if = "Option::is_none")]
     pub list: Option<ListPartition>,
-    /// When it ends, with `list`.
+    /// GSI2SK: the end date. `None` in an entry of GSI1.
     #[serde(rename = "GSI2SK", skip_serializing_if = "Option::is_none")]
     pub list_end: Option<EndDateSort>,
-    /// Whose it is.
+    /// The owning company.
     #[serde(rename = "CompanyId")]
     pub company: CompanyId,
-    /// Its name.
+    /// Name of the activity.
     pub name: Name,
-    /// Challenge or event. `Type` is every item's own.
+    /// Challenge or event. The attribute `Type` is reserved for the kind of item.
     pub activity_type: ActivityType,
-    /// What it is about.
+    /// The topic, such as `Fitness`.
     pub sub_type: SubType,
-    /// Where it stands.
+    /// State in the life cycle.
     pub status: Status,
-    /// When it begins.
+    /// Start date.
     pub start_date: PlanTime,
-    /// Where it is grouped.
+    /// The section of the activity, if any (docs/decisions/wellness-sections.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section_id: Option<SectionId>,
-    /// Whom it is for.
+    /// The roles and departments that are eligible.
     pub filters: Filters,
-    /// What is not of record.
+    /// Metadata that is not of record: a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<JsonText>,
-    /// What it was made from.
+    /// The template that the activity was created from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_id: Option<TemplateId>,
-    /// Counts its changes, moves between sections left out. The first is 1.
+    /// Version number, starting at 1. A move to another section does not change it
+    /// (docs/decisions/wellness-versions.md).
     pub version: i64,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: TimestampSeconds,
 }
 
@@ -68,26 +70,26 @@ impl Item for Activity {
 }
 
 impl Activity {
-    /// The key of an activity.
+    /// Primary key of an activity's base row.
     #[must_use]
     pub fn key_of(activity: &ActivityId) -> Key {
         Key::new(&ActivityPartition(activity.clone()), &ProgramSort::Program)
     }
 
-    /// Its id.
+    /// The activity id.
     #[must_use]
     pub fn id(&self) -> &ActivityId {
         &self.partition.0
     }
 
-    /// When it ends.
+    /// The end date.
     #[must_use]
     pub fn end(&self) -> PlanTime {
         self.end.0
     }
 }
 
-/// Where the activities of a list stand: names separated by commas; active where nobody says.
+/// The `status` filter of a list: comma-separated names. The default is `active`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statuses(BTreeSet<Status>);
 
@@ -111,18 +113,18 @@ impl FromStr for Statuses {
     }
 }
 
-/// Whom an activity is for. An empty list admits everybody.
+/// The eligible employees of an activity. An empty list admits all employees.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Filters {
-    /// Employees of one of these roles.
+    /// Eligible roles.
     pub roles: Vec<Role>,
-    /// And of one of these departments.
+    /// Eligible departments. An employee must match both lists.
     pub departments: Vec<Department>,
 }
 
 impl Filters {
-    /// Whether they admit a role and a department; one that is not asked about is no hindrance.
+    /// Whether the filters admit the role and the department. `None` matches every filter.
     #[must_use]
     pub fn admit(&self, role: Option<&Role>, department: Option<&Department>) -> bool {
         fn holds<T: PartialEq>(list: &[T], one: Option<&T>) -> bool {
@@ -132,7 +134,7 @@ impl Filters {
     }
 }
 
-/// Filters as they are sent and answered.
+/// Filters in requests and responses.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FiltersBody {
@@ -154,10 +156,10 @@ impl From<FiltersBody> for Filters {
     }
 }
 
-/// What an activity, a group and the like are called, and kinds of them.
+/// The name of an activity, a group and the like, or of a type of goal. At most 200 characters.
 pub type Name = function::BoundedText<200>;
 
-/// An activity as it is answered.
+/// An activity in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ActivityBody {
@@ -181,7 +183,7 @@ pub struct ActivityBody {
     created_at: TimestampSeconds,
 }
 
-/// JSON that may be missing, as JSON within JSON.
+/// Serialises optional JSON text as nested JSON.
 #[expect(clippy::ref_option, reason = "serde hands the field over so")]
 pub(crate) fn json_of_some<S: serde::Serializer>(json: &Option<JsonText>, out: S) -> Result<S::Ok, S::Error> {
     match json {

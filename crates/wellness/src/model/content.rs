@@ -10,7 +10,8 @@ use keys::wellness::{ActivityType, SubType};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::BTreeSet;
 
-/// What a template and an activity have in common: as it is sent and answered, and as a template keeps it.
+/// The members that templates and activities share: in requests, in responses, and in a stored
+/// template.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Content {
@@ -34,7 +35,7 @@ pub(crate) struct Content {
     pub(crate) data: Option<JsonObject>,
 }
 
-/// What an activity is nothing without.
+/// The mandatory members of an activity.
 pub(crate) struct Essentials {
     pub(crate) name: Name,
     pub(crate) activity_type: ActivityType,
@@ -42,7 +43,7 @@ pub(crate) struct Essentials {
 }
 
 impl Content {
-    /// Every member of it that the body has; a fault for each that can't be read.
+    /// Reads the members from the request body. Reports each invalid member as a fault.
     pub(crate) fn read(fields: &mut Fields) -> Self {
         Self {
             name: fields.body_if_any("name"),
@@ -57,7 +58,7 @@ impl Content {
         }
     }
 
-    /// Itself, and the template's where it has nothing to say.
+    /// Fills missing members from the template.
     pub(crate) fn or(self, template: Self) -> Self {
         Self {
             name: self.name.or(template.name),
@@ -72,10 +73,10 @@ impl Content {
         }
     }
 
-    /// What an activity can't be without.
+    /// Returns the mandatory members.
     ///
     /// # Errors
-    /// 400 with all that is missing.
+    /// 400, with one fault for each missing member.
     pub(crate) fn essentials(&self) -> Result<Essentials, Error> {
         let Self { name, activity_type, sub_type, .. } = self.clone();
         let there = [("name", name.is_some()), ("type", activity_type.is_some()), ("subType", sub_type.is_some())];
@@ -91,7 +92,7 @@ fn is_missing(member: &str) -> Fault {
     Fault { pointer: format!("/body/{member}"), detail: "is missing".to_owned() }
 }
 
-/// Notes what the body must have and has not; for members that are read as optional ones.
+/// Reports a fault for each missing member. The members themselves are read as optional.
 pub(crate) fn require(fields: &mut Fields, members: &[&str]) {
     for member in members {
         if !fields.has_body(member) {
@@ -101,12 +102,12 @@ pub(crate) fn require(fields: &mut Fields, members: &[&str]) {
     }
 }
 
-/// A member that has members, if it is there.
+/// Reads an optional member that must be a JSON object.
 fn object<T: DeserializeOwned>(fields: &mut Fields, name: &str) -> Option<T> {
     fields.body_if_any::<Object<T>>(name).map(|Object(object)| object)
 }
 
-/// A member that is a list of such, if it is there: so many at most, no two of which have the same key.
+/// Reads an optional list of JSON objects: at most `most`, with unique keys.
 pub(crate) fn list<T: DeserializeOwned, K: Ord>(
     fields: &mut Fields,
     name: &str,
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn each_member_is_the_activitys_own_or_else_the_templates() {
+    fn prefers_the_activitys_members_over_the_templates() {
         let all = content(
             r#"{"name":"A","type":"event","subType":"B","filters":{},"detail":{"a":1},"goal":{"type":"a","parameters":1},"rewards":[{"kind":"A","name":"B","amount":1}],"groups":{"type":"a","rules":1,"items":[]},"data":{"a":1}}"#,
         );
@@ -148,11 +149,11 @@ mod tests {
         );
         assert_eq!(all.clone().or(other.clone()), all);
         assert_eq!(Content::default().or(all.clone()), all);
-        assert_eq!(other.clone().or(Content::default()), other, "an empty list is something to say");
+        assert_eq!(other.clone().or(Content::default()), other, "an empty list replaces the list of the template");
     }
 
     #[test]
-    fn all_that_is_missing_is_told() {
+    fn reports_every_missing_member() {
         let pointers = |json: &str| match content(json).essentials() {
             Err(Error::Invalid(faults)) => faults.into_iter().map(|fault| fault.pointer).collect(),
             _ => Vec::new(),

@@ -3,29 +3,30 @@ use keys::wellness::{CompanyId, Department, EmployeeSort, Role, UserId, UserPart
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
 
-/// An employee. A user is one company's: the key has no company in it, so that no two can have the same.
+/// An employee of a company. The key contains no company, so a user belongs to one company only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Employee {
-    /// Who.
+    /// Partition key: `UserId-<id>`.
     #[serde(rename = "PK")]
     pub partition: UserPartition,
-    /// `Employee`.
+    /// Sort key: `Employee`.
     #[serde(rename = "SK")]
     pub sort: EmployeeSort,
-    /// Whose employee.
+    /// The employing company.
     #[serde(rename = "CompanyId")]
     pub company: CompanyId,
-    /// What the employee is called, if anybody said.
+    /// Name, if the company stored one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
-    /// What the employee is to the plan.
+    /// Role in the plan, such as `EmployeeOnPlan`.
     pub role: Role,
-    /// Where the employee works.
+    /// Department, such as `Sales`.
     pub department: Department,
-    /// What the last change was of: the stream's filter reads it, because it can't compare two images.
+    /// Kind of the last change. The event filter of the stream reads it, because it cannot compare
+    /// two images (docs/decisions/wellness-registrations.md).
     pub last_change: LastChange,
-    /// Counts the changes. The first is 1.
+    /// Version number, starting at 1.
     pub version: i64,
 }
 
@@ -34,20 +35,20 @@ impl Item for Employee {
 }
 
 impl Employee {
-    /// The key of a user's.
+    /// Primary key of an employee.
     #[must_use]
     pub fn key_of(user: &UserId) -> Key {
         Key::new(&UserPartition(user.clone()), &EmployeeSort)
     }
 
-    /// Who.
+    /// The user id.
     #[must_use]
     pub fn user(&self) -> &UserId {
         &self.partition.0
     }
 }
 
-/// An employee as answered.
+/// An employee in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmployeeBody {
@@ -66,12 +67,12 @@ impl From<Employee> for EmployeeBody {
     }
 }
 
-/// What a change of an employee was of.
+/// Kind of a change to an employee.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum LastChange {
-    /// The role or the department, or the employee is new.
+    /// The employee is new, or has a new company, role or department.
     Placement,
-    /// Anything else.
+    /// Any other change.
     Other,
 }

@@ -7,27 +7,28 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Item, JsonText, Key};
 
-/// The work of a job.
+/// The task of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all_fields = "PascalCase")]
 pub enum Task {
-    /// Every reference in activities that end within the period becomes one to another.
+    /// Replaces a venue in all draft and active activities that end within the period.
     Replace {
-        /// The other.
+        /// Id of the new venue.
         replacement: FacetId,
-        /// The data copied from it.
+        /// Data of the new venue, which is copied to the references.
         copied_data: JsonText,
-        /// When the activities end.
+        /// Range of the activities' end dates.
         period: Period,
     },
-    /// Every reference in activities that end within the period gets this data.
+    /// Updates the copied data of a venue in all draft and active activities that end within the
+    /// period.
     Update {
-        /// The data.
+        /// The new data.
         copied_data: JsonText,
-        /// When the activities end.
+        /// Range of the activities' end dates.
         period: Period,
     },
-    /// Every registration follows its activity's end.
+    /// Moves all registrations of an activity to its end date.
     Follow,
 }
 
@@ -41,17 +42,19 @@ impl jobs::Task for Task {
     }
 }
 
-/// The key of a company's job.
+/// Primary key of a company's job.
 #[must_use]
 pub fn job_key(company: &CompanyId, id: &JobId) -> Key {
     Key::new(&CompanyPartition(company.clone()), &JobSort(id.clone()))
 }
 
-/// The job that lets an activity's registrations follow its end. The transaction that moves the end puts it, in place of one
-/// that is under way: this one reads the end anew.
+/// The job that moves an activity's registrations to its new end date.
+///
+/// The transaction that changes the end date also puts this job. It overwrites a running job of the
+/// same activity, because the new job reads the end date again.
 ///
 /// # Errors
-/// None that the arguments can cause.
+/// The arguments cannot cause an error.
 pub fn following(
     company: &CompanyId,
     activity: &ActivityId,
@@ -62,22 +65,22 @@ pub fn following(
     Job::new(&job_key(company, &id), &id, &run, &Task::Follow, now)
 }
 
-/// The hold of a replacement on the one that takes the other's place. No job starts there meanwhile, so no chain of
-/// replacements can chase itself.
+/// The hold of a replacement on the new venue. While it exists, no job starts on that venue, so
+/// replacements cannot form a cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Hold {
-    /// Whose it is.
+    /// Partition key: `CompanyId-<id>`.
     #[serde(rename = "PK")]
     pub partition: CompanyPartition,
-    /// What is held.
+    /// Sort key: `Hold#VenueId-<id>`.
     #[serde(rename = "SK")]
     pub sort: HoldSort,
-    /// The job that holds it.
+    /// The job that owns the hold.
     pub holder: JobId,
     /// The run of that job.
     pub run: String,
-    /// The time after which it is deleted, with its job, in seconds since 1970.
+    /// TTL attribute, in seconds since 1970. The hold expires together with its job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
 }
@@ -87,7 +90,7 @@ impl Item for Hold {
 }
 
 impl Hold {
-    /// Its key.
+    /// Primary key of the hold on a venue.
     #[must_use]
     pub fn key_of(company: &CompanyId, of: &FacetRef) -> Key {
         Key::new(&CompanyPartition(company.clone()), &HoldSort(of.clone()))

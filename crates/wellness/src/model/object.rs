@@ -4,7 +4,7 @@ use serde::{
 };
 use table::JsonText;
 
-/// Free JSON that is an object, as it is sent and answered: its very text.
+/// A JSON object of the caller's choice. Its text is stored and returned unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct JsonObject(#[serde(with = "table::raw_json")] pub(crate) JsonText);
@@ -16,7 +16,7 @@ impl<'de> Deserialize<'de> for JsonObject {
     }
 }
 
-/// What has members with names of ours, read from a JSON object only: serde takes a list of their values as well.
+/// A JSON object with known members. Serde alone would also accept an array of their values.
 #[derive(Debug, Clone)]
 pub(crate) struct Object<T>(pub(crate) T);
 
@@ -27,7 +27,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Object<T> {
     }
 }
 
-/// A list of such.
+/// Deserialises a list of [`Object`]s.
 pub(crate) fn objects<'de, T: DeserializeOwned, D: Deserializer<'de>>(input: D) -> Result<Vec<T>, D::Error> {
     Ok(Vec::<Object<T>>::deserialize(input)?.into_iter().map(|Object(one)| one).collect())
 }
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_read_by_their_names_only() {
+    fn reads_members_by_name_only() {
         let read = |json: &str| serde_json::from_str::<Object<Pair>>(json).map(|Object(Pair { one, two })| (one, two));
         assert_eq!(read(r#" {"two": 2, "one": 1}"#).ok(), Some((1, 2)));
         for (bad, why) in [
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn free_json_stays_the_text_that_it_is() {
+    fn keeps_the_text_of_free_json() {
         let text = r#"{"b": 0.10, "a": {"b": [1e999]}, "a": null}"#;
         let json: JsonObject = serde_json::from_str(&format!(" {text}")).expect("an object");
         assert_eq!(serde_json::to_string(&json).expect("JSON"), text);

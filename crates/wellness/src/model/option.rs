@@ -4,7 +4,8 @@ use keys::wellness::{ActivityPartition, ActivityType, CompanyId, EndDateSort, Li
 use serde::{Deserialize, Serialize};
 use table::{Item, Query};
 
-/// An activity as the narrow index carries it (seed 002, pattern 2).
+/// An activity as GSI2 projects it
+/// (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct ActivityOption {
@@ -24,7 +25,7 @@ impl Item for ActivityOption {
 }
 
 impl Wellness {
-    /// The company's activities that end within the period.
+    /// Queries the activities of a company that end within the period.
     pub(crate) async fn options(&self, company: &CompanyId, period: Period) -> Result<Vec<ActivityOption>, Error> {
         let range = EndDateSort::within(period);
         Ok(self.table.query_all(&Query::new(&ListPartition(company.clone()), &range).on(&self.lists)).await?)

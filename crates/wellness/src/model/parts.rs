@@ -10,25 +10,25 @@ use money::{Decimal, JsonDecimal};
 use serde::{Deserialize, Serialize};
 use table::{Item, JsonText};
 
-/// Rewards of one activity.
+/// Maximum number of rewards of an activity.
 pub(crate) const MAX_REWARDS: usize = 10;
-/// Groups of one activity.
+/// Maximum number of groups of an activity.
 pub(crate) const MAX_GROUPS: usize = 50;
-/// References of one activity. With the others, its row, its record and what there is one of they fit into one
-/// transaction.
+/// Maximum number of references of an activity. With all its other parts and the idempotency
+/// record, an activity fits into one transaction of 100 items.
 pub(crate) const MAX_REFERENCES: usize = 25;
 
-/// An activity's description and whatever lists don't need.
+/// The detail of an activity: its description and other data that lists do not show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Detail {
-    /// Of which activity.
+    /// Partition key: `ActivityId-<id>`.
     #[serde(rename = "PK")]
     pub partition: ActivityPartition,
-    /// `Program#Detail`.
+    /// Sort key: `Program#Detail`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// What it says: a JSON object.
+    /// Content: a JSON object.
     pub detail: JsonText,
 }
 
@@ -42,19 +42,19 @@ impl Detail {
     }
 }
 
-/// What is to be achieved.
+/// The goal of an activity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Goal {
-    /// Of which activity.
+    /// Partition key: `ActivityId-<id>`.
     #[serde(rename = "PK")]
     pub partition: ActivityPartition,
-    /// `Program#GoalPrimary`.
+    /// Sort key: `Program#GoalPrimary`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// What is counted, such as steps. `Type` is every item's own.
+    /// Type of the goal, such as steps. The attribute `Type` is reserved for the kind of item.
     pub goal_type: Name,
-    /// How much of it, and whatever else the type asks for.
+    /// Parameters of the type, such as the target: any JSON.
     pub parameters: JsonText,
 }
 
@@ -62,7 +62,7 @@ impl Item for Goal {
     const TYPE: &'static str = "Goal";
 }
 
-/// A goal as it is sent and answered.
+/// A goal in requests and responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct GoalBody {
@@ -86,19 +86,19 @@ impl From<Goal> for GoalBody {
     }
 }
 
-/// What is to be earned. What for stands in its key and nowhere else.
+/// A reward of an activity. Its kind is stored in the sort key only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reward {
-    /// In which activity.
+    /// Partition key: `ActivityId-<id>`.
     #[serde(rename = "PK")]
     pub partition: ActivityPartition,
-    /// `Program#Reward#<kind>`.
+    /// Sort key: `Program#Reward#<kind>`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// What it is.
+    /// Name, such as `Points`.
     pub name: Name,
-    /// How much of it.
+    /// Amount of the reward.
     pub amount: Amount,
 }
 
@@ -106,7 +106,7 @@ impl Item for Reward {
     const TYPE: &'static str = "Reward";
 }
 
-/// A reward as it is sent and answered.
+/// A reward in requests and responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct RewardBody {
@@ -121,14 +121,15 @@ impl Reward {
         Self { partition: ActivityPartition(activity.clone()), sort: ProgramSort::Reward(kind), name, amount }
     }
 
-    /// None where the key is another item's.
+    /// `None` if the sort key is not that of a reward.
     pub(crate) fn body(self) -> Option<RewardBody> {
         let ProgramSort::Reward(kind) = self.sort else { return None };
         Some(RewardBody { kind, name: self.name, amount: self.amount })
     }
 }
 
-/// How much of a reward: 0 to 1,000,000,000 with at most two decimals, exactly as it was written. Kept as a text.
+/// The amount of a reward: 0 to 1,000,000,000 with at most two decimals. It is stored as text and
+/// keeps its trailing zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Decimal", into = "Decimal")]
 pub struct Amount(Decimal);
@@ -153,7 +154,7 @@ impl From<Amount> for Decimal {
     }
 }
 
-/// An amount as a JSON number, by its text; read from a JSON string as well, as all amounts are.
+/// An amount as a JSON number, written from its text. A JSON string is accepted as well.
 mod number {
     use super::{Amount, Deserialize, JsonDecimal, Serialize};
     use serde::{Deserializer, Serializer, de::Error as _, ser::Error as _};
@@ -169,19 +170,19 @@ mod number {
     }
 }
 
-/// How employees are grouped.
+/// How an activity groups its employees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Groups {
-    /// In which activity.
+    /// Partition key: `ActivityId-<id>`.
     #[serde(rename = "PK")]
     pub partition: ActivityPartition,
-    /// `Program#Groups`.
+    /// Sort key: `Program#Groups`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// By what, such as teams. `Type` is every item's own.
+    /// Type of the groups, such as teams. The attribute `Type` is reserved for the kind of item.
     pub group_type: Name,
-    /// Who comes into which, and whatever else the type asks for.
+    /// Rules that assign employees to groups: any JSON.
     pub rules: JsonText,
 }
 
@@ -189,19 +190,19 @@ impl Item for Groups {
     const TYPE: &'static str = "Groups";
 }
 
-/// One group. Its id stands in its key and nowhere else.
+/// A group of an activity. Its id is stored in the sort key only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Group {
-    /// In which activity.
+    /// Partition key: `ActivityId-<id>`.
     #[serde(rename = "PK")]
     pub partition: ActivityPartition,
-    /// `Program#Groups#GroupId-<id>`.
+    /// Sort key: `Program#Groups#GroupId-<id>`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// What it is called.
+    /// Name of the group.
     pub name: Name,
-    /// How much of the goal it has reached.
+    /// Progress of the group towards the goal.
     pub progress: Progress,
 }
 
@@ -209,7 +210,7 @@ impl Item for Group {
     const TYPE: &'static str = "Group";
 }
 
-/// Groups as they are sent and answered.
+/// Groups in requests and responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct GroupsBody {
@@ -221,7 +222,7 @@ pub(crate) struct GroupsBody {
     pub(crate) items: Vec<GroupBody>,
 }
 
-/// A group as it is sent, without an id, and answered.
+/// A group in requests and responses. Requests have no id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct GroupBody {
@@ -237,7 +238,7 @@ fn nothing_yet() -> Progress {
 }
 
 impl Groups {
-    /// The row and its groups, which get ids in the order that they were sent in.
+    /// Creates the row and its groups. The group ids sort in the order of the request.
     pub(crate) fn new(
         activity: &ActivityId,
         body: GroupsBody,
@@ -266,14 +267,14 @@ impl From<Groups> for GroupsBody {
 }
 
 impl Group {
-    /// None where the key is another item's.
+    /// `None` if the sort key is not that of a group.
     pub(crate) fn body(self) -> Option<GroupBody> {
         let ProgramSort::Group(id) = self.sort else { return None };
         Some(GroupBody { group_id: Some(id), name: self.name, progress: self.progress })
     }
 }
 
-/// A reference as it is sent and answered.
+/// A reference in requests and responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ReferenceBody {
@@ -287,7 +288,7 @@ impl ReferenceBody {
         FacetRef { facet: self.facet, id: self.id.clone() }
     }
 
-    /// The reference of the activity.
+    /// Creates the reference for the activity.
     pub(crate) fn within(&self, activity: &Activity) -> Reference {
         let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
         Reference::new(activity.company.clone(), self.of(), place, self.data.0.clone())
@@ -305,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amount_is_kept_and_answered_as_it_was_written() {
+    fn keeps_an_amount_as_it_was_written() {
         let reward = |amount: &str| format!(r#"{{"kind":"Attendance","name":"Points","amount":{amount}}}"#);
         for (sent, kept) in [
             ("0", "0"),
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_get_ids_in_the_order_that_they_were_sent_in() {
+    fn group_ids_sort_in_the_order_of_the_request() {
         let items: Vec<String> = (10..60).map(|number| format!(r#"{{"name":"{number}"}}"#)).collect();
         let body = format!(r#"{{"type":"team","rules":{{"b":1.0}},"items":[{}]}}"#, items.join(","));
         let (now, id) = ("2026-12-01T09:30:00Z".parse().expect("a time"), "123".parse().expect("an id"));

@@ -4,20 +4,20 @@ use keys::{
     wellness::{Period, PlanBound, Year},
 };
 
-/// Which time a list is of, as a request says it.
+/// The period of a list, from the query string.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wanted {
-    /// A year, or from one time to another.
+    /// A given year, or a range from `from` to `to`.
     Given(Period),
-    /// The year of the request.
+    /// The calendar year of the request.
     ThisYear,
 }
 
-/// The longest that a list is answered whole for, in seconds: two years, one of them a leap year.
+/// Maximum length of a list's period, in seconds: two years, one of them a leap year.
 const LONGEST: i64 = 731 * 24 * 60 * 60;
 
 impl Wanted {
-    /// `year`, or `from` and `to`, which go together.
+    /// Reads `year`, or `from` and `to`, which require each other.
     pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
         let year = fields.query::<Year>("year");
         let (from, to) = (fields.query::<PlanBound>("from"), fields.query::<PlanBound>("to"));
@@ -48,7 +48,7 @@ impl Wanted {
     }
 }
 
-/// From the one end to the other, both included.
+/// The period from `from` to `to`, both included (docs/decisions/times.md).
 pub(crate) fn between(fields: &mut Fields, from: PlanBound, to: PlanBound) -> Option<Period> {
     match Period::new(from.first(), to.last()) {
         Some(period) => Some(period),

@@ -6,26 +6,27 @@ use keys::wellness::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText, Key};
 
-/// An activity's reference to a venue, file, course, tracker or notification, with the data copied from it (seed 002,
-/// pattern 5).
+/// An activity's reference to a venue, with a copy of the venue's data
+/// (docs/decisions/wellness-references.md).
 ///
-/// The activity's status and end stand in its index key and move with them.
+/// The index sort key contains the activity's status and end date, and changes with them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reference {
-    /// Whose reference it is.
+    /// Partition key: `ActivityId-<id>`.
     #[serde(rename = "PK")]
     pub partition: ActivityPartition,
-    /// What it refers to.
+    /// Sort key: `Program#Venue#VenueId-<id>`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// All that refers to it.
+    /// GSI2PK: `CompanyId-<id>#VenueId-<id>`.
     #[serde(rename = "GSI2PK")]
     pub uses: ReferencePartition,
-    /// Where the activity stands, and when it ends.
+    /// GSI2SK: `<status>#<end>#ActivityId-<id>`, with status and end date of the activity.
     #[serde(rename = "GSI2SK")]
     pub place: UseSort,
-    /// The copied data. Not `Data`: that is what GSI1 projects of activities, and must stay out of the narrow index.
+    /// The copied data. It is not called `Data`, because GSI1 projects that attribute and GSI2 must
+    /// not.
     pub copied_data: JsonText,
 }
 
@@ -34,7 +35,7 @@ impl Item for Reference {
 }
 
 impl Reference {
-    /// A reference of an activity that stands and ends so.
+    /// Creates a reference for an activity with this status and end date.
     #[must_use]
     pub fn new(company: CompanyId, of: FacetRef, place: UseSort, copied_data: JsonText) -> Self {
         Self {
@@ -46,38 +47,38 @@ impl Reference {
         }
     }
 
-    /// Its key.
+    /// Primary key of an activity's reference.
     #[must_use]
     pub fn key_of(activity: &ActivityId, of: &FacetRef) -> Key {
         Key::new(&ActivityPartition(activity.clone()), &ProgramSort::Reference(of.clone()))
     }
 
-    /// What it refers to.
+    /// The venue that it refers to.
     #[must_use]
     pub fn of(&self) -> &FacetRef {
         &self.uses.of
     }
 
-    /// Where it is found once its activity stands and ends so.
+    /// The index sort key for a new status or end date of the activity.
     #[must_use]
     pub fn moved(&self, status: Status, end: PlanTime) -> UseSort {
         UseSort { status, end, activity: self.place.activity.clone() }
     }
 }
 
-/// A venue, file, course, tracker or notification itself: the company's record.
+/// A company's record of a venue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Record {
-    /// Whose it is.
+    /// Partition key: `CompanyId-<id>`.
     #[serde(rename = "PK")]
     pub partition: CompanyPartition,
-    /// Which.
+    /// Sort key: `Venue#VenueId-<id>`.
     #[serde(rename = "SK")]
     pub sort: RecordSort,
-    /// Its name.
+    /// Name of the venue.
     pub name: Name,
-    /// Its data.
+    /// Data of the venue: a JSON object.
     pub data: JsonText,
 }
 
@@ -86,7 +87,7 @@ impl Item for Record {
 }
 
 impl Record {
-    /// Its key.
+    /// Primary key of a record.
     #[must_use]
     pub fn key_of(company: &CompanyId, of: &FacetRef) -> Key {
         Key::new(&CompanyPartition(company.clone()), &RecordSort(of.clone()))

@@ -9,35 +9,36 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText, Key};
 
-/// An employee's part in a challenge: an item of the challenge's collection, outside `Program`.
+/// An employee's registration for a challenge. It belongs to the activity's item collection,
+/// outside `Program`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Registration {
-    /// For which challenge.
+    /// Partition key: `ActivityId-<id>`.
     #[serde(rename = "PK")]
     pub partition: ActivityPartition,
-    /// Whose it is.
+    /// Sort key: `Registration#UserId-<id>`.
     #[serde(rename = "SK")]
     pub sort: RegistrationSort,
-    /// All of the user.
+    /// GSI3PK: `UserId-<id>#Registrations`.
     #[serde(rename = "GSI3PK")]
     pub of_user: RegistrationsPartition,
-    /// When the activity ends; moves with it.
+    /// GSI3SK: the end date of the activity. It changes with the activity.
     #[serde(rename = "GSI3SK")]
     pub end: ActivityEndDateSort,
-    /// The company whose activity it is.
+    /// The company that owns the activity.
     #[serde(rename = "CompanyId")]
     pub company: CompanyId,
-    /// How much of the goal is reached.
+    /// Progress towards the goal.
     pub progress: Progress,
-    /// The same for people, such as `404 / 1000 steps`; empty at first.
+    /// Progress as text, such as `404 / 1000 steps`. Empty at first.
     pub progress_text: String,
-    /// What was earned.
+    /// Points earned.
     pub earned_points: u32,
-    /// What is not of record.
+    /// Metadata that is not of record: a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<JsonText>,
-    /// When it was made.
+    /// Time of registration.
     pub registered_at: TimestampSeconds,
 }
 
@@ -46,7 +47,7 @@ impl Item for Registration {
 }
 
 impl Registration {
-    /// A new one, with nothing done yet.
+    /// Creates a registration without progress.
     #[must_use]
     pub fn new(company: CompanyId, activity: ActivityId, end: PlanTime, user: UserId, now: TimestampSeconds) -> Self {
         Self {
@@ -63,20 +64,20 @@ impl Registration {
         }
     }
 
-    /// Its key.
+    /// Primary key of this registration.
     #[must_use]
     pub fn key(&self) -> Key {
         Key::new(&self.partition, &self.sort)
     }
 
-    /// The key of a user's.
+    /// Primary key of a user's registration.
     #[must_use]
     pub fn key_of(activity: &ActivityId, user: &UserId) -> Key {
         Key::new(&ActivityPartition(activity.clone()), &RegistrationSort(user.clone()))
     }
 }
 
-/// A registration as it is answered to who reports progress.
+/// A registration in the response to a progress report.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RegistrationBody {
@@ -106,15 +107,17 @@ impl From<Registration> for RegistrationBody {
     }
 }
 
-/// How much of a goal is reached, in percent with two decimals at most: 0 to 10,000. Kept in hundredths, written as `40.4`.
+/// Progress towards a goal: 0 to 10,000 percent with at most two decimals.
+///
+/// The value is an integer of hundredths. Its JSON form is a number such as `40.4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Progress(u32);
 
 impl Progress {
-    /// Nothing yet.
+    /// No progress.
     pub const NONE: Self = Self(0);
-    /// The most, in hundredths.
+    /// The maximum, in hundredths.
     const MOST: f64 = 1_000_000.0;
 }
 
@@ -124,7 +127,7 @@ impl TryFrom<f64> for Progress {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within the limits by then")]
     fn try_from(percent: f64) -> Result<Self, Self::Error> {
         let hundredths = (percent * 100.0).round();
-        // A percent with two decimals is off by less than this, however it was written.
+        // The floating-point error of a percentage with two decimals is smaller than this.
         if (0.0..=Self::MOST).contains(&hundredths) && (percent * 100.0 - hundredths).abs() < 1e-6 {
             return Ok(Self(hundredths as u32));
         }

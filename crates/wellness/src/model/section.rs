@@ -3,25 +3,26 @@ use keys::wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, Program
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
-/// A section, by which activities are grouped. GSI1 holds it beside the activities, so that one query answers both.
+/// A section of a company's program. GSI1 has sections and activities, so one query returns both
+/// (docs/decisions/wellness-sections.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Section {
-    /// Whose it is.
+    /// Partition key: `CompanyId-<id>`.
     #[serde(rename = "PK")]
     pub partition: CompanyPartition,
-    /// Which.
+    /// Sort key: `Section#SectionId-<id>`.
     #[serde(rename = "SK")]
     pub sort: SectionSort,
-    /// The company's programme.
+    /// GSI1PK: `CompanyId-<id>#Program`.
     #[serde(rename = "GSI1PK")]
     pub program: ProgramPartition,
-    /// When it ends.
+    /// GSI1SK: the end date.
     #[serde(rename = "GSI1SK")]
     pub end: EndDateSort,
-    /// Its name.
+    /// Name of the section.
     pub name: Name,
-    /// When it begins.
+    /// Start date.
     pub start_date: PlanTime,
 }
 
@@ -30,13 +31,13 @@ impl Item for Section {
 }
 
 impl Section {
-    /// Its key.
+    /// Primary key of a section.
     #[must_use]
     pub fn key_of(company: &CompanyId, section: &SectionId) -> Key {
         Key::new(&CompanyPartition(company.clone()), &SectionSort(section.clone()))
     }
 
-    /// Its id.
+    /// The section id.
     #[must_use]
     pub fn id(&self) -> &SectionId {
         &self.sort.0

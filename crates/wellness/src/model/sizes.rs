@@ -1,23 +1,24 @@
-//! How large items may be.
+//! Maximum item sizes, in bytes.
 
 use function::Error;
 use table::Item;
 
-/// The largest row `Program`, in bytes: every list of the company carries it. Beside the section and the few digits
-/// that later changes add.
+/// Maximum size of the base row. Every list of the company reads this row. A later section id or a
+/// longer version number may exceed the limit.
 pub(crate) const MAX_ROW: usize = 8 * 1024;
-/// The largest part.
+/// Maximum size of a part.
 pub(crate) const MAX_PART: usize = 16 * 1024;
-/// The largest reference, and the largest record that one is copied from: thousands are changed in one go.
+/// Maximum size of a reference, and of the record that it copies. A job may change thousands of
+/// them.
 pub(crate) const MAX_REFERENCE: usize = 4 * 1024;
 
-/// The largest template: a page of 100 is less than the 6 MB that a Lambda answers.
+/// Maximum size of a template. A page of 100 stays below Lambda's response limit of 6 MB.
 pub(crate) const MAX_TEMPLATE: usize = 48 * 1024;
 
-/// Refuses an item that is larger than that with its keys.
+/// Checks an item's size, including its keys.
 ///
 /// # Errors
-/// 413.
+/// 413 if the item is larger than `most` bytes.
 pub(crate) fn must_fit<T: Item>(item: &T, most: usize) -> Result<(), Error> {
     if table::size(item)? <= most {
         return Ok(());

@@ -8,19 +8,19 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Item, JsonText, Key};
 
-/// What activities can be made from: everybody's, or a company's own. Never changed.
+/// A template for activities: global or of one company. Templates are immutable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Template {
-    /// Whose it is.
+    /// Partition key: `Global` or `CompanyId-<id>`.
     #[serde(rename = "PK")]
     pub owner: Owner,
-    /// Which.
+    /// Sort key: `Template#TemplateId-<id>`.
     #[serde(rename = "SK")]
     pub sort: TemplateSort,
-    /// What it gives an activity, as JSON: it is read whole or not at all.
+    /// The members that an activity inherits, as one JSON text. They are always read together.
     pub content: JsonText,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: TimestampSeconds,
 }
 
@@ -44,10 +44,10 @@ impl Template {
 }
 
 impl Wellness {
-    /// The template that the company may make activities from: its own, or everybody's.
+    /// Reads a template of the company, or a global one.
     ///
     /// # Errors
-    /// 404.
+    /// 404 if neither exists.
     pub(crate) async fn template(&self, company: &CompanyId, id: &TemplateId) -> Result<Template, Error> {
         let own = Template::key_of(&Owner::Company(company.clone()), id);
         let global = Template::key_of(&Owner::Global, id);
@@ -56,7 +56,7 @@ impl Wellness {
     }
 }
 
-/// A template as it is answered.
+/// A template in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateBody {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_template_gives_back_what_it_was_given_to_the_letter() {
+    fn returns_the_content_as_it_was_sent() {
         let sent = r#"{"name":"Walk","type":"challenge","subType":"Fitness","filters":{"roles":["Nurse"],"departments":[]},"detail":{"b": 1.50, "a":1e999},"goal":{"type":"steps","parameters":[0.10]},"rewards":[{"kind":"A","name":"B","amount":0.10}],"groups":{"type":"team","rules":null,"items":[]},"data":{}}"#;
         let content: Content = serde_json::from_str(sent).expect("a content");
         let now: TimestampSeconds = "2026-12-01T09:30:00Z".parse().expect("a time");

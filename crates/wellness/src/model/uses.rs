@@ -1,4 +1,4 @@
-//! What requests say of the references to a venue, file, course, tracker or notification.
+//! Requests about the references to one venue.
 
 use crate::{
     Reference, Wellness,
@@ -16,7 +16,7 @@ use keys::{
 use serde_json::value::RawValue;
 use table::{Condition, JsonText, Query, Value};
 
-/// The references to one, in activities that end within some time.
+/// The references to a venue, in activities that end within a period.
 #[derive(Debug, Clone)]
 pub(crate) struct Uses {
     pub(crate) company: CompanyId,
@@ -25,12 +25,14 @@ pub(crate) struct Uses {
     to: Option<PlanBound>,
 }
 
-/// Where activities stand whose references are changed: the others are history. In the order in which activities go through
-/// them, so that a pass comes after those that move on.
+/// The statuses whose references may change. Completed and cancelled activities are history.
+///
+/// An activity moves from draft to active, so a pass reads the drafts first.
 pub(crate) const OPEN: [Status; 2] = [Status::Draft, Status::Active];
 
 impl Uses {
-    /// `companyId`, `facet` and `facetId` of the path, `from` and `to` of the query.
+    /// Reads `companyId`, `facet` and `facetId` from the path, and `from` and `to` from the query
+    /// string.
     pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
         let company = fields.path("companyId");
         let (facet, id) = (fields.path("facet"), fields.path("facetId"));
@@ -41,10 +43,10 @@ impl Uses {
         Some(Self { company: company?, of: FacetRef { facet: facet?, id: id? }, from, to })
     }
 
-    /// The time that is meant: from today's first second on where nothing else is said.
+    /// The requested period. By default it starts with the first second of today.
     ///
     /// # Errors
-    /// 400 where it ends before today and is not said to begin earlier.
+    /// 400 if it ends before it starts.
     pub(crate) fn period(&self, now: TimestampSeconds) -> Result<Period, Error> {
         let first = self.from.unwrap_or(PlanBound::Day(now.day())).first();
         let Some(to) = self.to else { return Ok(Period::since(first)) };
@@ -52,7 +54,8 @@ impl Uses {
         Period::new(first, to.last()).ok_or_else(fault)
     }
 
-    /// What was asked, for fingerprints: not what it means today.
+    /// The request as text for the fingerprint. A default is left out, because it changes with the
+    /// day.
     pub(crate) fn asked(&self) -> String {
         let text = |time: Option<PlanTime>| time.map(|time| time.to_string()).unwrap_or_default();
         format!("{} {}/{}", self.of, text(self.from.map(PlanBound::first)), text(self.to.map(PlanBound::last)))
@@ -62,10 +65,10 @@ impl Uses {
         ReferencePartition { company: self.company.clone(), of: self.of.clone() }
     }
 
-    /// Refuses data that no reference has room for.
+    /// Checks that the data fits into a reference.
     ///
     /// # Errors
-    /// 413.
+    /// 413 if the reference is too large.
     pub(crate) fn must_have_room_for(
         &self,
         of: &FacetRef,
@@ -73,21 +76,22 @@ impl Uses {
         now: TimestampSeconds,
         random: &Random,
     ) -> Result<(), Error> {
-        // Ids of activities are all of one length, and no status is longer.
+        // All generated activity ids have the same length, and no status name is longer.
         let activity = ActivityId::new(now.instant(), random);
         let place = UseSort { status: Status::Completed, end: now.into(), activity };
         must_fit(&Reference::new(self.company.clone(), of.clone(), place, data.clone()), MAX_REFERENCE)
     }
 }
 
-/// The member `data` of a body: the object that is copied into references.
+/// Reads the member `data`: the JSON object that is copied to the references.
 pub(crate) fn read_data(fields: &mut Fields) -> Option<JsonText> {
     let data = JsonText::from(fields.body::<Box<RawValue>>("data")?);
     if data.is_object() { Some(data) } else { fields.fault("/body/data", "must be a JSON object") }
 }
 
 impl Wellness {
-    /// How many references there are to change, or only those with other data than this.
+    /// Counts the references to change. With `other_than`, references that already have this data
+    /// are not counted.
     pub(crate) async fn count_uses(
         &self,
         uses: &Uses,

@@ -1,4 +1,10 @@
-//! W18: continues jobs. The stream of their table calls it for each written step.
+//! W18: runs the jobs on references and registrations. The stream of the `WellnessJobs` table calls
+//! it after each step that a job has written.
+//!
+//! The jobs replace venues (docs/requirements/wellness.md#replace-a-venue), update venues
+//! (docs/requirements/wellness.md#update-a-venue), and move registrations to a new end date.
+//! docs/decisions/jobs.md describes how jobs run, and docs/decisions/wellness-jobs.md describes
+//! their passes.
 
 use crate::{
     Task, Wellness,
@@ -28,8 +34,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: ", replacement",
-            condition: "50 at a time: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, then between active#from and active#to; get those strongly and write them into the job; for each in one transaction delete Program#Venue#VenueId-<id> if it stands where it stood, and put Program#Venue#VenueId-<replacement>; until two passes find nothing",
-            formula: "a reference: ⌈reference⌉ R; 2 × 2 ⌈reference⌉ W; GSI2 2 ⌈reference⌉ W. The job: GSI2 ½ ⌈Σ references⌉ R a page, and 2.5 R; ⌈job and its page's ids⌉ W a page, 2 ⌈job⌉ W, and 2 × (⌈job⌉ + ⌈hold⌉) W at the end; ⌈job⌉ R and ⌈job⌉ W a call, two at least",
+            condition: "per page of 50: query GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, then between active#from and active#to; get the references strongly consistent and write their ids to the job; for each reference, in one transaction delete Program#Venue#VenueId-<id> if its status and end date are unchanged, and put Program#Venue#VenueId-<replacement>; repeat until two passes find nothing",
+            formula: "per reference: ⌈reference⌉ R; 2 × 2 ⌈reference⌉ W; GSI2 2 ⌈reference⌉ W. Job: GSI2 ½ ⌈Σ references⌉ R per page, and 2.5 R; ⌈job and the ids of its page⌉ W per page, 2 ⌈job⌉ W, and 2 × (⌈job⌉ + ⌈hold⌉) W at the end; ⌈job⌉ R and ⌈job⌉ W per invocation, of which there are at least two",
             cost: |case| {
                 let (references, reference) = (Case::count(case.references), write(case.reference));
                 let end = (write(case.job) + Units::whole(1)).times(2);
@@ -45,8 +51,8 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", update",
-            condition: "as a replacement, but only references with other data; for each update Program#Venue#VenueId-<id> if it stands where it stood",
-            formula: "a reference: ⌈reference⌉ R; ⌈reference⌉ W; GSI2 ⌈reference⌉ W. The job: GSI2 3 × ½ ⌈Σ references⌉ R a page, and 1.5 R; ⌈job and its page's ids⌉ W a page, 3 ⌈job⌉ W, and ⌈job⌉ R and ⌈job⌉ W a call, two at least",
+            condition: "as for a replacement, but only references with other data; update each Program#Venue#VenueId-<id> if its status and end date are unchanged",
+            formula: "per reference: ⌈reference⌉ R; ⌈reference⌉ W; GSI2 ⌈reference⌉ W. Job: GSI2 3 × ½ ⌈Σ references⌉ R per page, and 1.5 R; ⌈job and the ids of its page⌉ W per page, 3 ⌈job⌉ W, and ⌈job⌉ R and ⌈job⌉ W per invocation, of which there are at least two",
             cost: |case| {
                 let (references, reference) = (Case::count(case.references), write(case.reference));
                 Cost::default()
@@ -61,8 +67,8 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", registrations",
-            condition: "50 at a time: get ActivityId-<id> | Program, strongly; PK = ActivityId-<id>, SK begins with Registration#, strongly; write those that end otherwise into the job; then update each if it ends as it did",
-            formula: "a registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. The job: ⌈activity⌉ + ⌈Σ registrations⌉ R and ⌈job and its page's ids⌉ W a page, ⌈activity⌉ R and ⌈job⌉ W, and ⌈job⌉ R and ⌈job⌉ W a call",
+            condition: "per page of 50: get ActivityId-<id> | Program, strongly consistent; query PK = ActivityId-<id>, SK begins with Registration#, strongly consistent; write the ids of registrations with another end date to the job; update each if its end date is unchanged",
+            formula: "per registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. Job: ⌈activity⌉ + ⌈Σ registrations⌉ R and ⌈job and the ids of its page⌉ W per page, ⌈activity⌉ R and ⌈job⌉ W, and ⌈job⌉ R and ⌈job⌉ W per invocation",
             cost: |case| {
                 let (registrations, registration) = (Case::count(case.items), write(case.registration));
                 let pages = Case::count(case.items.div_ceil(PAGE)) + 1;
@@ -79,27 +85,32 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// So many things of a size, a page a call. A call of a full page does not see whether it was the last.
+/// The units of a query by pages. After a full page, another query finds out whether items are
+/// left.
 fn by_pages(things: usize, size: usize, call: fn(usize) -> Units) -> Units {
     call(PAGE * size).times(Case::count(things / PAGE)) + call(things % PAGE * size)
 }
 
-/// What so many calls write before their first step.
+/// The writes that begin each invocation.
 fn calls(case: &Case, calls: u64) -> Units {
     write(case.job).times(calls)
 }
 
-/// What a job at references writes before its last step: two passes, of which the second finds nothing.
+/// The writes of a job on references before its last step. It makes two passes, and the second
+/// finds nothing.
 fn looks(case: &Case) -> Units {
     steps(case, case.references) + write(case.job)
 }
 
-/// The steps of a pass: one for each page, which then stands in the item, and one that finds none. A write costs what is larger,
-/// the item before or after it. An id has 32 digits here; a full page may not be the last, and has its place beside it.
+/// The steps of a pass: one per page, and a last one that finds nothing. A step stores the ids of
+/// its page in the item.
+///
+/// A write consumes the larger of the item's sizes before and after it. An id has 32 digits here. A
+/// full page may not be the last, so it stores the position as well.
 fn steps(case: &Case, things: usize) -> Units {
     const ID: usize = 33;
     const PLACE: usize = 80;
-    // The progress without these, which a new job has not.
+    // Size of the other progress attributes. A new job has none.
     const PROGRESS: usize = 42;
     let step = |page: usize| write(case.job + PROGRESS + ID * page + if page == PAGE { PLACE } else { 0 });
     let (full, rest) = (things / PAGE, things % PAGE);

@@ -1,4 +1,5 @@
-//! W1: makes an activity with all its parts, from a template or not.
+//! W1: creates an activity with all its parts, optionally from a template
+//! (docs/requirements/wellness.md#activity-types).
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Detail, Goal, Groups, Reward, Section, Wellness,
@@ -40,8 +41,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "in one transaction put if absent: PK = ActivityId-…, SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#kind, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the like",
-        formula: "2 × (⌈row⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈row⌉ W; GSI2 ⌈narrow row⌉ + Σ ⌈reference⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key; 1 R more in a section, ⌈template⌉ + 1 R more from a template",
+        condition: "in one transaction put if absent: PK = ActivityId-…, SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#kind, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the other references",
+        formula: "2 × (⌈row⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈row⌉ W; GSI2 ⌈narrow row⌉ + Σ ⌈reference⌉ W; plus 1 R and 2 × ⌈record⌉ W with an Idempotency-Key; plus 1 R with a section, plus ⌈template⌉ + 1 R with a template",
         cost: |case| {
             let row = table::cost::write(case.activity);
             Cost::default()
@@ -55,7 +56,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What a caller posts.
+/// A request to create an activity.
 #[derive(Debug, Clone)]
 pub struct NewActivity {
     company: CompanyId,
@@ -128,11 +129,14 @@ impl NewActivity {
     }
 }
 
-/// Makes an activity with its parts and references, all or nothing.
+/// Creates an activity with its parts and references in one transaction.
 ///
 /// # Errors
-/// 400, 403 for another company's, 404 for a section or a template that is not there, 413 for parts that are too large, 422
-/// for a key that came with another request.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the section or the template does not exist.
+/// - 413 if a part is too large.
+/// - 422 if the idempotency key was used for a different request.
 pub async fn create_activity(
     wellness: Wellness,
     request: Request<NewActivity>,
@@ -160,21 +164,22 @@ impl Wellness {
         Ok(activity)
     }
 
-    /// What the caller says, and the template where the caller says nothing.
+    /// The content of the request, completed from the template.
     async fn content_of(&self, new: &NewActivity) -> Result<Content, Error> {
         let content = new.content.clone();
         let Some(id) = &new.template else { return Ok(content) };
         Ok(content.or(self.template(&new.company, id).await?.content()?))
     }
 
-    /// A section is never deleted: one that is there now is there when the activity is.
+    /// Checks that the section exists. Sections are never deleted, so the check needs no
+    /// transaction.
     async fn must_have_section_of(&self, new: &NewActivity) -> Result<(), Error> {
         let Some(section) = &new.section else { return Ok(()) };
         let found = self.table.get::<Section>(&Section::key_of(&new.company, section)).await?;
         found.map(drop).ok_or(Error::NotFound("section"))
     }
 
-    /// What puts the row, its parts and its references.
+    /// The puts of the row, its parts and its references.
     fn insertion(
         &self,
         activity: &Activity,
@@ -206,14 +211,14 @@ impl Wellness {
     }
 }
 
-/// Puts of items that are not there yet.
+/// A list of puts that require the items to be absent.
 struct Insertion<'a> {
     table: &'a Table,
     changes: Vec<Change>,
 }
 
 impl Insertion<'_> {
-    /// Another, no larger than that.
+    /// Adds the put of an item of at most `most` bytes.
     fn add<T: Item>(&mut self, item: &T, most: usize) -> Result<(), Error> {
         must_fit(item, most)?;
         self.changes.push(self.table.put_new(item)?);

@@ -1,4 +1,5 @@
-//! W13: makes a template, everybody's or a company's own.
+//! W13: creates a template, for all companies or for one
+//! (docs/requirements/wellness.md#templates-and-custom-content).
 
 use crate::{
     DOMAIN, Template, TemplateBody, Wellness,
@@ -36,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "in a transaction put if absent: PK = CompanyId-… or Global, SK = Template#TemplateId-…",
-        formula: "2 × ⌈template⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
+        formula: "2 × ⌈template⌉ W; plus 1 R and 2 × ⌈record⌉ W with an Idempotency-Key",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, case.record_read())
@@ -46,7 +47,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What a caller posts.
+/// A request to create a template.
 #[derive(Debug, Clone)]
 pub struct NewTemplate {
     owner: Owner,
@@ -64,7 +65,7 @@ impl Input for NewTemplate {
     }
 }
 
-/// The company of the path, everybody where the path has none.
+/// The company of the path. Without one, the owner is `Global`.
 pub(crate) fn read_owner(fields: &mut Fields) -> Owner {
     fields.path_if_any("companyId").map_or(Owner::Global, Owner::Company)
 }
@@ -83,11 +84,13 @@ impl NewTemplate {
     }
 }
 
-/// Makes a template.
+/// Creates a template.
 ///
 /// # Errors
-/// 400, 403 for another company's and for everybody's where the caller is no operator, 422 for a key that came with another
-/// request.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company, or requests a global template without the
+///   operator scope.
+/// - 422 if the idempotency key was used for a different request.
 pub async fn create_template(
     wellness: Wellness,
     request: Request<NewTemplate>,
@@ -110,7 +113,8 @@ impl Wellness {
         must_fit(&template, MAX_TEMPLATE)?;
         let mut changes = vec![self.table.put_new(&template)?];
         changes.extend(once.remember(&id)?);
-        // In a transaction even where it is one change: its token makes a retry, after an answer that was lost, the same one.
+        // A single change is sent as a transaction as well. Its client token makes an SDK retry
+        // after a lost response idempotent.
         self.dynamo.transact(changes).await?;
         Ok(template)
     }

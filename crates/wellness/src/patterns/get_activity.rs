@@ -1,4 +1,5 @@
-//! W5: an activity, as much of it as is asked for (seed 002, pattern 4).
+//! W5: reads an activity, whole or by levels
+//! (docs/requirements/wellness.md#pattern-4-get-an-activity).
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Detail, Goal, Group, Groups, Reference, Reward, Wellness,
@@ -36,8 +37,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "PK = ActivityId-…, SK begins with Program, strongly",
-            formula: "⌈Σ row, parts and references⌉ R: what was written is seen",
+            condition: "PK = ActivityId-…, SK begins with Program, strongly consistent",
+            formula: "⌈Σ row, parts and references⌉ R, strongly consistent",
             cost: |case| {
                 let bytes = case.activity + case.part * case.parts + case.reference * case.references;
                 Cost::default().read(cost::ACTIVITIES, read(bytes))
@@ -45,8 +46,8 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", one level",
-            condition: "PK = ActivityId-…, SK begins with Program#Groups or another level, strongly; and get SK = Program, which says whose it is",
-            formula: "⌈row⌉ R, and ⌈Σ parts⌉ R a level",
+            condition: "PK = ActivityId-…, SK begins with Program#Groups or another level, strongly consistent; and get SK = Program to check the company",
+            formula: "⌈row⌉ R, and ⌈Σ parts⌉ R per level",
             cost: |case| {
                 Cost::default()
                     .read(cost::ACTIVITIES, case.activity_read())
@@ -57,7 +58,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Which activity, and how much of it.
+/// The activity and the levels to read.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     company: CompanyId,
@@ -73,7 +74,7 @@ impl Input for Wanted {
     }
 }
 
-/// Levels with commas between them; all of it where nothing is asked for.
+/// The query parameter `include`: comma-separated levels. The default is the whole activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Levels(BTreeSet<Level>);
 
@@ -97,11 +98,12 @@ impl Levels {
     }
 }
 
-/// The levels whose rows are references.
+/// The levels that contain references.
 const REFERENCES: [Level; 6] =
     [Level::Program, Level::Courses, Level::Files, Level::Notifications, Level::Trackers, Level::Venues];
 
-/// An item of an activity's `Program`, told apart by its `Type`. Only read; each is written as what it is.
+/// An item of an activity's `Program` rows, identified by its `Type`. This type is only read; each
+/// item is written as its own type.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 enum Row {
@@ -118,7 +120,7 @@ impl Item for Row {
     const TYPE: &'static str = "item of an activity";
 }
 
-/// An activity as far as it was asked for: what was not asked for, or is not there, is left out.
+/// The requested levels of an activity. Other levels and missing parts are left out.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartsBody {
@@ -136,7 +138,7 @@ pub struct PartsBody {
     references: Option<Vec<ReferenceBody>>,
 }
 
-/// The row itself, or which it is.
+/// The base row, or only its ids if the row was not requested.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 enum Head {
@@ -164,7 +166,7 @@ impl PartsBody {
         body
     }
 
-    /// Rows come in the order of their keys: a group after its groups.
+    /// Adds a row. Rows arrive in key order, so the groups row precedes each group.
     fn add(&mut self, row: Row) {
         match row {
             Row::Activity(_) => {}
@@ -182,10 +184,12 @@ impl PartsBody {
     }
 }
 
-/// Reads an activity to the depth that is asked for, strongly consistent, the levels side by side.
+/// Reads an activity, strongly consistent. Levels are read concurrently.
 ///
 /// # Errors
-/// 400, 403 for another company's path, 404 also for another company's activity.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the activity does not exist or belongs to another company.
 pub async fn get_activity(wellness: Wellness, request: Request<Wanted>) -> Result<Json<PartsBody>, Error> {
     let wanted = &request.input;
     request.caller.must_belong_to(&wanted.company, DOMAIN)?;
@@ -208,7 +212,8 @@ impl Wellness {
         Ok(try_join_all(levels).await?.concat())
     }
 
-    /// The row that says whose it is, and the others. It comes first: its key begins theirs.
+    /// The base row, which identifies the company, and the other rows. The base row has the
+    /// smallest sort key, so it comes first.
     async fn all_of(&self, wanted: &Wanted) -> Result<(Activity, Vec<Row>), Error> {
         let mut rows = self.level_of(&wanted.activity, Level::Program).await?.into_iter();
         match rows.next() {
@@ -223,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_are_a_list_with_or_without_spaces() {
+    fn levels_are_comma_separated_with_optional_spaces() {
         let levels = |text: &str| text.parse::<Levels>().map(|Levels(levels)| levels.into_iter().collect::<Vec<_>>());
         assert_eq!(levels("Program"), Ok(vec![Level::Program]));
         assert_eq!(levels("Program#Groups , Program#Detail,Program#Groups"), Ok(vec![Level::Detail, Level::Groups]));

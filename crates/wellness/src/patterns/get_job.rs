@@ -1,4 +1,4 @@
-//! W17: one job by its id, and how far it is.
+//! W17: reads a job and its progress (docs/decisions/jobs.md).
 
 use crate::{
     DOMAIN, Wellness,
@@ -34,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Which job.
+/// The job to read.
 #[derive(Debug, Clone)]
 pub struct Which {
     pub(crate) company: CompanyId,
@@ -48,10 +48,12 @@ impl Input for Which {
     }
 }
 
-/// Gets one job, strongly consistent.
+/// Reads a job, strongly consistent.
 ///
 /// # Errors
-/// 400, 403 for another's company, 404.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the job does not exist.
 pub async fn get_job(wellness: Wellness, request: Request<Which>) -> Result<Json<JobBody>, Error> {
     let Which { company, job } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
@@ -59,7 +61,7 @@ pub async fn get_job(wellness: Wellness, request: Request<Which>) -> Result<Json
     Ok(Json(job.ok_or(Error::NotFound("job"))?.into()))
 }
 
-/// 202 with the job's location, and how far it is.
+/// A 202 response with the job's location and progress.
 pub(crate) fn accepted(company: &CompanyId, job: Job) -> Accepted<JobBody> {
     let parameter = |name: &str| match name {
         "companyId" => Some(company.to_string()),

@@ -1,4 +1,7 @@
-//! W2: a company's activities and sections in a plan year (seed 002, pattern 1).
+//! W2: lists a company's activities and sections of a plan year
+//! (docs/requirements/wellness.md#pattern-1-list-activities-and-sections-of-a-plan-year).
+//!
+//! docs/decisions/wellness-sections.md explains how activities and sections share an index.
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Name, Section, Wellness,
@@ -31,13 +34,13 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "GSI1PK = CompanyId-…#Program, GSI1SK between EndDate#first and EndDate#last second of the plan year",
-        formula: "½ ⌈Σ activities and sections⌉ R on GSI1, rounded for each MB",
+        formula: "½ ⌈Σ activities and sections⌉ R on GSI1, rounded up for each MB",
         cost: |case| Cost::default().read(cost::PROGRAM, case.listed(case.program)),
     }],
     function,
 };
 
-/// Whose activities, of which time, and which of them.
+/// The company, the period and the statuses to list.
 #[derive(Debug, Clone)]
 pub struct OfCompany {
     company: CompanyId,
@@ -53,7 +56,7 @@ impl Input for OfCompany {
     }
 }
 
-/// What the one query returns. Activities and sections stand side by side in GSI1.
+/// An entry of GSI1: an activity or a section.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 enum Entry {
@@ -65,14 +68,14 @@ impl Item for Entry {
     const TYPE: &'static str = "activity or section";
 }
 
-/// A programme as it is answered.
+/// Activities and sections of a company, in a response.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Programme {
     items: Vec<ActivityBody>,
     sections: Vec<SectionBody>,
 }
 
-/// A section with those of the answered activities that are in it.
+/// A section with the ids of its activities in this response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SectionBody {
@@ -83,11 +86,13 @@ struct SectionBody {
     activity_ids: Vec<ActivityId>,
 }
 
-/// Lists a company's activities that end within the period, by their end, and the sections that do, whatever is asked of the
-/// activities.
+/// Lists the activities and sections of a company that end within the period, sorted by end date.
+/// The status filter applies to activities only.
 ///
 /// # Errors
-/// 400, 403 for another company's, 413 for more than 5 MB.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 413 if the query reads more than 5 MB.
 pub async fn list_activities(wellness: Wellness, request: Request<OfCompany>) -> Result<Json<Programme>, Error> {
     let OfCompany { company, wanted, statuses } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

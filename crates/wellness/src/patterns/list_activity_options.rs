@@ -1,4 +1,5 @@
-//! W3: a company's activities in a plan year for grids and drop-downs, by whom they are for (seed 002, pattern 2).
+//! W3: lists a company's activities of a plan year in short form, filtered by type, role and
+//! department (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
 
 use crate::{
     DOMAIN, FiltersBody, Name, Wellness,
@@ -31,13 +32,13 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan year; filtered in memory",
-        formula: "½ ⌈Σ narrow entries⌉ R on GSI2, rounded for each MB",
+        formula: "½ ⌈Σ narrow entries⌉ R on GSI2, rounded up for each MB",
         cost: |case| Cost::default().read(cost::LISTS, case.listed(case.narrow)),
     }],
     function,
 };
 
-/// Whose activities, of which time, and which of them.
+/// The company, the period and the filters of the list.
 #[derive(Debug, Clone)]
 pub struct Asked {
     company: CompanyId,
@@ -68,7 +69,7 @@ impl Asked {
     }
 }
 
-/// An activity in a list of options.
+/// An activity in short form, in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OptionBody {
@@ -96,10 +97,12 @@ impl From<ActivityOption> for OptionBody {
     }
 }
 
-/// Lists a company's activities that end within the period, by their end.
+/// Lists the activities of a company that end within the period, sorted by end date.
 ///
 /// # Errors
-/// 400, 403 for another company's, 413 for more than 5 MB.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 413 if the query reads more than 5 MB.
 pub async fn list_activity_options(wellness: Wellness, request: Request<Asked>) -> Result<List<OptionBody>, Error> {
     let asked = &request.input;
     request.caller.must_belong_to(&asked.company, DOMAIN)?;

@@ -1,4 +1,5 @@
-//! W7: the activities that refer to a venue, file, course, tracker or notification (seed 002, pattern 5).
+//! W7: lists the activities that refer to a venue
+//! (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 
 use crate::{
     DOMAIN, Reference, Wellness,
@@ -40,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// References to what, and which of them.
+/// The venue, the period and the status to list.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     uses: Uses,
@@ -55,7 +56,7 @@ impl Input for Wanted {
     }
 }
 
-/// A reference as it is answered.
+/// A reference in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReferenceBody {
@@ -72,10 +73,12 @@ impl From<Reference> for ReferenceBody {
     }
 }
 
-/// Lists the activities with a status that refer to it, by their end: from today's first second on, or in a given time.
+/// Lists the activities with the given status that refer to a venue, sorted by end date. Without a
+/// period, the list starts with the first second of today.
 ///
 /// # Errors
-/// 400, or 403 for another's company.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
 pub async fn list_references(wellness: Wellness, request: Request<Wanted>) -> Result<List<ReferenceBody>, Error> {
     let Wanted { uses, status } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;

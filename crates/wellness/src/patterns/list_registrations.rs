@@ -1,4 +1,7 @@
-//! W4: a user's registrations in a plan year (seed 002, pattern 3).
+//! W4: lists a user's registrations of a plan year
+//! (docs/requirements/wellness.md#pattern-3-list-registrations-of-a-user).
+//!
+//! docs/decisions/wellness-registration-list.md explains why the list reads the activities as well.
 
 use crate::{
     Activity, DOMAIN, Name, Progress, Registration, Wellness,
@@ -33,8 +36,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year; then get SK = Program of the activities in batches",
-        formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded for each MB, and ½ ⌈activity⌉ R each",
+        condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year; then batch-get SK = Program of the activities",
+        formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded up for each MB, and ½ ⌈activity⌉ R per activity",
         cost: |case| {
             Cost::default()
                 .read(cost::REGISTRATIONS, case.listed(case.registration))
@@ -44,7 +47,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Whose registrations, and of which time.
+/// The user and the period of the list.
 #[derive(Debug, Clone)]
 pub struct OfUser {
     user: UserId,
@@ -58,7 +61,7 @@ impl Input for OfUser {
     }
 }
 
-/// A registration with what its activity is called and where it stands now.
+/// A registration with the current name, status and section of its activity.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OnHomePage {
@@ -91,11 +94,13 @@ impl OnHomePage {
     }
 }
 
-/// Lists a user's registrations for activities that end within the period, by their end. One whose activity is gone is left
-/// out.
+/// Lists a user's registrations for activities that end within the period, sorted by end date. A
+/// registration without an activity is left out.
 ///
 /// # Errors
-/// 400, 403 for another user's, 413 for more than 5 MB.
+/// - 400 if the input is invalid.
+/// - 403 if the caller is another user.
+/// - 413 if the query reads more than 5 MB.
 pub async fn list_registrations(wellness: Wellness, request: Request<OfUser>) -> Result<List<OnHomePage>, Error> {
     let OfUser { user, wanted } = &request.input;
     request.caller.must_be(user, DOMAIN)?;
@@ -103,11 +108,11 @@ pub async fn list_registrations(wellness: Wellness, request: Request<OfUser>) ->
     let range = ActivityEndDateSort::within(wanted.at(request.now));
     let query = Query::new(&RegistrationsPartition(user.clone()), &range).on(&wellness.registrations);
     let mut registrations = wellness.table.query_all::<Registration>(&query).await?;
-    // A user of that id may have been another company's before.
+    // A user may have moved here from another company.
     registrations.retain(|one| company.is_none_or(|company| one.company.as_str() == company));
     let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();
     let mut activities = wellness.table.get_all::<Activity>(&keys, false).await?;
-    // A user is registered once for an activity, so each is there for one of them.
+    // A user has one registration per activity, so each activity is used once.
     let shown = |(registration, key)| Some(OnHomePage::new(registration, activities.remove(key)?));
     Ok(List::whole(registrations.into_iter().zip(&keys).filter_map(shown).collect()))
 }

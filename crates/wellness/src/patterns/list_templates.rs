@@ -1,4 +1,5 @@
-//! W13: everybody's templates, or a company's own.
+//! W13: lists the global templates, or those of a company
+//! (docs/requirements/wellness.md#templates-and-custom-content).
 
 use crate::{
     DOMAIN, Template, TemplateBody, Wellness,
@@ -40,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Whose templates.
+/// The owner of the templates.
 #[derive(Debug, Clone)]
 pub struct OfOwner(Owner);
 
@@ -51,10 +52,11 @@ impl Input for OfOwner {
     }
 }
 
-/// Lists templates in the order of their making. Everybody's are for everybody to see.
+/// Lists templates in order of creation. Every caller may list the global ones.
 ///
 /// # Errors
-/// 400, or 403 for another company's.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
 pub async fn list_templates(wellness: Wellness, request: Request<OfOwner>) -> Result<List<TemplateBody>, Error> {
     let OfOwner(owner) = &request.input;
     if let Owner::Company(company) = owner {

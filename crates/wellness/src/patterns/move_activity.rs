@@ -1,4 +1,8 @@
-//! W6: moves an activity to a section, or out of all (seed 002: a pointer and no part of the hierarchy).
+//! W6: moves an activity to another section, or removes it from its section
+//! (docs/requirements/wellness.md#sections).
+//!
+//! The section is an attribute and not part of a key, so a move is one update
+//! (docs/decisions/wellness-sections.md).
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Section, Wellness,
@@ -28,8 +32,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Section#SectionId-…; then update SectionId of SK = Program if it is the company's: no key changes",
-        formula: "1 R; ⌈activity⌉ W; GSI1 ⌈entry⌉ W, for the SectionId that it projects. Out of all sections without the read",
+        condition: "get SK = Section#SectionId-…; then update SectionId of SK = Program if the activity belongs to the company; no key changes",
+        formula: "1 R; ⌈activity⌉ W; GSI1 ⌈entry⌉ W, because it projects SectionId. Removal from a section needs no read",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, Units::whole(1))
@@ -40,7 +44,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Which activity, and to which section; to none for `null`.
+/// The activity and its new section. `null` removes it from its section.
 #[derive(Debug, Clone)]
 pub struct Move {
     company: CompanyId,
@@ -58,18 +62,21 @@ impl Input for Move {
     }
 }
 
-/// Moves an activity to a section of its company, or out of all. Its version stays: no other change touches the section, so
-/// none is lost.
+/// Moves an activity to a section of its company, or removes it from its section.
+///
+/// The version does not change. No other request changes the section, so no update can be lost.
 ///
 /// # Errors
-/// 400, 403 for another company's, 404.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the activity or the section does not exist.
 pub async fn move_activity(wellness: Wellness, request: Request<Move>) -> Result<Json<ActivityBody>, Error> {
     let Move { company, activity, section } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;
     let change = wellness.table.update(Activity::key_of(activity)).only_if(Condition::is(Activity::COMPANY, company));
     let change = match section {
         Some(section) => {
-            // Sections are never deleted.
+            // Sections are never deleted, so the check needs no transaction.
             let found = wellness.table.get::<Section>(&Section::key_of(company, section)).await?;
             found.ok_or(Error::NotFound("section"))?;
             change.set(Activity::SECTION_ID, section)

@@ -1,4 +1,5 @@
-//! W10: puts a company's employee.
+//! W10: creates or replaces an employee of a company
+//! (docs/requirements/wellness.md#new-employees-join-eligible-challenges).
 
 use crate::{
     DOMAIN, Employee, EmployeeBody, LastChange, Name, Wellness,
@@ -28,8 +29,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get: PK = UserId-<id>, SK = Employee; then put it if nobody changed it since",
-        formula: "⌈employee⌉ R, 1 R where there is none; ⌈employee⌉ W, none where nothing changes",
+        condition: "get: PK = UserId-<id>, SK = Employee; then put it if its version is unchanged",
+        formula: "⌈employee⌉ R, 1 R if it does not exist; ⌈employee⌉ W, none if nothing changes",
         cost: |case| {
             let (read, write) = (read(case.employee), write(case.employee));
             Cost::default().read(cost::ACTIVITIES, read).write(cost::ACTIVITIES, write)
@@ -38,7 +39,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What a caller puts.
+/// A request to put an employee.
 #[derive(Debug, Clone)]
 pub struct Placed {
     company: CompanyId,
@@ -59,12 +60,15 @@ impl Input for Placed {
     }
 }
 
-/// Puts an employee in place of what was known of them. Where nothing changes, nothing is written: a repetition registers
-/// nobody again. Operators may move an employee from one company to another; registrations stay with the company that they
-/// were made in.
+/// Creates or replaces an employee.
+///
+/// A request that changes nothing writes nothing, so a retry does not trigger another enrollment.
+/// Operators may move an employee to another company. Existing registrations stay with the company
+/// of their activity.
 ///
 /// # Errors
-/// 400, 403 for another company, and for a user who is another company's employee.
+/// - 400 if the input is invalid.
+/// - 403 if the caller or the employee belongs to another company.
 pub async fn put_employee(wellness: Wellness, request: Request<Placed>) -> Result<Put<EmployeeBody>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     let may_move = request.caller.operates(DOMAIN);
@@ -73,7 +77,7 @@ pub async fn put_employee(wellness: Wellness, request: Request<Placed>) -> Resul
 }
 
 impl Employee {
-    /// One whom nobody knew.
+    /// An employee with version 1.
     fn new(placed: Placed) -> Self {
         Self {
             partition: UserPartition(placed.user),
@@ -87,7 +91,7 @@ impl Employee {
         }
     }
 
-    /// The same employee as they are put now; none where nothing changes.
+    /// The employee after the change. `None` if nothing changes.
     fn changed_to(&self, placed: Placed) -> Option<Self> {
         let new = Self { version: self.version + 1, ..Self::new(placed) };
         let place = |of: &Self| (of.company.clone(), of.role.clone(), of.department.clone());

@@ -1,4 +1,5 @@
-//! W15: puts a venue, file, course, tracker or notification of a company.
+//! W15: creates or replaces a company's record of a venue
+//! (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 
 use crate::{
     DOMAIN, Name, Record, Wellness,
@@ -30,14 +31,14 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "put: PK = CompanyId-…, SK = Venue#VenueId-… and the like",
+        condition: "put: PK = CompanyId-…, SK = Venue#VenueId-… or the key of another kind of record",
         formula: "⌈record⌉ W",
         cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)),
     }],
     function,
 };
 
-/// What a caller puts.
+/// A request to put a record.
 #[derive(Debug, Clone)]
 pub struct NewRecord(Record);
 
@@ -56,7 +57,7 @@ impl Input for NewRecord {
     }
 }
 
-/// A record as it is answered.
+/// A record in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordBody {
@@ -73,10 +74,13 @@ impl From<Record> for RecordBody {
     }
 }
 
-/// Puts the company's own record, in place of the one that is there. What activities have copied of it stays.
+/// Creates or replaces the company's record of a venue. Existing copies in activities do not
+/// change. W9 (update-reference) updates them.
 ///
 /// # Errors
-/// 400, 403 for another company's, 413 for more than 4 KB.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 413 if the record exceeds 4 KB.
 pub async fn put_reference(wellness: Wellness, request: Request<NewRecord>) -> Result<Put<RecordBody>, Error> {
     let NewRecord(record) = request.input;
     request.caller.must_belong_to(&record.partition.0, DOMAIN)?;

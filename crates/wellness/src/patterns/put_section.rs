@@ -1,4 +1,5 @@
-//! W14: puts a section of a company's programme.
+//! W14: creates or replaces a section of a company's program
+//! (docs/requirements/wellness.md#sections).
 
 use crate::{
     DOMAIN, Name, Section, Wellness,
@@ -30,13 +31,13 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "put: PK = CompanyId-…, SK = Section#SectionId-…",
-        formula: "⌈section⌉ W; GSI1 ⌈section⌉ W, twice that where it ended at another time before",
+        formula: "⌈section⌉ W; GSI1 ⌈section⌉ W, twice that if the end date changes",
         cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)).write(cost::PROGRAM, write(case.own)),
     }],
     function,
 };
 
-/// What a caller puts.
+/// A request to put a section.
 #[derive(Debug, Clone)]
 pub struct NewSection(Section);
 
@@ -62,7 +63,7 @@ impl Input for NewSection {
     }
 }
 
-/// A section as it is answered.
+/// A section in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SectionBody {
@@ -85,10 +86,11 @@ impl From<Section> for SectionBody {
     }
 }
 
-/// Puts a section, in place of the one that is there.
+/// Creates or replaces a section.
 ///
 /// # Errors
-/// 400, or 403 for another company's.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
 pub async fn put_section(wellness: Wellness, request: Request<NewSection>) -> Result<Put<SectionBody>, Error> {
     let NewSection(section) = request.input;
     request.caller.must_belong_to(&section.partition.0, DOMAIN)?;

@@ -1,4 +1,7 @@
-//! W12: reports a user's progress in a challenge.
+//! W12: records a user's progress in a challenge
+//! (docs/requirements/wellness.md#pattern-3-list-registrations-of-a-user).
+//!
+//! docs/decisions/wellness-progress.md explains why progress never decreases.
 
 use crate::{
     DOMAIN, Progress, Registration, RegistrationBody, Wellness,
@@ -30,7 +33,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "update SK = Registration#UserId-… if Progress and EarnedPoints are no greater than what is reported",
+        condition: "update SK = Registration#UserId-… if the stored Progress and EarnedPoints are not greater than the reported ones",
         formula: "⌈registration⌉ W; GSI3 ⌈registration⌉ W",
         cost: |case| {
             Cost::default()
@@ -41,10 +44,10 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The largest `data` of a registration, in bytes.
+/// Maximum size of a registration's `data`, in bytes.
 const MAX_DATA: usize = 2 * 1024;
 
-/// What a user reports. What is not reported stays.
+/// A progress report. Omitted members do not change.
 #[derive(Debug, Clone)]
 pub struct Report {
     user: UserId,
@@ -68,7 +71,7 @@ impl Input for Report {
     }
 }
 
-/// Progress for people: 200 characters at most, none of them a control character.
+/// Progress as text: at most 200 characters, none of them a control character.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
 struct ProgressText(String);
@@ -84,11 +87,17 @@ impl TryFrom<String> for ProgressText {
     }
 }
 
-/// Reports progress: percent, points, and what goes with them. Never less than what is stored, however many report at once,
-/// unless it is a correction. The same again is no fault: it may be a retry.
+/// Records progress in percent, points, a text and metadata.
+///
+/// Stored progress and points never decrease, even if several reports arrive at once. A correction
+/// may lower them. An equal report succeeds, because it may be a retry.
 ///
 /// # Errors
-/// 400, 403 for another user's, 404, 409 for less than what is stored, 413 for too much data.
+/// - 400 if the input is invalid.
+/// - 403 if the caller is another user.
+/// - 404 if the registration does not exist.
+/// - 409 if the report is lower than the stored progress or points.
+/// - 413 if `data` is too large.
 pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Result<Json<RegistrationBody>, Error> {
     let report = &request.input;
     request.caller.must_be(&report.user, DOMAIN)?;

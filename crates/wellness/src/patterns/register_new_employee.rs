@@ -1,4 +1,7 @@
-//! W11: registers employees who are new, or whose role or department changed, for the challenges that are for them.
+//! W11: registers new and transferred employees for the challenges that they are eligible for
+//! (docs/requirements/wellness.md#new-employees-join-eligible-challenges).
+//!
+//! docs/decisions/wellness-registrations.md explains the order of its writes and reads.
 
 use crate::{
     Activity, Employee, Registration, Wellness,
@@ -38,8 +41,8 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("Activities"),
     calls: &[Calls {
         variant: "",
-        condition: "get: PK = UserId-<id>, SK = Employee; GSI2PK = company#Program#List, end date within the plan year; GSI3PK = user#Registrations, the same; a registration put if absent for every challenge that is for the employee and has none; then get those activities strongly, once a batch, and update the registrations whose end has moved meanwhile",
-        formula: "⌈employee⌉ R; GSI2 ½ × ⌈Σ entries of the year⌉ R, once a batch and company; GSI3 ½ ⌈Σ registrations that are there⌉ R; for each of the challenges ⌈registration⌉ W, GSI3 ⌈registration⌉ W and ⌈activity⌉ R",
+        condition: "get: PK = UserId-<id>, SK = Employee; query GSI2PK = company#Program#List, end date within the plan year; query GSI3PK = user#Registrations, end date within the plan year; put a registration if absent for every eligible challenge that has none; then get those activities strongly consistent, once per batch, and update the registrations whose end date has changed",
+        formula: "⌈employee⌉ R; GSI2 ½ × ⌈Σ entries of the year⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R; per eligible challenge ⌈registration⌉ W, GSI3 ⌈registration⌉ W and ⌈activity⌉ R",
         cost: |case| {
             let challenges = Case::count(case.eligible);
             Cost::default()
@@ -54,16 +57,16 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Calls that are made at once.
+/// Maximum number of concurrent calls.
 const AT_ONCE: usize = 16;
 
-/// Time that is kept for the last look at the activities; a quarter of what there is where that is less.
+/// Time reserved for the final check of the end dates, but at most a quarter of the time left.
 const TIME_TO_SETTLE: Duration = Duration::from_secs(5);
 
-/// Registers every employee of the batch; answers the changes that must come again.
+/// Registers every employee of the batch. Returns the sequence numbers of the records to retry.
 ///
-/// A record that can't be read is logged and comes again as well, until the mapping gives it up and its failure destination
-/// keeps it: nothing else would know of the employee.
+/// An unreadable record is logged and retried until the event source mapping sends it to its
+/// failure destination. No other copy of the event exists.
 async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let stop = batch.deadline.with_reserve(TIME_TO_SETTLE);
     let mut run = Run { wellness: &wellness, starts: Vec::new(), stop, failed: BTreeSet::new() };
@@ -79,7 +82,8 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
     Ok(run.failed)
 }
 
-/// An employee who is new, or whose role or department changed. The earliest record of a year stands for all of that year.
+/// An employee who is new or has a new company, role or department. Records of the same employee
+/// and year are merged, with the earliest time.
 struct Start {
     user: UserId,
     since: TimestampSeconds,
@@ -87,7 +91,7 @@ struct Start {
 }
 
 impl Start {
-    /// None for a record of another item, which the mapping's filter keeps away.
+    /// `None` for a record of another item. The event filter normally removes those.
     fn read(record: &Record) -> Result<Option<Self>, &'static str> {
         if record.sort_key().ok_or("no sort key")?.parse::<EmployeeSort>().is_err() {
             return Ok(None);
@@ -103,13 +107,13 @@ impl Start {
     }
 }
 
-/// A batch on its way. What is worked at is told by the number of its start.
+/// A batch in progress. Each work item carries the index of its `Start`.
 struct Run<'a> {
     wellness: &'a Wellness,
     starts: Vec<Start>,
-    /// When no more is begun.
+    /// No call starts after this deadline.
     stop: Deadline,
-    /// Sequence numbers of what must come again.
+    /// Sequence numbers of the records to retry.
     failed: BTreeSet<String>,
 }
 
@@ -135,7 +139,7 @@ impl Run<'_> {
         }
     }
 
-    /// The employees as they are now; those who are gone need nothing.
+    /// Reads the employees as they are now. A deleted employee needs no registrations.
     async fn employees(&mut self) -> Vec<(usize, Employee)> {
         let wellness = self.wellness;
         let keys = self.starts.iter().map(|start| Employee::key_of(&start.user)).enumerate().collect();
@@ -143,8 +147,11 @@ impl Run<'_> {
         found.into_iter().filter_map(|(start, employee)| Some((start, employee?))).collect()
     }
 
-    /// The registrations of the plan year that are there. A run that died may have left some whose end is not the activity's,
-    /// and which nobody would look at again because the activity has moved to another year since.
+    /// Reads the existing registrations of the plan year, so that their end dates are checked as
+    /// well.
+    ///
+    /// A run that died may have left registrations with an old end date. No job corrects them if
+    /// the activity has moved to another year since.
     async fn registrations(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
         let wellness = self.wellness;
         let of =
@@ -154,7 +161,7 @@ impl Run<'_> {
         found.into_iter().flat_map(|(start, found)| found.into_iter().map(move |one| (start, one))).collect()
     }
 
-    /// A registration for every challenge that is for one of the employees.
+    /// Builds a registration for every challenge that an employee is eligible for.
     async fn wanted(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
         let plan = |start: usize, employee: &Employee| (employee.company.clone(), self.starts[start].year());
         let mut plans = BTreeMap::new();
@@ -181,10 +188,11 @@ impl Run<'_> {
         wanted
     }
 
-    /// Gives the registrations the ends that their activities have, read after the last write of each.
+    /// Corrects the end dates of the registrations, until a read after the last write agrees.
     ///
-    /// An end moves together with the start of a job that goes through the activity's registrations. Whichever registration
-    /// that job came too early for was written after the end moved, so this reads the new end.
+    /// The transaction that changes an end date also starts the job that updates the registrations.
+    /// A registration that the job misses is written after the change, so this read sees the new
+    /// date.
     async fn settle(&mut self, mut registered: Vec<(usize, Registration)>) {
         let wellness = self.wellness;
         while !registered.is_empty() {
@@ -201,7 +209,8 @@ impl Run<'_> {
         }
     }
 
-    /// Does the work for each, several at once, until the time is up. What failed is noted, and left out.
+    /// Runs the work for each item concurrently, until the deadline. Failures are recorded and left
+    /// out of the result.
     async fn each<T, U, F>(&mut self, items: Vec<(usize, T)>, work: impl Fn(T) -> F) -> Vec<(usize, U)>
     where
         F: Future<Output = Result<U, Error>>,
@@ -233,7 +242,7 @@ impl Run<'_> {
 }
 
 impl ActivityOption {
-    /// Whether the employee is to be registered for it at that time.
+    /// Whether the employee is eligible for this challenge at that time.
     fn is_challenge_for(&self, employee: &Employee, at: TimestampSeconds) -> bool {
         self.activity_type == ActivityType::Challenge
             && self.status == Status::Active
@@ -247,7 +256,8 @@ impl ActivityOption {
     }
 }
 
-/// The end of an activity, and nothing else that could keep it from being read.
+/// The end date of an activity. Other attributes are not read, so they cannot make the function
+/// fail.
 #[derive(Serialize, Deserialize)]
 struct End {
     #[serde(rename = "GSI1SK")]
@@ -264,7 +274,7 @@ impl Wellness {
         Ok(self.table.query_all(&Query::new(&RegistrationsPartition(user), &range).on(&self.registrations)).await?)
     }
 
-    /// The registration as it stands after it: as it is wanted, or as it was there.
+    /// Puts the registration and returns it, or returns the existing one.
     async fn register(&self, registration: Registration) -> Result<Registration, Error> {
         match self.dynamo.write(self.table.put_new(&registration)?).await {
             Err(table::Error::Refused(refused)) => Ok(refused.found(0)?.unwrap_or(registration)),
@@ -272,14 +282,14 @@ impl Wellness {
         }
     }
 
-    /// Moves the registration that is there to the end.
+    /// Updates the end date of an existing registration.
     async fn move_to_end(&self, registration: Registration) -> Result<Registration, Error> {
         let key = Registration::key_of(&registration.partition.0, &registration.sort.0);
         self.dynamo.write(self.table.update(key).set(Registration::END, &registration.end)).await?;
         Ok(registration)
     }
 
-    /// The activities' ends now, each read once.
+    /// Reads the current end dates of the activities, each once, strongly consistent.
     async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<HashMap<Key, End>, Error> {
         let activities: BTreeSet<_> = registrations.iter().map(|(_, registration)| &registration.partition.0).collect();
         let keys: Vec<Key> = activities.into_iter().map(Activity::key_of).collect();

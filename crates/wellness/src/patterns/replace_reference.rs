@@ -1,5 +1,7 @@
-//! W8: replaces a venue, file, course, tracker or notification by another in every activity that refers to it (seed 002,
-//! pattern 5).
+//! W8: replaces a venue in every activity that refers to it
+//! (docs/requirements/wellness.md#replace-a-venue).
+//!
+//! docs/decisions/wellness-references.md explains why it is a job.
 
 use crate::{
     DOMAIN, Task, Wellness,
@@ -35,8 +37,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "count: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction put Job#VenueId-<id> if none is under way, and Hold#VenueId-<replacement> if there is none, while there is no Hold#VenueId-<id> and nothing under way at the replacement",
-        formula: "GSI2 ½ ⌈Σ references⌉ R a status; 2 × (⌈job⌉ + ⌈hold⌉ + 2) W, more by its size where the replacement had a job itself; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key; what the job costs stands with continue-job",
+        condition: "count: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction put Job#VenueId-<id> if none is running, put Hold#VenueId-<replacement> if absent, and check that Hold#VenueId-<id> is absent and that no job runs on the replacement",
+        formula: "GSI2 ½ ⌈Σ references⌉ R per status; 2 × (⌈job⌉ + ⌈hold⌉ + 2) W, more by its size if the replacement had a job itself; plus 1 R and 2 × ⌈record⌉ W with an Idempotency-Key; continue-job lists the cost of the job",
         cost: |case| {
             let held = Units::whole(3);
             Cost::default()
@@ -49,7 +51,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What is replaced by what.
+/// A request to replace a venue.
 #[derive(Debug, Clone)]
 pub struct Replacement {
     uses: Uses,
@@ -80,12 +82,17 @@ impl Replacement {
     }
 }
 
-/// Starts the job that replaces every reference in activities that are drafts or active and end in the time: from today's
-/// first second on, or in a given time. The same request while the job is under way answers that job.
+/// Starts the job that replaces the venue in draft and active activities that end within the
+/// period. The default period starts with the first second of today.
+///
+/// If the same job is already running, an equal request returns it.
 ///
 /// # Errors
-/// 400, 403 for another's company, 409 where another job is at one of the two, 413 for data that is too long for a reference,
-/// 422 for a key that came with another request.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 409 if another job runs on either venue.
+/// - 413 if the data is too large for a reference.
+/// - 422 if the idempotency key was used for a different request.
 pub async fn replace_reference(wellness: Wellness, request: Request<Replacement>) -> Result<Accepted<JobBody>, Error> {
     let Replacement { uses, data, .. } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;

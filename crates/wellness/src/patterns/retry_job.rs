@@ -1,4 +1,4 @@
-//! W17: runs a failed job again.
+//! W17: restarts a failed job (docs/decisions/jobs.md).
 
 use crate::{
     DOMAIN, Wellness,
@@ -29,8 +29,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get: PK = CompanyId-<id>, SK = Job#<job id>; then update it if it has failed at that step, of a job at references in one transaction while there is no Hold#VenueId-<id>; of a replacement also while nothing is under way at the replacement, and put Hold#VenueId-<replacement> if there is none",
-        formula: "⌈job⌉ R; ⌈job⌉ W for registrations; 2 × (⌈job⌉ + 1) W for an update, 2 × (⌈job⌉ + ⌈hold⌉ + 2) W for a replacement, more by its size if the replacement had a job itself. In the table an update",
+        condition: "get: PK = CompanyId-<id>, SK = Job#<job id>; then update it if it has failed at that step. For a job on references, the same transaction checks that Hold#VenueId-<id> is absent. For a replacement, it also checks that no job runs on the replacement, and puts Hold#VenueId-<replacement> if absent",
+        formula: "⌈job⌉ R; ⌈job⌉ W for registrations; 2 × (⌈job⌉ + 1) W for an update, 2 × (⌈job⌉ + ⌈hold⌉ + 2) W for a replacement, more by its size if the replacement had a job itself. The table shows an update",
         cost: |case| {
             Cost::default()
                 .read(cost::JOBS, read(case.job))
@@ -40,10 +40,13 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Runs a failed job again, from its last written step.
+/// Restarts a failed job from its last written step.
 ///
 /// # Errors
-/// 400, 403 for another's company, 404, 409 for a job that has not failed, or if another job is in the way.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the job does not exist.
+/// - 409 if it has not failed, or if it conflicts with another job.
 pub async fn retry_job(wellness: Wellness, request: Request<Which>) -> Result<Accepted<JobBody>, Error> {
     let Which { company, job } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

@@ -1,4 +1,8 @@
-//! W16: changes an activity under its version; what depends on its status and its end follows.
+//! W16: updates an activity under its version
+//! (docs/requirements/wellness.md#edit-all-parts-of-an-activity).
+//!
+//! References and registrations follow a new status or end date.
+//! docs/decisions/wellness-versions.md explains the version.
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Name, Reference, Wellness,
@@ -35,20 +39,20 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get SK = Program; then in a transaction update it if Version is the one that the caller names",
+            condition: "get SK = Program; then in a transaction update it if Version is that of the request",
             formula: "⌈activity⌉ R; 2 × ⌈activity⌉ W; GSI1 ⌈entry⌉ W; GSI2 ⌈narrow entry⌉ W for a name or filters",
             cost: part_cost,
         },
         Calls {
             variant: ", status",
-            condition: "as above; and PK = activity, SK begins with Program, strongly, twice; then in the same transaction GSI2SK of every reference if it is what was read",
+            condition: "as above; and query PK = activity, SK begins with Program, strongly consistent, twice; then in the same transaction update GSI2SK of every reference if it is unchanged",
             formula: "⌈activity⌉ + 2 × ⌈Σ Program⌉ R; 2 × (⌈activity⌉ + ⌈reference⌉ each) W; GSI1 ⌈entry⌉ W; GSI2 ⌈narrow entry⌉ + 2 × ⌈reference⌉ each W",
             cost: status_cost,
         },
         Calls {
             variant: ", endDate",
-            condition: "as a status; and in the same transaction GSI1SK and GSI2SK of SK = Program, and put the job that lets the registrations follow",
-            formula: "as a status, 2 W for the job, and once more GSI1 ⌈entry⌉ W and GSI2 ⌈narrow entry⌉ W",
+            condition: "as for a status; and in the same transaction update GSI1SK and GSI2SK of SK = Program, and put the job that updates the registrations",
+            formula: "as for a status, 2 W for the job, and once more GSI1 ⌈entry⌉ W and GSI2 ⌈narrow entry⌉ W",
             cost: |case| {
                 status_cost(case)
                     .write(cost::JOBS, Units::whole(2))
@@ -76,18 +80,18 @@ fn status_cost(case: &Case) -> Cost {
 }
 
 impl Case {
-    /// All of an activity's `Program`.
+    /// Size of all `Program` rows of an activity.
     fn collection(&self) -> usize {
         self.activity + self.part * self.parts + self.reference * self.references
     }
 
-    /// Its references as they follow, before the transaction doubles them.
+    /// The updates of the references. The transaction doubles them.
     fn follow_write(&self) -> Units {
         write(self.reference).times(Self::count(self.references))
     }
 }
 
-/// What a caller changes. What is not named stays.
+/// A request to update an activity. Omitted members do not change.
 #[derive(Debug, Clone)]
 pub struct Patch {
     company: CompanyId,
@@ -101,7 +105,7 @@ pub struct Patch {
     data: Option<NewData>,
 }
 
-/// What takes the place of the data; nothing for `null`.
+/// The new metadata. `null` removes it.
 #[derive(Debug, Clone)]
 struct NewData(Option<JsonText>);
 
@@ -131,29 +135,37 @@ impl Input for Patch {
     }
 }
 
-/// An activity after its change.
+/// An activity after its update.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Updated {
     #[serde(flatten)]
     activity: ActivityBody,
-    /// The job that lets the registrations follow the end.
+    /// The job that updates the registrations after a new end date.
     #[serde(skip_serializing_if = "Option::is_none")]
     job_id: Option<JobId>,
 }
 
-/// Changes an activity's name, status, dates, filters and data, if it still has the version that the caller names. Its
-/// references follow in the same transaction, its registrations by a job that the transaction starts.
+/// Updates name, status, dates, filters and data of an activity, if its version is that of the
+/// request.
+///
+/// References are updated in the same transaction. Registrations are updated by a job that the
+/// transaction starts.
 ///
 /// # Errors
-/// 400, 403 for another company's, 404, 412 for another version, 413 where it outgrows its 8 KB.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the activity does not exist.
+/// - 412 if the version differs.
+/// - 413 if the base row grows beyond 8 KB.
 pub async fn update_activity(wellness: Wellness, request: Request<Patch>) -> Result<Json<Updated>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
     Ok(Json(optimistically(|| wellness.update(&request)).await?))
 }
 
 impl Wellness {
-    /// What a change in between refuses is read again: then the version is another, or the references are.
+    /// Makes one attempt to update the activity. After a conflict, `optimistically` calls it again,
+    /// and it reads the current version and references.
     async fn update(&self, request: &Request<Patch>) -> Result<Updated, Error> {
         let patch = &request.input;
         let old = self.activity(&patch.company, &patch.activity).await?;
@@ -179,7 +191,8 @@ impl Wellness {
         Ok(Updated { activity: new.into(), job_id })
     }
 
-    /// All that this function may change, under the version, and nothing else: the section has none and moves beside it.
+    /// The update of the base row, under the version. It leaves the section alone: W6
+    /// (move-activity) changes that without a version.
     fn row(&self, old: &Activity, new: &Activity) -> Result<Change, Error> {
         let row = self.table.update(Activity::key_of(new.id())).only_if(Condition::is(Activity::VERSION, old.version));
         let row =
@@ -201,8 +214,10 @@ impl Wellness {
         moved.set(Reference::PLACE, &reference.moved(activity.status, activity.end()))
     }
 
-    /// The references of an activity. A query is no snapshot: while one is replaced by another, neither may show. So two
-    /// queries must agree; whatever is replaced after them refuses the transaction.
+    /// Reads the references of an activity.
+    ///
+    /// A query is not a snapshot: during a replacement it may return neither reference. Two queries
+    /// must therefore agree. A later replacement makes the transaction fail.
     async fn references(&self, activity: &ActivityId) -> Result<Vec<Reference>, Error> {
         let (partition, range) = (ActivityPartition(activity.clone()), Level::Program.range());
         let query = Query::new(&partition, &range).only_if(Condition::is(Attribute::TYPE, &Reference::TYPE));

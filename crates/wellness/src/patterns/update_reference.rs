@@ -1,5 +1,7 @@
-//! W9: changes a venue, file, course, tracker or notification, and the data that activities have copied from it (seed 002,
-//! pattern 5).
+//! W9: updates a venue, and the data that activities have copied from it
+//! (docs/requirements/wellness.md#update-a-venue).
+//!
+//! docs/decisions/wellness-references.md explains why it is a job.
 
 use crate::{
     DOMAIN, Record, Task, Wellness,
@@ -32,8 +34,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "count those with other data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction update Venue#VenueId-<id> and put Job#VenueId-<id> if none is under way, while there is no Hold#VenueId-<id>",
-        formula: "GSI2 ½ ⌈Σ references⌉ R a status; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W; what the job costs stands with continue-job",
+        condition: "count the references with other data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction update Venue#VenueId-<id>, put Job#VenueId-<id> if none is running, and check that Hold#VenueId-<id> is absent",
+        formula: "GSI2 ½ ⌈Σ references⌉ R per status; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W; continue-job lists the cost of the job",
         cost: |case| {
             Cost::default()
                 .read(cost::LISTS, case.counted())
@@ -44,7 +46,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What gets which data.
+/// A request to update the data of a venue.
 #[derive(Debug, Clone)]
 pub struct Update {
     uses: Uses,
@@ -60,13 +62,18 @@ impl Input for Update {
     }
 }
 
-/// Changes the company's own record, and starts the job that gives the same data to every reference in activities that are
-/// drafts or active and end in the time: from today's first second on, or in a given time. The same request while the job is
-/// under way answers that job.
+/// Updates the company's record of a venue, and starts the job that updates the copies. The job
+/// covers draft and active activities that end within the period. The default period starts with
+/// the first second of today.
+///
+/// If the same job is already running, an equal request returns it.
 ///
 /// # Errors
-/// 400, 403 for another's company, 404 where the company has no such record, 409 where another job is at it, 413 for data that
-/// is too long for a reference.
+/// - 400 if the input is invalid.
+/// - 403 if the caller belongs to another company.
+/// - 404 if the company has no such record.
+/// - 409 if another job runs on the venue.
+/// - 413 if the data is too large for a reference.
 pub async fn update_reference(wellness: Wellness, request: Request<Update>) -> Result<Accepted<JobBody>, Error> {
     let Update { uses, data } = &request.input;
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
