@@ -92,8 +92,8 @@ pub struct LineSort {
 
 impl LineSort {
     /// Range of all cart items with the status
-    /// (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer and
-    /// #access-pattern-3-list-items-of-a-product).
+    /// (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer,
+    /// docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
     #[must_use]
     pub fn with_status(status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#"))
