@@ -119,7 +119,7 @@ fn insertions(count: usize) -> Value {
 }
 
 #[tokio::test]
-async fn unreachable_delivery_stream_fails_the_batch_before_the_deadline() {
+async fn throttled_delivery_stream_fails_the_batch_before_the_deadline() {
     let stub = Stub::start(|_| Fault::Throttled).await;
     let event = insertions(20);
     let began = std::time::Instant::now();
