@@ -27,8 +27,8 @@ macro_rules! on_both_projections {
     };
 }
 
-/// Starts a stack whose sharded index has the projection. Returns it with a client in the operator
-/// role.
+/// Starts a stack whose sharded index has the projection. Returns it with a client with the
+/// operator scope.
 pub async fn stack_with(projection: &str) -> (Stack, Client) {
     let stack = stack().parameter("IndexProjection", projection).start().await.expect("a stack");
     let operator = Client::operator(&stack);

@@ -39,7 +39,7 @@ pub fn checkout_of(account: &str) -> String {
 pub struct Shop {
     /// Stack of the cart.
     pub stack: Stack,
-    /// Client in the operator role, at the current time.
+    /// Client with the operator scope, at the current time.
     pub now: Client,
 }
 

@@ -26,7 +26,7 @@ pub struct Case {
     pub keyed: bool,
 }
 
-/// Tables and indexes that consume units.
+/// Names of the tables and indexes in a cost.
 pub(crate) const PAYMENTS: &str = "PaymentScheduler";
 pub(crate) const TRANSACTIONS: &str = "TransactionHistory";
 pub(crate) const DUE_PAYMENTS: &str = "PaymentScheduler/GSI1";

@@ -28,7 +28,7 @@ pub struct Bank {
     dynamo: Dynamo,
     payments: Table,
     transactions: Table,
-    /// `GSI1` or `GSI1All`. Both tables have the same one.
+    /// `GSI1` or `GSI1All`, the same on both tables.
     due: ShardedIndex,
 }
 

@@ -21,7 +21,7 @@ pub struct Case {
     pub record: Option<usize>,
 }
 
-/// Tables and indexes that consume units.
+/// Names of the tables and indexes in a cost.
 pub(crate) const CART: &str = "Cart";
 pub(crate) const BY_SKU: &str = "Cart/GSI1";
 

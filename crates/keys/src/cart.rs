@@ -99,14 +99,14 @@ impl LineSort {
         KeyRange::beginning_with(format!("{status}#"))
     }
 
-    /// Range of cart items that got the status on the day
+    /// Range of cart items whose status was set on the day
     /// (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
     #[must_use]
     pub fn on(day: Day, status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#{day}T"))
     }
 
-    /// Range of cart items that got the status from `from` to `to`, both inclusive. `None` leaves
+    /// Range of cart items whose status was set from `from` to `to`, both inclusive. `None` leaves
     /// an end open. The range is empty if `to` is before `from`.
     #[must_use]
     pub fn between(status: Status, from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {

@@ -158,7 +158,8 @@ async fn walk(
         let (items_worth, one) = match index.projection {
             // Each index entry is a full item.
             Projection::All => (f64::from(u32::try_from(usage.scanned).expect("a number")), 1.0),
-            // An item of this test costs half a unit, and so do 4 KB of index entries.
+            // Reading an item of this test costs half a unit, as does reading 4 KB of index
+            // entries.
             Projection::KeysOnly => (usage.calls.iter().map(|call| call.read.as_f64()).sum(), 0.5),
         };
         let most = one * f64::from(u32::try_from(items + items / 2 + shards).expect("a number"));

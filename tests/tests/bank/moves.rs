@@ -141,7 +141,7 @@ async fn transaction_id_belongs_to_one_payment_also_after_the_archive() {
 }
 
 #[tokio::test]
-async fn one_of_twenty_payments_gets_a_shared_transaction_id() {
+async fn concurrent_payments_cannot_share_a_transaction_id() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let pending: Vec<Payment> =

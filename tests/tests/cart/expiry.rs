@@ -14,7 +14,7 @@ use system_tests::{
 const START: &str = "2026-01-02T10:30:00.123Z";
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
-/// With `CartDays` 1, a cart item expires two days after the second of its last renewal.
+/// With `CartDays` 1, a cart item expires two days after its last renewal, in whole seconds.
 fn end(renewed: Timestamp) -> Timestamp {
     let second = Timestamp::from_second(renewed.as_second()).expect("a time");
     second + 2 * DAY

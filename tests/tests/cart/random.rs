@@ -151,7 +151,7 @@ impl Customer {
         let (which, call) = (self.rng.usize(..operations.len()), self.rng.usize(1..=6));
         let moment = self.rng.choice(MOMENTS).expect("a moment");
         // The SDK retries a lost call. A quantity that is set twice has the same result, unless
-        // another change happens in between.
+        // another change happens in between. Changes of a quantity therefore lose no response here.
         let sets = matches!(operations[which], Operation::Change { status: None, .. });
         troubles[which] = match self.rng.u8(..3) {
             0 => Trouble::Death(call, moment),

@@ -52,7 +52,7 @@ impl Input for Wanted {
 /// Reads one payment with strong consistency.
 ///
 /// # Errors
-/// 403 for an account of another owner, 404 for an unknown payment.
+/// 403 for another owner's account, 404 for an unknown payment.
 pub async fn get_payment(bank: Bank, request: Request<Wanted>) -> Result<Json<PaymentBody>, Error> {
     let Wanted { account, payment } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

@@ -94,8 +94,8 @@ impl Item for Record {
 /// random shard of GSI1.
 ///
 /// # Errors
-/// 400 for a scheduled time before today, 403 for an account of another owner, 413 for an item over
-/// 8 KB, 422 for an idempotency key of a different request.
+/// 400 for a scheduled time before today, 403 for another owner's account, 413 for an item over 8
+/// KB, 422 for an idempotency key of a different request.
 pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Result<Created<PaymentBody>, Error> {
     let NewPayment { account, scheduled_time, data } = request.input.clone();
     request.caller.must_own(&account, DOMAIN)?;

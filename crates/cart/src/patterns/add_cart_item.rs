@@ -106,9 +106,8 @@ fn read_price(fields: &mut Fields) -> Option<Money> {
 /// Adds a product to the cart. If the product is already in the cart, its quantity increases.
 ///
 /// # Errors
-/// 400 for invalid input, 403 for an account of another owner, 409 for a full cart or a quantity
-/// over the maximum, 413 for ids that are too long, 422 for an idempotency key of a different
-/// request.
+/// 400 for invalid input, 403 for another owner's account, 409 for a full cart or a quantity over
+/// the maximum, 413 for ids that are too long, 422 for an idempotency key of a different request.
 pub async fn add_cart_item(cart: Cart, request: Request<NewLine>) -> Result<Upserted<LineBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     optimistically(|| cart.add(&request)).await

@@ -72,7 +72,7 @@ pub struct Order {
 /// Changes every ACTIVE cart item to `PURCHASED` under one order id, in one transaction.
 ///
 /// # Errors
-/// 403 for an account of another owner, 409 for an empty cart, 422 for an idempotency key of a
+/// 403 for another owner's account, 409 for an empty cart, 422 for an idempotency key of a
 /// different request.
 pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Json<Order>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;

@@ -50,7 +50,7 @@ impl Input for Wanted {
 /// Reads one cart item with strong consistency.
 ///
 /// # Errors
-/// 403 for an account of another owner, 404 for an unknown or expired item.
+/// 403 for another owner's account, 404 for an unknown or expired item.
 pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<LineBody>, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

@@ -52,7 +52,7 @@ impl Input for OfAccount {
 /// Lists a customer's cart items, newest first by the time they were added, saved or purchased.
 ///
 /// # Errors
-/// 400 for invalid parameters, 403 for an account of another owner.
+/// 400 for invalid parameters, 403 for another owner's account.
 pub async fn list_cart_items(cart: Cart, request: Request<OfAccount>) -> Result<List<LineBody>, Error> {
     let OfAccount { account, status } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

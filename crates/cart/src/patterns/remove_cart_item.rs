@@ -40,12 +40,11 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// Removes an item from the cart. The item stays in the table for a week with the status `REMOVED`,
-/// which no reader returns. Its insertion in the stream distinguishes a removal from a status
-/// change.
+/// which no reader returns. In the stream, this item distinguishes a removal from the first half of
+/// a status change.
 ///
 /// # Errors
-/// 403 for an account of another owner, 404 for an unknown or expired item, 409 for a purchased
-/// item.
+/// 403 for another owner's account, 404 for an unknown or expired item, 409 for a purchased item.
 pub async fn remove_cart_item(cart: Cart, request: Request<Wanted>) -> Result<NoContent, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

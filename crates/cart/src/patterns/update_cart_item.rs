@@ -93,7 +93,8 @@ impl Input for Update {
         }
         let to = match (status.map(|Listed(status)| status), order) {
             (Some(Status::Purchased), order) => Some(Target::Purchased(order)),
-            // An invalid status is already reported, and may have been meant as `PURCHASED`.
+            // The invalid status is already reported. It may stand for `PURCHASED`, so the order id
+            // is not an error.
             (None, Some(_)) if fields.has_body("status") => None,
             (_, Some(_)) => fields.fault("/body/orderId", "goes with PURCHASED only"),
             (Some(Status::Saved), None) => Some(Target::Saved),
@@ -115,13 +116,13 @@ impl Target {
 }
 
 /// Changes the quantity and the status of a cart item. `ACTIVE` and `SAVED` can change to each
-/// other and to `PURCHASED`, which is final. If an item becomes ACTIVE while its product is in the
-/// cart, it is joined to the item there, and the response is that item.
+/// other and to `PURCHASED`, which is final. If the product is already in the cart, an item that
+/// becomes ACTIVE is joined to the ACTIVE item, which is returned.
 ///
 /// # Errors
-/// 400 for invalid input, 403 for an account of another owner, 404 for an unknown or expired item.
-/// 409 for a purchased item, a full cart or a quantity over the maximum. 413 for an order id that
-/// makes the item exceed 1 KB.
+/// 400 for invalid input, 403 for another owner's account, 404 for an unknown or expired item. 409
+/// for a purchased item, a full cart or a quantity over the maximum. 413 for an order id that makes
+/// the item exceed 1 KB.
 pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Json<LineBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     let line = optimistically(|| cart.change(&request)).await?;

@@ -127,7 +127,7 @@ async fn answer(State(taken): Shared, method: Method, uri: Uri, headers: HeaderM
     if closes { close() } else { answer }
 }
 
-/// Closes the connection without a response. The panic ends the connection's server task.
+/// Closes the connection without a response. The panic ends the server task of the connection.
 fn close() -> ! {
     std::panic::resume_unwind(Box::new("closed"))
 }
