@@ -49,7 +49,7 @@ impl Days {
         Self(self.0 + 1)
     }
 
-    /// Time that a removed item stays in the table.
+    /// Time that a removed or joined item stays in the table.
     pub(crate) const WEEK: Self = Self(7);
 }
 

@@ -45,8 +45,8 @@ pub(crate) struct Seen {
 }
 
 impl Cart {
-    /// Reads the last additions to the cart. Call it before the query for the cart items, so that a
-    /// later addition changes what this returned.
+    /// Reads the last additions to the cart. Call this before the query for the cart items. Any
+    /// addition after this read then fails the condition on `CART`.
     pub(crate) async fn additions(&self, account: &AccountId) -> Result<Option<Additions>, Error> {
         Ok(self.table.get(&Key::new(account, &CartSort)).await?)
     }
