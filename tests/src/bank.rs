@@ -1,4 +1,5 @@
-//! The bank's payments as tests make them: through the API, or straight into the table where there are many.
+//! Helpers for bank tests. They create payments through the API, or put many payments directly into
+//! the table.
 
 use crate::{Answer, Client, dynamo, random, stack, text};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -13,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use table::{BatchWrite, JsonText, Table};
 
-/// Makes a test of each function for either projection of the sharded index.
+/// Generates a test of each function for both projections of the sharded index.
 #[macro_export]
 macro_rules! on_both_projections {
     ($($name:ident)+) => {
@@ -26,14 +27,15 @@ macro_rules! on_both_projections {
     };
 }
 
-/// A stack whose sharded index has the projection, and its operator.
+/// Starts a stack whose sharded index has the projection. Returns it with a client with the
+/// operator scope.
 pub async fn stack_with(projection: &str) -> (Stack, Client) {
     let stack = stack().parameter("IndexProjection", projection).start().await.expect("a stack");
     let operator = Client::operator(&stack);
     (stack, operator)
 }
 
-/// Schedules a payment, and answers it.
+/// Schedules a payment and returns it.
 pub async fn schedule(client: &Client, account: &str, time: &str) -> Value {
     let new = json!({"scheduledTime": time, "data": {"of": account, "at": time}});
     let answer = client.post(&format!("/bank/accounts/{account}/payments"), &new).await;
@@ -41,13 +43,13 @@ pub async fn schedule(client: &Client, account: &str, time: &str) -> Value {
     answer.body
 }
 
-/// Where a payment is.
+/// Path of a payment.
 #[must_use]
 pub fn path(payment: &Value) -> String {
     format!("/bank/accounts/{}/payments/{}", text(payment, "accountId"), text(payment, "paymentId"))
 }
 
-/// Asks for a move of a payment; PROCESSED takes the transaction id along.
+/// Requests a status change of a payment. `PROCESSED` includes the transaction id.
 pub async fn ask_to_move(client: &Client, payment: &Value, status: &str, transaction: &str) -> Answer {
     let body = match status {
         "PROCESSED" => json!({"status": status, "transactionId": transaction}),
@@ -56,7 +58,7 @@ pub async fn ask_to_move(client: &Client, payment: &Value, status: &str, transac
     client.patch(&path(payment), &body).await
 }
 
-/// Moves a payment from SCHEDULED to the status, and answers it.
+/// Changes a payment from `SCHEDULED` to the status, step by step, and returns it.
 pub async fn bring_to(client: &Client, payment: &Value, status: &str, transaction: &str) -> Value {
     let steps: &[&str] = match status {
         "SCHEDULED" => &[],
@@ -73,14 +75,14 @@ pub async fn bring_to(client: &Client, payment: &Value, status: &str, transactio
     payment
 }
 
-/// Archives everything processed up to the end of the date, and answers how many that were.
+/// Archives the processed payments up to the end of the date. Returns the number of moved payments.
 pub async fn archive(client: &Client, date: &str) -> u64 {
     let answer = client.invoke("archive-processed-payments", &json!({"date": date})).await;
     assert_eq!(answer.body["left"], json!(false), "{}", answer.body);
     answer.body["moved"].as_u64().expect("a number")
 }
 
-/// Everything that both tables hold.
+/// Returns all items of both tables.
 pub async fn stored(stack: &Stack) -> BTreeSet<String> {
     let client = stack.client().expect("a client");
     let mut stored = BTreeSet::new();
@@ -94,13 +96,13 @@ pub async fn stored(stack: &Stack) -> BTreeSet<String> {
     stored
 }
 
-/// The table of the payments.
+/// Table `PaymentScheduler`.
 #[must_use]
 pub fn payments_table(stack: &Stack) -> Table {
     dynamo(stack).table(stack.table("PaymentScheduler").expect("a table"))
 }
 
-/// A payment on a shard, to be put straight into the table.
+/// Creates a payment on a shard, to be put directly into the table.
 #[must_use]
 pub fn scheduled_payment(account: &str, due: Timestamp, shard: usize) -> Payment {
     let second = TimestampSeconds::containing(due).expect("a second");
@@ -109,7 +111,7 @@ pub fn scheduled_payment(account: &str, due: Timestamp, shard: usize) -> Payment
     Payment::scheduled(account, PaymentId::new(second, Timestamp::now(), &random()), shard, data, second)
 }
 
-/// Puts the payments straight into the table.
+/// Puts the payments directly into the table.
 pub async fn put(stack: &Stack, payments: &[Payment]) {
     let (dynamo, table) = (dynamo(stack), payments_table(stack));
     let mut batch = BatchWrite::default();
@@ -119,17 +121,17 @@ pub async fn put(stack: &Stack, payments: &[Payment]) {
     dynamo.batch_write(batch).await.expect("written");
 }
 
-/// So many seconds after the start of the day.
+/// Time this many seconds after the start of the day.
 #[must_use]
 pub fn second_of(day: &str, second: i64) -> Timestamp {
     let start: Timestamp = format!("{day}T00:00:00Z").parse().expect("a day");
     start + SignedDuration::from_secs(second)
 }
 
-/// An item; every attribute of the bank's tables is a string.
+/// Item. Every attribute of the bank's tables is a string.
 pub type Row = BTreeMap<String, String>;
 
-/// The items of that `Type` in the table whose name ends so, strongly consistent.
+/// Reads the items of a `Type` from a table with strong consistency.
 pub async fn rows(stack: &Stack, table: &str, kind: &str) -> Vec<Row> {
     let client = stack.client().expect("a client");
     let table = stack.table(table).expect("a table");
@@ -143,17 +145,18 @@ pub async fn rows(stack: &Stack, table: &str, kind: &str) -> Vec<Row> {
     rows
 }
 
-/// The payments.
+/// Reads all payments.
 pub async fn payments(stack: &Stack) -> Vec<Row> {
     rows(stack, "PaymentScheduler", "Payment").await
 }
 
-/// The transactions.
+/// Reads all transactions.
 pub async fn transactions(stack: &Stack) -> Vec<Row> {
     rows(stack, "TransactionHistory", "Transaction").await
 }
 
-/// A payment of the account that stands so, on a shard; PROCESSED ones have transaction ids of their own.
+/// Creates a payment with the status, on a shard. A `PROCESSED` payment gets a unique transaction
+/// id.
 #[must_use]
 pub fn payment(account: &str, time: &str, status: Status, shard: usize) -> Payment {
     let time: TimestampSeconds = time.parse().expect("a time");

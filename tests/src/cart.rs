@@ -1,4 +1,4 @@
-//! The cart as its tests use it: through the functions, at times that the test chooses.
+//! Helpers for cart tests. They call the functions at times that the test chooses.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 pub mod model;
@@ -10,55 +10,55 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The statuses that customers see.
+/// Statuses that customers see.
 pub const STATUSES: [&str; 3] = ["ACTIVE", "SAVED", "PURCHASED"];
-/// Lines that may be ACTIVE in one cart.
+/// Maximum number of ACTIVE items in a cart.
 pub const MAX_LINES: usize = cart::MAX_LINES;
 
-/// Where a line is.
+/// Path of a cart item.
 #[must_use]
 pub fn path(line: &Value) -> String {
     let member = |name: &str| line[name].as_str().expect("a text").to_owned();
     format!("/cart/accounts/{}/items/{}", member("accountId"), member("itemId"))
 }
 
-/// Where the lines of an account are.
+/// Path of an account's cart items.
 #[must_use]
 pub fn items_of(account: &str) -> String {
     format!("/cart/accounts/{account}/items")
 }
 
-/// Where a cart is bought.
+/// Path of an account's checkout.
 #[must_use]
 pub fn checkout_of(account: &str) -> String {
     format!("/cart/accounts/{account}/checkout")
 }
 
-/// A stack whose carts are used at chosen times, and its operator.
+/// Stack whose functions run at times that the test chooses, with its operator.
 #[derive(Debug)]
 pub struct Shop {
-    /// The stack.
+    /// Stack of the cart.
     pub stack: Stack,
-    /// Its operator, at the time that it is.
+    /// Client with the operator scope, at the current time.
     pub now: Client,
 }
 
 impl Shop {
-    /// A shop where a line that is left alone stays so many days.
+    /// Starts a shop in which an unchanged cart item expires after this many days.
     pub async fn open(days: u32) -> Self {
         let stack = stack().parameter("CartDays", days.to_string()).start().await.expect("a stack");
         let now = Client::operator(&stack);
         Self { stack, now }
     }
 
-    /// The operator at a time.
+    /// Operator whose requests have this time.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> At<'_> {
         At::new(&self.stack, &self.now, now)
     }
 }
 
-/// Every item of the table, past the functions, by its key.
+/// Reads every item of the table directly, by its key.
 pub async fn stored(stack: &Stack) -> BTreeMap<(String, String), Value> {
     let client = stack.client().expect("a client");
     let table = stack.table("Cart").expect("a table");
@@ -84,33 +84,33 @@ fn json(value: AttributeValue) -> Value {
 }
 
 impl At<'_> {
-    /// Adds so many of a product, and answers the line.
+    /// Adds a quantity of a product and returns the cart item.
     pub async fn add(self, account: &str, sku: &str, quantity: u32) -> Value {
         let answer = self.post(&items_of(account), &json!({"sku": sku, "quantity": quantity})).await;
         assert!(matches!(answer.status, 200 | 201), "{account} {sku} {quantity}: {}", answer.body);
         answer.body
     }
 
-    /// Moves a line, and answers it.
+    /// Changes the status of a cart item and returns the item.
     pub async fn bring_to(self, line: &Value, status: &str) -> Value {
         let answer = self.patch(&path(line), &json!({"status": status})).await;
         assert_eq!(answer.status, 200, "{line} to {status}: {}", answer.body);
         answer.body
     }
 
-    /// Buys a cart, and answers its lines.
+    /// Buys a cart and returns the bought items.
     pub async fn check_out(self, account: &str) -> Vec<Value> {
         let answer = self.post(&checkout_of(account), &json!({})).await;
         assert_eq!(answer.status, 200, "{account}: {}", answer.body);
         answer.body["items"].as_array().expect("items").clone()
     }
 
-    /// An account's lines by status.
+    /// Lists an account's cart items of a status.
     pub async fn of_account(self, account: &str, status: &str) -> Vec<Value> {
         self.all(&format!("{}?status={status}", items_of(account))).await.0
     }
 
-    /// All accounts' lines of a product by status.
+    /// Lists all accounts' cart items of a product and a status.
     pub async fn of_sku(self, sku: &str, status: &str) -> Vec<Value> {
         self.all(&format!("/cart/skus/{sku}/items?status={status}")).await.0
     }

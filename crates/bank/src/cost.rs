@@ -3,30 +3,30 @@ use table::{
     cost::{self, Cost},
 };
 
-/// An access pattern of the domain.
+/// Access pattern of the bank.
 pub type Pattern = function::Pattern<Case>;
 
-/// The calls of one of its access patterns.
+/// Key condition and cost of one variant of an access pattern.
 pub(crate) type Calls = function::Calls<Case>;
 
-/// The input of a cost: sizes in bytes, counts of items.
+/// Input of a cost function. Sizes are in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// A payment or transaction.
+    /// Size of a payment or transaction.
     pub item: usize,
-    /// Its entry in a `KEYS_ONLY` index: keys of the table and of the index.
+    /// Size of its entry in a `KEYS_ONLY` index: the keys of the table and of the index.
     pub entry: usize,
-    /// What the index carries.
+    /// Projection of the sharded index.
     pub projection: Projection,
-    /// Shards that readers ask.
+    /// Number of shards that a reader queries.
     pub shards: usize,
-    /// Items that the page returns or the run moves, at most one a shard.
+    /// Number of items that a page returns or a run moves, at most one per shard.
     pub items: usize,
-    /// Whether the request had an `Idempotency-Key`.
+    /// Whether the request has an `Idempotency-Key`.
     pub keyed: bool,
 }
 
-/// Places where units are consumed.
+/// Names of the tables and indexes in a cost.
 pub(crate) const PAYMENTS: &str = "PaymentScheduler";
 pub(crate) const TRANSACTIONS: &str = "TransactionHistory";
 pub(crate) const DUE_PAYMENTS: &str = "PaymentScheduler/GSI1";
@@ -34,7 +34,7 @@ pub(crate) const DUE_TRANSACTIONS: &str = "TransactionHistory/GSI1";
 pub(crate) const BY_TRANSACTION: &str = "TransactionHistory/GSI2";
 
 impl Case {
-    /// An entry of the sharded index put or deleted.
+    /// Cost of putting or deleting one entry of the sharded index.
     pub(crate) fn index_write(&self) -> Units {
         cost::write(match self.projection {
             Projection::All => self.item,
@@ -46,7 +46,7 @@ impl Case {
         u64::try_from(self.items).unwrap_or(u64::MAX)
     }
 
-    /// A page of the sharded index that holds at most one item a shard.
+    /// Cost of a page of the sharded index with at most one item per shard.
     pub(crate) fn sharded_page(&self, table: &'static str, index: &'static str) -> Cost {
         let empty = u64::try_from(self.shards.saturating_sub(self.items)).unwrap_or_default();
         let nothing = cost::read_eventually(0).times(empty);

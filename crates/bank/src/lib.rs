@@ -1,9 +1,9 @@
-//! Scheduled bank payments (seed 000): each access pattern a module, and a Lambda of the same name in
-//! `src/bin`.
+//! Scheduled bank payments (docs/requirements/bank.md). Each access pattern has a module in
+//! `patterns` and a Lambda of the same name in `src/bin`.
 //!
-//! A payment is one item of `PaymentScheduler` until it is paid and its day is over; then it is one
-//! item of `TransactionHistory`. Its status stands in the sort key of the sharded index and nowhere
-//! else, so a move of the status is one update of one attribute.
+//! A payment is an item of `PaymentScheduler`. After its day has ended, a processed payment moves
+//! to `TransactionHistory`. Its status is stored only in the sort key of the sharded index, so a
+//! status change updates a single key attribute (docs/decisions/status.md).
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
@@ -19,10 +19,10 @@ pub use patterns::patterns;
 use function::{App, Clients, SettingsReader};
 use table::{Dynamo, Index, Key, Projection, Query, ShardedIndex, Table};
 
-/// The domain's name in scopes: `bank:read`, `bank:write`, `bank:operate`.
+/// Prefix of the scopes `bank:read`, `bank:write` and `bank:operate`.
 pub(crate) const DOMAIN: &str = "bank";
 
-/// What every function of the domain works with.
+/// Tables and index that the bank's functions use.
 #[derive(Debug, Clone)]
 pub struct Bank {
     dynamo: Dynamo,
@@ -54,8 +54,8 @@ impl App for Bank {
     }
 }
 
-/// Calls that open the connection before the first event. What they answer does not matter, and a
-/// failure shows again, with its reason, at the first event.
+/// Calls that open the connection to DynamoDB during the init phase. Their results are ignored: if
+/// DynamoDB is unreachable, the first event reports the error.
 impl Bank {
     async fn warm_by_get_payment(self) {
         let _ = self.payments.get_eventually::<Payment>(&Key::placeholder()).await;

@@ -1,4 +1,4 @@
-//! What the lists of payments and of transactions have in common.
+//! Input and queries that the lists of payments and transactions share.
 
 use crate::{Bank, DOMAIN, Payment};
 use function::{Error, Fields, Input, List, Request};
@@ -8,10 +8,10 @@ use keys::{
 };
 use table::{Condition, Item, Query, Table};
 
-/// Items on a page when nobody says.
+/// Default page size.
 const PAGE: usize = 50;
 
-/// The query of an account's list: `from`, `to` (both included), `status`.
+/// Query parameters of an account's list: `from` and `to` (both inclusive), and `status`.
 #[derive(Debug, Clone)]
 pub struct OfAccount {
     account: AccountId,
@@ -34,10 +34,10 @@ impl Input for OfAccount {
 }
 
 impl OfAccount {
-    /// The range that is asked for: within the default where an end is left open.
+    /// Returns the requested key range. `default` applies where `from` or `to` is missing.
     fn range(&self, default: (TimestampSeconds, TimestampSeconds)) -> Result<KeyRange, Error> {
         let (from, to) = (self.from.unwrap_or(default.0), self.to.unwrap_or(default.1));
-        // With both ends given there may be no whole second between them, and nothing is wrong with that.
+        // If the caller gives both ends, a range without a whole second is valid and empty.
         if from > to && (self.from.is_none() || self.to.is_none()) {
             let pointer = if self.to.is_some() { "/query/to" } else { "/query/from" };
             return Err(Error::invalid(pointer, format!("leaves nothing between {from} and {to}")));
@@ -46,7 +46,7 @@ impl OfAccount {
     }
 }
 
-/// A page of an account's items, in the order of their times.
+/// Returns a page of an account's items in order of scheduled time.
 pub(crate) async fn of_account<T: Item, B: From<T>>(
     table: &Table,
     request: &Request<OfAccount>,
@@ -64,7 +64,7 @@ pub(crate) async fn of_account<T: Item, B: From<T>>(
     Ok(listing.list(page.map(B::from)))
 }
 
-/// The query of a list by date: `date` (today, UTC) and `status`.
+/// Query parameters of a list by date: `date` (default: today, UTC) and `status`.
 #[derive(Debug, Clone)]
 pub struct OfDate {
     date: Option<Day>,
@@ -78,7 +78,8 @@ impl Input for OfDate {
     }
 }
 
-/// A page of all accounts' items of a date, in the order of their times, over every shard.
+/// Returns a page of all accounts' items of a date in order of scheduled time, merged from all
+/// shards (docs/decisions/sharded-page.md).
 pub(crate) async fn of_date<T: Item, B: From<T>>(
     bank: &Bank,
     table: &Table,

@@ -1,4 +1,4 @@
-//! The items and their rules.
+//! Items of the bank and their rules.
 
 pub(crate) mod payment;
 pub(crate) mod transaction;

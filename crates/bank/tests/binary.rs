@@ -1,4 +1,5 @@
-//! A real binary under the Lambda Runtime API: init, an event, a faulty event, the next one, and its log.
+//! Runs a binary against the Lambda Runtime API: init, a valid, an invalid and another valid event,
+//! and the log.
 
 use serde_json::{Value, json};
 use system_tests::{
@@ -21,7 +22,7 @@ fn lambda(address: &str, dynamo: &str) -> Command {
 }
 
 #[tokio::test]
-async fn a_binary_answers_recovers_and_logs_without_payment_data() {
+async fn binary_answers_and_recovers_and_logs_no_payment_data() {
     let stack = stack().start().await.expect("a stack");
     let mut runtime = Runtime::start().await;
     let child = lambda(&runtime.address, stack.dynamo_url()).spawn().expect("a Lambda");
@@ -31,7 +32,7 @@ async fn a_binary_answers_recovers_and_logs_without_payment_data() {
     assert_eq!((outcome, &answer["statusCode"]), ("response", &json!(201)), "{answer}");
     assert_eq!(runtime.invoke("{\"no\": \"event\"}".to_owned()).await.0, "error");
     let (outcome, again) = runtime.invoke(event).await;
-    assert_eq!((outcome, &again["body"]), ("response", &answer["body"]), "a repeated event gets the first answer");
+    assert_eq!((outcome, &again["body"]), ("response", &answer["body"]), "a repeated event gets the first response");
 
     let log = log_lines(child).await;
     let text = serde_json::to_string(&log).expect("JSON");
@@ -52,14 +53,14 @@ async fn a_binary_answers_recovers_and_logs_without_payment_data() {
     assert!(log.iter().any(|line| line.get("LatencyMs").is_some() && line["Function"] == "schedule-payment"), "{text}");
     let body: Value = serde_json::from_str(answer["body"].as_str().expect("a body")).expect("JSON");
     for secret in [body["accountId"].to_string(), body["paymentId"].to_string(), body["data"].to_string()] {
-        assert!(!text.contains(secret.trim_matches('"')), "{secret} stands in the log: {text}");
+        assert!(!text.contains(secret.trim_matches('"')), "the log contains {secret}: {text}");
     }
     assert!(!text.contains("not JSON"), "{text}");
     stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_missing_setting_ends_it_with_a_line_that_names_it() {
+async fn binary_logs_missing_and_invalid_settings_and_exits() {
     let output = lambda("127.0.0.1:9", "http://127.0.0.1:9")
         .env_remove("WRITE_SHARDS")
         .env("DUE_INDEX", "GSI7")

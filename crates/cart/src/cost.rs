@@ -3,24 +3,25 @@ use table::{
     cost::{read, read_eventually, write},
 };
 
-/// An access pattern of the domain.
+/// Access pattern of the cart.
 pub type Pattern = function::Pattern<Case>;
 
-/// The calls of one of its access patterns.
+/// Key condition and cost of one variant of an access pattern.
 pub(crate) type Calls = function::Calls<Case>;
 
-/// The input of a cost: sizes in bytes, counts of items.
+/// Input of a cost function. Sizes are in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
-    /// A line.
+    /// Size of a cart item.
     pub line: usize,
-    /// Lines that the list returns, the checkout buys, or are ACTIVE already when one is added.
+    /// Number of cart items: those that a list returns, those that a checkout buys, or the ACTIVE
+    /// items before an addition.
     pub lines: usize,
-    /// The idempotency record, where the request had an `Idempotency-Key`.
+    /// Size of the idempotency record, if the request has an `Idempotency-Key`.
     pub record: Option<usize>,
 }
 
-/// Places where units are consumed.
+/// Names of the tables and indexes in a cost.
 pub(crate) const CART: &str = "Cart";
 pub(crate) const BY_SKU: &str = "Cart/GSI1";
 
@@ -29,22 +30,23 @@ impl Case {
         write(self.line)
     }
 
-    /// A line and its pointer, found by the item id. A pointer is smaller than one unit of anything.
+    /// Cost of reading a cart item and its pointer by the item id. A pointer fits into one unit.
     pub(crate) fn locate(&self) -> Units {
         Units::whole(1) + read(self.line)
     }
 
-    /// The old line deleted, the new one put, and the pointer, before the transaction doubles it.
+    /// Cost of a status change, before the transaction doubles it: delete the old item, put the new
+    /// one, put the pointer.
     pub(crate) fn moved(&self) -> Units {
         self.line_write().times(2) + Units::whole(1)
     }
 
-    /// A page of lines.
+    /// Cost of a page of cart items.
     pub(crate) fn listed(&self) -> Units {
         read_eventually(self.line * self.lines)
     }
 
-    /// The cart's own item and its ACTIVE lines, strongly consistent.
+    /// Cost of reading the item `CART` and the ACTIVE cart items with strong consistency.
     pub(crate) fn looked_at(&self) -> Units {
         Units::whole(1) + read(self.line * self.lines)
     }
@@ -53,12 +55,12 @@ impl Case {
         u64::try_from(self.lines).unwrap_or(u64::MAX)
     }
 
-    /// Looks whether the request came before: there is no record, which costs a unit.
+    /// Cost of looking for the idempotency record. A missing record costs one unit.
     pub(crate) fn record_read(&self) -> Units {
         Units::whole(u64::from(self.record.is_some()))
     }
 
-    /// The record, before the transaction doubles it.
+    /// Cost of writing the idempotency record, before the transaction doubles it.
     pub(crate) fn record_write(&self) -> Units {
         self.record.map_or(Units::ZERO, write)
     }

@@ -1,8 +1,13 @@
-//! A retail cart (seed 003): each access pattern a module, and a Lambda of the same name in `src/bin`.
+//! A retail cart (docs/requirements/cart.md). Each access pattern has a module in `patterns` and a
+//! Lambda of the same name in `src/bin`.
 //!
-//! A line stands under its status and the time since when, so a move of the status is a delete and a put: one transaction,
-//! which also changes the line's pointer, by which its id finds it. What adds a line to a cart changes the cart's own item
-//! as well, so that additions happen one after the other: no product is in a cart twice, and no cart outgrows its checkout.
+//! The sort key of a cart item starts with its status and the time of the last status change. A
+//! status change is therefore a delete and a put. One transaction does both, and updates the
+//! pointer from the item id to the sort key (docs/decisions/cart-moves.md).
+//!
+//! Every addition also writes the item `CART` of its cart, so additions to one cart run one after
+//! the other. No product is in a cart twice, and no cart exceeds the size of a checkout transaction
+//! (docs/decisions/cart-additions.md).
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
@@ -15,5 +20,5 @@ pub use model::line::{Line, LineBody, Listed, MAX_BYTES, Previous, Quantity};
 pub use patterns::patterns;
 pub use store::{Cart, MAX_LINES};
 
-/// The domain's name in scopes: `cart:read`, `cart:write`, `cart:operate`.
+/// Prefix of the scopes `cart:read`, `cart:write` and `cart:operate`.
 pub(crate) const DOMAIN: &str = "cart";

@@ -1,4 +1,4 @@
-//! The items and their rules.
+//! Items of the cart and their rules.
 
 pub(crate) mod additions;
 pub(crate) mod line;

@@ -6,25 +6,25 @@ use keys::{
 };
 use table::{Change, Condition, Dynamo, Index, Key, MAX_CHANGES, Query, Table};
 
-/// Lines that may be ACTIVE in one cart: each takes three changes of the one transaction that buys them all, beside the
-/// cart's own item and the idempotency record.
+/// Maximum number of ACTIVE items in a cart. One transaction buys them all. It has three changes
+/// per cart item, one for the item `CART` and one for the idempotency record.
 pub const MAX_LINES: usize = (MAX_CHANGES - 2) / 3;
 
-/// Looks at where a line is while it is moved about.
+/// Maximum number of reads to locate a cart item whose key changes concurrently.
 const MAX_LOOKS: usize = 5;
 
-/// What every function of the domain works with.
+/// Table and index that the cart's functions use.
 #[derive(Debug, Clone)]
 pub struct Cart {
     pub(crate) dynamo: Dynamo,
     pub(crate) table: Table,
-    /// `GSI1`: the lines by product.
+    /// `GSI1`: cart items by product.
     pub(crate) by_sku: Index,
-    /// Days that a line stays in a cart that is left alone.
+    /// Days until an unchanged cart item expires.
     pub(crate) days: Days,
 }
 
-/// Whole days, 1 to 3,650.
+/// Whole days, from 1 to 3,650.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Days(i64);
 
@@ -38,17 +38,18 @@ impl std::str::FromStr for Days {
 }
 
 impl Days {
-    /// So many days after, in seconds since 1970.
+    /// Unix time in seconds, this many days after `now`.
     pub(crate) fn after(self, now: TimestampMillis) -> i64 {
         now.second().plus_days(self.0).instant().as_second()
     }
 
-    /// A day more, so that a change renews a line's life only where the last renewal is a day old.
+    /// One day longer. A change then renews the expiry only if the last renewal is at least a day
+    /// old.
     pub(crate) fn and_one(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// A week: what keeps a removed line.
+    /// Time that a removed or joined item stays in the table.
     pub(crate) const WEEK: Self = Self(7);
 }
 
@@ -61,8 +62,8 @@ impl App for Cart {
     }
 }
 
-/// Calls that open the connection before the first event. What they answer does not matter, and a
-/// failure shows again, with its reason, at the first event.
+/// Calls that open the connection to DynamoDB during the init phase. Their results are ignored: if
+/// DynamoDB is unreachable, the first event reports the error.
 impl Cart {
     pub(crate) async fn warm_by_get(self) {
         let _ = self.table.get_eventually::<Line>(&Key::placeholder()).await;
@@ -78,10 +79,12 @@ impl Cart {
 }
 
 impl Cart {
-    /// The line of that id, strongly consistent, as customers see it.
+    /// Reads the cart item with this id with strong consistency. Hides removed, joined and expired
+    /// items.
     ///
     /// # Errors
-    /// 404 where there is none, or it has expired, or nobody sees it any more.
+    /// 404 for an unknown, removed, joined or expired item. A conflict, to be retried, if the item
+    /// changes its key on every attempt.
     pub(crate) async fn locate(&self, account: &AccountId, item: ItemId, now: TimestampMillis) -> Result<Line, Error> {
         for _ in 0..MAX_LOOKS {
             let found = self.pointer(account, item).await?;
@@ -90,24 +93,28 @@ impl Cart {
             if let Some(line) = self.table.get::<Line>(&pointer.line_key()).await? {
                 return if line.is_live(now) { Ok(line) } else { Err(Error::NotFound("cart item")) };
             }
-            // It moved between the two reads, or a transaction had reached one of the two items and not yet the other.
+            // The status changed between the two reads, or a transaction was visible in only one of
+            // the two items.
         }
         Err(Error::stale())
     }
 
-    /// Where the line of that id is.
+    /// Reads the pointer of the cart item with this id.
     pub(crate) async fn pointer(&self, account: &AccountId, item: ItemId) -> Result<Option<Pointer>, Error> {
         Ok(self.table.get(&Key::new(account, &ItemSort(item))).await?)
     }
 
-    /// What puts a new line into the table.
+    /// Changes that put a new cart item and its pointer.
     pub(crate) fn insertion(&self, line: &Line) -> Result<Vec<Change>, Error> {
         Ok(vec![self.table.put_new(line)?, self.table.put_new(&Pointer::to(line))?])
     }
 
-    /// What makes the line, as it was read, the next version of it: a change in place where its key stays, else a delete
-    /// and a put; the pointer along with both its key and its life. Done in a transaction even where it is one change: the
-    /// token of a transaction makes a retry of the SDK, after an answer that was lost, the same change and not another.
+    /// Changes that replace the cart item `old`, as it was read, by its next version `new`. If the
+    /// sort key stays, the item is replaced; otherwise it is deleted and put. The pointer is
+    /// replaced if its key or expiry changes.
+    ///
+    /// Run the changes in a transaction, even a single one. If a response is lost, the SDK retries
+    /// with the same client token, and the change is applied once.
     pub(crate) fn transition(&self, old: &Line, new: &Line) -> Result<Vec<Change>, Error> {
         let unchanged = Condition::is(Line::VERSION, old.version);
         let (was, is) = (Pointer::to(old), Pointer::to(new));
@@ -123,7 +130,7 @@ impl Cart {
     }
 }
 
-/// What holds of lines that have not expired: TTL deletes the others hours or days later.
+/// Condition for cart items that have not expired. TTL deletes expired items hours or days later.
 pub(crate) fn unexpired(now: TimestampMillis) -> Condition {
     Condition::missing_or_over(Line::EXPIRES_AT, now.second().instant().as_second())
 }

@@ -16,47 +16,51 @@ use function::Deadline;
 use std::{collections::VecDeque, time::Duration};
 use tokio::time::sleep;
 
-/// A call uploads up to 4 MB: two seconds, as for the small calls of other clients, would be short where CPU and network are.
+/// Timeout of one call. A call uploads up to 4 MB, which can take longer than the two seconds of
+/// other clients if CPU and network are slow.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
 
-/// Rows refused one by one before the delivery stream itself is taken for the reason, where it took no other.
+/// Number of rejected rows after which the delivery stream itself is assumed to be at fault, if it
+/// has accepted no row.
 const MAX_REFUSED: usize = 10;
 
-/// The delivery stream.
+/// Firehose delivery stream.
 #[derive(Clone)]
 pub(crate) struct Delivery {
     client: Client,
     stream: String,
 }
 
-/// What became of the rows.
+/// Rows that were not accepted.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
-    /// Rows that Firehose refuses for good, with its reason.
+    /// Rows that Firehose rejects permanently, with its reason.
     pub(crate) refused: Vec<(usize, String)>,
-    /// Rows that were not sent, or of which that is not known.
+    /// Rows that were not sent, or whose outcome is unknown.
     pub(crate) unsent: Vec<usize>,
 }
 
-/// Why a call ended before all of it was taken.
+/// Reason why a call ended before all of its records were accepted.
 enum Stopped {
-    /// Firehose refuses what is left, for good.
+    /// Firehose rejects the remaining records permanently.
     Refused(Vec<Record>, String),
-    /// The tries or the time ran out.
+    /// The retries or the time ran out.
     GaveUp(Vec<Record>),
 }
 
 impl Delivery {
     pub(crate) fn new(config: &SdkConfig, stream: String) -> Self {
         let timeouts = config.timeout_config().map(TimeoutConfig::to_builder).unwrap_or_default();
-        // The tries of a call and of the records in it are one budget, which knows the deadline: the SDK makes none of its own.
+        // The SDK's retries are off. One retry budget covers failed calls and failed records, and
+        // ends at the deadline (docs/decisions/export-delivery.md).
         let config = Builder::from(config)
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts.operation_attempt_timeout(LONGEST_CALL).build());
         Self { client: Client::from_conf(config.build()), stream }
     }
 
-    /// Sends the records, call after call. What fails for good ends it: everything from there on comes again anyway.
+    /// Sends the records in calls. Stops when the retries of a call run out, because Lambda
+    /// delivers everything after that point again.
     pub(crate) async fn send(&self, records: Vec<Record>, until: Deadline, counts: &mut Counts) -> Delivered {
         let mut delivered = Delivered::default();
         let mut calls: VecDeque<Vec<Record>> = pack::calls(records).into();
@@ -81,7 +85,8 @@ impl Delivery {
         delivered
     }
 
-    /// Sends the call, and again what of it is not taken, with growing pauses that start anew when something is.
+    /// Sends one call, and retries the records that Firehose did not accept. The pauses grow, and
+    /// start over when Firehose accepts a record.
     async fn deliver(&self, call: Vec<Record>, until: Deadline, counts: &mut Counts) -> Result<(), Stopped> {
         let (mut left, mut pauses) = (call, pauses());
         loop {
@@ -113,14 +118,14 @@ impl Delivery {
         }
     }
 
-    /// One call: whether each record was taken.
+    /// Makes one call. Returns for each record whether Firehose accepted it.
     async fn put(&self, records: &[Record]) -> Result<Vec<bool>, SdkError<PutRecordBatchError>> {
         let records = records.iter().map(|record| types::Record::builder().data(Blob::new(record.data())).build());
         let records: Vec<_> = records.collect::<Result<_, _>>().map_err(SdkError::construction_failure)?;
         let count = records.len();
         let call = self.client.put_record_batch().delivery_stream_name(&self.stream).set_records(Some(records));
         let answers = call.send().await?.request_responses;
-        // An answer that is missing is no success.
+        // A missing result is a failure.
         let taken = |place: usize| answers.get(place).is_some_and(|answer| answer.error_code.is_none());
         Ok((0..count).map(taken).collect())
     }
@@ -133,7 +138,8 @@ fn count(record: &Record, counts: &mut Counts) {
     counts.billed += number(record.billed());
 }
 
-/// Whether the same call can never be taken: it is too large, or a record of it is. Everything else may pass.
+/// Whether Firehose can never accept this call: the call or one of its records is invalid or too
+/// large. All other errors may be temporary.
 fn is_final(error: &SdkError<PutRecordBatchError>) -> bool {
     let too_large = error.raw_response().is_some_and(|response| response.status().as_u16() == 413);
     let refusal = error
@@ -146,7 +152,8 @@ fn reason(error: &SdkError<PutRecordBatchError>) -> String {
     format!("Firehose refuses it: {}", DisplayErrorContext(error))
 }
 
-/// Six tries of a call that nothing comes of, over some two to four seconds; Lambda sends the batch again after that.
+/// Pauses between six attempts of a call without progress, two to four seconds in total. After
+/// that, Lambda delivers the batch again.
 fn pauses() -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))

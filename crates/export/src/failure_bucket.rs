@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// Where changes are kept that can never be sent.
+/// S3 bucket for changes that can never be sent.
 #[derive(Clone)]
 pub(crate) struct FailureBucket {
     client: Client,
@@ -19,7 +19,8 @@ impl FailureBucket {
         Self { client: Client::from_conf(config), bucket }
     }
 
-    /// Keeps the change with the reason; whether that worked. Again and again is the same object.
+    /// Stores the change with the reason, and returns whether that succeeded. A repeated change
+    /// overwrites the same object.
     pub(crate) async fn keep(&self, record: &Record, reason: &str, deadline: Deadline) -> bool {
         let body = json!({ "reason": reason, "record": record.json() }).to_string();
         let put = self
@@ -40,13 +41,13 @@ impl FailureBucket {
     }
 }
 
-/// The day is the change's own, so that it stays the same when the change comes again.
+/// The key has the day of the change, so that a repeated change gets the same key.
 fn key(record: &Record) -> String {
     let day = record.created_at().unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y/%m/%d");
     format!("unsendable/{day}/{}.json", name(record.json()))
 }
 
-/// The event id; what is none gets the hash of the whole record.
+/// The event id, or the hash of the record if it has no valid event id.
 fn name(record: &Value) -> String {
     let is_id = |id: &&str| {
         (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
@@ -60,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_can_be_a_key() {
+    fn invalid_event_ids_are_replaced_by_a_hash() {
         assert_eq!(name(&json!({"eventID": "c4ca4238a0b923820dcc509a6f75849b"})), "c4ca4238a0b923820dcc509a6f75849b");
         for odd in [json!({"eventID": "../x"}), json!({"eventID": ""}), json!({"eventID": 1}), json!(null)] {
             assert_eq!(name(&odd).len(), 43, "{odd}");

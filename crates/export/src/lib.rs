@@ -1,5 +1,6 @@
-//! The cart's changes for the BI team (seed 003, access pattern four): from the stream of `Cart` to a delivery stream, a row a
-//! change. The rows are described in `docs/cart-changes.md`.
+//! Exports the changes of the cart for the BI team: one row per change, from the stream of `Cart`
+//! to a delivery stream (docs/requirements/lake.md#pipeline). docs/cart-changes.md describes the
+//! rows.
 #![deny(clippy::disallowed_methods)]
 
 mod delivery;
@@ -10,7 +11,7 @@ pub mod patterns;
 pub use model::{columns::COLUMNS, pack};
 pub use patterns::patterns;
 
-/// An access pattern of the lake. Its cost does not depend on the sizes of items.
+/// Access pattern of the lake. Its cost does not depend on item sizes.
 pub type Pattern = function::Pattern<()>;
 
 use delivery::Delivery;
@@ -19,12 +20,12 @@ use function::{App, Clients, SettingsReader};
 use model::token::TokenKey;
 use std::sync::Arc;
 
-/// What the function works with.
+/// Destinations and settings of the export.
 #[derive(Clone)]
 pub struct Export {
     delivery: Delivery,
     failures: FailureBucket,
-    /// Account ids go out as they are where there is none.
+    /// Key for account tokens. Without it, rows have the account ids themselves.
     tokens: Option<Arc<TokenKey>>,
 }
 
@@ -33,7 +34,7 @@ impl App for Export {
         let (stream, bucket) = (settings.get::<String>("DELIVERY_STREAM"), settings.get::<String>("FAILURE_BUCKET"));
         let tokens = settings.optional::<TokenKey>("ACCOUNT_TOKEN_KEY").map(Arc::new);
         let config = clients.config("s3");
-        // A stand-in for S3 has no host name a bucket.
+        // An S3 emulator has no host name per bucket.
         let by_path = config.endpoint_url().is_some() || settings.optional::<String>("AWS_ENDPOINT_URL_S3").is_some();
         Some(Self {
             delivery: Delivery::new(&clients.config("firehose"), stream?),

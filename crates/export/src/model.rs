@@ -1,4 +1,4 @@
-//! The rows, and how they are packed into records.
+//! Rows, and their packing into records.
 
 pub(crate) mod change;
 pub(crate) mod columns;

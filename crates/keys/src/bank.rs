@@ -1,4 +1,4 @@
-//! Keys of `PaymentScheduler` and `TransactionHistory` (seed 000).
+//! Keys of `PaymentScheduler` and `TransactionHistory` (docs/requirements/bank.md#data-model).
 //!
 //! | item | PK | SK | GSI1PK | GSI1SK | GSI2PK |
 //! | --- | --- | --- | --- | --- | --- |
@@ -15,21 +15,22 @@ use jiff::Timestamp;
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
-/// Days that an account's list shows when nobody says otherwise (seed 000, access pattern two).
+/// Length of the default period of an account's list, in days
+/// (docs/requirements/bank.md#access-pattern-2-list-scheduled-payments-of-an-account).
 pub const DAYS_AHEAD: i64 = 90;
 
-/// Where a payment stands. In the order of their names, which is the order of their keys.
+/// Status of a payment. The variants are in alphabetical order, which is the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Called off before it was taken up.
+    /// Cancelled before it was pending.
     Cancelled,
-    /// Taken up, and failed.
+    /// Failed after it was pending.
     Failed,
-    /// Taken up by the batch that pays.
+    /// Collected by the batch job, and not yet processed.
     Pending,
-    /// Paid; carries a transaction id.
+    /// Paid. The payment has a transaction id.
     Processed,
-    /// Waits for its time.
+    /// Waiting for its scheduled time.
     Scheduled,
 }
 
@@ -43,7 +44,7 @@ names!(
 );
 
 impl Status {
-    /// The one status that a payment may come from; none for the first.
+    /// Returns the only status that can change to this one, or `None` for the initial status.
     #[must_use]
     pub const fn predecessor(self) -> Option<Self> {
         match self {
@@ -54,10 +55,10 @@ impl Status {
     }
 }
 
-/// Names a payment: `20261201T093000Z-` and 32 hexadecimal digits of a UUID of version 7.
+/// Payment id: `20261201T093000Z-` and the 32 hexadecimal digits of a version 7 UUID.
 ///
-/// It encodes the scheduled time, so that it alone finds the sort key, and the UUID lets any number
-/// of payments of an account stand in one second.
+/// The id contains the scheduled time, so the sort key can be derived from it. The UUID allows any
+/// number of payments of an account in the same second (docs/decisions/payment-id.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentId {
     time: TimestampSeconds,
@@ -65,13 +66,13 @@ pub struct PaymentId {
 }
 
 impl PaymentId {
-    /// A new identifier for a payment due at `time`, made at `now`.
+    /// Creates an id for a payment that is due at `time`. `now` is the time in the UUID.
     #[must_use]
     pub fn new(time: TimestampSeconds, now: Timestamp, random: &Random) -> Self {
         Self { time, unique: uuid_of(now, random) }
     }
 
-    /// When the payment is due.
+    /// Scheduled time of the payment.
     #[must_use]
     pub fn time(self) -> TimestampSeconds {
         self.time
@@ -98,12 +99,13 @@ impl fmt::Display for PaymentId {
 
 serde_as_text!(PaymentId);
 
-/// SK of a payment and of a transaction: `<time>#<payment id>`.
+/// Sort key of a payment and of a transaction: `<time>#<payment id>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentSort(pub PaymentId);
 
 impl PaymentSort {
-    /// Due from the one second to the other, both included; nothing where the other comes first.
+    /// Range of items that are due from `from` to `to`, both inclusive. The range is empty if `to`
+    /// is before `from`.
     #[must_use]
     pub fn between(from: TimestampSeconds, to: TimestampSeconds) -> KeyRange {
         if to < from {
@@ -112,13 +114,14 @@ impl PaymentSort {
         KeyRange::through(from.to_string(), format!("{to}#"))
     }
 
-    /// Due from now to 90 days ahead (seed 000, access pattern two).
+    /// Range of items that are due from `now` to 90 days ahead
+    /// (docs/requirements/bank.md#access-pattern-2-list-scheduled-payments-of-an-account).
     #[must_use]
     pub fn next_90_days(now: TimestampSeconds) -> KeyRange {
         Self::between(now, now.plus_days(DAYS_AHEAD))
     }
 
-    /// Every payment of the account, and none of its idempotency records.
+    /// Range of all payments of an account, without its idempotency records.
     #[must_use]
     pub fn history() -> KeyRange {
         KeyRange::through("0", "9")
@@ -146,36 +149,37 @@ impl fmt::Display for PaymentSort {
 
 serde_as_text!(PaymentSort);
 
-/// GSI1SK of a payment and of a transaction: `<STATUS>#<time>#<payment id>`. The id makes the order
-/// total, so one position is a whole cursor.
+/// GSI1 sort key of a payment and of a transaction: `<STATUS>#<time>#<payment id>`. The id makes
+/// the order total, so a single position is a complete cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DueSort {
-    /// Where the payment stands.
+    /// Status of the payment.
     pub status: Status,
-    /// Which payment.
+    /// Id of the payment, which contains its scheduled time.
     pub payment: PaymentId,
 }
 
 impl DueSort {
-    /// Due on the day, with the status (seed 000, access pattern three).
+    /// Range of items with the status that are due on the day
+    /// (docs/requirements/bank.md#access-pattern-3-list-payments-of-a-date-by-status).
     #[must_use]
     pub fn due_on(day: Day, status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#{day}T"))
     }
 
-    /// Due on the day or any day before it, with the status.
+    /// Range of items with the status that are due on or before the day.
     #[must_use]
     pub fn due_until(day: Day, status: Status) -> KeyRange {
         KeyRange::through(format!("{status}#"), format!("{status}#{day}T"))
     }
 
-    /// A range that no payment lies in, for calls that only open the connection.
+    /// Empty range, for calls that only open the connection.
     #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")
     }
 
-    /// Everything with the status, whenever it is due.
+    /// Range of all items with the status, for any scheduled time.
     #[must_use]
     pub fn with_status(status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#"))
@@ -204,15 +208,15 @@ impl fmt::Display for DueSort {
 serde_as_text!(DueSort);
 
 prefixed_key!(
-    /// PK of the item that lets a transaction id name one payment only: `TRANSACTION#<id>`. No
-    /// account is called so, because no identifier has a `#`.
+    /// Partition key of the guard item of a transaction id: `TRANSACTION#<transaction id>`. No
+    /// account has such a key, because identifiers contain no `#`.
     GuardPartition,
     "TRANSACTION",
     TransactionId
 );
 
 constant_key!(
-    /// SK of the transaction guard.
+    /// Sort key of the guard item of a transaction id.
     GuardSort,
     "TRANSACTION"
 );

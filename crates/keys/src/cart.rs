@@ -1,4 +1,4 @@
-//! Keys of `Cart` (seed 003).
+//! Keys of `Cart` (docs/requirements/cart.md#data-model).
 //!
 //! | item | PK | SK | GSI1PK | GSI1SK |
 //! | --- | --- | --- | --- | --- |
@@ -7,7 +7,7 @@
 //! | cart | account | `CART` | | |
 //! | idempotency record | account | `IDEMPOTENCY#<key>` | | |
 //!
-//! A line that was removed or joined into another leaves GSI1.
+//! A removed or joined cart item has no GSI1 keys.
 
 use crate::{
     Day, KeyRange, Random, TimestampMillis,
@@ -17,18 +17,18 @@ use jiff::Timestamp;
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
-/// Where a line stands. In the order of their names, which is the order of their keys.
+/// Status of a cart item. The variants are in alphabetical order, which is the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     /// In the cart.
     Active,
-    /// Became a part of the line of the same SKU that was in the cart already. Nobody sees it any more.
+    /// Joined to the ACTIVE item of the same product. Hidden from customers.
     Joined,
     /// Bought; final.
     Purchased,
-    /// Taken out by the customer. Nobody sees it any more.
+    /// Removed by the customer. Hidden from customers.
     Removed,
-    /// Kept for later.
+    /// Saved for later.
     Saved,
 }
 
@@ -42,19 +42,19 @@ names!(
 );
 
 impl Status {
-    /// Whether customers see lines that stand so.
+    /// Whether lists show cart items with this status.
     #[must_use]
     pub const fn is_listed(self) -> bool {
         matches!(self, Self::Active | Self::Saved | Self::Purchased)
     }
 }
 
-/// Names a line: 32 hexadecimal digits of a UUID of version 7. It stays the same while the status moves.
+/// Id of a cart item: 32 hexadecimal digits of a version 7 UUID. A status change keeps the id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemId(Uuid);
 
 impl ItemId {
-    /// A new one, made at `now`.
+    /// Creates an id. `now` is the time in the UUID.
     #[must_use]
     pub fn new(now: Timestamp, random: &Random) -> Self {
         Self(uuid_of(now, random))
@@ -77,33 +77,37 @@ impl fmt::Display for ItemId {
 
 serde_as_text!(ItemId);
 
-/// SK and GSI1SK of a line: `<STATUS>#<time of the last status change>#<item id>`. The id lets any number of lines stand in
-/// one millisecond, and makes the order total, so one position is a whole cursor.
+/// Sort key and GSI1 sort key of a cart item: `<STATUS>#<time of the last status change>#<item
+/// id>`. The id allows any number of items in the same millisecond. It makes the order total, so a
+/// single position is a complete cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineSort {
-    /// Where the line stands.
+    /// Status of the cart item.
     pub status: Status,
-    /// Since when.
+    /// Time of the last status change.
     pub since: TimestampMillis,
-    /// Which line.
+    /// Id of the cart item.
     pub item: ItemId,
 }
 
 impl LineSort {
-    /// Every line with the status (seed 003, access patterns two and three).
+    /// Range of all cart items with the status
+    /// (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer,
+    /// docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
     #[must_use]
     pub fn with_status(status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#"))
     }
 
-    /// With the status since some time of the day (seed 003, access pattern three).
+    /// Range of cart items whose status was set on the day
+    /// (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
     #[must_use]
     pub fn on(day: Day, status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#{day}T"))
     }
 
-    /// With the status since a time from the one to the other, both included; nothing where the other comes first. An end
-    /// that is not given is open.
+    /// Range of cart items whose status was set from `from` to `to`, both inclusive. `None` leaves
+    /// an end open. The range is empty if `to` is before `from`.
     #[must_use]
     pub fn between(status: Status, from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {
         let end =
@@ -114,7 +118,7 @@ impl LineSort {
         KeyRange::through(format!("{status}#{}", end(from, "")), format!("{status}#{}", end(to, "#")))
     }
 
-    /// A range that no line lies in, for calls that only open the connection.
+    /// Empty range, for calls that only open the connection.
     #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")
@@ -143,14 +147,14 @@ impl fmt::Display for LineSort {
 serde_as_text!(LineSort);
 
 prefixed_key!(
-    /// SK of the item that says where a line is now: `ITEM#<item id>`.
+    /// Sort key of the pointer to a cart item: `ITEM#<item id>`.
     ItemSort,
     "ITEM",
     ItemId
 );
 
 constant_key!(
-    /// SK of the item that every addition to a cart changes.
+    /// Sort key of the item `CART`, which every addition to a cart writes.
     CartSort,
     "CART"
 );

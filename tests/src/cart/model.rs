@@ -1,4 +1,4 @@
-//! The cart of one account as a plain model, requests to it at a time of the test's choosing, and what stands in the table.
+//! Model of one account's cart, requests to the cart at a given time, and the content of the table.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{Asks, Client, random};
@@ -19,81 +19,81 @@ use std::{
 };
 use table::Item;
 
-/// Lines that may be ACTIVE in one cart.
+/// Maximum number of ACTIVE items in a cart.
 pub const MAX_LINES: usize = 32;
 
-/// Days that a line stays in a cart that is left alone, and one more after a change.
+/// Parameter `CartDays`: an unchanged cart item expires after this time or up to one day later.
 const DAYS: i64 = 30;
 const WEEK: i64 = 7;
 
-/// What is asked of one account.
+/// Request to the cart of one account.
 #[derive(Debug, Clone)]
 pub enum Operation {
-    /// C1.
+    /// C1: adds a product.
     Add {
-        /// The product.
+        /// Product.
         sku: Sku,
-        /// How many.
+        /// Quantity to add.
         quantity: u32,
-        /// What one costs.
+        /// Price of one unit.
         price: Option<Money>,
-        /// The idempotency key.
+        /// Idempotency key.
         key: Option<String>,
     },
-    /// C2.
+    /// C2: changes a cart item.
     Change {
-        /// Which line.
+        /// Item id.
         item: ItemId,
-        /// How many from now on.
+        /// New quantity.
         quantity: Option<u32>,
-        /// Where it moves.
+        /// New status.
         status: Option<Status>,
-        /// What it is purchased under.
+        /// Order id of a purchase.
         order: Option<OrderId>,
     },
-    /// C3.
+    /// C3: removes a cart item.
     Remove {
-        /// Which line.
+        /// Item id.
         item: ItemId,
     },
-    /// C4.
+    /// C4: buys the cart.
     CheckOut {
-        /// The idempotency key.
+        /// Idempotency key.
         key: Option<String>,
     },
-    /// C8.
+    /// C8: reads a cart item.
     Look {
-        /// Which line.
+        /// Item id.
         item: ItemId,
     },
 }
 
 impl Operation {
-    /// Adds so many of the product `S-<number>`, without a price and a key.
+    /// Adds a quantity of the product `S-<sku>`, without a price or an idempotency key.
     #[must_use]
     pub fn add(sku: usize, quantity: u32) -> Self {
         Self::Add { sku: format!("S-{sku}").parse().expect("a product"), quantity, price: None, key: None }
     }
 
-    /// Changes the quantity alone.
+    /// Changes the quantity only.
     #[must_use]
     pub fn count(item: ItemId, quantity: u32) -> Self {
         Self::Change { item, quantity: Some(quantity), status: None, order: None }
     }
 
-    /// Changes the status alone.
+    /// Changes the status only.
     #[must_use]
     pub fn bring(item: ItemId, status: Status) -> Self {
         Self::Change { item, quantity: None, status: Some(status), order: None }
     }
 
-    /// Buys, without a key.
+    /// Buys the cart without an idempotency key.
     #[must_use]
     pub fn check_out() -> Self {
         Self::CheckOut { key: None }
     }
 
-    /// The same under an idempotency key, where it takes one.
+    /// Sets the idempotency key, if the operation can have one.
     #[must_use]
     pub fn under(mut self, name: &str) -> Self {
         if let Self::Add { key, .. } | Self::CheckOut { key } = &mut self {
@@ -102,7 +102,7 @@ impl Operation {
         self
     }
 
-    /// The function that does it.
+    /// Name of the operation's function.
     #[must_use]
     pub fn function(&self) -> &'static str {
         match self {
@@ -121,7 +121,7 @@ impl Operation {
         }
     }
 
-    /// Its idempotency key.
+    /// Idempotency key.
     #[must_use]
     pub fn key(&self) -> Option<&str> {
         match self {
@@ -147,7 +147,7 @@ impl Operation {
         Some(body)
     }
 
-    /// Its event, as API Gateway sends it at that time.
+    /// API Gateway event of the request at this time.
     #[must_use]
     pub fn event(&self, account: &AccountId, now: TimestampMillis) -> Value {
         let (method, rest) = match self {
@@ -171,24 +171,24 @@ impl Operation {
 }
 
 impl Operation {
-    /// Asks for it at that time.
+    /// Sends the request at this time.
     pub async fn ask(self, stack: &Stack, account: &AccountId, now: TimestampMillis) -> Asked {
         let answer = Client::operator(stack).invoke(self.function(), &self.event(account, now)).await;
         Asked { reply: Reply::read(&answer.body).heard(), operation: self, now }
     }
 }
 
-/// What a function answers.
+/// Response of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The status.
+    /// HTTP status.
     pub status: u64,
-    /// The body, null where there is none.
+    /// Body, or null without one.
     pub body: Value,
 }
 
 impl Reply {
-    /// From what the function hands to API Gateway.
+    /// Reads the response that the function returns to API Gateway.
     #[must_use]
     pub fn read(answer: &Value) -> Self {
         let body = answer["body"].as_str().filter(|body| !body.is_empty());
@@ -196,13 +196,13 @@ impl Reply {
         Self { status: answer["statusCode"].as_u64().expect("a status"), body }
     }
 
-    /// The answer, if it tells what came of the request and not only to send it again.
+    /// `None` for 429 and 503, which do not tell whether the request took effect.
     #[must_use]
     pub fn heard(self) -> Option<Self> {
         Some(self).filter(|reply| !matches!(reply.status, 429 | 503))
     }
 
-    /// The problem's type, as `409 cart-full`; the status alone where all is well.
+    /// Status and problem type, such as `409 cart-full`. A success has the status only.
     #[must_use]
     pub fn kind(&self) -> String {
         let kind = self.body["type"].as_str().and_then(|kind| kind.strip_prefix("/problems/"));
@@ -217,34 +217,34 @@ impl Reply {
         Self { status, body: json!({"type": format!("/problems/{kind}")}) }
     }
 
-    /// Whether both say the same: the same thing, or the same problem.
+    /// Whether both responses have the same status, and the same body or problem type.
     fn says(&self, other: &Self) -> bool {
         let same = if self.status < 300 { self.body == other.body } else { self.body["type"] == other.body["type"] };
         self.status == other.status && same
     }
 }
 
-/// What came of a keyed request, as it is stored.
+/// Outcome of a request in its idempotency record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Outcome {
-    /// The line that was made or grew, as it was then.
+    /// Outcome of an addition.
     Added {
-        /// Whether it was made.
+        /// Whether the addition created the cart item.
         created: bool,
-        /// The line.
+        /// The cart item as it was returned.
         line: Box<Line>,
     },
-    /// The order.
+    /// Outcome of a checkout.
     CheckedOut {
-        /// Its id.
+        /// Order id.
         order: OrderId,
-        /// The time of its lines.
+        /// Status time of the order's items.
         at: TimestampMillis,
     },
 }
 
-/// An idempotency record.
+/// Idempotency record.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Record {
@@ -286,29 +286,30 @@ struct Pointer {
     expires_at: Option<i64>,
 }
 
-/// One account: its lines, those included that nobody sees any more, and what came of its keyed requests.
+/// Content of one account: its cart items, including removed and joined ones, and its idempotency
+/// records.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
-    /// In no order.
+    /// Cart items in no particular order.
     pub lines: Vec<Line>,
-    /// The request and its outcome by the key; the table does not tell the request.
+    /// Request and outcome by idempotency key. The table has only a fingerprint of the request.
     pub outcomes: BTreeMap<String, (String, Outcome)>,
-    /// What was added, and more or less by changes of quantities.
+    /// Net quantity that requests have added.
     pub balance: i64,
 }
 
-/// A request, and what was answered; none where nobody knows.
+/// Request with its response. `reply` is `None` if the outcome is unknown.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// What was asked.
+    /// The request.
     pub operation: Operation,
-    /// When.
+    /// Time of the request.
     pub now: TimestampMillis,
-    /// What was answered.
+    /// The response, if known.
     pub reply: Option<Reply>,
 }
 
-/// So many days later, in seconds since 1970.
+/// Unix time in seconds, this many days after `now`.
 fn after(now: TimestampMillis, days: i64) -> i64 {
     now.instant().as_second() + days * 86_400
 }
@@ -324,7 +325,8 @@ fn quantity(number: u32) -> Quantity {
 type Done = Result<Line, Reply>;
 
 impl Account {
-    /// Does the operation by the rules, and answers what must be answered. Ids of what is new are those of the real answer.
+    /// Applies the operation to the model and returns the expected response. New ids are taken from
+    /// the actual response.
     pub fn apply(
         &mut self,
         account: &AccountId,
@@ -380,7 +382,7 @@ impl Account {
         }
     }
 
-    /// Lines that customers see under the status, newest first.
+    /// Cart items of a status that customers see, newest first.
     #[must_use]
     pub fn listed(&self, status: Status, now: TimestampMillis) -> Vec<&Line> {
         let mut lines: Vec<_> =
@@ -443,7 +445,7 @@ impl Account {
         reply
     }
 
-    /// More of the line.
+    /// Increases the quantity of the item.
     fn grown(&mut self, line: usize, more: Quantity, now: TimestampMillis) -> Result<usize, Reply> {
         let sum = self.lines[line].quantity.plus(more).ok_or_else(|| Reply::problem(409, "quantity-limit"))?;
         self.counted(line, sum, now);
@@ -486,7 +488,7 @@ impl Account {
     ) -> Done {
         let line = match self.look(item, now) {
             Err(missing) if to == Some(Status::Active) => {
-                // The same request again, as long as that line is still in the cart.
+                // A repeated request returns the joined item while that item is in the cart.
                 let is_same = |line: &&Line| {
                     line.id() == item && line.is_live(now) && wanted.is_none_or(|quantity| quantity == line.quantity)
                 };
@@ -511,7 +513,7 @@ impl Account {
                         self.moved(line, Status::Joined, now)?;
                         self.lines[line].quantity = more;
                         self.lines[line].joined_to = Some(self.lines[there].id());
-                        // What it had is a part of the other now.
+                        // The quantity is now part of the other item.
                         self.balance -= number(old.quantity);
                         return Ok(self.lines[there].clone());
                     }
@@ -558,8 +560,9 @@ impl Account {
         reply
     }
 
-    /// The account after the requests, which were made at once: as some order of them explains both what each was answered
-    /// and what stands in the table. A request that nobody heard of again was done or was not.
+    /// Finds an order of these concurrent requests that explains every response and the stored
+    /// items, and returns the resulting account. A request with an unknown outcome may or may not
+    /// have taken effect.
     #[must_use]
     pub fn explain(&self, account: &AccountId, asked: &[Asked], stored: &Self) -> Option<Self> {
         let asked = asked.iter().map(|asked| {
@@ -572,7 +575,7 @@ impl Account {
         self.in_some_order(account, &asked.collect::<Vec<_>>(), stored)
     }
 
-    /// What an answer that nobody heard may have told: the ids of what is new in the table, or none.
+    /// Possible content of an unknown response: the new ids in the table, or none.
     fn new_in(&self, stored: &Self, operation: &Operation) -> Vec<Value> {
         let new = |line: &&Line| self.lines.iter().all(|known| known.sort.item != line.sort.item);
         let bought = |line: &&Line| self.lines.iter().all(|known| known.order_id != line.order_id);
@@ -616,7 +619,8 @@ impl Account {
         sorted(self) == sorted(stored) && outcomes(self) == outcomes(stored)
     }
 
-    /// Nothing came from nowhere and nothing went: what was added, and changed, stands in the lines, removed ones included.
+    /// Whether the quantities of all items, including removed ones, equal the quantities that were
+    /// added.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
         let counted = self.lines.iter().filter(|line| line.sort.status != Status::Joined);
@@ -624,7 +628,7 @@ impl Account {
     }
 }
 
-/// Asks for all of it at once; what was answered, in the order of the requests.
+/// Sends all requests concurrently. Returns the results in the order of the requests.
 pub async fn at_once(
     stack: &Stack,
     account: &AccountId,
@@ -634,30 +638,30 @@ pub async fn at_once(
     join_all(operations.into_iter().map(|operation| operation.ask(stack, account, now))).await
 }
 
-/// A cart of its own, as the model knows it.
+/// Account that sends requests, and its expected content.
 #[derive(Debug)]
 pub struct Shopper<'a> {
     stack: &'a Stack,
-    /// Whose cart.
+    /// Account id.
     pub id: AccountId,
     now: TimestampMillis,
     account: Account,
 }
 
 impl<'a> Shopper<'a> {
-    /// An empty cart at that time.
+    /// Creates an empty cart at this time.
     #[must_use]
     pub fn new(stack: &'a Stack, id: AccountId, now: TimestampMillis) -> Self {
         Self { stack, id, now, account: Account::default() }
     }
 
-    /// What is known.
+    /// Expected content.
     #[must_use]
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// The ids of the lines, in the order of their products.
+    /// Item ids in the order of their products.
     #[must_use]
     pub fn items(&self) -> Vec<ItemId> {
         let mut lines: Vec<_> = self.account.lines.iter().collect();
@@ -665,20 +669,22 @@ impl<'a> Shopper<'a> {
         lines.into_iter().map(Line::id).collect()
     }
 
-    /// Asks for all of it at once, which some order of it must explain; what was answered.
+    /// Sends all requests concurrently, checks that some order explains the results, and returns
+    /// them.
     pub async fn run(&mut self, operations: Vec<Operation>) -> Vec<Asked> {
         let asked = at_once(self.stack, &self.id, operations, self.now).await;
         self.learn(&asked).await;
         asked
     }
 
-    /// Takes note of what was answered and of what stands in the table: some order of the requests must explain both.
+    /// Updates the expected content. Fails if no order of the requests explains the responses and
+    /// the stored items.
     pub async fn learn(&mut self, asked: &[Asked]) {
         let stored = Stored::read_account(self.stack, &self.id).await;
         stored.check(self.now);
         let found = stored.account(&self.id);
         let end = self.account.explain(&self.id, asked, &found);
-        assert!(end.is_some(), "{}: no order of {asked:#?}\nmakes of {:#?}\n{found:#?}", self.id, self.account);
+        assert!(end.is_some(), "{}: no order of {asked:#?}\napplied to {:#?}\ngives {found:#?}", self.id, self.account);
         self.account = end.unwrap_or_default();
         assert!(self.account.is_balanced(), "{}: {:#?}", self.id, self.account);
     }
@@ -688,18 +694,18 @@ fn id<T: std::str::FromStr>(value: &Value) -> Option<T> {
     value.as_str()?.parse().ok()
 }
 
-/// Everything that the table `Cart` holds.
+/// All items of the table `Cart`.
 #[derive(Debug)]
 pub struct Stored {
-    /// The lines of all accounts.
+    /// Cart items of all accounts.
     pub lines: Vec<Line>,
-    /// The idempotency records.
+    /// Idempotency records.
     pub records: Vec<Record>,
     pointers: Vec<Pointer>,
 }
 
 impl Stored {
-    /// Reads the table, strongly consistent.
+    /// Reads the table with strong consistency.
     pub async fn read(stack: &Stack) -> Self {
         let client = stack.client().expect("a client");
         let table = stack.table("Cart").expect("a table");
@@ -707,7 +713,7 @@ impl Stored {
         Self::of(pages.items().send().collect::<Result<_, _>>().await.expect("the items"))
     }
 
-    /// Reads what is one account's, strongly consistent.
+    /// Reads the items of one account with strong consistency.
     pub async fn read_account(stack: &Stack, account: &AccountId) -> Self {
         let client = stack.client().expect("a client");
         let query = client.query().table_name(stack.table("Cart").expect("a table")).consistent_read(true);
@@ -729,13 +735,13 @@ impl Stored {
         stored
     }
 
-    /// What is remembered under the key.
+    /// Idempotency record of the key.
     #[must_use]
     pub fn record(&self, key: &str) -> Option<&Record> {
         self.records.iter().find(|record| record.sort.0.to_string() == key)
     }
 
-    /// What stands there of one account.
+    /// Stored content of one account.
     #[must_use]
     pub fn account(&self, account: &AccountId) -> Account {
         let lines = self.lines.iter().filter(|line| line.account == *account).cloned().collect();
@@ -744,25 +750,25 @@ impl Stored {
         Account { lines, outcomes: records.map(outcome).collect(), balance: 0 }
     }
 
-    /// Fails where the table could not have come about by any requests that came until now.
+    /// Checks invariants that hold after any sequence of requests up to `now`.
     pub fn check(&self, now: TimestampMillis) {
         let mut orders = BTreeMap::new();
         let mut active: BTreeMap<&AccountId, BTreeSet<&Sku>> = BTreeMap::new();
         let ids: BTreeSet<ItemId> = self.lines.iter().map(Line::id).collect();
-        assert_eq!(ids.len(), self.lines.len(), "an item id twice: {:#?}", self.lines);
+        assert_eq!(ids.len(), self.lines.len(), "duplicate item id: {:#?}", self.lines);
         for line in &self.lines {
             check_line(line);
             if line.sort.status == Status::Active && line.is_live(now) {
                 let skus = active.entry(&line.account).or_default();
-                assert!(skus.insert(&line.sku), "a product twice in a cart: {line:?}");
-                assert!(skus.len() <= MAX_LINES, "more lines than a checkout takes: {line:?}");
+                assert!(skus.insert(&line.sku), "duplicate product in a cart: {line:?}");
+                assert!(skus.len() <= MAX_LINES, "more items than a checkout can buy: {line:?}");
             }
             if let Some(order) = &line.order_id {
                 let at = *orders.entry((&line.account, order)).or_insert(line.sort.since);
-                assert_eq!(at, line.sort.since, "an order of two times: {line:?}");
+                assert_eq!(at, line.sort.since, "an order with two times: {line:?}");
             }
             if let Some(other) = line.joined_to {
-                assert!(other != line.id() && ids.contains(&other), "joined to nothing: {line:?}");
+                assert!(other != line.id() && ids.contains(&other), "joined to an unknown item: {line:?}");
             }
         }
         let key = |line: &Line| (line.account.clone(), ItemSort(line.id()), line.sort, line.expires_at);
@@ -775,7 +781,7 @@ impl Stored {
         assert_eq!(
             sorted(self.pointers.iter().map(pointed).collect()),
             wanted,
-            "pointers, and the lines that they should point at"
+            "pointers, and the keys that they must point to"
         );
     }
 }
@@ -789,21 +795,21 @@ fn typed<T: DeserializeOwned>(items: Vec<Attributes>) -> Vec<T> {
 fn check_line(line: &Line) {
     let status = line.sort.status;
     let indexed = status.is_listed();
-    assert_eq!(line.index_partition, indexed.then(|| line.sku.clone()), "in the index or not: {line:?}");
-    assert_eq!(line.index_sort, indexed.then_some(line.sort), "where in the index: {line:?}");
-    assert_eq!(line.order_id.is_some(), status == Status::Purchased, "an order id: {line:?}");
-    assert_eq!(line.joined_to.is_some(), status == Status::Joined, "a line that it joined: {line:?}");
+    assert_eq!(line.index_partition, indexed.then(|| line.sku.clone()), "wrong index partition key: {line:?}");
+    assert_eq!(line.index_sort, indexed.then_some(line.sort), "wrong index sort key: {line:?}");
+    assert_eq!(line.order_id.is_some(), status == Status::Purchased, "wrong order id: {line:?}");
+    assert_eq!(line.joined_to.is_some(), status == Status::Joined, "wrong joined item: {line:?}");
     let stays = matches!(status, Status::Saved | Status::Purchased);
-    assert_eq!(line.expires_at.is_none(), stays, "a life of some days: {line:?}");
+    assert_eq!(line.expires_at.is_none(), stays, "wrong expiry: {line:?}");
     match line.previous {
         None => {
-            assert_eq!((status, line.sort.since), (Status::Active, line.added_at), "a line that never moved: {line:?}");
+            assert_eq!((status, line.sort.since), (Status::Active, line.added_at), "no status change: {line:?}");
             assert!(line.version >= 1, "{line:?}");
         }
         Some(previous) => {
             let open = matches!(previous.status, Status::Active | Status::Saved) && previous.status != status;
-            assert!(open && line.version >= 2, "a move: {line:?}");
-            assert!(line.added_at <= previous.since && previous.since <= line.sort.since, "times go back: {line:?}");
+            assert!(open && line.version >= 2, "a status change: {line:?}");
+            assert!(line.added_at <= previous.since && previous.since <= line.sort.since, "times decrease: {line:?}");
         }
     }
 }

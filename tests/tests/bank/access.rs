@@ -1,4 +1,5 @@
-//! Who may do what: tokens, scopes, and the accounts of a caller.
+//! Authorization of the bank: tokens, scopes and account ownership
+//! (docs/requirements/bank.md#permissions).
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
@@ -13,7 +14,7 @@ use system_tests::{
 const TIME: &str = "2099-12-01T09:30:00Z";
 const EVERY_SCOPE: &str = "bank:read bank:write bank:operate";
 
-/// A payment of A-1, one of A-2, and a transaction of A-2.
+/// Creates a payment of A-1, a payment of A-2 and a transaction of A-2.
 async fn filled(stack: &Stack) -> [Value; 2] {
     let operator = Client::operator(stack);
     let paid = schedule(&operator, "A-2", TIME).await;
@@ -39,9 +40,9 @@ async fn every_access_pattern(client: &Client, payment: &Value) -> [Answer; 8] {
 }
 
 #[tokio::test]
-async fn scope_and_account_open_what_they_name_and_nothing_else() {
+async fn scopes_and_account_ids_grant_only_their_own_access() {
     use End::{Done, NoReach, NoScope};
-    // B1, B2, B3, B4, B6, B7, B8, B9
+    // Columns: B1, B2, B3, B4, B6, B7, B8, B9
     let table: &[(&str, &str, [End; 8])] = &[
         ("bank:operate", "", [Done; 8]),
         ("cart:read bank:operate", "A-9", [Done; 8]),
@@ -84,7 +85,7 @@ async fn scope_and_account_open_what_they_name_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_and_what_is_anothers_look_alike() {
+async fn unknown_payments_and_payments_of_other_accounts_get_equal_responses() {
     let stack = stack().start().await.expect("a stack");
     let [_, other] = filled(&stack).await;
     let caller = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
@@ -103,7 +104,7 @@ async fn what_is_not_there_and_what_is_anothers_look_alike() {
 }
 
 #[tokio::test]
-async fn one_account_cannot_reach_a_payment_through_anothers_path() {
+async fn payment_is_unreachable_through_the_path_of_another_account() {
     let stack = stack().start().await.expect("a stack");
     let [_, other] = filled(&stack).await;
     let caller = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
@@ -123,7 +124,7 @@ async fn one_account_cannot_reach_a_payment_through_anothers_path() {
 }
 
 #[tokio::test]
-async fn body_query_and_headers_set_no_identity() {
+async fn body_query_and_headers_do_not_set_the_caller() {
     let stack = stack().auth(Auth::Required).start().await.expect("a stack");
     let caller = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
     let nobody = Client::operator(&stack);
@@ -164,7 +165,7 @@ fn unsigned(algorithm: &str, claims: &Value) -> String {
     format!("{}.{}.", part(&json!({"alg": algorithm, "typ": "JWT"})), part(claims))
 }
 
-/// A token with another's claims under the signature of a good one.
+/// Token with the signature of a valid token and other claims.
 fn swapped(token: &str, claims: &Value) -> String {
     let mut parts: Vec<&str> = token.split('.').collect();
     let claims = URL_SAFE_NO_PAD.encode(claims.to_string());
@@ -172,7 +173,7 @@ fn swapped(token: &str, claims: &Value) -> String {
     parts.join(".")
 }
 
-/// Authorization headers that name nobody, each with what is wrong with it.
+/// Invalid authorization headers, each with a description of the fault.
 fn bad_headers(stack: &Stack) -> Vec<(&'static str, String)> {
     let now = jiff::Timestamp::now().as_second();
     let claims = |change: Value| {
@@ -197,7 +198,7 @@ fn bad_headers(stack: &Stack) -> Vec<(&'static str, String)> {
         ("basic", "Basic b3BlcmF0b3I6bG9jYWwtb25seQ==".to_owned()),
         ("expired", of(json!({"exp": now - 1}))),
         ("expired long ago", of(json!({"exp": 0}))),
-        ("no expiry that is a time", of(json!({"exp": "never"}))),
+        ("an expiry that is not a time", of(json!({"exp": "never"}))),
         ("not yet valid", of(json!({"nbf": now + 3_600}))),
         ("another issuer", of(json!({"iss": "elsewhere"}))),
         ("no issuer", of(json!({"iss": null}))),
@@ -218,7 +219,7 @@ fn bad_headers(stack: &Stack) -> Vec<(&'static str, String)> {
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_in_order_names_nobody() {
+async fn rejects_invalid_tokens() {
     for auth in [Auth::Open, Auth::Required] {
         let stack = stack().auth(auth).start().await.expect("a stack");
         let before = stored(&stack).await;
@@ -243,7 +244,7 @@ async fn a_token_that_is_not_in_order_names_nobody() {
 }
 
 #[tokio::test]
-async fn a_token_is_needed_where_the_stack_says_so() {
+async fn requires_a_token_if_the_stack_does() {
     let stack = stack().auth(Auth::Required).start().await.expect("a stack");
     let without = Client::operator(&stack);
     for path in ["/bank/payments/due", "/bank/accounts/A-1/payments", "/bank/transactions", "/bank/transactions/T-1"] {

@@ -1,4 +1,4 @@
-//! The archive at the end of the day: stopped anywhere, started twice, throttled, out of time.
+//! B5 under crashes, concurrent runs, throttling and deadlines.
 
 use bank::Payment;
 use futures::future::join;
@@ -30,7 +30,7 @@ fn with(projection: &str) -> Builder {
     stack().parameter("IndexProjection", projection)
 }
 
-/// Puts so many processed payments of 40 accounts on five shards; their keys, sorted.
+/// Puts `count` processed payments of 40 accounts on five shards. Returns their sorted keys.
 async fn processed(stack: &Stack, count: usize) -> Vec<(String, String)> {
     let one = |number: usize| {
         let time = format!("2099-{:02}-01T09:{:02}:00Z", 1 + number % 12, number % 60);
@@ -47,16 +47,18 @@ fn keys(rows: &[Row]) -> Vec<(String, String)> {
     keys
 }
 
-/// Every payment is in exactly one of the tables; how many are left in the first.
+/// Checks that every payment is in exactly one table. Returns the number of payments in
+/// `PaymentScheduler`.
 async fn assert_each_once(stack: &Stack, all: &[(String, String)], when: &str) -> usize {
     let left = payments(stack).await;
     let both = [left.clone(), transactions(stack).await].concat();
-    assert_eq!(both.len(), all.len(), "{when}: lost or doubled");
+    assert_eq!(both.len(), all.len(), "{when}: a payment was lost or duplicated");
     assert_eq!(keys(&both), all, "{when}");
     left.len()
 }
 
-/// Runs the archive on the healthy stack until nothing is left; how many it moved.
+/// Runs the archive on the healthy stack until no processed payment remains. Returns the number of
+/// moved payments.
 async fn finish(stack: &Stack) -> u64 {
     let (client, mut moved) = (Client::operator(stack), 0);
     for _ in 0..100 {
@@ -69,23 +71,24 @@ async fn finish(stack: &Stack) -> u64 {
     moved
 }
 
-/// Steps of a run, and which of their kind: at its beginning, in its middle, near its end.
+/// Calls at which a run stops: action, and numbers of the call at the start, in the middle and near
+/// the end.
 const STOPS: [(&str, &[usize]); 3] =
     [("Query", &[1, 3, 6]), ("BatchGetItem", &[1, 2]), ("TransactWriteItems", &[1, 16, 17, 150])];
 
 const STOPS_ON_ALL: [(&str, &[usize]); 2] = [("Query", &[1, 9]), ("TransactWriteItems", &[1, 30])];
 
 #[tokio::test]
-async fn wherever_it_stops_every_payment_is_in_one_table_and_the_next_run_goes_on() {
-    stops_and_goes_on("KEYS_ONLY", 1_000, &STOPS).await;
+async fn killed_run_leaves_each_payment_in_one_table_and_the_next_run_continues() {
+    killed_runs_keep_payments("KEYS_ONLY", 1_000, &STOPS).await;
 }
 
 #[tokio::test]
-async fn the_same_on_an_index_of_all_attributes() {
-    stops_and_goes_on("ALL", 100, &STOPS_ON_ALL).await;
+async fn killed_run_on_an_all_projection_leaves_each_payment_in_one_table() {
+    killed_runs_keep_payments("ALL", 100, &STOPS_ON_ALL).await;
 }
 
-async fn stops_and_goes_on(projection: &str, count: usize, stops: &[(&'static str, &[usize])]) {
+async fn killed_runs_keep_payments(projection: &str, count: usize, stops: &[(&'static str, &[usize])]) {
     let twins = Twins::start(|| with(projection)).await;
     let all = processed(&twins.healthy, count).await;
     let mut lefts = BTreeSet::from([count]);
@@ -99,19 +102,19 @@ async fn stops_and_goes_on(projection: &str, count: usize, stops: &[(&'static st
                 },
             );
             let run = process(&twins).run(&until(DAY), MINUTE).await;
-            assert!(run.is_none(), "{when}: did not stop: {:?} {lefts:?}", run.map(|run| run.answer));
+            assert!(run.is_none(), "{when}: the run was not killed: {:?} {lefts:?}", run.map(|run| run.answer));
             lefts.insert(assert_each_once(&twins.healthy, &all, &when).await);
         }
     }
-    assert!(lefts.len() > 3, "{projection}: the stops were not spread over the run: {lefts:?}");
+    assert!(lefts.len() > 3, "{projection}: the kills did not hit different stages of the run: {lefts:?}");
     let left = *lefts.first().expect("one");
-    assert!(left > 0, "{projection}: nothing was left to go on with");
+    assert!(left > 0, "{projection}: no payment was left for the next run");
     assert_eq!(finish(&twins.healthy).await, left as u64, "{projection}");
     assert_eq!(assert_each_once(&twins.healthy, &all, "at the end").await, 0);
 }
 
 #[tokio::test]
-async fn what_arrives_is_what_was_there() {
+async fn transaction_has_the_attributes_of_the_payment() {
     let stack = stack().start().await.expect("a stack");
     processed(&stack, 1).await;
     let before = payments(&stack).await.remove(0);
@@ -127,7 +130,7 @@ async fn what_arrives_is_what_was_there() {
 }
 
 #[tokio::test]
-async fn two_runs_at_once_share_the_work() {
+async fn concurrent_runs_move_each_payment_once() {
     let stack = stack().start().await.expect("a stack");
     let all = processed(&stack, 60).await;
     let (one, other) = join(finish(&stack), finish(&stack)).await;
@@ -137,7 +140,7 @@ async fn two_runs_at_once_share_the_work() {
 
 type Rule = Box<dyn FnMut(&Call) -> Fault + Send>;
 
-/// What throttles a run on its second page, or on its first after 40 moves.
+/// Faults that throttle a run: on its second page, or on its first page after 40 moves.
 fn throttles() -> [(&'static str, Rule); 5] {
     let mut moved = false;
     let queries = move |call: &Call| {
@@ -149,19 +152,19 @@ fn throttles() -> [(&'static str, Rule); 5] {
     [
         ("the queries", Box::new(queries)),
         ("the items", Box::new(|call| from(call, "BatchGetItem", 2, Fault::throttling()))),
-        ("items that stay unprocessed", Box::new(|call| from(call, "BatchGetItem", 2, Fault::Partly(0)))),
+        ("items that remain unprocessed", Box::new(|call| from(call, "BatchGetItem", 2, Fault::Partly(0)))),
         ("the moves", Box::new(cancelled(&["None", "ThrottlingError"]))),
-        ("moves that meet others", Box::new(cancelled(&["TransactionConflict", "None"]))),
+        ("conflicting transactions", Box::new(cancelled(&["TransactionConflict", "None"]))),
     ]
 }
 
-/// The call of that number, and every later one.
+/// Injects the fault into the n-th call of the action and all later ones.
 fn from(call: &Call, action: &str, nth: usize, fault: Fault) -> Fault {
     if call.action == action && call.nth >= nth { fault } else { Fault::None }
 }
 
 #[tokio::test]
-async fn a_throttled_run_says_what_it_moved_and_that_more_is_left() {
+async fn throttled_run_returns_its_count_and_left() {
     futures::future::join_all(throttles().map(async |(what, rule)| {
         let twins = Twins::start(stack).await;
         let (all, process) = (processed(&twins.healthy, 110).await, process(&twins));
@@ -178,12 +181,13 @@ async fn a_throttled_run_says_what_it_moved_and_that_more_is_left() {
 }
 
 #[tokio::test]
-async fn a_run_that_nears_its_deadline_stops_and_the_next_goes_on() {
+async fn run_stops_near_its_deadline_and_the_next_run_continues() {
     let twins = Twins::start(stack).await;
     let (all, process) = (processed(&twins.healthy, 101).await, process(&twins));
     let time = Duration::from_secs(4);
     let near = Instant::now() + time * 3 / 4;
-    // The last move of the first page takes until the deadline is near; the others are refused, which is quick.
+    // The last move of the first page takes until shortly before the deadline. The other moves are
+    // rejected, which is fast.
     twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
         ("TransactWriteItems", 100) => Fault::Held,
         ("TransactWriteItems", _) => Fault::cancelled(&["ConditionalCheckFailed", "None"]),
@@ -203,7 +207,7 @@ async fn a_run_that_nears_its_deadline_stops_and_the_next_goes_on() {
     assert_eq!(finish(&twins.healthy).await, 100);
 }
 
-/// What a run is asked, and the last day that it archives: the last that is over, if nobody says.
+/// Input of a run, and the last day that it archives. The default is yesterday.
 const DAYS: [(&str, &str); 5] = [
     (r#"{"date": "2099-12-01"}"#, "2099-12-01"),
     (r#"{"date": "2099-11-30"}"#, "2099-11-30"),
@@ -222,7 +226,7 @@ const DAYS: [(&str, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn only_processed_payments_up_to_the_days_end_move() {
+async fn moves_only_processed_payments_up_to_the_end_of_the_day() {
     for (event, last) in DAYS {
         let stack = stack().start().await.expect("a stack");
         let times = [
@@ -250,7 +254,7 @@ async fn only_processed_payments_up_to_the_days_end_move() {
 }
 
 #[tokio::test]
-async fn a_faulty_event_moves_nothing() {
+async fn invalid_event_moves_no_payment() {
     let stack = stack().start().await.expect("a stack");
     processed(&stack, 5).await;
     for event in [json!({"date": "2099-02-30"}), json!({"day": DAY}), json!({"date": null}), json!([]), json!("x")] {
@@ -261,7 +265,7 @@ async fn a_faulty_event_moves_nothing() {
 }
 
 #[tokio::test]
-async fn unprocessed_keys_are_asked_for_again() {
+async fn retries_unprocessed_keys() {
     let twins = Twins::start(stack).await;
     let (all, process) = (processed(&twins.healthy, 100).await, process(&twins));
     twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
@@ -277,7 +281,7 @@ async fn unprocessed_keys_are_asked_for_again() {
 }
 
 #[tokio::test]
-async fn entries_and_items_that_another_run_took_are_skipped() {
+async fn skips_payments_that_another_run_moved() {
     for step in ["BatchGetItem", "TransactWriteItems"] {
         let twins = Twins::start(stack).await;
         let (all, process) = (processed(&twins.healthy, 16).await, process(&twins));
@@ -298,7 +302,7 @@ async fn entries_and_items_that_another_run_took_are_skipped() {
 }
 
 #[tokio::test]
-async fn a_move_whose_answer_is_lost_is_one_move() {
+async fn lost_response_does_not_move_a_payment_twice() {
     let twins = Twins::start(stack).await;
     let (all, process) = (processed(&twins.healthy, 3).await, process(&twins));
     twins.proxy.rule(|call| {

@@ -1,4 +1,5 @@
-//! Batches of which DynamoDB does a part only: what is left is asked for again, and told where it never ends.
+//! Batches that DynamoDB processes partly. The remaining items are retried, and an error is
+//! returned if the retries run out.
 
 use bank::Payment;
 use keys::bank::Status;
@@ -19,7 +20,7 @@ fn many(count: usize) -> Vec<Payment> {
     (0..count).map(|number| payment(&format!("A-{}", number % 7), TIME, Status::Scheduled, number % 5)).collect()
 }
 
-/// The payments' table behind the proxy.
+/// Table `PaymentScheduler`, reached through the proxy.
 fn behind(proxy: &Proxy, stack: &Stack) -> (Dynamo, Table) {
     let client = stack.client().expect("a client");
     let client = client.config().to_builder().endpoint_url(proxy.url()).build();
@@ -38,18 +39,18 @@ fn batch(table: &Table, payments: &[Payment]) -> BatchWrite {
 
 type Rule = fn(&Call) -> Fault;
 
-/// What happens to 60 writes on the way, and how many calls they take.
+/// Faults during a batch of 60 writes, and the number of calls that the batch then takes.
 const PASSES: [(&str, Rule, usize); 6] = [
     ("nothing", |_| Fault::None, 3),
-    ("ten left of the first call, twice", |call| if call.nth <= 2 { Fault::Partly(15) } else { Fault::None }, 4),
+    ("ten items of a call unprocessed, twice", |call| if call.nth <= 2 { Fault::Partly(15) } else { Fault::None }, 4),
     ("one at a time for a while", |call| if call.nth <= 10 { Fault::Partly(1) } else { Fault::None }, 12),
-    ("nothing at all three times", |call| if call.nth <= 3 { Fault::Partly(0) } else { Fault::None }, 6),
+    ("no item processed three times", |call| if call.nth <= 3 { Fault::Partly(0) } else { Fault::None }, 6),
     ("throttled once", |call| if call.nth == 2 { Fault::throttled() } else { Fault::None }, 4),
-    ("an answer lost", |call| if call.nth == 2 { Fault::Lost(Moment::After) } else { Fault::None }, 4),
+    ("a lost response", |call| if call.nth == 2 { Fault::Lost(Moment::After) } else { Fault::None }, 4),
 ];
 
 #[tokio::test]
-async fn all_of_a_batch_is_written_in_the_end() {
+async fn batch_write_retries_until_every_item_is_written() {
     futures::future::join_all(PASSES.map(async |(what, rule, calls)| {
         let twins = Twins::start(stack).await;
         let (dynamo, table) = behind(&twins.proxy, &twins.healthy);
@@ -71,9 +72,9 @@ async fn all_of_a_batch_is_written_in_the_end() {
 
 type Is = fn(&Error) -> bool;
 
-/// What never ends, and what stops the batch.
+/// Permanent faults, and the error that ends the batch.
 const NEVER_ENDS: [(&str, Rule, Is); 4] = [
-    ("nothing is processed", |call| from_second(call, Fault::Partly(0)), |why| matches!(why, Error::Throttled)),
+    ("no item is processed", |call| from_second(call, Fault::Partly(0)), |why| matches!(why, Error::Throttled)),
     ("throttled", |call| from_second(call, Fault::throttled()), |why| matches!(why, Error::Throttled)),
     ("lost", |call| from_second(call, Fault::Lost(Moment::Before)), |why| matches!(why, Error::Unavailable(_))),
     ("failing", |call| from_second(call, Fault::internal()), |why| matches!(why, Error::Unavailable(_))),
@@ -84,7 +85,7 @@ fn from_second(call: &Call, fault: Fault) -> Fault {
 }
 
 #[tokio::test]
-async fn what_is_left_of_a_batch_is_said_and_can_be_written_later() {
+async fn failed_batch_write_returns_the_items_that_are_left() {
     futures::future::join_all(NEVER_ENDS.map(async |(what, rule, stopped)| {
         let twins = Twins::start(stack).await;
         let (dynamo, table) = behind(&twins.proxy, &twins.healthy);
@@ -94,7 +95,7 @@ async fn what_is_left_of_a_batch_is_said_and_can_be_written_later() {
         assert_eq!(left.len(), 35, "{what}");
         assert_eq!(payments(&twins.healthy).await.len(), 25, "{what}");
         let calls = twins.proxy.count("BatchWriteItem");
-        assert!((3..=12).contains(&calls), "{what}: {calls} calls are no bounded retry");
+        assert!((3..=12).contains(&calls), "{what}: {calls} calls, the retries are not bounded");
         twins.proxy.heal();
         dynamo.batch_write(left).await.expect(what);
         assert_eq!(payments(&twins.healthy).await.len(), 60, "{what}");
@@ -102,7 +103,7 @@ async fn what_is_left_of_a_batch_is_said_and_can_be_written_later() {
     .await;
 }
 
-/// Ids of the due list, in its order.
+/// Ids of the due payments in the order of the list.
 async fn due(stack: &Stack, limit: usize) -> Vec<String> {
     let path = format!("/bank/payments/due?date=2099-12-01&limit={limit}");
     let (items, _) = Client::operator(stack).all(&path).await;
@@ -110,7 +111,7 @@ async fn due(stack: &Stack, limit: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_list_asks_again_for_what_came_back_unprocessed() {
+async fn list_retries_unprocessed_keys() {
     const RULES: [(&str, Rule); 4] = [
         ("half of it", |call| if call.nth == 1 { Fault::Partly(35) } else { Fault::None }),
         ("nothing twice", |call| if call.nth <= 2 { Fault::Partly(0) } else { Fault::None }),
@@ -124,13 +125,13 @@ async fn a_list_asks_again_for_what_came_back_unprocessed() {
         assert_eq!(expected.len(), 70);
         twins.proxy.rule(move |call| if call.action == "BatchGetItem" { rule(call) } else { Fault::None });
         assert_eq!(due(&twins.faulty, 100).await, expected, "{what}");
-        assert!(twins.proxy.count("BatchGetItem") > 1, "{what}: the fault never came");
+        assert!(twins.proxy.count("BatchGetItem") > 1, "{what}: the fault was not injected");
         assert_eq!(due(&twins.faulty, 9).await, expected, "{what}, in pages");
     }
 }
 
 #[tokio::test]
-async fn a_list_whose_items_never_come_is_throttled_and_not_short() {
+async fn list_returns_429_if_keys_stay_unprocessed() {
     let twins = Twins::start(stack).await;
     put(&twins.healthy, &many(10)).await;
     twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
@@ -144,7 +145,7 @@ async fn a_list_whose_items_never_come_is_throttled_and_not_short() {
 }
 
 #[tokio::test]
-async fn a_payment_that_moves_while_it_is_listed_is_left_out() {
+async fn list_omits_a_payment_whose_status_changes_during_the_read() {
     let twins = Twins::start(stack).await;
     let all = many(10);
     put(&twins.healthy, &all).await;

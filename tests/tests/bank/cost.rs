@@ -1,4 +1,5 @@
-//! Every access pattern costs what it declares: table and each index apart, small and large, on both projections.
+//! Compares the consumed units of every access pattern with its declared cost. Each table and index
+//! is checked separately, for small and large items, with both projections.
 
 use bank::{Case, MAX_BYTES};
 use keys::bank::Status;
@@ -19,19 +20,19 @@ const TIME: &str = "2099-12-01T09:30:00Z";
 const SHARDS: usize = 5;
 const PROJECTIONS: [(&str, Projection); 2] = [("KEYS_ONLY", Projection::KeysOnly), ("ALL", Projection::All)];
 
-/// What DynamoDB counts of an item of strings: names and values.
+/// Size of an item of strings as DynamoDB counts it: names and values.
 fn bytes(row: &Row) -> usize {
     row.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
-/// The case of pages and writes of items like this one.
+/// Input of the cost functions for items of this size.
 fn case(projection: Projection, row: &Row, items: usize) -> Case {
     let entry = row.iter().filter(|(name, _)| ["PK", "SK", "GSI1PK", "GSI1SK"].contains(&name.as_str()));
     let entry = entry.map(|(name, value)| name.len() + value.len()).sum();
     Case { item: bytes(row), entry, projection, shards: SHARDS, items, keyed: false }
 }
 
-/// The patterns that were measured.
+/// Access patterns that were measured.
 #[derive(Default)]
 struct Measured(BTreeSet<String>);
 
@@ -47,7 +48,7 @@ impl Measured {
     }
 }
 
-/// The largest data that a payment of the account may have; one byte more is refused.
+/// Finds the largest data of a payment that the bank accepts. One byte more is rejected.
 async fn largest(client: &Client) -> usize {
     let post = async |bytes: usize| client.post(ACCOUNT, &new(bytes)).await;
     let refused = post(MAX_BYTES).await;
@@ -58,7 +59,7 @@ async fn largest(client: &Client) -> usize {
     most
 }
 
-/// Data of so many bytes, its quotes included.
+/// Request with data of this size, including its quotes.
 fn new(bytes: usize) -> Value {
     json!({"scheduledTime": TIME, "data": "x".repeat(bytes - 2)})
 }
@@ -71,7 +72,7 @@ async fn only_payment(stack: &Stack) -> Row {
 async fn a_small_payment_costs_what_is_declared() {
     for (name, projection) in PROJECTIONS {
         let stack = stack().parameter("IndexProjection", name).start().await.expect("a stack");
-        let row = goes_its_way(&stack, projection, 12, "T-1").await;
+        let row = measure_all_patterns(&stack, projection, 12, "T-1").await;
         assert!(bytes(&row) < 1_024);
     }
 }
@@ -81,13 +82,13 @@ async fn the_largest_payment_costs_what_is_declared() {
     for (name, projection) in PROJECTIONS {
         let stack = stack().parameter("IndexProjection", name).start().await.expect("a stack");
         let most = largest(&Client::operator(&stack)).await;
-        let row = goes_its_way(&stack, projection, most, &"\u{1F4B6}".repeat(128)).await;
-        assert_eq!(bytes(&row), MAX_BYTES, "a larger payment could be let in, or this one should not have been");
+        let row = measure_all_patterns(&stack, projection, most, &"\u{1F4B6}".repeat(128)).await;
+        assert_eq!(bytes(&row), MAX_BYTES, "the largest accepted payment must have exactly 8 KB");
     }
 }
 
-/// Measures every pattern on one payment; the payment before the archive.
-async fn goes_its_way(stack: &Stack, projection: Projection, data: usize, transaction: &str) -> Row {
+/// Measures every access pattern on one payment. Returns the payment as it was before the archive.
+async fn measure_all_patterns(stack: &Stack, projection: Projection, data: usize, transaction: &str) -> Row {
     let (client, mut measured) = (Client::operator(stack), Measured::default());
     let scheduled = client.post(ACCOUNT, &new(data)).await;
     let one = async || case(projection, &only_payment(stack).await, 1);

@@ -1,4 +1,5 @@
-//! Ten thousand payments on one date: all of them, in order, at a cost that does not grow with their number.
+//! Lists of ten thousand payments on one date: complete, in order, and at a cost per page that does
+//! not grow with the number of payments.
 
 use axum::{
     body::Bytes,
@@ -30,7 +31,8 @@ const DATE: &str = "2099-12-01";
 const DUE: &str = "/bank/payments/due?date=2099-12-01";
 const SHARDS: usize = 5;
 
-/// Payments of 2,000 accounts over a day and five shards; 700 from the 3,000th on share one second.
+/// Payments of 2,000 accounts over a day and five shards. 700 of them, from the 3,000th on, share
+/// one second.
 fn many(date: &str, count: usize) -> Vec<Payment> {
     let second = |number: usize| match number {
         3_000..3_700 => 30_000,
@@ -43,14 +45,14 @@ fn many(date: &str, count: usize) -> Vec<Payment> {
     (0..count).map(one).collect()
 }
 
-/// The ids in the order of their times.
+/// Payment ids in order of scheduled time.
 fn in_order(payments: &[Payment]) -> Vec<String> {
     let mut ids: Vec<_> = payments.iter().map(Payment::id).collect();
     ids.sort_unstable();
     ids.iter().map(ToString::to_string).collect()
 }
 
-/// Where they stand in the index, in its order.
+/// Index positions in index order.
 fn positions(payments: &[Payment]) -> Vec<String> {
     let mut positions: Vec<_> = payments.iter().map(|payment| payment.due).collect();
     positions.sort_unstable();
@@ -63,7 +65,8 @@ fn index(projection: Projection, shards: u16) -> ShardedIndex {
     ShardedIndex { index, projection, shards: Shards::new(shards, shards).expect("shards") }
 }
 
-/// A stack with both indexes, and an operator of its functions on either.
+/// Starts two stacks on the same tables, which have both indexes. The functions of each stack use a
+/// different index. Returns the stacks and their operators.
 async fn with_both_indexes() -> ([Stack; 2], [Client; 2]) {
     let (first, keys_only) = stack_with("KEYS_ONLY_AND_ALL").await;
     let second = stack().parameter("IndexProjection", "ALL_AND_KEYS_ONLY").dynamo_endpoint(first.dynamo_url());
@@ -72,7 +75,7 @@ async fn with_both_indexes() -> ([Stack; 2], [Client; 2]) {
     ([first, second], [keys_only, all])
 }
 
-/// What an answer consumed: how many rows, and how many units, by where.
+/// Consumed items and units of a request, by table and index.
 fn consumed(answer: &Answer) -> BTreeMap<String, (usize, f64)> {
     let rows: Vec<Value> = serde_json::from_slice(answer.headers["x-local-consumed"].as_bytes()).expect("JSON");
     let mut places = BTreeMap::<_, (usize, f64)>::new();
@@ -85,7 +88,7 @@ fn consumed(answer: &Answer) -> BTreeMap<String, (usize, f64)> {
 }
 
 #[tokio::test]
-async fn ten_thousand_on_a_date_come_in_order_and_a_page_costs_what_it_holds() {
+async fn ten_thousand_payments_are_listed_in_order_at_a_constant_cost_per_page() {
     let (stacks, clients) = with_both_indexes().await;
     let (mut wanted, mut last) = (Vec::new(), Vec::new());
     for (date, count) in [("2099-11-01", 100), ("2099-11-02", 1_000), (DATE, 10_000)] {
@@ -107,7 +110,8 @@ async fn ten_thousand_on_a_date_come_in_order_and_a_page_costs_what_it_holds() {
                 assert_eq!(page.body["items"].as_array().map(Vec::len), Some(limit));
                 costs.push(consumed(&page));
             }
-            // Of 100 a page of 100 is the end; there the shards need no more than the rest of them.
+            // A page of 100 is the last page of the first date, so its shards return only the
+            // remaining items.
             let first = usize::from(limit == 100);
             assert!(costs[first..].windows(2).all(|two| two[0] == two[1]), "{limit}: {costs:#?}");
         }
@@ -137,8 +141,8 @@ async fn page(
     (page.expect("a page"), usage)
 }
 
-/// The ids of the date's payments behind the position, at most so many pages of them, each of which
-/// reads no more than it may.
+/// Reads up to `pages` pages after the position and returns their payment ids. Checks that no page
+/// reads more than its limit.
 async fn walk(
     table: &Table,
     index: &ShardedIndex,
@@ -152,9 +156,10 @@ async fn walk(
         let (page, usage) = page(table, index, date, position.as_deref(), limit).await;
         let (items, shards) = (page.items.len(), index.shards.read().len());
         let (items_worth, one) = match index.projection {
-            // Every entry is an item.
+            // Each index entry is a full item.
             Projection::All => (f64::from(u32::try_from(usage.scanned).expect("a number")), 1.0),
-            // An item is half a unit, and so are 4 KB of entries.
+            // Reading an item of this test costs half a unit, as does reading 4 KB of index
+            // entries.
             Projection::KeysOnly => (usage.calls.iter().map(|call| call.read.as_f64()).sum(), 0.5),
         };
         let most = one * f64::from(u32::try_from(items + items / 2 + shards).expect("a number"));
@@ -167,8 +172,8 @@ async fn walk(
     ids
 }
 
-/// How payments lie on the shards: as chance puts them, evenly, all on one, nine of ten on one, in runs, or each shard after the
-/// other.
+/// Distributions of payments over shards: random, even, all on one, 90 % on one, in runs, and one
+/// shard after the other.
 const SPREADS: [fn(usize, usize, usize) -> usize; 6] = [
     |number, _, shards| by_chance(number, shards),
     |number, _, shards| number % shards,
@@ -178,7 +183,7 @@ const SPREADS: [fn(usize, usize, usize) -> usize; 6] = [
     |number, count, shards| number * shards / count,
 ];
 
-/// The same at every run.
+/// Deterministic pseudo-random shard.
 fn by_chance(number: usize, shards: usize) -> usize {
     let mut hasher = DefaultHasher::new();
     number.hash(&mut hasher);
@@ -186,7 +191,7 @@ fn by_chance(number: usize, shards: usize) -> usize {
 }
 
 #[tokio::test]
-async fn a_page_is_one_query_a_shard_where_chance_fills_them() {
+async fn randomly_filled_shards_need_one_query_each_per_page() {
     const COUNT: usize = 1_000;
     let (stack, _) = stack_with("KEYS_ONLY").await;
     let table = payments_table(&stack);
@@ -213,14 +218,14 @@ async fn a_page_is_one_query_a_shard_where_chance_fills_them() {
         else {
             panic!("{:?}", usage.calls)
         };
-        // Another query would be half a unit more.
+        // A second query would cost another half unit.
         assert_eq!(read, Units::halves(halves * shards as u64), "{limit} of {shards} shards");
     }
     stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_page_reads_little_more_than_it_returns_however_the_shards_are_filled() {
+async fn page_reads_few_extra_entries_for_any_distribution_over_shards() {
     const COUNT: usize = 130;
     let ([stack, other], _) = with_both_indexes().await;
     let (table, mut days) = (payments_table(&stack), 1..);
@@ -247,7 +252,8 @@ async fn a_page_reads_little_more_than_it_returns_however_the_shards_are_filled(
     stack.stop().await;
 }
 
-/// What happens beside a reader: payments come in before and behind it, and others move on.
+/// Concurrent changes during a read: new payments before and after the reader's position, and
+/// status changes.
 async fn change(client: &Client, round: usize, movers: Vec<Value>) {
     for hour in ["00", "12", "23"] {
         schedule(client, "new", &format!("{DATE}T{hour}:30:{:02}Z", round % 60)).await;
@@ -257,7 +263,8 @@ async fn change(client: &Client, round: usize, movers: Vec<Value>) {
     assert!(answers.iter().all(|answer| answer.status == 200));
 }
 
-/// Takes some to be moved now: those that the reader is about to read, one behind it and one far ahead.
+/// Selects payments to change now: those that the reader is about to read, one that it has read,
+/// and one far ahead.
 fn some_around(reader: &str, movers: &mut Vec<Value>) -> Vec<Value> {
     let ahead = movers.partition_point(|mover| text(mover, "paymentId") <= reader);
     let mut some: Vec<Value> = movers.drain(ahead..movers.len().min(ahead + 4)).collect();
@@ -268,7 +275,7 @@ fn some_around(reader: &str, movers: &mut Vec<Value>) -> Vec<Value> {
     some
 }
 
-async fn a_reader_misses_nothing_while_others_come_and_go(projection: &str) {
+async fn reader_misses_no_payment_under_concurrent_changes(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     put(&stack, &many(DATE, 1_000)).await;
     let (all, _) = client.all(&format!("{DUE}&limit=100")).await;
@@ -284,11 +291,11 @@ async fn a_reader_misses_nothing_while_others_come_and_go(projection: &str) {
         seen.extend(page.body["items"].as_array().expect("items").iter().cloned());
         let Some(next) = page.body["nextCursor"].as_str() else { break };
         cursor = format!("&cursor={next}");
-        assert!(round < 99, "no end");
+        assert!(round < 99, "the list does not end");
     }
     assert!(seen.iter().all(|item| item["status"] == "SCHEDULED"));
     let ids = texts(&seen, "paymentId");
-    assert!(ids.windows(2).all(|two| two[0] < two[1]), "in time order and none twice");
+    assert!(ids.windows(2).all(|two| two[0] < two[1]), "items must be in time order and unique");
     let seen: BTreeSet<_> = ids.into_iter().collect();
     let stayed = staying.iter().map(|(_, item)| item).chain(&movers);
     assert_eq!(stayed.filter(|item| !seen.contains(text(item, "paymentId"))).count(), 0, "missing");
@@ -298,11 +305,11 @@ async fn a_reader_misses_nothing_while_others_come_and_go(projection: &str) {
 }
 
 system_tests::on_both_projections! {
-    a_reader_misses_nothing_while_others_come_and_go
+    reader_misses_no_payment_under_concurrent_changes
 }
 
 #[tokio::test]
-async fn growing_shards_miss_nothing_when_readers_go_first() {
+async fn adding_shards_to_readers_first_misses_no_payment() {
     let (one, first) = stack_with("KEYS_ONLY").await;
     let grown = |write: &str, read: &str| {
         let shards = stack().parameter("WriteShards", write).parameter("ReadShards", read);
@@ -322,13 +329,14 @@ async fn growing_shards_miss_nothing_when_readers_go_first() {
             assert_eq!(reader.all(&format!("{DUE}&limit=30")).await.0.len(), count);
         }
     }
-    assert!(first.all(DUE).await.0.len() < count, "new shards are in use, or the test shows nothing");
+    assert!(first.all(DUE).await.0.len() < count, "the new shards are not used");
     for stack in [writers, readers, one] {
         stack.stop().await;
     }
 }
 
-/// A way to the engine on which a payment moves on between the read of the index and the read of the items.
+/// Proxy that changes the status of a payment between the read of the index and the read of the
+/// items.
 #[derive(Clone)]
 struct Detour {
     engine: String,
@@ -347,7 +355,7 @@ async fn pass(State(detour): State<Detour>, headers: HeaderMap, body: Bytes) -> 
 }
 
 #[tokio::test]
-async fn what_moves_on_under_the_reader_is_left_out() {
+async fn list_omits_a_payment_that_changes_between_index_and_table_read() {
     let (stack, client) = stack_with("KEYS_ONLY").await;
     let mut payments = Vec::new();
     for second in 0..5 {

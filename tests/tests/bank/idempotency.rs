@@ -1,4 +1,5 @@
-//! A POST that is sent again: by an impatient caller, after a crash, after every move, a day later.
+//! Repeated `POST` requests to the bank: concurrent, after crashes, after status changes, and a day
+//! later (docs/decisions/idempotency.md).
 
 use futures::future::join_all;
 use local::Stack;
@@ -16,10 +17,10 @@ const TIME: &str = "2099-12-01T09:30:00Z";
 const TODAY: &str = "2099-11-30T12:00:00Z";
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// What a function answers: status, location and the body's very text.
+/// Response of a function: status, location, and the exact text of the body.
 type Answer = (u64, String, String);
 
-/// The event of a POST at that time.
+/// API Gateway event of a `POST` at this time.
 fn event(account: &str, key: Option<&str>, body: &Value, now: &str) -> Value {
     let path = format!("/bank/accounts/{account}/payments");
     let (route, parameters) = ("POST /bank/accounts/{accountId}/payments", json!({"accountId": account}));
@@ -45,25 +46,25 @@ fn payment_id((status, _, body): &Answer) -> String {
     body["paymentId"].as_str().expect("an id").to_owned()
 }
 
-/// How many payments, records and transactions there are.
+/// Number of payments, idempotency records and transactions.
 async fn counts(stack: &Stack) -> (usize, usize, usize) {
     let records = rows(stack, "PaymentScheduler", "IdempotencyRecord").await.len();
     (payments(stack).await.len(), records, transactions(stack).await.len())
 }
 
 #[tokio::test]
-async fn of_twenty_at_once_one_schedules_and_all_get_its_answer() {
+async fn twenty_concurrent_requests_schedule_one_payment() {
     let stack = stack().start().await.expect("a stack");
     let event = event("A-1", Some("K"), &new(), TODAY);
     let answers = join_all((0..20).map(|_| invoke(&stack, &event))).await;
     let later = invoke(&stack, &event).await;
-    assert!(answers.iter().all(|answer| *answer == later), "{answers:#?} and later {later:?}");
+    assert!(answers.iter().all(|answer| *answer == later), "{answers:#?}, later {later:?}");
     assert_eq!(counts(&stack).await, (1, 1, 0));
     assert!(payments(&stack).await[0]["SK"].ends_with(&payment_id(&later)));
 }
 
 #[tokio::test]
-async fn a_key_belongs_to_one_request_of_one_account() {
+async fn idempotency_key_belongs_to_one_request_and_account() {
     let stack = stack().start().await.expect("a stack");
     let first = invoke(&stack, &event("A-1", Some("K"), &new(), TODAY)).await;
     let same_instant = json!({"scheduledTime": "2099-12-01T10:30:00+01:00", "data": {"amount": 12.50}});
@@ -78,14 +79,14 @@ async fn a_key_belongs_to_one_request_of_one_account() {
         assert_eq!(status, 422, "{other}: {body}");
         assert!(body.contains("/problems/idempotency-key-reused"), "{body}");
     }
-    assert_eq!(counts(&stack).await, (1, 1, 0), "a refused request left something");
+    assert_eq!(counts(&stack).await, (1, 1, 0), "a rejected request wrote an item");
     let of_another = invoke(&stack, &event("A-2", Some("K"), &new(), TODAY)).await;
     assert_ne!(payment_id(&of_another), payment_id(&first));
     assert_eq!(counts(&stack).await, (2, 2, 0));
 }
 
 #[tokio::test]
-async fn a_key_costs_one_write_unit_more() {
+async fn idempotency_key_costs_one_write_unit() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let account = "a".repeat(128);
@@ -100,7 +101,7 @@ async fn a_key_costs_one_write_unit_more() {
 }
 
 #[tokio::test]
-async fn a_crash_between_any_two_calls_is_healed_by_a_retry() {
+async fn retry_completes_a_request_that_crashed_at_any_call() {
     let twins = Twins::start(stack).await;
     let process = twins.process("schedule-payment", &bank::patterns::schedule_payment::function());
     let mut crashes = 0;
@@ -120,7 +121,7 @@ async fn a_crash_between_any_two_calls_is_healed_by_a_retry() {
 }
 
 #[tokio::test]
-async fn a_crash_of_the_retry_is_healed_by_the_next() {
+async fn second_retry_completes_a_retry_that_crashed() {
     let twins = Twins::start(stack).await;
     let process = twins.process("schedule-payment", &bank::patterns::schedule_payment::function());
     let mut crashes = 0;
@@ -129,7 +130,7 @@ async fn a_crash_of_the_retry_is_healed_by_the_next() {
             let account = format!("A-{call}-{moment:?}");
             let event = event(&account, Some("K"), &new(), TODAY);
             let died = crash(&twins, &process, &event, 1, Moment::After).await;
-            assert_eq!(died, None, "the record is written, the payment is not");
+            assert_eq!(died, None, "only the record is written");
             let survived = crash(&twins, &process, &event, call, moment).await;
             heals(&twins, &account, &event).await;
             if survived.is_some() {
@@ -138,7 +139,7 @@ async fn a_crash_of_the_retry_is_healed_by_the_next() {
             crashes += 1;
         }
     }
-    assert_eq!(crashes, 8, "a retry puts, looks in both tables, and puts in a transaction");
+    assert_eq!(crashes, 8, "a retry makes a put, two reads and a transaction");
 }
 
 async fn crash(twins: &Twins, process: &Process<'_>, event: &Value, call: usize, moment: Moment) -> Option<Answer> {
@@ -147,7 +148,7 @@ async fn crash(twins: &Twins, process: &Process<'_>, event: &Value, call: usize,
     Some(read(&invocation.answer.expect("an answer")))
 }
 
-/// Two retries get the same answer, and the payment stands once.
+/// Checks that two retries get the same response, and that the payment exists once.
 async fn heals(twins: &Twins, account: &str, event: &Value) {
     let healed = invoke(&twins.healthy, event).await;
     assert_eq!(invoke(&twins.healthy, event).await, healed);
@@ -157,7 +158,7 @@ async fn heals(twins: &Twins, account: &str, event: &Value) {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_no_second_payment() {
+async fn lost_response_schedules_no_second_payment() {
     for call in 1..=2 {
         let twins = Twins::start(stack).await;
         let lost = move |made: usize| if made == call { Fault::Lost(Moment::After) } else { Fault::None };
@@ -165,13 +166,13 @@ async fn a_lost_answer_is_no_second_payment() {
         let event = event("A-1", Some("K"), &new(), TODAY);
         let answer = invoke(&twins.faulty, &event).await;
         assert_eq!(answer, invoke(&twins.healthy, &event).await, "call {call}");
-        assert_eq!(twins.proxy.count("TransactWriteItems"), 0, "call {call}: a transaction costs the double");
+        assert_eq!(twins.proxy.count("TransactWriteItems"), 0, "call {call}: a transaction would double the cost");
         assert_eq!(counts(&twins.healthy).await, (1, 1, 0));
         assert_eq!(payment_id(&answer), payment_id(&invoke(&twins.healthy, &event).await));
     }
 }
 
-/// Moves the payment, and says where it stands then.
+/// Changes the payment's status and checks the result.
 async fn advance(stack: &Stack, location: &str, body: Value) {
     let moved = Client::operator(stack).patch(location, &body).await;
     assert_eq!(moved.status, 200, "{}", moved.body);
@@ -183,7 +184,7 @@ async fn archive(stack: &Stack) {
 }
 
 #[tokio::test]
-async fn a_replay_gets_the_first_answer_wherever_the_payment_stands() {
+async fn repeated_request_gets_the_first_response_in_every_status() {
     let stack = stack().start().await.expect("a stack");
     let event = event("A-1", Some("K"), &new(), TODAY);
     let first = invoke(&stack, &event).await;
@@ -195,11 +196,11 @@ async fn a_replay_gets_the_first_answer_wherever_the_payment_stands() {
     }
     archive(&stack).await;
     assert_eq!(invoke(&stack, &event).await, first);
-    assert_eq!(counts(&stack).await, (0, 1, 1), "the replay brought the payment back");
+    assert_eq!(counts(&stack).await, (0, 1, 1), "the repeated request restored the payment");
 }
 
 #[tokio::test]
-async fn a_retry_that_was_held_up_until_after_the_archive_brings_nothing_back() {
+async fn delayed_retry_does_not_restore_an_archived_payment() {
     let twins = Twins::start(stack).await;
     let process = twins.process("schedule-payment", &bank::patterns::schedule_payment::function());
     let event = event("A-1", Some("K"), &new(), TODAY);
@@ -216,11 +217,11 @@ async fn a_retry_that_was_held_up_until_after_the_archive_brings_nothing_back() 
     };
     let (late, first) = futures::join!(invoke(&twins.faulty, &event), overtaken);
     assert_eq!(late, first);
-    assert_eq!(counts(&twins.healthy).await, (0, 1, 1), "the held retry brought the payment back");
+    assert_eq!(counts(&twins.healthy).await, (0, 1, 1), "the delayed retry restored the payment");
 }
 
 #[tokio::test]
-async fn a_replay_is_no_first_request_however_late_it_comes() {
+async fn repeated_request_is_answered_after_the_scheduled_day() {
     let stack = stack().start().await.expect("a stack");
     let at = |now, key| event("A-1", key, &new(), now);
     let first = invoke(&stack, &at("2099-12-01T23:59:59.999Z", Some("K"))).await;
@@ -234,7 +235,7 @@ async fn a_replay_is_no_first_request_however_late_it_comes() {
 }
 
 #[tokio::test]
-async fn a_first_request_for_a_day_that_is_over_leaves_its_key_free() {
+async fn rejected_request_for_a_past_day_does_not_use_its_key() {
     let stack = stack().start().await.expect("a stack");
     let (status, _, body) = invoke(&stack, &event("A-1", Some("K"), &new(), "2099-12-02T00:00:00Z")).await;
     assert_eq!(status, 400, "{body}");

@@ -1,4 +1,4 @@
-//! What the bank's lists hold, in which order, and how their pages follow one another.
+//! Content, order and paging of the bank's lists.
 
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
@@ -12,21 +12,22 @@ use system_tests::{
 const DAYS: &str = "from=2099-01-01T00:00:00Z&to=2099-12-31T23:59:59Z";
 
 on_both_projections! {
-    the_models_rows_come_back
-    a_days_edges_belong_to_it
-    payments_of_one_second_both_stand
-    a_range_holds_its_ends_and_nothing_else
-    a_status_filters
-    pages_hold_everything_once_and_in_time_order
-    a_changed_cursor_is_refused
-    a_cursor_from_elsewhere_is_refused
-    later_pages_keep_the_defaults_of_the_first
-    the_archive_moves_a_payment_from_list_to_list
+    lists_return_the_example_rows_of_the_requirement
+    day_includes_its_first_and_last_second
+    two_payments_can_share_a_second
+    range_includes_both_ends_and_nothing_outside
+    status_parameter_filters_every_list
+    pages_contain_every_item_once_in_time_order
+    rejects_a_modified_cursor
+    rejects_a_cursor_of_another_list
+    later_pages_keep_the_default_period_of_the_first
+    archived_payment_moves_to_the_transaction_lists
     an_empty_list_has_no_next_page
 }
 
-/// Rows of `PaymentScheduler` in the seed's model, `BankModel.json`: account, time, status. The day and the
-/// second are the model's; year and month are moved ahead.
+/// Rows of `PaymentScheduler` from the data model: account, time, status
+/// (docs/requirements/bank.md#example-payments). Day and second are those of the model; year and
+/// month are later.
 const MODEL: [(&str, &str, &str); 4] = [
     ("Account1", "2099-09-25T01:01:01Z", "PENDING"),
     ("Account1", "2099-09-26T02:02:02Z", "PENDING"),
@@ -34,7 +35,7 @@ const MODEL: [(&str, &str, &str); 4] = [
     ("Account2", "2099-09-24T01:01:01Z", "SCHEDULED"),
 ];
 
-async fn the_models_rows_come_back(projection: &str) {
+async fn lists_return_the_example_rows_of_the_requirement(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     let mut rows = Vec::new();
     for (account, time, status) in MODEL {
@@ -43,7 +44,7 @@ async fn the_models_rows_come_back(projection: &str) {
     }
     let of_account = |account: &str, more: &str| format!("/bank/accounts/{account}/payments?{DAYS}{more}");
     let due = |day: &str, status: &str| format!("/bank/payments/due?date=2099-09-{day}&status={status}");
-    // The rows of each list, in its order.
+    // Expected rows of each list, in order.
     let lists: [(String, &[usize]); 10] = [
         (of_account("Account1", ""), &[2, 0, 1]),
         (of_account("Account1", "&status=PENDING"), &[0, 1]),
@@ -63,7 +64,7 @@ async fn the_models_rows_come_back(projection: &str) {
     stack.stop().await;
 }
 
-async fn a_days_edges_belong_to_it(projection: &str) {
+async fn day_includes_its_first_and_last_second(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     let rows = [
         ("2099-12-01T00:30:00+02:00", "2099-11-30T22:30:00Z"),
@@ -84,7 +85,7 @@ async fn a_days_edges_belong_to_it(projection: &str) {
     stack.stop().await;
 }
 
-async fn payments_of_one_second_both_stand(projection: &str) {
+async fn two_payments_can_share_a_second(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     let times = ["2099-12-01T09:30:00Z", "2099-12-01T09:30:00.5Z", "2099-12-01T11:30:00+02:00"];
     let mut scheduled = Vec::new();
@@ -103,13 +104,13 @@ async fn payments_of_one_second_both_stand(projection: &str) {
     stack.stop().await;
 }
 
-async fn a_range_holds_its_ends_and_nothing_else(projection: &str) {
+async fn range_includes_both_ends_and_nothing_outside(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     for second in 0..5 {
         let payment = schedule(&client, "A-1", &format!("2099-12-01T09:30:0{second}Z")).await;
         bring_to(&client, &payment, if second == 4 { "PENDING" } else { "SCHEDULED" }, "").await;
     }
-    // Neighbours whose names begin alike.
+    // Accounts whose names share a prefix.
     for account in ["A-", "A-10", "A-2"] {
         schedule(&client, account, "2099-12-01T09:30:02Z").await;
     }
@@ -138,7 +139,7 @@ async fn a_range_holds_its_ends_and_nothing_else(projection: &str) {
     stack.stop().await;
 }
 
-/// Twenty payments of the account, four in each status.
+/// Schedules twenty payments of the account, four in each status.
 async fn some_of_each_status(client: &Client, account: &str) -> Vec<Value> {
     let statuses = ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"];
     let mut payments = Vec::new();
@@ -150,7 +151,7 @@ async fn some_of_each_status(client: &Client, account: &str) -> Vec<Value> {
     payments
 }
 
-async fn a_status_filters(projection: &str) {
+async fn status_parameter_filters_every_list(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     let payments = some_of_each_status(&client, "A-1").await;
     for status in ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"] {
@@ -167,7 +168,8 @@ async fn a_status_filters(projection: &str) {
     stack.stop().await;
 }
 
-/// Payments of three accounts on one day, the half of them in the history; more in one second than a page holds.
+/// Schedules payments of three accounts on one day. Half of them move to the history. One second
+/// has more payments than a page.
 async fn filled(client: &Client) {
     let numbers = 0..60_u32;
     let one = |number: u32| async move {
@@ -180,7 +182,7 @@ async fn filled(client: &Client) {
     assert_eq!(archive(client, "2099-12-01").await, 30);
 }
 
-/// A list of each kind, and how many items it has after [`filled`].
+/// Each kind of list, with its number of items after [`filled`].
 fn lists() -> [(String, usize); 4] {
     [
         (format!("/bank/accounts/A-0/payments?{DAYS}"), 10),
@@ -197,7 +199,7 @@ fn sorted(items: &[Value]) -> Vec<(&str, &str)> {
     keys
 }
 
-async fn pages_hold_everything_once_and_in_time_order(projection: &str) {
+async fn pages_contain_every_item_once_in_time_order(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     filled(&client).await;
     for (list, count) in lists() {
@@ -227,7 +229,8 @@ async fn must_refuse(client: &Client, list: &str, cursor: &str) {
     assert_eq!(answer.headers["content-type"], "application/problem+json");
 }
 
-/// The cursor with a character more, less or another, at every place, and some other texts made of it.
+/// Variants of the cursor with one character added, removed or replaced at each position, and a few
+/// others.
 fn changes(cursor: &str) -> BTreeSet<String> {
     let mut changed = BTreeSet::from(
         ["{}A", "{}AAAA", "A{}", "{}=", "{}%20", "%20{}", "{}%00"].map(|form| form.replace("{}", cursor)),
@@ -238,14 +241,14 @@ fn changes(cursor: &str) -> BTreeSet<String> {
         changed.insert(cursor[..at].to_owned());
         changed.extend(["", "A", "9", "_"].map(|by| replaced(at, by)));
     }
-    // The last character has bits that stand for nothing: none of them may be ignored.
+    // The last character has unused bits. They must not be ignored.
     let alphabet = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']);
     changed.extend(alphabet.map(|by| replaced(cursor.len() - 1, &by.to_string())));
     changed.remove(cursor);
     changed
 }
 
-async fn a_changed_cursor_is_refused(projection: &str) {
+async fn rejects_a_modified_cursor(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     filled(&client).await;
     for (list, _) in lists() {
@@ -256,12 +259,12 @@ async fn a_changed_cursor_is_refused(projection: &str) {
         let refused = refused.iter().map(|changed| must_refuse(&client, &list, changed));
         stream::iter(refused).buffer_unordered(8).collect::<Vec<_>>().await;
         let next = client.get(&format!("{list}&limit=3&cursor={cursor}")).await;
-        assert_eq!(next.status, 200, "the cursor itself still stands");
+        assert_eq!(next.status, 200, "the unmodified cursor is valid");
     }
     stack.stop().await;
 }
 
-async fn a_cursor_from_elsewhere_is_refused(projection: &str) {
+async fn rejects_a_cursor_of_another_list(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     filled(&client).await;
     let lists = [
@@ -280,7 +283,7 @@ async fn a_cursor_from_elsewhere_is_refused(projection: &str) {
         "/bank/transactions?date=2099-12-01&status=SCHEDULED".to_owned(),
         "/bank/transactions?date=2099-12-02".to_owned(),
     ];
-    // These give cursors; the others have too few items.
+    // These lists return cursors. The others have too few items.
     for from in [0, 1, 2, 3, 4, 5, 8, 9, 10, 11] {
         let cursor = cursor(&client, &lists[from]).await;
         for to in (0..lists.len()).filter(|to| *to != from) {
@@ -296,7 +299,7 @@ async fn a_cursor_from_elsewhere_is_refused(projection: &str) {
     stack.stop().await;
 }
 
-/// A page as API Gateway asks for it at that time.
+/// Requests a page with an API Gateway event of this time.
 async fn page_at(client: &Client, function: &str, path: &str, account: Option<&str>, query: &str, time: &str) -> Value {
     let now: jiff::Timestamp = time.parse().expect("a time");
     let route = format!("GET {}", account.map_or(path.to_owned(), |account| path.replace(account, "{accountId}")));
@@ -316,7 +319,7 @@ async fn page_at(client: &Client, function: &str, path: &str, account: Option<&s
     body
 }
 
-async fn later_pages_keep_the_defaults_of_the_first(projection: &str) {
+async fn later_pages_keep_the_default_period_of_the_first(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     let times = [
         "2099-10-01T11:59:59Z",
@@ -330,7 +333,8 @@ async fn later_pages_keep_the_defaults_of_the_first(projection: &str) {
     for time in times {
         schedule(&client, "A-1", time).await;
     }
-    // The list, where it is, its account, and the times that it holds as of the first page.
+    // Function, path and account of a list, and the scheduled times in it at the time of the first
+    // page.
     let due = ("list-due-payments", "/bank/payments/due", None, &times[..4]);
     let of_account = ("list-account-payments", "/bank/accounts/A-1/payments", Some("A-1"), &times[1..6]);
     for (function, path, account, wanted) in [due, of_account] {
@@ -351,7 +355,7 @@ async fn later_pages_keep_the_defaults_of_the_first(projection: &str) {
     stack.stop().await;
 }
 
-async fn the_archive_moves_a_payment_from_list_to_list(projection: &str) {
+async fn archived_payment_moves_to_the_transaction_lists(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     let payments = some_of_each_status(&client, "A-1").await;
     let later = schedule(&client, "A-1", "2099-12-02T00:00:00Z").await;
@@ -361,8 +365,8 @@ async fn the_archive_moves_a_payment_from_list_to_list(projection: &str) {
     for moved_now in [4, 0] {
         assert_eq!(archive(&client, "2099-12-01").await, moved_now);
         let (left, _) = client.all(&format!("/bank/accounts/A-1/payments?{DAYS}")).await;
-        assert_eq!(left[..left.len() - 1], stayed, "the rest stays as it is");
-        assert_eq!(left[left.len() - 1]["paymentId"], later["paymentId"], "the next day is not over");
+        assert_eq!(left[..left.len() - 1], stayed, "other payments are unchanged");
+        assert_eq!(left[left.len() - 1]["paymentId"], later["paymentId"], "payments of the next day stay");
         let processed = "/bank/payments/due?status=PROCESSED&date=2099-12-0";
         assert_eq!(client.all(&format!("{processed}1")).await.0.len(), 0);
         assert_eq!(client.all(&format!("{processed}2")).await.0.len(), 1);
@@ -388,7 +392,7 @@ async fn the_archive_moves_a_payment_from_list_to_list(projection: &str) {
     stack.stop().await;
 }
 
-/// The payment as the history answers it.
+/// Expected response for the archived payment.
 fn archived(payment: &Value, transaction: &Value) -> Value {
     let mut wanted = payment.clone();
     let members = wanted.as_object_mut().expect("an object");

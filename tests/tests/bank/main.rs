@@ -1,4 +1,4 @@
-//! The bank, over HTTP and through its functions.
+//! Tests of the bank over HTTP and through its functions.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 mod access;

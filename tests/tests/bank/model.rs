@@ -1,4 +1,4 @@
-//! The bank's lists against a plain model in memory, under random operations.
+//! Compares the bank's lists with a model in memory, under random operations.
 
 use proptest::{
     prelude::*,
@@ -19,13 +19,14 @@ const DAYS: usize = 3;
 
 #[derive(Debug, Clone)]
 enum Operation {
-    /// At a second of a day; few of them, so that payments meet.
+    /// Schedules a payment. There are few days and seconds, so that payments share them.
     Schedule {
         account: usize,
         day: usize,
         second: usize,
     },
-    /// Of one of the payments there are, under one of a few transaction ids.
+    /// Changes the status of an existing payment. There are few transaction ids, so that payments
+    /// share them.
     Move {
         which: Index,
         status: &'static str,
@@ -59,7 +60,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// A payment as the model knows it.
+/// Expected state of a payment.
 #[derive(Debug)]
 struct Known {
     payment: Value,
@@ -70,7 +71,7 @@ struct Known {
     archived: bool,
 }
 
-/// What should be there: of one case, which has accounts and days of its own.
+/// Expected state of one case. Each case has its own accounts and days.
 struct Model<'a> {
     client: &'a Client,
     case: usize,
@@ -78,7 +79,8 @@ struct Model<'a> {
 }
 
 impl Model<'_> {
-    /// The archive takes every day before along, so later cases have earlier days.
+    /// The archive also moves payments of all earlier days, so each case uses earlier days than the
+    /// one before.
     fn day(&self, day: usize) -> String {
         let start = jiff::civil::date(2099, 12, 1);
         let back = i64::try_from(self.case * DAYS).expect("a number");
@@ -146,7 +148,7 @@ impl Model<'_> {
         Ok(())
     }
 
-    /// The list holds these payments, in the order of their times.
+    /// Checks that the list has these payments in order of scheduled time.
     async fn check(&self, list: String, is_in: impl Fn(&Known) -> bool) -> Result<(), TestCaseError> {
         let mut wanted: Vec<_> = self.known.iter().filter(|known| is_in(known)).collect();
         wanted.sort_by_key(|known| text(&known.payment, "paymentId"));
@@ -190,7 +192,7 @@ impl Model<'_> {
     }
 }
 
-fn random_operations_leave_what_the_model_says(projection: &str) {
+fn check_random_operations(projection: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let stack = stack().parameter("IndexProjection", projection);
     let stack = stack.parameter("WriteShards", "3").parameter("ReadShards", "3");
@@ -215,11 +217,11 @@ fn random_operations_leave_what_the_model_says(projection: &str) {
 }
 
 #[test]
-fn random_operations_on_keys_only() {
-    random_operations_leave_what_the_model_says("KEYS_ONLY");
+fn lists_match_the_model_with_keys_only_projection() {
+    check_random_operations("KEYS_ONLY");
 }
 
 #[test]
-fn random_operations_on_all() {
-    random_operations_leave_what_the_model_says("ALL");
+fn lists_match_the_model_with_all_projection() {
+    check_random_operations("ALL");
 }

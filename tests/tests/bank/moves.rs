@@ -1,4 +1,5 @@
-//! Moves of a payment's status: which there are, who wins, and what faults between function and table do to them.
+//! Status changes of payments: allowed changes, races, and faults between the function and the
+//! table (docs/requirements/bank.md#payment-statuses).
 
 use bank::Payment;
 use futures::future::join_all;
@@ -21,7 +22,7 @@ const MOVES: [(Status, Status); 4] = [
     (Status::Pending, Status::Failed),
 ];
 
-/// Puts a payment that stands so, and says its path.
+/// Puts a payment with the status and returns its path.
 async fn standing(stack: &Stack, account: &str, status: Status) -> String {
     let payment = payment(account, TIME, status, 0);
     put(stack, std::slice::from_ref(&payment)).await;
@@ -43,14 +44,14 @@ fn processed(transaction: &str) -> Value {
     json!({"status": "PROCESSED", "transactionId": transaction})
 }
 
-/// All that moves can change.
+/// All items that status changes can write.
 async fn all(stack: &Stack) -> Vec<Row> {
     let guards = rows(stack, "PaymentScheduler", "TransactionGuard").await;
     [payments(stack).await, guards, transactions(stack).await].concat()
 }
 
 #[tokio::test]
-async fn of_all_pairs_four_are_moves() {
+async fn allows_exactly_four_status_changes() {
     for from in Status::ALL {
         let stack = stack().start().await.expect("a stack");
         let client = Client::operator(&stack);
@@ -63,14 +64,14 @@ async fn of_all_pairs_four_are_moves() {
                 assert_eq!(client.get(&path).await.body, answer.body);
             } else {
                 assert_problem(&answer, 409, "status-conflict");
-                assert_eq!(all(&stack).await, before, "{from} to {target} was refused and changed something");
+                assert_eq!(all(&stack).await, before, "{from} to {target} was rejected but changed an item");
             }
         }
     }
 }
 
 #[tokio::test]
-async fn an_expected_status_must_be_the_one_that_is() {
+async fn rejects_a_change_if_the_expected_status_differs() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     for (from, target) in MOVES {
@@ -89,7 +90,7 @@ async fn an_expected_status_must_be_the_one_that_is() {
 }
 
 #[tokio::test]
-async fn a_payment_that_is_not_there_is_not_made_by_a_move() {
+async fn status_change_does_not_create_a_missing_payment() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let path = path(&payment("A-1", TIME, Status::Pending, 0));
@@ -100,7 +101,7 @@ async fn a_payment_that_is_not_there_is_not_made_by_a_move() {
 }
 
 #[tokio::test]
-async fn of_twenty_equal_moves_one_wins() {
+async fn one_of_twenty_concurrent_changes_succeeds() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     for (from, target) in MOVES {
@@ -117,7 +118,7 @@ async fn of_twenty_equal_moves_one_wins() {
 }
 
 #[tokio::test]
-async fn a_transaction_id_names_one_payment_before_and_after_the_archive() {
+async fn transaction_id_belongs_to_one_payment_also_after_the_archive() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let first = standing(&stack, "A-1", Status::Pending).await;
@@ -140,7 +141,7 @@ async fn a_transaction_id_names_one_payment_before_and_after_the_archive() {
 }
 
 #[tokio::test]
-async fn of_twenty_payments_with_one_transaction_id_one_is_processed() {
+async fn concurrent_payments_cannot_share_a_transaction_id() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let pending: Vec<Payment> =
@@ -164,33 +165,34 @@ async fn of_twenty_payments_with_one_transaction_id_one_is_processed() {
 
 type Rule = fn(&Call) -> Fault;
 
-/// What may go wrong once and must not be seen: the action, and the rule.
+/// Temporary faults that the caller must not notice: description, and rule.
 const HEALED: [(&str, Rule); 9] = [
-    ("an update whose answer is lost", |call| once(call, "UpdateItem", 1, Fault::Lost(Moment::After))),
+    ("an update whose response is lost", |call| once(call, "UpdateItem", 1, Fault::Lost(Moment::After))),
     ("an update that is lost", |call| once(call, "UpdateItem", 1, Fault::Lost(Moment::Before))),
-    ("an update that meets a transaction", |call| once(call, "UpdateItem", 2, Fault::conflict())),
+    ("an update that conflicts with a transaction", |call| once(call, "UpdateItem", 2, Fault::conflict())),
     ("an update that is throttled", |call| once(call, "UpdateItem", 1, Fault::throttled())),
-    ("an update that fails inside", |call| once(call, "UpdateItem", 1, Fault::internal())),
-    ("a transaction whose answer is lost", |call| once(call, "TransactWriteItems", 1, Fault::Lost(Moment::After))),
+    ("an update with an internal error", |call| once(call, "UpdateItem", 1, Fault::internal())),
+    ("a transaction whose response is lost", |call| once(call, "TransactWriteItems", 1, Fault::Lost(Moment::After))),
     ("a transaction that is lost", |call| once(call, "TransactWriteItems", 1, Fault::Lost(Moment::Before))),
-    ("a transaction that meets another", |call| {
+    ("a transaction that conflicts with another", |call| {
         once(call, "TransactWriteItems", 3, Fault::cancelled(&["TransactionConflict", "None"]))
     }),
-    ("a transaction sent again while it is under way", |call| match (call.action.as_str(), call.nth) {
+    ("a transaction that is retried while in progress", |call| match (call.action.as_str(), call.nth) {
         ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
-        // As long as the SDK tries by itself; then it is sent as a new transaction, which meets its own work.
+        // The SDK's retries fail. The function then sends a new transaction, which conflicts with
+        // the completed one.
         ("TransactWriteItems", 2 | 3) => Fault::in_progress(),
         _ => Fault::None,
     }),
 ];
 
-/// The first so many calls of the action.
+/// Injects the fault into the first calls of the action.
 fn once(call: &Call, action: &str, times: usize, fault: Fault) -> Fault {
     if call.action == action && call.nth <= times { fault } else { Fault::None }
 }
 
 #[tokio::test]
-async fn a_fault_that_passes_is_not_seen() {
+async fn temporary_faults_are_invisible_to_the_caller() {
     join_all(HEALED.map(async |(what, rule)| {
         let twins = Twins::start(stack).await;
         let path = standing(&twins.healthy, "A-1", Status::Scheduled).await;
@@ -202,14 +204,14 @@ async fn a_fault_that_passes_is_not_seen() {
             assert_eq!(healthy.get(&path).await.body, moved.body, "{what}");
         }
         let writes = twins.proxy.count("UpdateItem") + twins.proxy.count("TransactWriteItems");
-        assert!(writes > 2, "{what}: the fault never came");
+        assert!(writes > 2, "{what}: the fault was not injected");
     }))
     .await;
 }
 
 type Make = fn() -> Fault;
 
-/// What lasts, and what the caller is told: status and problem.
+/// Permanent faults, and the status and problem that the caller gets.
 const LASTING: [(&str, Make, u16, &str); 5] = [
     ("ProvisionedThroughputExceeded", Fault::throttled, 429, "throttled"),
     ("Throttling", Fault::throttling, 429, "throttled"),
@@ -218,15 +220,16 @@ const LASTING: [(&str, Make, u16, &str); 5] = [
     ("silence", || Fault::Silence, 503, "unavailable"),
 ];
 
-/// A template whose functions have a second in place of ten.
+/// Stack whose functions have a timeout of one second instead of ten.
 fn impatient() -> Builder {
     changed("bank", ("\n    Timeout: 10\n", 1), "\n    Timeout: 1\n")
 }
 
 #[tokio::test]
-async fn a_fault_that_lasts_is_told_and_nothing_is_half_done() {
+async fn permanent_faults_return_a_problem_and_write_nothing() {
     join_all(LASTING.map(async |(what, fault, status, kind)| {
-        // Silence must end at the deadline; whatever answers is tried again first, which takes longer than a second.
+        // If DynamoDB is silent, the request must end at the deadline. Other faults are retried
+        // first, which takes longer than one second.
         let twins = Twins::start(if what == "silence" { impatient } else { stack }).await;
         let scheduled = standing(&twins.healthy, "A-1", Status::Scheduled).await;
         let pending = standing(&twins.healthy, "A-1", Status::Pending).await;
@@ -257,7 +260,7 @@ fn is_write(call: &Call) -> bool {
 }
 
 #[tokio::test]
-async fn reads_out_of_reach_are_told_too() {
+async fn failed_reads_return_a_problem() {
     for (fault, status, kind) in [(Fault::Silence, 503, "unavailable"), (Fault::throttled(), 429, "throttled")] {
         let twins = Twins::start(if matches!(fault, Fault::Silence) { impatient } else { stack }).await;
         let path = standing(&twins.healthy, "A-1", Status::Pending).await;
@@ -279,7 +282,7 @@ async fn reads_out_of_reach_are_told_too() {
     }
 }
 
-/// What a cancelled transaction says, and what the caller is told.
+/// Cancellation reasons of a transaction, and the status and problem that the caller gets.
 const CANCELLED: [(&[&str], u16, &str); 5] = [
     (&["TransactionConflict", "None"], 503, "unavailable"),
     (&["None", "ThrottlingError"], 429, "throttled"),
@@ -289,7 +292,7 @@ const CANCELLED: [(&[&str], u16, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn a_cancelled_transaction_is_told_by_its_reasons() {
+async fn cancelled_transaction_returns_the_problem_of_its_reasons() {
     join_all(CANCELLED.map(async |(codes, status, kind)| {
         let twins = Twins::start(stack).await;
         let path = standing(&twins.healthy, "A-1", Status::Pending).await;
@@ -299,7 +302,7 @@ async fn a_cancelled_transaction_is_told_by_its_reasons() {
         assert_problem(&answer, status, kind);
         assert_eq!(all(&twins.healthy).await, before);
         let again = matches!(status, 429 | 503);
-        assert_eq!(twins.proxy.count("TransactWriteItems") > 1, again, "{codes:?}: tried again");
+        assert_eq!(twins.proxy.count("TransactWriteItems") > 1, again, "{codes:?}: wrong number of attempts");
     }))
     .await;
 }

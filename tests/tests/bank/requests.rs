@@ -1,4 +1,5 @@
-//! Requests that the bank must refuse, each with the right problem and with nothing written, and odd ones that it must take.
+//! Invalid requests to the bank, which must return the right problem and write nothing, and unusual
+//! requests that are valid.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -327,9 +328,9 @@ fn together(client: &Client) -> Vec<Case> {
     vec![
         Case::faults("five faults of a POST", post, at),
         Case::faults("four faults of a PATCH", patch, "/path/accountId /path/paymentId /body/transactionId /body/more"),
-        Case::faults("a day that is over, under a key", late.header("idempotency-key", "late"), "/body/scheduledTime"),
+        Case::faults("a past day with a key", late.header("idempotency-key", "late"), "/body/scheduledTime"),
         Case::faults(
-            "an account and a body that can't be read",
+            "an invalid account and an unreadable body",
             sent(client, "POST", "/bank/accounts/A%231/payments", "{"),
             "/path/accountId /body",
         ),
@@ -355,7 +356,7 @@ fn gateway(client: &Client) -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
+async fn invalid_request_gets_the_right_problem_and_writes_nothing() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let payment = schedule(&client, "A-1", "2099-12-01T09:30:00Z").await;
@@ -374,7 +375,7 @@ async fn raw(request: RequestBuilder) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn any_json_comes_back_as_it_was_sent() {
+async fn returns_any_json_data_unchanged() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let deep = format!("{}1{}", "[".repeat(3_000), "]".repeat(3_000));
@@ -409,7 +410,7 @@ async fn any_json_comes_back_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn what_is_only_odd_is_taken() {
+async fn accepts_unusual_but_valid_requests() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let accounts = [

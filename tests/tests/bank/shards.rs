@@ -1,4 +1,5 @@
-//! Shards grown from 5 to 7 while payments are scheduled and listed: readers first, and nothing is missed.
+//! Increases the shards from 5 to 7 while payments are scheduled and listed. If the readers change
+//! first, no payment is missed (docs/decisions/shards.md).
 
 use local::{Builder, Stack};
 use serde_json::Value;
@@ -17,7 +18,7 @@ fn sharded(write: usize, read: usize) -> Builder {
     stack().parameter("WriteShards", write.to_string()).parameter("ReadShards", read.to_string())
 }
 
-/// A stack of so many shards on the engine of another.
+/// Starts a second stack, with these shards, on the DynamoDB of the first.
 async fn beside(first: &Stack, write: usize, read: usize) -> Stack {
     sharded(write, read).dynamo_endpoint(first.dynamo_url()).start().await.expect("a stack")
 }
@@ -34,13 +35,13 @@ fn ids(payments: &[Value]) -> Vec<String> {
     texts(payments, "paymentId").into_iter().map(str::to_owned).collect()
 }
 
-/// The shards that hold a payment.
+/// Shards that contain a payment.
 async fn shards(stack: &Stack) -> BTreeSet<String> {
     payments(stack).await.into_iter().map(|row| row["GSI1PK"].clone()).collect()
 }
 
 #[tokio::test]
-async fn readers_first_and_nothing_is_missed_at_any_moment() {
+async fn no_payment_is_missed_if_readers_get_new_shards_first() {
     let old = sharded(5, 5).start().await.expect("a stack");
     let (between, grown) = (beside(&old, 5, 7).await, beside(&old, 7, 7).await);
     let due = Growth::new(write, list);
@@ -57,11 +58,11 @@ async fn readers_first_and_nothing_is_missed_at_any_moment() {
     assert_eq!(shards(&old).await, (0..7).map(|shard| shard.to_string()).collect());
     due.misses_nothing(&between, &AtomicBool::new(true), "at the end").await;
     let (items, _) = Client::operator(&old).all(DUE).await;
-    assert!(items.len() < due.written().len(), "a reader of 5 shards can't see 7: the order of the steps matters");
+    assert!(items.len() < due.written().len(), "a reader of 5 shards must miss payments on 7 shards");
 }
 
 #[tokio::test]
-async fn a_list_goes_on_where_a_reader_of_fewer_shards_stopped() {
+async fn cursor_stays_valid_when_shards_are_added() {
     let old = sharded(5, 5).start().await.expect("a stack");
     let grown = beside(&old, 7, 7).await;
     let due = Growth::new(write, list);
@@ -78,7 +79,7 @@ async fn a_list_goes_on_where_a_reader_of_fewer_shards_stopped() {
 }
 
 #[tokio::test]
-async fn writers_must_not_be_ahead_of_readers() {
+async fn stack_rejects_more_write_shards_than_read_shards() {
     for (write, read) in [(6, 5), (7, 5), (100, 99)] {
         let error = sharded(write, read).start().await.expect_err("it must not start").to_string();
         assert!(error.contains("WRITE_SHARDS ≤ READ_SHARDS"), "{error}");

@@ -1,4 +1,5 @@
-//! Who may do what with a cart: scopes, the accounts of a caller, and what only operators see.
+//! Authorization of the cart: scopes, account ownership, and lists for operators
+//! (docs/requirements/cart.md#permissions).
 
 use local::{Auth, Stack};
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ async fn add(client: &Client, account: &str, sku: &str) -> Value {
     answer.body
 }
 
-/// In an order in which each finds what it needs: C8, C5, C6, C1, C2, C3, C4.
+/// Calls each access pattern in an order in which each has its data: C8, C5, C6, C1, C2, C3, C4.
 async fn every_access_pattern(client: &Client, line: &Value) -> [Answer; 7] {
     let (path, account) = (path(line), text(line, "accountId"));
     [
@@ -37,10 +38,10 @@ async fn every_access_pattern(client: &Client, line: &Value) -> [Answer; 7] {
 }
 
 #[tokio::test]
-async fn scope_and_account_open_what_they_name_and_nothing_else() {
+async fn scopes_and_account_ids_grant_only_their_own_access() {
     use End::{Done, NoReach, NoScope};
     const NO_REACH: [End; 7] = [NoReach, NoReach, NoScope, NoReach, NoReach, NoReach, NoReach];
-    // C8, C5, C6, C1, C2, C3, C4
+    // Columns: C8, C5, C6, C1, C2, C3, C4
     let table: &[(&str, &str, [End; 7])] = &[
         ("cart:operate", "", [Done; 7]),
         ("bank:read cart:operate", "A-9", [Done; 7]),
@@ -69,7 +70,7 @@ async fn scope_and_account_open_what_they_name_and_nothing_else() {
         assert_eq!(got, ends.map(Some), "{scope:?} of {accounts:?}: {answers:#?}");
         let may_write = ends[3..].contains(&Done);
         assert_eq!(stored(&stack).await != before, may_write, "{scope:?} of {accounts:?}");
-        assert_eq!(operator.get(&path(&others)).await.body, others, "another's line stays as it is");
+        assert_eq!(operator.get(&path(&others)).await.body, others, "items of other accounts are unchanged");
         if ends[2] != Done {
             assert!(answers.iter().all(|answer| !answer.body.to_string().contains("A-2")), "{answers:#?}");
         }
@@ -77,7 +78,7 @@ async fn scope_and_account_open_what_they_name_and_nothing_else() {
     }
 }
 
-/// A line of A-2 in each status, and one of A-1.
+/// Creates a cart item of A-2 in each status, and one of A-1.
 async fn two_carts(shop: &Shop) -> (Vec<Value>, Value) {
     let mut others = Vec::new();
     for (sku, status) in [("secret-1", "PURCHASED"), ("secret-2", "SAVED"), ("secret-3", "ACTIVE")] {
@@ -88,7 +89,7 @@ async fn two_carts(shop: &Shop) -> (Vec<Value>, Value) {
 }
 
 #[tokio::test]
-async fn no_route_shows_or_changes_another_accounts_line() {
+async fn no_route_reads_or_changes_items_of_another_account() {
     let shop = Shop::open(30).await;
     let (others, own) = two_carts(&shop).await;
     let caller = Client::caller(&shop.stack, "cart:read cart:write", &["A-1"]);
@@ -97,7 +98,7 @@ async fn no_route_shows_or_changes_another_accounts_line() {
     let changes =
         [json!({"quantity": 5}), json!({"status": "ACTIVE"}), json!({"status": "PURCHASED", "orderId": "O-1"})];
     for line in &others {
-        // By its owner's path, by one's own, and by paths that try to be both.
+        // The owner's path, the caller's path, and malformed paths that contain both.
         let id = text(line, "itemId");
         for (account, status) in [
             ("A-2", [403, 403]),
@@ -128,10 +129,10 @@ async fn no_route_shows_or_changes_another_accounts_line() {
     assert_eq!(
         caller.post_once(&items_of("A-2"), "K", &new("secret-4")).await.status,
         403,
-        "nor another's first answer"
+        "nor the response of another account"
     );
     assert!(stored(&shop.stack).await == before);
-    // Under one's own account the same key and request are one's own.
+    // The same key and request are independent in another account.
     let mine = caller.post_once(&items_of("A-1"), "K", &new("secret-4")).await;
     assert_eq!((mine.status, text(&mine.body, "accountId")), (201, "A-1"));
     let bought = caller.post(&checkout_of("A-1"), &json!({})).await;
@@ -141,7 +142,7 @@ async fn no_route_shows_or_changes_another_accounts_line() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_and_what_is_anothers_look_alike() {
+async fn unknown_items_and_items_of_other_accounts_get_equal_responses() {
     let shop = Shop::open(30).await;
     let (others, _) = two_carts(&shop).await;
     let caller = Client::caller(&shop.stack, "cart:read cart:write", &["A-1"]);
@@ -170,7 +171,7 @@ async fn what_is_not_there_and_what_is_anothers_look_alike() {
 }
 
 #[tokio::test]
-async fn only_operators_see_who_has_a_product() {
+async fn only_operators_list_items_by_product() {
     let shop = Shop::open(30).await;
     two_carts(&shop).await;
     let list = "/cart/skus/secret-3/items";
@@ -188,7 +189,7 @@ async fn only_operators_see_who_has_a_product() {
     shop.stack.stop().await;
 }
 
-/// Every route of the template's cart, with good values in its path.
+/// Every cart route of the template, with valid path parameters.
 fn routes(stack: &Stack) -> Vec<(String, String)> {
     let lambdas = stack.template().lambdas.iter();
     let routes = lambdas.flat_map(|lambda| &lambda.routes).filter(|route| route.path.starts_with("/cart/"));
@@ -200,7 +201,7 @@ fn routes(stack: &Stack) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn every_route_asks_for_a_token_that_is_in_order() {
+async fn every_route_requires_a_valid_token() {
     for auth in [Auth::Open, Auth::Required] {
         let stack = stack().auth(auth).start().await.expect("a stack");
         let nobody = Client::operator(&stack);
@@ -233,7 +234,7 @@ async fn every_route_asks_for_a_token_that_is_in_order() {
 }
 
 #[tokio::test]
-async fn body_query_and_headers_set_no_identity() {
+async fn body_query_and_headers_do_not_set_the_caller() {
     let stack = stack().auth(Auth::Required).start().await.expect("a stack");
     let caller = Client::caller(&stack, "cart:read cart:write", &["A-1"]);
     let before = stored(&stack).await;

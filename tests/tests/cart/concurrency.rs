@@ -1,4 +1,5 @@
-//! Many requests to one cart at once: nothing is lost or doubled, and every line is in one place.
+//! Concurrent requests to one cart: no change is lost or applied twice, and every cart item has one
+//! key.
 
 use cart::Line;
 use futures::future::{join, join_all};
@@ -22,8 +23,8 @@ fn account(name: &str) -> AccountId {
     name.parse().expect("an account")
 }
 
-/// Asks one function for all of it at once, without a function's time limit: how fast this machine is does not matter. What
-/// was answered, in the order of the requests.
+/// Sends all requests concurrently to one function without its timeout, so that a slow machine does
+/// not fail the test. Returns the results in the order of the requests.
 async fn at_once(twins: &Twins, operations: impl IntoIterator<Item = Operation>) -> Vec<Asked> {
     let (operations, account): (Vec<_>, _) = (operations.into_iter().collect(), account("A"));
     let name = operations[0].function();
@@ -35,11 +36,11 @@ async fn at_once(twins: &Twins, operations: impl IntoIterator<Item = Operation>)
     });
     let (retries, asked): (Vec<u64>, Vec<Asked>) = join_all(asked).await.into_iter().unzip();
     let (most, sum) = (retries.iter().max().copied().unwrap_or_default(), retries.iter().sum::<u64>());
-    println!("{} of {name} at once: {sum} tries more, {most} at most of one", asked.len());
+    println!("{} concurrent {name}: {sum} retries, at most {most} of one request", asked.len());
     asked
 }
 
-/// The answers by status and problem, and how many of each there were.
+/// Number of responses by status and problem.
 fn kinds(asked: &[Asked]) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for asked in asked {
@@ -52,7 +53,7 @@ fn expected<const N: usize>(kinds: [(&str, usize); N]) -> BTreeMap<String, usize
     kinds.map(|(kind, count)| (kind.to_owned(), count)).into()
 }
 
-/// What stands there, which must be sound.
+/// Reads the table and checks its invariants.
 async fn stored(stack: &Stack) -> Stored {
     let stored = Stored::read(stack).await;
     stored.check(now());
@@ -64,7 +65,7 @@ fn in_status(stored: &Stored, status: Status) -> Vec<&Line> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fifty_who_add_one_product_make_one_line() {
+async fn fifty_concurrent_additions_of_a_product_make_one_item() {
     for keyed in [false, true] {
         let twins = Twins::start(stack).await;
         let adds = (1..=50).map(|quantity| {
@@ -79,14 +80,14 @@ async fn fifty_who_add_one_product_make_one_line() {
         if keyed {
             let again = at_once(&twins, asked.iter().map(|asked| asked.operation.clone())).await;
             let same = asked.iter().zip(&again).all(|(first, again)| first.reply == again.reply);
-            assert!(same, "{asked:#?} and again {again:#?}");
-            assert_eq!(Stored::read(&twins.healthy).await.lines, stored.lines, "keys add once");
+            assert!(same, "{asked:#?}, repeated: {again:#?}");
+            assert_eq!(Stored::read(&twins.healthy).await.lines, stored.lines, "repeated keys add nothing");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_fifty_with_one_key_one_adds_and_all_get_its_answer() {
+async fn fifty_concurrent_requests_with_one_key_add_once() {
     for quantity in [7, 9_000] {
         let twins = Twins::start(stack).await;
         let asked = at_once(&twins, (0..50).map(|_| Operation::add(1, quantity).under("K"))).await;
@@ -99,7 +100,7 @@ async fn of_fifty_with_one_key_one_adds_and_all_get_its_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_forty_products_a_cart_takes_thirty_two() {
+async fn cart_accepts_32_of_forty_concurrent_products() {
     let twins = Twins::start(stack).await;
     let asked = at_once(&twins, (0..40).map(|sku| Operation::add(sku, 1))).await;
     assert_eq!(kinds(&asked), expected([("201", MAX_LINES), ("409 cart-full", 8)]));
@@ -111,7 +112,7 @@ async fn of_forty_products_a_cart_takes_thirty_two() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_ten_checkouts_one_buys_all_of_it() {
+async fn one_of_ten_concurrent_checkouts_buys_the_cart() {
     for (checkout, kinds_of) in [
         (Operation::check_out(), expected([("200", 1), ("409 cart-empty", 9)])),
         (Operation::check_out().under("K"), expected([("200", 10)])),
@@ -135,7 +136,8 @@ async fn of_ten_checkouts_one_buys_all_of_it() {
     }
 }
 
-/// Asks for it twice: the second begins first, and reads what is in the cart when the first is done.
+/// Sends the same request twice. The second starts first, and queries the cart after the first has
+/// completed.
 async fn overtaken(twins: &Twins, account: &AccountId, operation: &Operation) -> (Asked, Asked) {
     twins.proxy.rule(|call| if call.action == "Query" && call.nth == 1 { Fault::Held } else { Fault::None });
     let first = async {
@@ -147,9 +149,10 @@ async fn overtaken(twins: &Twins, account: &AccountId, operation: &Operation) ->
     join(first, operation.clone().ask(&twins.faulty, account, now())).await
 }
 
-/// A request that looked for its record too early, and for what it needs too late: the same request did it in between.
+/// The second request looks for its idempotency record before the first request completes, and
+/// reads the cart after that.
 #[tokio::test]
-async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did() {
+async fn repeated_request_is_not_rejected_because_of_the_first() {
     let full: Vec<_> = (0..MAX_LINES - 1).map(|sku| Operation::add(sku, 1)).collect();
     for (before, operation, status) in [
         (full, Operation::add(99, 1).under("K"), "201"),
@@ -166,9 +169,9 @@ async fn the_second_of_two_same_requests_is_not_refused_for_what_the_first_did()
     }
 }
 
-/// What it finds in the cart is the very line that it wants to bring there.
+/// The item in the cart that conflicts with the request is the requested item itself.
 #[tokio::test]
-async fn a_line_that_is_brought_into_the_cart_twice_is_not_too_much_for_itself() {
+async fn repeated_activation_does_not_conflict_with_itself() {
     let (twins, account) = (Twins::start(stack).await, account("A"));
     at_once(&twins, [Operation::add(1, 6_000)]).await;
     let item = stored(&twins.healthy).await.lines[0].id();
@@ -178,7 +181,7 @@ async fn a_line_that_is_brought_into_the_cart_twice_is_not_too_much_for_itself()
     assert_eq!(kinds(&[first]), expected([("200", 1)]));
 }
 
-/// The same race in six carts at once, so that it is run in many ways.
+/// Runs the same race in six carts concurrently, to get different interleavings.
 async fn race(run: impl AsyncFn(&mut Shopper<'_>)) {
     let stack = stack().start().await.expect("a stack");
     join_all((0..6).map(async |number| {
@@ -189,7 +192,7 @@ async fn race(run: impl AsyncFn(&mut Shopper<'_>)) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_line_that_changes_while_all_is_bought_is_in_one_place() {
+async fn items_that_change_during_a_checkout_have_one_key() {
     race(async |race| {
         race.run((0..5).map(|sku| Operation::add(sku, 3)).collect()).await;
         let items = race.items();
@@ -207,7 +210,7 @@ async fn a_line_that_changes_while_all_is_bought_is_in_one_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_checkouts_share_what_comes_in_between() {
+async fn concurrent_checkouts_buy_each_item_once() {
     race(async |race| {
         race.run((0..3).map(|sku| Operation::add(sku, 3)).collect()).await;
         let checkout = |key: &str| Operation::check_out().under(key);
@@ -218,7 +221,7 @@ async fn two_checkouts_share_what_comes_in_between() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_saved_lines_of_one_product_become_one() {
+async fn concurrent_activations_of_one_product_join_into_one_item() {
     race(async |race| {
         for quantity in [3, 4] {
             race.run(vec![Operation::add(1, quantity)]).await;
@@ -230,7 +233,7 @@ async fn two_saved_lines_of_one_product_become_one() {
         assert_eq!(kinds(&asked), expected([("200", 2)]));
         let active = race.account().listed(Status::Active, now());
         assert_eq!((active.len(), u32::from(active[0].quantity)), (1, 7), "{:#?}", race.account());
-        // Whoever asks again gets the line that is there, whichever of the two it was.
+        // A repeated request returns the joined item, whichever of the two it names.
         let again = race.run(items.iter().map(|item| Operation::bring(*item, Status::Active)).collect()).await;
         assert!(again.iter().all(|asked| asked.reply == again[0].reply), "{again:#?}");
     })
@@ -238,7 +241,7 @@ async fn two_saved_lines_of_one_product_become_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_move_and_a_removal_are_one_after_the_other() {
+async fn concurrent_status_changes_and_removals_are_serialised() {
     race(async |race| {
         race.run((0..4).map(|sku| Operation::add(sku, 2)).collect()).await;
         let items = race.items();
@@ -266,9 +269,9 @@ async fn a_move_and_a_removal_are_one_after_the_other() {
     .await;
 }
 
-/// Whoever looks in between sees the new line beside the others, so the order that comes after must have it.
+/// A reader in between sees the new item in the cart, so the later checkout must include it.
 #[tokio::test]
-async fn what_is_added_before_all_is_bought_is_bought_too() {
+async fn checkout_includes_an_item_that_was_added_concurrently() {
     let (twins, account) = (Twins::start(stack).await, account("A"));
     at_once(&twins, (0..3).map(|sku| Operation::add(sku, 1))).await;
     twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {

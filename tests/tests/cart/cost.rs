@@ -1,5 +1,6 @@
-//! Every access pattern of the cart costs what it declares: the table and its index apart, small lines and the largest, with
-//! an idempotency key and without; and what a refused request costs.
+//! Compares the consumed units of every access pattern with its declared cost. Table and index are
+//! checked separately, for small and maximum-size items, with and without an idempotency key. Also
+//! checks the cost of rejected requests.
 
 use cart::{Case, Line, MAX_BYTES};
 use futures::future::join_all;
@@ -22,7 +23,7 @@ use table::{
 const ITEMS: &str = "/cart/accounts/A-1/items";
 const CHECKOUT: &str = "/cart/accounts/A-1/checkout";
 
-/// A stack, and what was measured on it.
+/// Stack, and the access patterns that were measured on it.
 struct Measured {
     stack: Stack,
     client: Client,
@@ -41,17 +42,18 @@ impl Measured {
         self.functions.insert(function.to_owned());
     }
 
-    /// What the patterns are told: the lines that stand so, which are all of one size, and the record of the key.
+    /// Input of the cost functions: the cart items of a status, which all have the same size, and
+    /// the idempotency record.
     async fn case(&self, status: Status, key: Option<&str>) -> Case {
         let stored = Stored::read(&self.stack).await;
         let lines: Vec<usize> = stored.lines.iter().filter(|line| line.sort.status == status).map(bytes).collect();
         let line = lines.first().copied().unwrap_or_default();
-        assert!(lines.iter().all(|bytes| *bytes == line), "lines of one size: {lines:?}");
+        assert!(lines.iter().all(|bytes| *bytes == line), "items must have the same size: {lines:?}");
         let record = key.map(|key| stored.record(key).expect("a record"));
         Case { line, lines: lines.len(), record: record.map(|record| table::size(record).expect("a size")) }
     }
 
-    /// The only line.
+    /// The only cart item.
     async fn line(&self) -> Line {
         Stored::read(&self.stack).await.lines.pop().expect("a line")
     }
@@ -83,7 +85,7 @@ fn new(sku: &str) -> Value {
     json!({"sku": sku, "quantity": 1, "price": "12.49", "currency": "USD"})
 }
 
-/// All of one length.
+/// SKUs have the same length.
 fn sku(number: usize) -> String {
     format!("S-{number:02}-{}", "x".repeat(20))
 }
@@ -92,11 +94,11 @@ fn escaped(sku: &str) -> String {
     sku.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"))
 }
 
-/// The largest SKU that a line takes; one byte more is refused.
+/// Finds the longest SKU that a cart item accepts. One byte more is rejected.
 async fn largest() -> String {
     let measured = Measured::start().await;
     let sku = |bytes: usize| "\u{1F455}".repeat(bytes / 4) + &"x".repeat(bytes % 4);
-    // Each byte counts twice: for the product, and for its index.
+    // The SKU is stored twice: as an attribute and as an index key.
     let (mut fits, mut refused) = (1, MAX_BYTES / 2);
     while refused - fits > 1 {
         let middle = fits.midpoint(refused);
@@ -117,19 +119,19 @@ fn lines(case: Case, lines: usize) -> Case {
 
 #[tokio::test]
 async fn a_small_line_costs_what_is_declared() {
-    let bought = goes_its_way("S-1", "O-1").await;
+    let bought = measure_all_patterns("S-1", "O-1").await;
     assert!(bytes(&bought) < MAX_BYTES / 2);
 }
 
 #[tokio::test]
 async fn the_largest_line_costs_what_is_declared() {
-    let bought = goes_its_way(&largest().await, &"o".repeat(128)).await;
+    let bought = measure_all_patterns(&largest().await, &"o".repeat(128)).await;
     let bytes = bytes(&bought);
-    assert!((MAX_BYTES - 100..=MAX_BYTES).contains(&bytes), "{bytes} bytes: a larger line could be let in");
+    assert!((MAX_BYTES - 100..=MAX_BYTES).contains(&bytes), "{bytes} bytes: a larger item may be accepted");
 }
 
-/// Measures every pattern on one line; the line as it was bought.
-async fn goes_its_way(sku: &str, order: &str) -> Line {
+/// Measures every access pattern on one cart item, and returns the purchased item.
+async fn measure_all_patterns(sku: &str, order: &str) -> Line {
     let mut measured = Measured::start().await;
     let client = measured.client.clone();
     let added = measured.add(sku, None).await;
@@ -169,7 +171,7 @@ impl Measured {
         let removed = send_delete(&self.client, &path).await;
         self.assert("remove-cart-item", &case, &removed);
         let stored = Stored::read(&self.stack).await;
-        stored.lines.into_iter().find(|line| line.sort.status == Status::Removed).expect("it stays for a week")
+        stored.lines.into_iter().find(|line| line.sort.status == Status::Removed).expect("a removed item")
     }
 }
 
@@ -177,7 +179,7 @@ async fn send_delete(client: &Client, path: &str) -> Answer {
     system_tests::send(client.request("DELETE", path)).await
 }
 
-/// A purchase by itself, under a key and an order id of the caller's.
+/// Buys a single item with an order id in the request.
 async fn buys(sku: &str, order: &str) -> Line {
     let mut measured = Measured::start().await;
     let added = measured.add(sku, None).await;
@@ -237,7 +239,7 @@ async fn a_cart_of_several_lines_costs_what_is_declared() {
             if key.is_some() {
                 let again = measured.post(CHECKOUT, key, &json!({})).await;
                 let sum = Units::whole(2) + read(bought.line * bought.lines);
-                assert_eq!(consumed(&again), reads("Cart", sum), "the same order again");
+                assert_eq!(consumed(&again), reads("Cart", sum), "a repeated checkout");
             }
         }
     }))
@@ -265,7 +267,8 @@ async fn a_line_that_comes_back_costs_what_is_declared_wherever_it_comes() {
     }
 }
 
-/// What no pattern's numbers tell, but the words of two: the first change of a day takes the pointer along.
+/// The declared cost of two access patterns does not include the daily renewal of the expiry, which
+/// also writes the pointer.
 #[tokio::test]
 async fn a_life_that_is_renewed_costs_what_the_formulas_say() {
     let measured = Measured::start().await;
@@ -332,14 +335,14 @@ async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
     let added = measured.add(&sku(0), Some("K-1")).await;
     assert_eq!(added.status, 200);
     let again = measured.add(&sku(0), Some("K-1")).await;
-    assert_eq!((&again.body, consumed(&again)), (&added.body, reads("Cart", Units::whole(2))), "a replay");
+    assert_eq!((&again.body, consumed(&again)), (&added.body, reads("Cart", Units::whole(2))), "a repeated request");
     let other = measured.add(&sku(1), Some("K-1")).await;
-    // Both reads are made at once, and the refusal does not wait for the second.
+    // Both reads start concurrently, and the rejection does not wait for the second.
     let (one, two) = (reads("Cart", Units::whole(1)), reads("Cart", Units::whole(2)));
     assert!(other.status == 422 && [one.clone(), two.clone()].contains(&consumed(&other)), "{:?}", consumed(&other));
     let path = format!("{ITEMS}/{}", added.body["itemId"].as_str().expect("an id"));
     let unchanged = client.patch(&path, &json!({"quantity": 2})).await;
-    assert_eq!((unchanged.status, consumed(&unchanged)), (200, two.clone()), "nothing to change");
+    assert_eq!((unchanged.status, consumed(&unchanged)), (200, two.clone()), "an unchanged item");
     for (body, cost) in
         [(json!({"quantity": 1}), &one), (json!({"status": "SAVED"}), &one), (json!({"status": "ACTIVE"}), &two)]
     {

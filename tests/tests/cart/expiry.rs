@@ -1,4 +1,4 @@
-//! How long a line lives, how many fit into a cart, how lines join, and what a purchase ends.
+//! Expiry of cart items, capacity of carts, joins, and final purchases.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
@@ -14,13 +14,13 @@ use system_tests::{
 const START: &str = "2026-01-02T10:30:00.123Z";
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
-/// With `CartDays` 1 a line lives until two days after the whole second of its last renewal.
+/// With `CartDays` 1, a cart item expires two days after its last renewal, in whole seconds.
 fn end(renewed: Timestamp) -> Timestamp {
     let second = Timestamp::from_second(renewed.as_second()).expect("a time");
     second + 2 * DAY
 }
 
-/// Nobody finds the line any more, and no request changes it.
+/// Checks that no reader finds the cart item, and that no request changes it.
 async fn assert_gone(at: At<'_>, line: &Value) {
     let path = path(line);
     assert_problem(&at.get(&path).await, 404, "not-found");
@@ -37,7 +37,7 @@ async fn assert_gone(at: At<'_>, line: &Value) {
     }
 }
 
-/// The line is found as it is, by its id and in both lists.
+/// Checks that the cart item is found unchanged by its id and in both lists.
 async fn assert_there(at: At<'_>, line: &Value) {
     let (status, account, sku) = (text(line, "status"), text(line, "accountId"), text(line, "sku"));
     assert_eq!(at.get(&path(line)).await.body, *line);
@@ -46,7 +46,7 @@ async fn assert_there(at: At<'_>, line: &Value) {
 }
 
 #[tokio::test]
-async fn a_line_left_alone_is_gone_for_every_reader_and_for_checkout() {
+async fn unchanged_item_expires_for_readers_and_checkout() {
     let shop = Shop::open(1).await;
     let start = time(START);
     let line = shop.at(start).add("A-1", "tea", 3).await;
@@ -58,12 +58,12 @@ async fn a_line_left_alone_is_gone_for_every_reader_and_for_checkout() {
         assert_gone(shop.at(late), &line).await;
         assert_problem(&shop.at(late).post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
     }
-    assert_eq!(stored(&shop.stack).await, before, "TTL deletes it, nobody else");
+    assert_eq!(stored(&shop.stack).await, before, "only TTL deletes expired items");
     shop.stack.stop().await;
 }
 
 #[tokio::test]
-async fn checkout_buys_what_is_left_and_leaves_what_expired() {
+async fn checkout_buys_only_unexpired_items() {
     let shop = Shop::open(1).await;
     let start = time(START);
     let old = shop.at(start).add("A-1", "tea", 3).await;
@@ -75,7 +75,7 @@ async fn checkout_buys_what_is_left_and_leaves_what_expired() {
 }
 
 #[tokio::test]
-async fn a_product_whose_line_expired_is_added_as_a_new_line() {
+async fn product_of_an_expired_item_is_added_as_a_new_item() {
     let shop = Shop::open(1).await;
     let start = time(START);
     let old = shop.at(start).add("A-1", "tea", 3).await;
@@ -87,7 +87,7 @@ async fn a_product_whose_line_expired_is_added_as_a_new_line() {
     shop.stack.stop().await;
 }
 
-/// Renews a line of two, and answers it.
+/// Renews a cart item with the quantity two, and returns it.
 type Renewal = for<'a> fn(At<'a>, &'a Value) -> futures::future::BoxFuture<'a, Value>;
 
 const RENEWALS: [(&str, Renewal); 4] = [
@@ -99,7 +99,7 @@ const RENEWALS: [(&str, Renewal); 4] = [
             at.bring_to(&saved, "ACTIVE").await
         })
     }),
-    ("a saved line joins it", |at, line| {
+    ("a saved item joins it", |at, line| {
         Box::pin(async move {
             let saved = at.bring_to(line, "SAVED").await;
             let there = at.add("A-1", text(line, "sku"), 5).await;
@@ -111,12 +111,12 @@ const RENEWALS: [(&str, Renewal); 4] = [
 ];
 
 #[tokio::test]
-async fn a_change_renews_the_life_of_a_line_and_of_what_finds_it() {
+async fn change_renews_the_expiry_of_the_item_and_its_pointer() {
     for (name, renew) in RENEWALS {
         let shop = Shop::open(1).await;
         let start = time(START);
         let line = shop.at(start).add("A-1", "tea", 2).await;
-        // The longest that it can be left alone and still be there.
+        // The last instant before the expiry.
         let renewed = end(start) - MILLISECOND;
         let line = renew(shop.at(renewed), &line).await;
         assert_eq!(line["quantity"], 7, "{name}");
@@ -127,7 +127,7 @@ async fn a_change_renews_the_life_of_a_line_and_of_what_finds_it() {
 }
 
 #[tokio::test]
-async fn whenever_it_was_changed_a_line_lives_a_day_more_and_no_more_than_two() {
+async fn item_expires_one_to_two_days_after_its_last_change() {
     let shop = Shop::open(1).await;
     for (number, hours) in [0, 1, 12, 23, 24, 25, 36, 47].into_iter().enumerate() {
         let (account, start) = (format!("A-{number}"), time(START));
@@ -142,7 +142,7 @@ async fn whenever_it_was_changed_a_line_lives_a_day_more_and_no_more_than_two() 
 }
 
 #[tokio::test]
-async fn saved_and_purchased_lines_never_expire() {
+async fn saved_and_purchased_items_never_expire() {
     let shop = Shop::open(1).await;
     let start = shop.at(time(START));
     let (mut saved, bought) = (start.add("A-1", "tea", 2).await, start.add("A-1", "cup", 1).await);
@@ -155,7 +155,7 @@ async fn saved_and_purchased_lines_never_expire() {
     assert_eq!(changed.status, 200, "{}", changed.body);
     let again = shop.at(time(START) + 7_300 * DAY);
     assert_there(again, &changed.body).await;
-    // Back in the cart it lives as long as any other.
+    // Back in the cart, the item expires like any other.
     let active = again.bring_to(&changed.body, "ACTIVE").await;
     let renewed = time(START) + 7_300 * DAY;
     assert_there(shop.at(end(renewed) - MILLISECOND), &active).await;
@@ -163,7 +163,7 @@ async fn saved_and_purchased_lines_never_expire() {
     shop.stack.stop().await;
 }
 
-/// Deletes the items whose sort keys begin so, as TTL does.
+/// Deletes the items whose sort keys start with the prefix, as TTL does.
 async fn ttl_deletes(shop: &Shop, account: &str, prefix: &str) -> usize {
     let client = shop.stack.client().expect("a client");
     let table = shop.stack.table("Cart").expect("the table");
@@ -181,7 +181,7 @@ async fn ttl_deletes(shop: &Shop, account: &str, prefix: &str) -> usize {
 }
 
 #[tokio::test]
-async fn ttl_may_delete_in_any_order() {
+async fn ttl_can_delete_items_in_any_order() {
     for prefixes in [["ACTIVE#", "ITEM#", "CART"], ["ITEM#", "CART", "ACTIVE#"], ["CART", "ACTIVE#", "ITEM#"]] {
         let shop = Shop::open(1).await;
         let line = shop.at(time(START)).add("A-1", "tea", 2).await;
@@ -201,7 +201,7 @@ async fn ttl_may_delete_in_any_order() {
     }
 }
 
-/// Adds so many products, numbered from the first on.
+/// Adds `count` products, numbered from `first`.
 async fn add_products(at: At<'_>, account: &str, first: usize, count: usize) -> Vec<Value> {
     let mut lines = Vec::new();
     for number in first..first + count {
@@ -211,7 +211,7 @@ async fn add_products(at: At<'_>, account: &str, first: usize, count: usize) -> 
 }
 
 #[tokio::test]
-async fn a_cart_takes_32_lines_and_they_are_bought_in_one_go() {
+async fn cart_of_32_items_is_full_and_bought_in_one_transaction() {
     assert_eq!(MAX_LINES, 32);
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
@@ -224,7 +224,7 @@ async fn a_cart_takes_32_lines_and_they_are_bought_in_one_go() {
     assert_problem(&at.post_once(&items_of("A-1"), "K", &new).await, 409, "cart-full");
     assert_problem(&at.patch(&path(&saved), &json!({"status": "ACTIVE"})).await, 409, "cart-full");
     assert_eq!(stored(&shop.stack).await, before);
-    // More of what is in it is no further line, whether it is added or joins.
+    // Adding or joining a product that is in the cart needs no further cart item.
     at.add("A-1", "sku-0", 1).await;
     let moved = at.bring_to(&lines[0], "SAVED").await;
     at.add("A-1", "sku-0", 3).await;
@@ -236,12 +236,12 @@ async fn a_cart_takes_32_lines_and_they_are_bought_in_one_go() {
     assert_eq!(orders, BTreeSet::from([text(&bought.body, "orderId")]));
     assert_eq!(at.of_account("A-1", "PURCHASED").await, *bought.body["items"].as_array().expect("items"));
     assert_eq!(at.of_account("A-1", "ACTIVE").await, Vec::<Value>::new());
-    assert_eq!(at.post(&items_of("A-1"), &new).await.status, 201, "there is room again");
+    assert_eq!(at.post(&items_of("A-1"), &new).await.status, 201, "the cart has room again");
     shop.stack.stop().await;
 }
 
 #[tokio::test]
-async fn what_leaves_a_full_cart_makes_room() {
+async fn items_that_leave_a_full_cart_make_room() {
     let shop = Shop::open(1).await;
     let start = time(START);
     let lines = add_products(shop.at(start), "A-1", 0, MAX_LINES).await;
@@ -252,7 +252,8 @@ async fn what_leaves_a_full_cart_makes_room() {
     add_products(at, "A-1", 100, 3).await;
     let new = json!({"sku": "one-more", "quantity": 1});
     assert_problem(&at.post(&items_of("A-1"), &new).await, 409, "cart-full");
-    // The 29 of the first day expire and count no more, although TTL has deleted none.
+    // The 29 items of the first day have expired. They no longer count, although TTL has deleted
+    // none.
     let late = shop.at(end(start));
     assert_eq!(late.of_account("A-1", "ACTIVE").await.len(), 3);
     let more = add_products(late, "A-1", 200, MAX_LINES - 3).await;
@@ -264,7 +265,7 @@ async fn what_leaves_a_full_cart_makes_room() {
 }
 
 #[tokio::test]
-async fn twenty_products_at_once_fill_a_cart_and_no_more() {
+async fn concurrent_additions_do_not_exceed_the_cart_limit() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     let (items, mut added) = (items_of("A-1"), MAX_LINES - 8);
@@ -277,7 +278,7 @@ async fn twenty_products_at_once_fill_a_cart_and_no_more() {
         for (sku, answer) in waiting.into_iter().zip(answers) {
             match answer.status {
                 201 => added += 1,
-                // Others came in between too often: to be sent again.
+                // Too many conflicts with concurrent requests: retry.
                 503 => again.push(sku),
                 _ => assert_problem(&answer, 409, "cart-full"),
             }
@@ -291,7 +292,7 @@ async fn twenty_products_at_once_fill_a_cart_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_line_takes_9999_and_no_more() {
+async fn rejects_a_quantity_over_9999() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     let add = async |quantity: u32| at.post(&items_of("A-1"), &json!({"sku": "tea", "quantity": quantity})).await;
@@ -304,7 +305,7 @@ async fn a_line_takes_9999_and_no_more() {
     assert_problem(&add(9_999).await, 409, "quantity-limit");
     assert_eq!(stored(&shop.stack).await, before);
     assert_eq!(add(9_997).await.body["quantity"], 9_998);
-    // The quantity that comes along is the one that joins.
+    // The quantity in the request is the one that is joined.
     let joined = at.patch(&path(&saved), &json!({"status": "ACTIVE", "quantity": 1})).await;
     assert_eq!((joined.status, &joined.body["quantity"]), (200, &json!(9_999)), "{}", joined.body);
     assert_eq!(joined.body["itemId"], there["itemId"]);
@@ -312,7 +313,7 @@ async fn a_line_takes_9999_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_saved_line_joins_the_active_one_of_its_product_once() {
+async fn saved_item_joins_the_active_item_of_its_product_once() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     let priced = json!({"sku": "tea", "quantity": 2, "price": "12.49", "currency": "USD"});
@@ -326,13 +327,13 @@ async fn a_saved_line_joins_the_active_one_of_its_product_once() {
     wanted["quantity"] = json!(5);
     wanted["price"] = json!("12.49");
     wanted["currency"] = json!("USD");
-    assert_eq!(sum, wanted, "the line that was there, with both quantities and the one price");
+    assert_eq!(sum, wanted, "the active item has the sum and the only price");
     let after = stored(&shop.stack).await;
     let other = later.patch(&path(&saved), &json!({"status": "ACTIVE", "quantity": 9})).await;
-    assert_eq!(other.status, 404, "another request than the one that joined: {}", other.body);
+    assert_eq!(other.status, 404, "a different request than the join: {}", other.body);
     for body in [json!({"status": "ACTIVE"}), json!({"status": "ACTIVE", "quantity": 2})] {
         let again = later.patch(&path(&saved), &body).await;
-        assert_eq!((again.status, &again.body), (200, &sum), "what comes again joins no second time");
+        assert_eq!((again.status, &again.body), (200, &sum), "a repeated request must not join again");
     }
     for body in [json!({"status": "SAVED"}), json!({"quantity": 1}), json!({"status": "PURCHASED"})] {
         assert_problem(&later.patch(&path(&saved), &body).await, 404, "not-found");
@@ -343,13 +344,13 @@ async fn a_saved_line_joins_the_active_one_of_its_product_once() {
     assert_eq!(later.of_account("A-1", "ACTIVE").await, [sum]);
     assert_eq!(later.of_account("A-1", "SAVED").await, Vec::<Value>::new());
     later.check_out("A-1").await;
-    // The line that it joined is in the cart no more: nothing of the two can be made ACTIVE.
+    // The joined item has left the cart, so neither item can become ACTIVE.
     assert_problem(&later.patch(&path(&saved), &json!({"status": "ACTIVE"})).await, 404, "not-found");
     shop.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_purchase_is_final_in_every_way() {
+async fn purchased_item_cannot_be_changed() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     let one = at.add("A-1", "tea", 2).await;
@@ -376,7 +377,7 @@ async fn a_purchase_is_final_in_every_way() {
             assert_problem(&shop.at(time(START) + DAY).patch(&path(line), &body).await, 409, "purchased");
         }
         assert_problem(&at.delete(&path(line)).await, 409, "purchased");
-        // What comes again is answered again.
+        // A repeated request gets the same response.
         for body in [
             json!({"status": "PURCHASED"}),
             json!({"quantity": quantity}),
@@ -395,7 +396,7 @@ async fn a_purchase_is_final_in_every_way() {
 }
 
 #[tokio::test]
-async fn a_removed_line_is_gone_and_its_product_begins_anew() {
+async fn removed_item_is_hidden_and_its_product_can_be_added_again() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     for status in ["ACTIVE", "SAVED"] {

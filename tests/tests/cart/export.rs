@@ -1,4 +1,4 @@
-//! From a change of a cart to a row in the lake: the stack's stream, the exporter, the delivery stream, files.
+//! Follows changes of a cart into the lake: stream, exporter, delivery stream, files.
 
 use serde_json::{Value, json};
 use std::{
@@ -11,7 +11,7 @@ use system_tests::{Client, send, stack, template_of};
 
 const DAY: i64 = 24 * 60 * 60;
 
-/// Waits until every change of before has been handed to the exporter and taken.
+/// Waits until the exporter has processed all earlier changes.
 async fn exported(client: &Client) {
     for _ in 0..1_000 {
         let streams = client.get("/_local/streams").await.body;
@@ -23,10 +23,10 @@ async fn exported(client: &Client) {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    unreachable!("the export never ended");
+    unreachable!("the export did not finish");
 }
 
-/// Every row of the lake.
+/// Reads all rows of the lake.
 fn rows(lake: &Path) -> Vec<Value> {
     let folder = lake.join("local-lake-lake").join("cart-changes");
     let hours = fs::read_dir(folder).into_iter().flatten().map(|hour| hour.expect("an hour").path());
@@ -35,7 +35,7 @@ fn rows(lake: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
 }
 
-/// What the rows say of one item, in the order of its versions.
+/// Version, operation and status of the rows of one item, in order of version.
 fn story(rows: &[Value], item: &str) -> Vec<(i64, String, Option<String>)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let of_item = rows.iter().filter(|row| row["item_id"] == item);
@@ -78,7 +78,7 @@ async fn every_change_of_a_cart_is_one_row_of_the_lake() {
 
     let rows = rows(stack.lake());
     let ids: BTreeSet<&str> = rows.iter().map(|row| row["event_id"].as_str().expect("an id")).collect();
-    assert_eq!(ids.len(), rows.len(), "nothing failed, so nothing came twice");
+    assert_eq!(ids.len(), rows.len(), "without failures no row is repeated");
     let story = |item: &str| story(&rows, item);
     assert_eq!(
         told(&story(&tea)),
@@ -87,16 +87,16 @@ async fn every_change_of_a_cart_is_one_row_of_the_lake() {
     assert_eq!(told(&story(&cup)), [("insert", Some("ACTIVE")), ("move", Some("SAVED")), ("move", Some("JOINED"))]);
     let bought = [("insert", Some("ACTIVE")), ("modify", Some("ACTIVE")), ("move", Some("PURCHASED"))];
     assert_eq!(told(&story(&cup_again)), bought);
-    assert_eq!(told(&story(&pot)), [("insert", Some("ACTIVE")), ("remove", None)], "a removal is one row");
-    assert_eq!(told(&story(&left)), [("insert", Some("ACTIVE")), ("expire", None)], "TTL's is no removal");
+    assert_eq!(told(&story(&pot)), [("insert", Some("ACTIVE")), ("remove", None)], "a removal has one row");
+    assert_eq!(told(&story(&left)), [("insert", Some("ACTIVE")), ("expire", None)], "a TTL deletion is not a removal");
     let order = rows.iter().filter(|row| row["order_id"] == "O-1").map(|row| (&row["price"], &row["quantity"]));
     assert_eq!(order.collect::<Vec<_>>(), [(&json!("4.50"), &json!(4)); 2]);
     stack.stop().await;
 }
 
-/// The table in the catalogue has the columns that the exporter writes, in their order.
+/// The Glue table has the columns of a row, in order.
 #[test]
-fn the_catalogue_has_the_columns_of_a_row() {
+fn glue_table_has_the_columns_of_a_row() {
     let template = template_of("lake");
     let (_, columns) = template.split_once("          Columns:\n").expect("the columns");
     let columns = columns.lines().map_while(|line| line.trim().strip_prefix("- {Name: "));

@@ -1,5 +1,5 @@
-//! The cart when DynamoDB throttles, cancels, loses or does not answer its calls: the answer is right, or says to come again
-//! and nothing is lost or doubled when that is done.
+//! Cart requests while DynamoDB throttles, cancels, loses or does not answer calls. The response is
+//! correct or asks for a retry, and after the retry no change is lost or applied twice.
 
 use futures::future::join_all;
 use keys::{AccountId, TimestampMillis, cart::Status};
@@ -16,8 +16,8 @@ fn now() -> TimestampMillis {
     "2099-12-01T12:00:00.123Z".parse().expect("a time")
 }
 
-/// What is done before, one after the other, and what then meets the fault. The numbers are those of the line in the order
-/// of the products.
+/// Scenario: preparing requests, and the request that meets the fault. Item numbers are in the
+/// order of the products.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Add,
@@ -50,7 +50,7 @@ const ALL: [What; 12] = [
 ];
 
 impl What {
-    /// Fills the cart, and says what to ask.
+    /// Sends the preparing requests and returns the request under test.
     async fn prepare(self, shopper: &mut Shopper<'_>) -> Operation {
         shopper.run((0..3).map(|sku| Operation::add(sku, 2)).collect()).await;
         let item = shopper.items()[1];
@@ -75,7 +75,8 @@ impl What {
         }
     }
 
-    /// What a second, equal request is answered that comes after the first was done: none where it adds or buys again.
+    /// Whether a second, equal request gets the same response. Without a key, an addition or a
+    /// checkout would be applied again.
     fn is_repeatable(self) -> bool {
         !matches!(self, Self::Add | Self::More | Self::CheckOut | Self::Remove)
     }
@@ -83,21 +84,21 @@ impl What {
 
 type Rule = fn(&Call) -> Fault;
 
-/// What one call may meet and the request must not show.
+/// Temporary faults of one call that the request must hide.
 fn passing() -> Vec<(&'static str, Rule)> {
     vec![
         ("throttled", |_| Fault::throttled()),
-        ("failed inside", |_| Fault::internal()),
-        ("not reached", |_| Fault::Lost(Moment::Before)),
-        ("not heard of again", |_| Fault::Lost(Moment::After)),
-        ("met a transaction", |call| {
+        ("internal error", |_| Fault::internal()),
+        ("request lost", |_| Fault::Lost(Moment::Before)),
+        ("response lost", |_| Fault::Lost(Moment::After)),
+        ("transaction conflict", |call| {
             if call.action == "PutItem" { Fault::conflict() } else { met(call, "TransactionConflict") }
         }),
-        ("no capacity for a part", |call| met(call, "ThrottlingError")),
+        ("throttled transaction", |call| met(call, "ThrottlingError")),
     ]
 }
 
-/// The transaction is cancelled for its last change.
+/// Cancels the transaction because of its last change.
 fn met(call: &Call, code: &'static str) -> Fault {
     let Some(changes) = call.body["TransactItems"].as_array() else { return Fault::None };
     let mut codes = vec!["None"; changes.len()];
@@ -111,8 +112,8 @@ fn shopper(twins: &Twins, what: What, number: usize) -> Shopper<'_> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_one_call_meets_does_not_show() {
-    // One request at a time meets the rule, so that engines of their own let them be tried side by side.
+async fn hides_a_temporary_fault_of_any_call() {
+    // Rules apply to one request at a time. Several stacks allow them to run concurrently.
     let parts = passing().into_iter().flat_map(|fault| ALL.chunks(3).map(move |some| (fault, some)));
     join_all(parts.map(async |((name, rule), some)| {
         let twins = Twins::start(stack).await;
@@ -125,7 +126,7 @@ async fn what_one_call_meets_does_not_show() {
             assert!(asked.reply.is_some(), "{when}");
             shopper.learn(std::slice::from_ref(&asked)).await;
             if twins.proxy.calls().len() < number {
-                assert!(number > 2, "{when}: it makes two calls at least");
+                assert!(number > 2, "{when}: fewer than two calls");
                 break;
             }
             if what.is_repeatable() {
@@ -137,26 +138,26 @@ async fn what_one_call_meets_does_not_show() {
     .await;
 }
 
-/// What every call meets, and what is answered.
+/// Permanent faults of every call, and the expected status.
 fn lasting() -> Vec<(&'static str, Rule, u64)> {
     vec![
         ("throttled", |_| Fault::throttled(), 429),
         ("throttling", |_| Fault::throttling(), 429),
-        ("failed inside", |_| Fault::internal(), 503),
-        ("not reached", |_| Fault::Lost(Moment::Before), 503),
-        ("never heard of again", |_| Fault::Lost(Moment::After), 503),
+        ("internal error", |_| Fault::internal(), 503),
+        ("every request lost", |_| Fault::Lost(Moment::Before), 503),
+        ("every response lost", |_| Fault::Lost(Moment::After), 503),
         ("silent", |_| Fault::Silence, 503),
-        ("no capacity for a part", |call| write_meets(call, "ThrottlingError"), 429),
-        ("other writes in the way", |call| write_meets(call, "TransactionConflict"), 503),
+        ("throttled writes", |call| write_meets(call, "ThrottlingError"), 429),
+        ("conflicting writes", |call| write_meets(call, "TransactionConflict"), 503),
         (
-            "both in turn",
+            "alternating",
             |call| write_meets(call, if call.nth % 2 == 0 { "ThrottlingError" } else { "TransactionConflict" }),
             0,
         ),
     ]
 }
 
-/// A transaction is cancelled; a lone put, which meets no code, is refused alike.
+/// Cancels a transaction. A single put has no cancellation reasons and gets the matching error.
 fn write_meets(call: &Call, code: &'static str) -> Fault {
     match (call.action.as_str(), code) {
         ("PutItem", "TransactionConflict") => Fault::conflict(),
@@ -165,13 +166,13 @@ fn write_meets(call: &Call, code: &'static str) -> Fault {
     }
 }
 
-/// The status, and the seconds after which to come again.
+/// Status and `Retry-After` of a response.
 fn come_again(answer: &Value) -> (u64, &str) {
     (answer["statusCode"].as_u64().unwrap_or_default(), answer["headers"]["retry-after"].as_str().unwrap_or_default())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_lasts_is_told_in_time_and_the_same_request_completes_later() {
+async fn permanent_fault_returns_a_problem_and_the_retry_completes() {
     join_all(lasting().into_iter().map(async |(name, rule, status)| {
         let twins = Twins::start(stack).await;
         let mut shoppers: Vec<_> = ALL.map(|what| (what, shopper(&twins, what, 0))).into();
@@ -184,7 +185,7 @@ async fn what_lasts_is_told_in_time_and_the_same_request_completes_later() {
             let client = Client::operator(&twins.faulty);
             let answer = client.invoke(operation.function(), &operation.event(&shopper.id, now())).await.body;
             let (told, after) = come_again(&answer);
-            // Reads come through where only writes fail.
+            // Reads succeed if only writes fail.
             let reads = matches!(what, What::Look) && told == 200;
             assert!(reads || after == "1", "{what:?}, {name}: {answer}");
             assert!(
@@ -201,8 +202,8 @@ async fn what_lasts_is_told_in_time_and_the_same_request_completes_later() {
             shopper.learn(&[unknown]).await;
             let again = shopper.run(vec![operation]).await;
             let done = again[0].reply.as_ref().is_some_and(|reply| reply.status < 300);
-            // What was done although nobody heard of it can't be done again.
-            let was = matches!(what, What::Remove | What::CheckOut) && name == "never heard of again";
+            // A removal or checkout that took effect without a response cannot be repeated.
+            let was = matches!(what, What::Remove | What::CheckOut) && name == "every response lost";
             assert!(done || was, "{what:?}, {name}: {again:?}");
         }
     }))
@@ -210,7 +211,7 @@ async fn what_lasts_is_told_in_time_and_the_same_request_completes_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_nobody_serves_is_told_in_time() {
+async fn unreachable_endpoint_returns_503_before_the_deadline() {
     let gone = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", gone.local_addr().expect("an address"));
     drop(gone);
@@ -220,9 +221,10 @@ async fn an_endpoint_that_nobody_serves_is_told_in_time() {
     assert_eq!(answer.headers["retry-after"], "1");
 }
 
-/// The first transaction was done and nobody heard of it, and then each later call on the way meets something as well.
+/// The first transaction takes effect, but its response is lost. Then one of the following reads
+/// fails too.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_done_unheard_is_not_done_again_when_reads_fail_too() {
+async fn lost_response_and_failed_read_do_not_apply_a_request_twice() {
     let parts = (1..=2).flat_map(|number| MOMENTS.map(|moment| (number, moment)));
     join_all(parts.map(async |(number, moment)| {
         let twins = Twins::start(stack).await;
@@ -242,9 +244,10 @@ async fn what_was_done_unheard_is_not_done_again_when_reads_fail_too() {
     .await;
 }
 
-/// The first try was done, nobody heard of it, and it is still under way for the SDK's other tries.
+/// The first attempt takes effect, but its response is lost, and the SDK's retries find it in
+/// progress.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_still_under_way_is_not_done_twice() {
+async fn transaction_in_progress_is_not_applied_twice() {
     join_all(ALL.map(async |what| {
         let twins = Twins::start(stack).await;
         let mut shopper = shopper(&twins, what, 0);

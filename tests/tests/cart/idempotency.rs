@@ -1,4 +1,5 @@
-//! A POST of the cart that is sent again: at once, or after the line was changed, removed or bought.
+//! Repeated `POST` requests to the cart: immediately, or after the item was changed, removed or
+//! bought (docs/decisions/cart-idempotency.md).
 
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use system_tests::{
 
 const START: &str = "2026-01-02T10:30:00.123Z";
 
-/// What a repeated request must get again.
+/// Parts of a response that a repeated request must return again.
 fn said(answer: &Answer) -> (u16, Option<&str>, &Value) {
     let location = answer.headers.get("location").and_then(|location| location.to_str().ok());
     (answer.status, location, &answer.body)
@@ -25,7 +26,7 @@ async fn buy(at: At<'_>, account: &str, key: &str) -> Answer {
     at.post_once(&checkout_of(account), key, &json!({})).await
 }
 
-/// Sends the addition again, and it gets the first answer and does nothing.
+/// Repeats the addition. It must return the first response and change nothing.
 async fn assert_repeats(shop: &Shop, at: At<'_>, body: &Value, first: &Answer, when: &str) {
     let before = stored(&shop.stack).await;
     for _ in 0..2 {
@@ -36,7 +37,7 @@ async fn assert_repeats(shop: &Shop, at: At<'_>, body: &Value, first: &Answer, w
 }
 
 #[tokio::test]
-async fn a_repeated_addition_gets_the_first_answer_whatever_became_of_the_line() {
+async fn repeated_addition_gets_the_first_response_after_later_changes() {
     for (there, status) in [(0, 201), (3, 200)] {
         let shop = Shop::open(30).await;
         let (at, later) = (shop.at(time(START)), shop.at(time(START) + DAY));
@@ -59,7 +60,7 @@ async fn a_repeated_addition_gets_the_first_answer_whatever_became_of_the_line()
         let saved = later.bring_to(&first.body, "SAVED").await;
         later.add("A-1", "tea", 1).await;
         later.bring_to(&saved, "ACTIVE").await;
-        assert_repeats(&shop, later, &body, &first, "it joined another line").await;
+        assert_repeats(&shop, later, &body, &first, "it joined another item").await;
         later.check_out("A-1").await;
         assert_repeats(&shop, later, &body, &first, "it was bought").await;
         shop.stack.stop().await;
@@ -67,7 +68,7 @@ async fn a_repeated_addition_gets_the_first_answer_whatever_became_of_the_line()
 }
 
 #[tokio::test]
-async fn a_repeated_addition_brings_nothing_back_that_was_removed_or_expired() {
+async fn repeated_addition_does_not_restore_removed_or_expired_items() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     let first = at.post_once(&items_of("A-1"), "K", &tea(2)).await;
@@ -82,7 +83,7 @@ async fn a_repeated_addition_brings_nothing_back_that_was_removed_or_expired() {
 }
 
 #[tokio::test]
-async fn of_twenty_additions_at_once_one_happens_and_all_get_its_answer() {
+async fn twenty_concurrent_additions_with_one_key_add_once() {
     for there in [0, 5] {
         let shop = Shop::open(30).await;
         let at = shop.at(time(START));
@@ -102,7 +103,7 @@ async fn of_twenty_additions_at_once_one_happens_and_all_get_its_answer() {
 }
 
 #[tokio::test]
-async fn of_twenty_checkouts_at_once_one_happens_and_all_get_its_order() {
+async fn twenty_concurrent_checkouts_with_one_key_buy_once() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     for number in 0..5 {
@@ -119,7 +120,7 @@ async fn of_twenty_checkouts_at_once_one_happens_and_all_get_its_order() {
 }
 
 #[tokio::test]
-async fn of_different_requests_at_once_under_one_key_one_happens() {
+async fn one_of_several_different_requests_with_one_key_is_applied() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     for account in ["A-1", "A-2", "A-3", "A-4"] {
@@ -133,7 +134,7 @@ async fn of_different_requests_at_once_under_one_key_one_happens() {
         let (done, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status < 300);
         assert_eq!((done.len(), refused.len()), (6, 12), "{answers:?}");
         for answer in done.iter().skip(1) {
-            assert_eq!(said(answer), said(done[0]), "they are all of one request");
+            assert_eq!(said(answer), said(done[0]), "only one request was applied");
         }
         for answer in refused {
             assert_problem(answer, 422, "idempotency-key-reused");
@@ -152,13 +153,13 @@ async fn of_different_requests_at_once_under_one_key_one_happens() {
 }
 
 #[tokio::test]
-async fn a_repeated_checkout_gets_the_same_order_whatever_came_after() {
+async fn repeated_checkout_gets_the_same_order_after_later_changes() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     at.add("A-1", "tea", 2).await;
     at.add("A-1", "cup", 1).await;
     let first = buy(at, "A-1", "one").await;
-    // A second order in the same millisecond, which lies beside it.
+    // A second order with the same millisecond, so that its items are adjacent.
     at.add("A-1", "tea", 1).await;
     let second = buy(at, "A-1", "two").await;
     assert_ne!(first.body["orderId"], second.body["orderId"]);
@@ -169,12 +170,12 @@ async fn a_repeated_checkout_gets_the_same_order_whatever_came_after() {
         assert_eq!(said(&buy(later, "A-1", "two").await), said(&second));
         assert!(stored(&shop.stack).await == before);
     }
-    assert_eq!(texts(&at.of_account("A-1", "ACTIVE").await, "sku"), ["pot"], "what was added later is still there");
+    assert_eq!(texts(&at.of_account("A-1", "ACTIVE").await, "sku"), ["pot"], "items added later stay in the cart");
     shop.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_full_cart_is_bought_once_under_a_key() {
+async fn checkout_of_a_full_cart_with_a_key_buys_once() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     for number in 0..MAX_LINES {
@@ -188,7 +189,7 @@ async fn a_full_cart_is_bought_once_under_a_key() {
 }
 
 #[tokio::test]
-async fn a_key_belongs_to_one_request() {
+async fn rejects_a_key_of_a_different_request() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     let items = items_of("A-1");
@@ -208,7 +209,7 @@ async fn a_key_belongs_to_one_request() {
         json!({"sku": "tea", "quantity": 2}),
         json!({"sku": "Tea", "quantity": 2, "price": "12.50", "currency": "USD"}),
         json!({"sku": "cup", "quantity": 2, "price": "12.50", "currency": "USD"}),
-        // What could not be added now is another request all the same.
+        // A request that would be rejected now is still a different request.
         json!({"sku": "tea", "quantity": 9_999}),
     ] {
         assert_problem(&at.post_once(&items, "K", &other).await, 422, "idempotency-key-reused");
@@ -223,7 +224,7 @@ async fn a_key_belongs_to_one_request() {
 }
 
 #[tokio::test]
-async fn each_account_has_keys_of_its_own() {
+async fn accounts_can_use_equal_keys() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     let mut lines = Vec::new();
@@ -239,12 +240,12 @@ async fn each_account_has_keys_of_its_own() {
     }
     let orders = [buy(at, "A-1", "B").await, buy(at, "A-2", "B").await];
     assert_ne!(orders[0].body["orderId"], orders[1].body["orderId"]);
-    assert_eq!(at.of_account("A-3", "ACTIVE").await.len(), 1, "nobody bought it");
+    assert_eq!(at.of_account("A-3", "ACTIVE").await.len(), 1, "it was not bought");
     shop.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_refused_addition_leaves_its_key_free() {
+async fn rejected_addition_does_not_use_its_key() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     let items = items_of("A-1");
@@ -260,7 +261,7 @@ async fn a_refused_addition_leaves_its_key_free() {
     assert_problem(&at.post_once(&items, "K", &tea(2)).await, 409, "quantity-limit");
     at.patch(&path(&line), &json!({"quantity": 1})).await;
     let grown = at.post_once(&items, "K", &tea(2)).await;
-    assert_eq!((grown.status, &grown.body["quantity"]), (200, &json!(3)), "the same request, now that there is room");
+    assert_eq!((grown.status, &grown.body["quantity"]), (200, &json!(3)), "the same request, now within the limit");
     for number in 1..MAX_LINES {
         at.add("A-1", &format!("sku-{number}"), 1).await;
     }
@@ -268,13 +269,13 @@ async fn a_refused_addition_leaves_its_key_free() {
     assert_problem(&at.post_once(&items, "full", &one_more).await, 409, "cart-full");
     at.bring_to(&line, "SAVED").await;
     let other = json!({"sku": "another", "quantity": 1});
-    assert_eq!(at.post_once(&items, "full", &other).await.status, 201, "another request may take the key");
+    assert_eq!(at.post_once(&items, "full", &other).await.status, 201, "a different request can use the key");
     assert_problem(&at.post_once(&items, "full", &one_more).await, 422, "idempotency-key-reused");
     shop.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_refused_checkout_leaves_its_key_free() {
+async fn rejected_checkout_does_not_use_its_key() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     assert_problem(&buy(at, "A-1", "K").await, 409, "cart-empty");
@@ -282,7 +283,7 @@ async fn a_refused_checkout_leaves_its_key_free() {
     at.add("A-1", "tea", 1).await;
     let order = buy(at, "A-1", "K").await;
     assert_eq!(order.status, 200, "{}", order.body);
-    assert_eq!(said(&buy(at, "A-1", "K").await), said(&order), "the cart is empty again, and the key is taken");
+    assert_eq!(said(&buy(at, "A-1", "K").await), said(&order), "the key is used and the cart is empty again");
     assert_problem(&buy(at, "A-1", "K-2").await, 409, "cart-empty");
     assert_eq!(at.post_once(&items_of("A-1"), "K-2", &tea(1)).await.status, 201);
     shop.stack.stop().await;

@@ -1,5 +1,5 @@
-//! A query is no snapshot: what a transaction has reached in one place and not yet in another. The engine has no such moment,
-//! so its items are taken away and put back by hand.
+//! A query is not a snapshot: it may show one item of a transaction and not yet another. The
+//! embedded engine has no such state, so the tests remove items and put them back.
 
 use aws_sdk_dynamodb::{Client as Engine, types::AttributeValue};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ impl Table {
         Self { engine, name: twins.healthy.table("Cart").expect("a table").to_owned() }
     }
 
-    /// The items of that kind.
+    /// Items whose sort key starts with the prefix.
     async fn items(&self, prefix: &str) -> Vec<Item> {
         let items = self.engine.scan().table_name(&self.name).consistent_read(true).send().await.expect("items").items;
         let is_of = |item: &Item| item["SK"].as_s().is_ok_and(|sort| sort.starts_with(prefix));
@@ -40,7 +40,7 @@ impl Table {
     }
 }
 
-/// Waits until the functions have made so many calls of the action.
+/// Waits until the functions have made this many calls of the action.
 async fn called(twins: &Twins, action: &str, times: usize) {
     for _ in 0..1_000 {
         if twins.proxy.count(action) >= times {
@@ -48,7 +48,7 @@ async fn called(twins: &Twins, action: &str, times: usize) {
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    unreachable!("there were only {} calls of {action}", twins.proxy.count(action));
+    unreachable!("only {} calls of {action}", twins.proxy.count(action));
 }
 
 fn tea(quantity: u32) -> Value {
@@ -56,7 +56,7 @@ fn tea(quantity: u32) -> Value {
 }
 
 #[tokio::test]
-async fn an_addition_waits_for_the_one_that_is_still_on_its_way() {
+async fn addition_waits_until_the_previous_addition_is_visible() {
     let twins = Twins::start(stack).await;
     let (healthy, through) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
     assert_eq!(healthy.post(ITEMS, &tea(2)).await.status, 201);
@@ -68,17 +68,17 @@ async fn an_addition_waits_for_the_one_that_is_still_on_its_way() {
     }
     let adding = tokio::spawn(async move { through.post(ITEMS, &tea(3)).await });
     called(&twins, "Query", 3).await;
-    assert_eq!(table.items("ACTIVE#").await, Vec::<Item>::new(), "nothing is added to a cart that can't be read");
+    assert_eq!(table.items("ACTIVE#").await, Vec::<Item>::new(), "no item is added before the cart can be read");
     for item in &late {
         table.put_back(item).await;
     }
     let added = adding.await.expect("an answer");
     assert_eq!((added.status, &added.body["quantity"]), (200, &json!(5)), "{}", added.body);
-    assert_eq!(table.items("ACTIVE#").await.len(), 1, "one line");
+    assert_eq!(table.items("ACTIVE#").await.len(), 1, "one item");
 }
 
 #[tokio::test]
-async fn a_line_whose_pointer_came_first_is_waited_for() {
+async fn read_waits_for_an_item_whose_pointer_is_already_visible() {
     let twins = Twins::start(stack).await;
     let (healthy, through) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
     let line = healthy.post(ITEMS, &tea(2)).await.body;

@@ -1,4 +1,4 @@
-//! What the cart's lists hold, in which order, and how their pages follow one another.
+//! Content, order and paging of the cart's lists.
 
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
@@ -25,7 +25,8 @@ fn of_sku(query: &str) -> String {
     format!("/cart/skus/{SKU}/items?{query}")
 }
 
-/// The order of every list: the newest change of the status first, and of one millisecond the greatest id.
+/// Order of every list: by the time of the last status change, newest first, and then by id,
+/// greatest first.
 fn sort(lines: &mut [Value]) {
     lines.sort_by(|one, two| place(two).cmp(&place(one)));
 }
@@ -35,7 +36,7 @@ fn place(line: &Value) -> (Timestamp, &str) {
 }
 
 #[tokio::test]
-async fn lists_are_newest_first_by_the_time_of_adding_saving_or_purchasing() {
+async fn lists_are_newest_first_by_the_last_status_change() {
     let shop = Shop::open(30).await;
     let minute = |minute: i64| shop.at(time(START) + SignedDuration::from_mins(minute));
     let mut lines = BTreeMap::new();
@@ -54,7 +55,7 @@ async fn lists_are_newest_first_by_the_time_of_adding_saving_or_purchasing() {
         assert_eq!(moved["itemId"], lines[sku]["itemId"], "{sku}");
     }
     assert_eq!(skus("SAVED").await, ["e", "a", "c"], "by the time of saving, not of adding");
-    // A quantity moves nothing, and what returns to the cart is the newest in it.
+    // A change of quantity keeps the position. An item that returns to the cart is the newest.
     minute(20).patch(&path(&lines["d"]), &json!({"quantity": 3})).await;
     minute(21).add("A-1", "d", 1).await;
     minute(22).bring_to(&lines["a"], "ACTIVE").await;
@@ -74,13 +75,13 @@ async fn lists_are_newest_first_by_the_time_of_adding_saving_or_purchasing() {
             of_all.extend(list);
         }
         sort(&mut of_all);
-        assert_eq!(of_all, minute(60).of_account("A-1", status).await, "both lists hold the same of {status}");
+        assert_eq!(of_all, minute(60).of_account("A-1", status).await, "both lists must have the same items: {status}");
     }
     shop.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_lines_own_times_never_go_back() {
+async fn times_of_an_item_never_decrease() {
     let shop = Shop::open(30).await;
     let line = shop.at(time(START)).add("A-1", SKU, 1).await;
     let earlier = shop.at(time(START) - SignedDuration::from_secs(5));
@@ -90,9 +91,9 @@ async fn a_lines_own_times_never_go_back() {
     shop.stack.stop().await;
 }
 
-/// Every list without `status` is of ACTIVE lines, and one that is empty has no next page.
+/// Without `status`, a list has the ACTIVE items. An empty list has no next page.
 #[tokio::test]
-async fn the_defaults_of_a_list() {
+async fn lists_use_default_parameters() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     for list in
@@ -110,7 +111,8 @@ async fn the_defaults_of_a_list() {
     shop.stack.stop().await;
 }
 
-/// So many lines, bought cart by cart: all of a cart in one millisecond, and the second cart in that of the first.
+/// Buys this many carts and returns the items. All items of a cart have the same millisecond, and
+/// the second cart has that of the first.
 async fn bought(shop: &Shop, account: &str, carts: i64) -> Vec<Value> {
     let mut bought = Vec::new();
     for cart in 0..carts {
@@ -123,11 +125,11 @@ async fn bought(shop: &Shop, account: &str, carts: i64) -> Vec<Value> {
     bought
 }
 
-/// Pages of every limit hold the list, each line once.
+/// Checks that pages of every limit contain each item once.
 async fn assert_pages(at: At<'_>, list: &str, wanted: &[Value], limits: impl Iterator<Item = usize>) {
     let walk = |limit: usize| async move {
         let (lines, pages) = at.all(&format!("{list}&limit={limit}")).await;
-        assert!(lines == wanted, "{list}, {limit}: {} of {} lines in {pages} pages", lines.len(), wanted.len());
+        assert!(lines == wanted, "{list}, {limit}: {} of {} items in {pages} pages", lines.len(), wanted.len());
         let (least, most) = (wanted.len().div_ceil(limit), wanted.len() / limit + 1);
         assert!((least..=most).contains(&pages), "{list}, {limit}: {pages} pages");
     };
@@ -136,16 +138,16 @@ async fn assert_pages(at: At<'_>, list: &str, wanted: &[Value], limits: impl Ite
 }
 
 #[tokio::test]
-async fn pages_of_every_limit_walk_hundreds_of_lines_once() {
+async fn pages_of_every_limit_contain_each_item_once() {
     let shop = Shop::open(30).await;
     let wanted = bought(&shop, "A-1", 7).await;
     assert_eq!(wanted.len(), 7 * MAX_LINES);
     let milliseconds: BTreeSet<_> = wanted.iter().map(|line| text(line, "statusChangedAt")).collect();
-    assert_eq!(milliseconds.len(), 6, "many lines share a millisecond");
+    assert_eq!(milliseconds.len(), 6, "the carts must share a millisecond");
     let at = shop.at(time(START) + DAY);
     let list = format!("{}?status=PURCHASED", items_of("A-1"));
     assert_pages(at, &list, &wanted, 1..=100).await;
-    // What else is there does not show: neighbours in the table and of nearly the same name.
+    // Other accounts, similar account names and other statuses do not appear.
     for account in ["A-", "A-10", "A-0"] {
         let line = at.add(account, "sku-1", 1).await;
         at.bring_to(&line, "PURCHASED").await;
@@ -157,7 +159,7 @@ async fn pages_of_every_limit_walk_hundreds_of_lines_once() {
 }
 
 #[tokio::test]
-async fn pages_of_every_limit_walk_a_products_lines_of_all_accounts_once() {
+async fn pages_of_a_product_contain_the_items_of_all_accounts_once() {
     let shop = Shop::open(30).await;
     let instants = [0, 0, 0, 1, 2, 86_400_000].map(SignedDuration::from_millis);
     let mut wanted: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
@@ -186,7 +188,7 @@ async fn pages_of_every_limit_walk_a_products_lines_of_all_accounts_once() {
 }
 
 #[tokio::test]
-async fn pages_skip_expired_lines_and_still_walk_the_whole_list() {
+async fn pages_omit_expired_items_and_still_reach_the_end() {
     let shop = Shop::open(1).await;
     let (start, late) = (time(START), time(START) + 2 * DAY);
     let mut unexpired = Vec::new();
@@ -194,7 +196,8 @@ async fn pages_skip_expired_lines_and_still_walk_the_whole_list() {
         let at = shop.at(start + SignedDuration::from_millis(number));
         let line = at.add(&format!("A-{}", number % 3), &format!("sku-{}", number / 3), 1).await;
         let tea = at.add(&format!("B-{number}"), SKU, 1).await;
-        // Some were changed since and outlive their neighbours, of which a page may find none but expired ones.
+        // Some items were changed later and outlive their neighbours. A page may find expired items
+        // only.
         if [0, 7, 8, 40, 89].contains(&number) {
             let changed = shop.at(late - SignedDuration::from_secs(1));
             unexpired.push(changed.patch(&path(&line), &json!({"quantity": 2})).await.body);
@@ -215,7 +218,7 @@ async fn pages_skip_expired_lines_and_still_walk_the_whole_list() {
     shop.stack.stop().await;
 }
 
-/// Times about the edges of a day, in order.
+/// Times around the boundaries of a day, in order.
 const TIMES: [&str; 9] = [
     "2026-01-01T23:59:59.998Z",
     "2026-01-01T23:59:59.999Z",
@@ -228,7 +231,7 @@ const TIMES: [&str; 9] = [
     "2026-01-03T00:00:00.001Z",
 ];
 
-/// Ends of ranges: each of the times, what lies between two of them, and the same with offsets.
+/// Ends of ranges: each of the times, times between two of them, and the same times with offsets.
 const ENDS: [&str; 17] = [
     "2026-01-01T23:59:59.998Z",
     "2026-01-02T01:59:59.999+02:00",
@@ -249,7 +252,7 @@ const ENDS: [&str; 17] = [
     "2026-01-03T00:00:00.001Z",
 ];
 
-/// At each of the times three accounts' lines, one for each status.
+/// Creates cart items at each of the times: three accounts, one for each status.
 async fn about_a_day(shop: &Shop) -> Vec<Value> {
     let mut lines = Vec::new();
     for (number, now) in TIMES.into_iter().enumerate() {
@@ -270,7 +273,7 @@ fn with(status: &str, lines: &[Value], is_in: impl Fn(Timestamp) -> bool) -> Vec
 }
 
 #[tokio::test]
-async fn a_day_holds_its_first_and_its_last_millisecond_and_no_other_days() {
+async fn day_includes_exactly_its_first_to_last_millisecond() {
     let shop = Shop::open(30).await;
     let lines = about_a_day(&shop).await;
     let at = shop.at(time("2026-01-03T12:00:00Z"));
@@ -290,7 +293,7 @@ async fn a_day_holds_its_first_and_its_last_millisecond_and_no_other_days() {
 }
 
 #[tokio::test]
-async fn every_range_holds_both_ends_and_what_lies_between() {
+async fn range_includes_both_ends() {
     let shop = Shop::open(30).await;
     let lines = about_a_day(&shop).await;
     let at = shop.at(time("2026-01-03T12:00:00Z"));
@@ -321,7 +324,7 @@ async fn every_range_holds_both_ends_and_what_lies_between() {
 const ACCOUNTS: [&str; 3] = ["A", "A-1", "B"];
 const SKUS: [&str; 4] = ["tea", "cup", "pot", "te"];
 
-/// What a customer does, to the line that the number picks of all there ever were.
+/// Customer request. It applies to the existing cart item that its number selects.
 #[derive(Debug, Clone)]
 enum Operation {
     Add {
@@ -340,7 +343,7 @@ enum Operation {
     CheckOut {
         account: usize,
     },
-    /// Time goes by, by so many seconds.
+    /// Advances the clock by this many seconds.
     Wait {
         seconds: i64,
     },
@@ -361,24 +364,25 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// A line as the model knows it.
+/// Expected state of a cart item.
 #[derive(Debug, Clone)]
 struct Known {
     id: String,
     account: usize,
     sku: usize,
     quantity: u32,
-    /// None once it is gone: removed, or joined to the line of that number with that quantity.
+    /// Status. `None` if the item was removed or joined. `joined` has the index of the item that it
+    /// was joined to, and the joined quantity.
     status: Option<&'static str>,
     joined: Option<(usize, u32)>,
     since: i64,
-    /// In milliseconds, as `since`; none where it stays.
+    /// Expiry in milliseconds, as in `since`. `None` if the item does not expire.
     expires: Option<i64>,
 }
 
 const DAY_MILLIS: i64 = 86_400_000;
 
-/// What should be there, with `CartDays` 1.
+/// Expected state, with `CartDays` 1.
 struct Model {
     now: i64,
     known: Vec<Known>,
@@ -393,7 +397,7 @@ impl Model {
         self.now / 1_000 * 1_000
     }
 
-    /// The ACTIVE lines of the account.
+    /// ACTIVE cart items of the account.
     fn cart(&self, account: usize) -> Vec<usize> {
         let in_cart = |known: &Known| known.account == account && known.status == Some("ACTIVE") && self.is_live(known);
         (0..self.known.len()).filter(|at| in_cart(&self.known[*at])).collect()
@@ -403,7 +407,7 @@ impl Model {
         self.cart(account).into_iter().find(|at| self.known[*at].sku == sku)
     }
 
-    /// Gives the line another quantity, which renews a life that has less than a day left.
+    /// Changes the quantity. This renews an expiry that is less than a day away.
     fn count(&mut self, at: usize, quantity: u32) {
         let second = self.second();
         let known = &mut self.known[at];
@@ -420,7 +424,7 @@ impl Model {
         known.expires = (status == "ACTIVE").then_some(second + 2 * DAY_MILLIS);
     }
 
-    /// The status of the answer to an addition, and the line; none where it is new.
+    /// Returns the status of the response and the cart item. The item is `None` if it is new.
     fn add(&mut self, account: usize, sku: usize, quantity: u32) -> (u16, Option<usize>) {
         match self.find(account, sku) {
             Some(at) if self.known[at].quantity + quantity > 9_999 => (409, Some(at)),
@@ -432,11 +436,11 @@ impl Model {
         }
     }
 
-    /// The status of the answer to a change, and the line that is answered.
+    /// Returns the status of the response and the cart item in it.
     fn change(&mut self, at: usize, quantity: Option<u32>, status: Option<&'static str>) -> (u16, usize) {
         let known = self.known[at].clone();
         if !self.is_live(&known) {
-            // The request that joined it comes again, while the line that it joined is in the cart.
+            // A repeated request returns the joined item while that item is in the cart.
             let in_cart = |at: usize| self.is_live(&self.known[at]) && self.known[at].status == Some("ACTIVE");
             let again = |asked: u32| status == Some("ACTIVE") && quantity.is_none_or(|quantity| quantity == asked);
             let joined = known.joined.filter(|(at, asked)| in_cart(*at) && again(*asked));
@@ -470,7 +474,7 @@ impl Model {
         }
     }
 
-    /// The ids, quantities and times of the lines that a list holds, in its order.
+    /// Expected times, ids and quantities of a list, in order.
     fn list(&self, status: &str, is_in: impl Fn(&Known) -> bool) -> Vec<(i64, String, u64)> {
         let listed = |known: &&Known| known.status == Some(status) && self.is_live(known) && is_in(known);
         let found = self.known.iter().filter(listed);
@@ -481,7 +485,7 @@ impl Model {
     }
 }
 
-/// What a list shows of its lines.
+/// Times, ids and quantities in a response.
 fn shown(lines: &[Value]) -> Vec<(i64, String, u64)> {
     let shown = |line: &Value| {
         let since = time(text(line, "statusChangedAt")).as_millisecond();
@@ -490,7 +494,7 @@ fn shown(lines: &[Value]) -> Vec<(i64, String, u64)> {
     lines.iter().map(shown).collect()
 }
 
-/// One case in a shop, with accounts and products of its own.
+/// One case. Each case has its own accounts and products.
 struct Run<'a> {
     shop: &'a Shop,
     case: usize,
@@ -596,7 +600,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Both lists, and every line by its id, are as the model says.
+    /// Compares both lists, and every cart item by its id, with the model.
     async fn check(&self, limit: usize) -> Result<(), TestCaseError> {
         for status in STATUSES {
             for account in 0..ACCOUNTS.len() {
@@ -619,7 +623,7 @@ impl Run<'_> {
 }
 
 #[test]
-fn random_operations_leave_what_the_model_says() {
+fn lists_match_the_model_under_random_operations() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let shop = runtime.block_on(Shop::open(1));
     let config = Config { cases: 24, max_shrink_iters: 200, failure_persistence: None, ..Config::default() };

@@ -1,4 +1,4 @@
-//! The cart, over HTTP and through its functions.
+//! Tests of the cart over HTTP and through its functions.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 mod access;

@@ -1,5 +1,6 @@
-//! The rows of the seed's model, `CartModel.json`, go in at their times and come back by the model's queries in its order.
-//! What its contradictions became stands in `docs/decisions/cart-model.md`.
+//! Adds the example rows of the data model at their times and queries them as the model does
+//! (docs/requirements/cart.md#example-rows). docs/decisions/cart-model.md resolves the
+//! contradictions of the rows.
 
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
@@ -9,7 +10,7 @@ use system_tests::{
     root,
 };
 
-/// A row of the model.
+/// Row of the data model.
 #[derive(Debug)]
 struct Row {
     customer: String,
@@ -18,7 +19,7 @@ struct Row {
     sku: String,
     price: String,
     count: u32,
-    /// The attribute of the same name, which no query of the model uses.
+    /// Attribute `Status`, which no query of the model uses.
     said: String,
 }
 
@@ -35,7 +36,7 @@ impl Row {
         }
     }
 
-    /// Where the sort key says that the row stands: what is shipped was bought.
+    /// Status in the sort key. A shipped row was bought.
     fn status(&self) -> String {
         match self.parts().0 {
             "Shipped" => "PURCHASED".to_owned(),
@@ -43,7 +44,7 @@ impl Row {
         }
     }
 
-    /// Since when, in UTC.
+    /// Time in the sort key, in UTC.
     fn since(&self) -> String {
         format!("{}.000Z", self.parts().1)
     }
@@ -52,7 +53,7 @@ impl Row {
         self.sort.split_once('#').expect("a status and a time")
     }
 
-    /// What the API says of it.
+    /// Expected cart item in a response.
     fn line(&self) -> Value {
         json!({
             "accountId": self.customer, "sku": self.sku, "quantity": self.count, "price": self.price, "currency": "USD",
@@ -67,14 +68,14 @@ fn model() -> Vec<Row> {
     model["DataModel"][0]["TableData"].as_array().expect("rows").iter().map(Row::of).collect()
 }
 
-/// The model's query: the rows with the key whose sort keys begin so, newest first.
+/// Query of the model: rows of a partition key whose sort keys start with the prefix, newest first.
 fn query<'a>(model: &'a [Row], prefix: &str, is_key: impl Fn(&Row) -> bool) -> Vec<&'a Row> {
     let mut found: Vec<_> = model.iter().filter(|row| is_key(row) && row.sort.starts_with(prefix)).collect();
     found.sort_by(|one, two| two.sort.cmp(&one.sort));
     found
 }
 
-/// A line without the ids that the service gave it.
+/// Removes the ids that the service generated.
 fn anonymous(mut line: Value) -> Value {
     let members = line.as_object_mut().expect("an object");
     let order = members.remove("orderId");
@@ -83,7 +84,8 @@ fn anonymous(mut line: Value) -> Value {
     line
 }
 
-/// A shop with the model's rows, each put in at its own time. Lines live long: they are read at the time of the last.
+/// Starts a shop and adds each row at its own time. `CartDays` is high, because the rows are read
+/// at the time of the last one.
 async fn filled(model: &[Row]) -> Shop {
     let shop = Shop::open(365).await;
     for row in model {
@@ -99,7 +101,7 @@ async fn filled(model: &[Row]) -> Shop {
 }
 
 #[tokio::test]
-async fn the_models_rows_come_back_in_its_order() {
+async fn lists_return_the_example_rows_in_order() {
     let model = model();
     assert_eq!(model.len(), 5);
     let shop = filled(&model).await;
@@ -122,8 +124,8 @@ async fn the_models_rows_come_back_in_its_order() {
             assert_eq!(bare(at.of_sku(sku, status).await), wanted, "{status} of {sku}");
         }
     }
-    assert_eq!(found, 2 * model.len(), "every row is in a list of its customer and in one of its product");
-    // The third access pattern's other form: the rows of a day.
+    assert_eq!(found, 2 * model.len(), "every row is in one customer list and one product list");
+    // Other form of access pattern 3: the rows of a day.
     for row in &model {
         let (sku, status, day) = (&row.sku, row.status(), &row.parts().1[..10]);
         let of_day = at.all(&format!("/cart/skus/{sku}/items?status={status}&date={day}")).await.0;
@@ -134,7 +136,7 @@ async fn the_models_rows_come_back_in_its_order() {
 }
 
 #[test]
-fn the_model_contradicts_itself_where_the_decision_says() {
+fn example_rows_have_the_documented_contradictions() {
     let contradicts = |row: &&Row| row.said != row.parts().0;
     let model = model();
     let contradictions: Vec<_> = model.iter().filter(contradicts).map(|row| (&*row.sort, &*row.said)).collect();
@@ -149,7 +151,7 @@ fn the_model_contradicts_itself_where_the_decision_says() {
 }
 
 #[tokio::test]
-async fn sues_cart_is_in_the_models_order() {
+async fn list_of_an_example_customer_is_in_order() {
     let shop = filled(&model()).await;
     let at = shop.at(time("2019-11-26T22:46:26Z"));
     let skus = |lines: Vec<Value>| lines.iter().map(|line| line["sku"].clone()).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
-//! The cart against a plain model, under random requests: many customers at once, several requests of one customer at once,
-//! functions that die between any two of their calls, answers that are lost, weeks that pass.
+//! Compares the cart with a model under random requests. Many customers send concurrent requests,
+//! functions are killed at any call, responses are lost, and weeks pass.
 
 use fastrand::Rng;
 use function::Function;
@@ -23,7 +23,7 @@ use system_tests::{
 const STATUSES: [Status; 3] = [Status::Active, Status::Saved, Status::Purchased];
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// A run of its own, which the seed repeats; `CART_SEED` gives it.
+/// Random numbers of this run. `CART_SEED` repeats a run.
 fn random() -> Rng {
     let seed = std::env::var("CART_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| fastrand::u64(..));
     println!("CART_SEED={seed} repeats the requests of this run");
@@ -38,13 +38,13 @@ fn later(now: TimestampMillis, by: SignedDuration) -> TimestampMillis {
     TimestampMillis::containing(now.instant() + by).expect("a time")
 }
 
-/// What happens to a request on its way.
+/// Fault of a request.
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
     None,
-    /// The function dies around its n-th call.
+    /// The function is killed around its n-th call.
     Death(usize, Moment),
-    /// The connection closes around the n-th call, and the function goes on.
+    /// The connection closes around the n-th call, and the function continues.
     Lost(usize, Moment),
 }
 
@@ -58,16 +58,16 @@ impl Trouble {
     }
 }
 
-/// A customer: the account as the model knows it, and what the next requests are made of.
+/// Customer: the expected account, and the state that generates the next requests.
 struct Customer {
     id: AccountId,
     account: Account,
-    /// Few of them, so that lines meet; or more than a cart takes.
+    /// Number of products. It is small, so that requests share products, or larger than a cart.
     skus: usize,
     rng: Rng,
-    /// Keyed requests that came before.
+    /// Earlier requests with an idempotency key.
     keyed: Vec<Operation>,
-    /// Keyed requests whose answer is not known: they come again.
+    /// Requests with an idempotency key and an unknown outcome. They are repeated.
     unanswered: Vec<Operation>,
 }
 
@@ -94,10 +94,10 @@ impl Customer {
         (self.rng.u8(..5) < 2).then(|| format!("K-{}", self.keyed.len() + self.rng.usize(..50)))
     }
 
-    /// One of the lines, one that nobody sees any more, or one that never was.
+    /// Selects a cart item. It may be removed or joined, or not exist.
     fn item(&mut self) -> ItemId {
         let lines: Vec<_> = self.account.lines.iter().map(|line| line.sort.item).collect();
-        // A request more often meets the lines of late, so that requests of one time meet each other.
+        // Recent items are more likely, so that concurrent requests meet.
         let late = lines.len().saturating_sub(5);
         let some = if self.rng.bool() { &lines[late..] } else { &lines[..] };
         self.rng.choice(some).copied().unwrap_or_else(|| ItemId::new(Timestamp::UNIX_EPOCH, &system_tests::random()))
@@ -115,7 +115,7 @@ impl Customer {
             1 => (Some(self.quantity()), self.rng.choice(STATUSES)),
             _ => (None, self.rng.choice([Status::Active, Status::Active, Status::Saved, Status::Purchased])),
         };
-        // An order of this line only: the lines of an order share one time.
+        // The order id is unique to this item, because all items of an order have the same time.
         let order = (status == Some(Status::Purchased) && self.rng.bool()).then(|| format!("O-{item}"));
         Operation::Change { item, quantity, status, order: order.map(|order| order.parse().expect("an order")) }
     }
@@ -135,7 +135,7 @@ impl Customer {
         }
     }
 
-    /// Requests of one time: those that come again, and new ones.
+    /// Concurrent requests: those to repeat, and new ones.
     fn operations(&mut self, most: usize) -> Vec<Operation> {
         let mut operations = std::mem::take(&mut self.unanswered);
         while operations.len() < most {
@@ -145,12 +145,13 @@ impl Customer {
         operations
     }
 
-    /// At most one of the requests of one time dies or loses an answer.
+    /// At most one of the concurrent requests is killed or loses a response.
     fn troubles(&mut self, operations: &[Operation]) -> Vec<Trouble> {
         let mut troubles = vec![Trouble::None; operations.len()];
         let (which, call) = (self.rng.usize(..operations.len()), self.rng.usize(1..=6));
         let moment = self.rng.choice(MOMENTS).expect("a moment");
-        // The SDK sends a lone put again. A quantity set twice is one set, but not where another change came in between.
+        // The SDK retries a lost call. A quantity that is set twice has the same result, unless
+        // another change happens in between. Changes of a quantity therefore lose no response here.
         let sets = matches!(operations[which], Operation::Change { status: None, .. });
         troubles[which] = match self.rng.u8(..3) {
             0 => Trouble::Death(call, moment),
@@ -160,14 +161,15 @@ impl Customer {
         troubles
     }
 
-    /// Takes note of what was answered and what stands in the table, which some order of the requests must explain.
+    /// Updates the expected account. Fails if no order of the requests explains the responses and
+    /// the stored items.
     fn learn(&mut self, asked: &[Asked], stored: &Stored) {
         let found = stored.account(&self.id);
         let end = self.account.explain(&self.id, asked, &found);
         let Self { id, account, .. } = self;
         assert!(
             end.is_some(),
-            "{id}: no order of {asked:#?}\nmakes of {:#?}\nwhat stands there: {:#?}",
+            "{id}: no order of {asked:#?}\napplied to {:#?}\nexplains the stored items {:#?}",
             account.lines,
             found.lines
         );
@@ -179,7 +181,8 @@ impl Customer {
     }
 }
 
-/// Does the requests at once; none is the answer of one that died, or that says to come again.
+/// Sends the requests concurrently. The reply is `None` if the function was killed or the response
+/// asks for a retry.
 async fn ask(
     stack: &Stack,
     (proxy, functions): (&Proxy, &BTreeMap<&str, Function>),
@@ -200,7 +203,7 @@ async fn ask(
     .await
 }
 
-/// How far the clock goes on between two rounds: mostly seconds, sometimes as long as a line lives.
+/// Time between two rounds: mostly seconds, sometimes the lifetime of a cart item.
 fn pause(rng: &mut Rng) -> SignedDuration {
     match rng.u8(..10) {
         0 => SignedDuration::ZERO,
@@ -210,7 +213,7 @@ fn pause(rng: &mut Rng) -> SignedDuration {
     }
 }
 
-/// Whether a life ends about now: on which side of its end a request comes would be a matter of its clock.
+/// Whether a cart item expires about now. The result of a request would then depend on its clock.
 fn is_an_end_near(account: &Account, now: TimestampMillis) -> bool {
     let now = now.instant().as_second();
     account.lines.iter().filter_map(|line| line.expires_at).any(|at| (now - 2..=now + 2).contains(&at))
@@ -250,23 +253,23 @@ async fn twenty_customers(rounds: usize, at_once: usize) {
         now = later(now, pause(&mut rng));
     }
     let requests = rounds * at_once * customers.len();
-    println!("{requests} requests, {unanswered} without an answer, {died} of them came again under their key");
-    assert!(unanswered * 50 > requests && died > 0, "hardly a function died: {unanswered} of {requests}");
-    assert!(unanswered * 4 < requests, "hardly a function lived: {unanswered} of {requests}");
+    println!("{requests} requests, {unanswered} without a response, {died} of them repeated with their key");
+    assert!(unanswered * 50 > requests && died > 0, "too few functions were killed: {unanswered} of {requests}");
+    assert!(unanswered * 4 < requests, "too many functions were killed: {unanswered} of {requests}");
     stack.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_twenty_customers_do_at_once_is_explained_by_some_order_of_it() {
+async fn some_order_explains_concurrent_requests_of_twenty_customers() {
     twenty_customers(15, 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn so_is_what_comes_one_after_the_other() {
+async fn model_explains_sequential_requests_of_twenty_customers() {
     twenty_customers(15, 1).await;
 }
 
-/// The ids of a list, all its pages, at that time.
+/// Ids of all pages of a list at this time.
 async fn listed(
     stack: &Stack,
     account: &AccountId,
@@ -294,12 +297,12 @@ async fn listed(
             break;
         }
     }
-    assert_eq!(cursor, None, "a list of {account} without an end");
+    assert_eq!(cursor, None, "the list of {account} does not end");
     items
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_each_request_lists_and_lines_are_those_of_the_model() {
+async fn lists_and_items_match_the_model_after_each_request() {
     let mut rng = random();
     let stack = stack().start().await.expect("a stack");
     let proxy = Proxy::start(stack.dynamo_url()).await;

@@ -1,4 +1,5 @@
-//! Requests that the cart must refuse, each with the right problem and with nothing written, and odd ones that it must take.
+//! Invalid requests to the cart, which must return the right problem and write nothing, and unusual
+//! requests that are valid.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ const ITEMS: &str = "/cart/accounts/A-1/items";
 const CHECKOUT: &str = "/cart/accounts/A-1/checkout";
 const OF_SKU: &str = "/cart/skus/tea/items";
 const GOOD: &str = r#"{"sku": "tea", "quantity": 1}"#;
-/// An id that no line has.
+/// Item id that does not exist.
 const NOBODYS: &str = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
 
 fn bodies(client: &Client, line: &Value) -> Vec<Case> {
@@ -26,7 +27,7 @@ fn bodies(client: &Client, line: &Value) -> Vec<Case> {
         .collect()
 }
 
-/// What a member may not be, wherever it stands.
+/// Invalid values of a member in any request.
 const WRONG_QUANTITIES: [&str; 17] = [
     "0",
     "-1",
@@ -136,7 +137,7 @@ fn updates(client: &Client, line: &Value) -> Vec<Case> {
     ] {
         cases.push(case(format!(r#"{{"status": {status}}}"#), "/body/status"));
         cases.push(case(format!(r#"{{"status": {status}, "quantity": 2}}"#), "/body/status"));
-        // What goes with a status can't be told where that can't be read.
+        // An unreadable status may have been `PURCHASED`, so its order id is not reported.
         cases.push(case(format!(r#"{{"status": {status}, "orderId": "O-1"}}"#), "/body/status"));
     }
     for order in wrong_identifiers() {
@@ -165,7 +166,7 @@ fn updates(client: &Client, line: &Value) -> Vec<Case> {
     cases
 }
 
-/// Every route with these path parameters, good in all else.
+/// Every route with these path parameters; all other input is valid.
 fn routes(client: &Client, account: &str, item: &str, sku: &str) -> Vec<(&'static str, RequestBuilder)> {
     let items = format!("/cart/accounts/{account}/items");
     let one = format!("{items}/{item}");
@@ -293,7 +294,7 @@ fn queries(client: &Client, line: &Value) -> Vec<Case> {
     for query in ["date=2026-01-02", "from=2026-01-02T00:00:00Z", "to=2026-01-02T00:00:00Z"] {
         cases.push(case(ITEMS, query, name(query)));
     }
-    // The routes that know no parameter at all.
+    // Routes without query parameters.
     let one = path(line);
     for query in ["limit=5", "status=ACTIVE", "x=", "a%2Fb=1"] {
         let at = if query.starts_with('a') { "/query/a~1b".to_owned() } else { format!("/query/{}", name(query)) };
@@ -334,7 +335,7 @@ fn together(client: &Client) -> Vec<Case> {
         ),
         Case::faults("four faults of a PATCH", patch, "/path/accountId /path/itemId /body/orderId /body/more"),
         Case::faults(
-            "an account and a body that can't be read",
+            "an invalid account and an unreadable body",
             sent(client, "POST", "/cart/accounts/A%231/items", "{"),
             "/path/accountId /body",
         ),
@@ -346,14 +347,14 @@ fn together(client: &Client) -> Vec<Case> {
     ]
 }
 
-/// Ids that are good each by itself, and too long together.
+/// Ids that are valid on their own but too long in combination.
 fn sizes(client: &Client, line: &Value) -> Vec<Case> {
     let long = ["\u{20ac}".repeat(128), "\u{1f4b6}".repeat(128), "\u{e4}".repeat(128)];
     let mut cases = Vec::new();
     for sku in &long {
         for account in &long {
             let request = client.request("POST", &items_of(account)).json(&json!({"sku": sku, "quantity": 1}));
-            cases.push(Case::new("ids that are too long together", request, 413, "too-large"));
+            cases.push(Case::new("ids that are too long in combination", request, 413, "too-large"));
         }
     }
     let order = json!({"status": "PURCHASED", "orderId": "\u{1f4b6}".repeat(128)});
@@ -372,7 +373,7 @@ fn add_request(client: &Client, account: &str, sku: &str, more: &Value) -> Reque
 
 fn states(client: &Client, bought: &Value) -> Vec<Case> {
     let unknown = format!("{ITEMS}/{NOBODYS}");
-    // The line is there, and not in this account.
+    // The cart item exists in another account.
     let elsewhere = format!("{}/{}", items_of("A-9"), text(bought, "itemId"));
     let mut cases = Vec::new();
     for path in [&unknown, &elsewhere] {
@@ -392,17 +393,17 @@ fn states(client: &Client, bought: &Value) -> Vec<Case> {
         json!({"status": "PURCHASED", "orderId": "O-9"}),
     ] {
         let request = client.request("PATCH", &path(bought)).json(&body);
-        cases.push(Case::new(format!("PATCH of what was bought {body}"), request, 409, "purchased"));
+        cases.push(Case::new(format!("PATCH of a purchased item {body}"), request, 409, "purchased"));
     }
-    cases.push(Case::new("DELETE of what was bought", client.request("DELETE", &path(bought)), 409, "purchased"));
+    cases.push(Case::new("DELETE of a purchased item", client.request("DELETE", &path(bought)), 409, "purchased"));
     cases.push(Case::new("an empty cart", client.request("POST", &checkout_of("A-9")), 409, "cart-empty"));
     cases.push(Case::new("a full cart", add_request(client, "full", "one-more", &json!({})), 409, "cart-full"));
     let most = json!({"sku": "sku-0", "quantity": 9_999});
-    cases.push(Case::new("a full line", client.request("POST", &items_of("full")).json(&most), 409, "quantity-limit"));
+    cases.push(Case::new("max quantity", client.request("POST", &items_of("full")).json(&most), 409, "quantity-limit"));
     let keyed = add_request(client, "A-1", "another", &json!({})).header("idempotency-key", "taken");
-    cases.push(Case::new("a key that is taken", keyed, 422, "idempotency-key-reused"));
+    cases.push(Case::new("a used key", keyed, 422, "idempotency-key-reused"));
     let keyed = client.request("POST", CHECKOUT).header("idempotency-key", "taken");
-    cases.push(Case::new("a key that is taken by an addition", keyed, 422, "idempotency-key-reused"));
+    cases.push(Case::new("a key of an addition", keyed, 422, "idempotency-key-reused"));
     cases
 }
 
@@ -431,7 +432,8 @@ fn gateway(client: &Client, line: &Value) -> Vec<Case> {
     rows.into_iter().map(case).collect()
 }
 
-/// A cart of A-1 with a line of a long SKU, one that was bought, another's, and a full one; the line, and what was bought.
+/// Creates a cart item with a long SKU, a purchased item, an item of another account and a full
+/// cart. Returns the first two.
 async fn filled(shop: &Shop) -> (Value, Value) {
     let add = async |account: &str, sku: &str| send(add_request(&shop.now, account, sku, &json!({}))).await.body;
     let line = add("A-1", &"x".repeat(128)).await;
@@ -446,7 +448,7 @@ async fn filled(shop: &Shop) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
+async fn invalid_request_gets_the_right_problem_and_writes_nothing() {
     let shop = Shop::open(30).await;
     let (line, bought) = filled(&shop).await;
     let client = &shop.now;
@@ -469,7 +471,7 @@ async fn a_bad_request_gets_the_right_problem_and_writes_nothing() {
     shop.stack.stop().await;
 }
 
-/// A price as it is sent, its currency, and as it comes back.
+/// Price as sent, its currency, and the price in the response.
 const PRICES: [(&str, &str, &str); 16] = [
     ("12.49", "USD", "12.49"),
     ("\"12.49\"", "USD", "12.49"),
@@ -490,7 +492,7 @@ const PRICES: [(&str, &str, &str); 16] = [
 ];
 
 #[tokio::test]
-async fn a_price_is_kept_exactly_as_a_text_or_a_literal() {
+async fn keeps_prices_exactly_from_strings_and_numbers() {
     let shop = Shop::open(30).await;
     for (number, (sent_as, currency, price)) in PRICES.into_iter().enumerate() {
         let body = format!(r#"{{"sku": "sku-{number}", "quantity": 1, "price": {sent_as}, "currency": "{currency}"}}"#);
@@ -499,7 +501,8 @@ async fn a_price_is_kept_exactly_as_a_text_or_a_literal() {
         assert_eq!(added.body["currency"], currency);
         assert_eq!(shop.now.get(&path(&added.body)).await.body, added.body);
     }
-    // A line without a price gets one with what is added, keeps it, and takes the last.
+    // An item without a price takes the price of an addition, keeps it, and takes the price of a
+    // later addition.
     let add = async |more: Value| send(add_request(&shop.now, "A-1", "tea", &more)).await.body;
     assert_eq!(add(json!({})).await["price"], Value::Null);
     assert_eq!(add(json!({"price": 4.35, "currency": "USD"})).await["price"], "4.35");
@@ -510,7 +513,7 @@ async fn a_price_is_kept_exactly_as_a_text_or_a_literal() {
 }
 
 #[tokio::test]
-async fn what_is_only_odd_is_taken() {
+async fn accepts_unusual_but_valid_requests() {
     let shop = Shop::open(30).await;
     let client = &shop.now;
     let longest = "x".repeat(128);
@@ -543,7 +546,7 @@ async fn what_is_only_odd_is_taken() {
         let taken = send(client.request("POST", ITEMS).header("content-type", kind).body(GOOD)).await;
         assert!([200, 201].contains(&taken.status), "{kind}: {}", taken.body);
     }
-    // A checkout has no body, and takes none that says something.
+    // A checkout has no body. An empty object is accepted, other content is not.
     let checkout = client.request("POST", CHECKOUT).header("content-type", "text/plain").body("please");
     assert_eq!(send(checkout).await.status, 415);
     assert_eq!(send(sent(client, "POST", CHECKOUT, r#"{"sku": "s"}"#)).await.status, 400);
@@ -553,7 +556,7 @@ async fn what_is_only_odd_is_taken() {
     shop.stack.stop().await;
 }
 
-/// What DynamoDB counts of an item: names and values.
+/// Size of an item as DynamoDB counts it: names and values.
 fn bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -563,7 +566,7 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
-/// The largest line of the table, with three bytes a map and one a member.
+/// Size of the largest cart item, with three bytes for each map and one for each member.
 async fn largest(shop: &Shop) -> usize {
     let lines = stored(&shop.stack).await.into_values().filter(|item| item["Type"] == "CartLine");
     let maps = |line: &Value| -> usize {
@@ -573,7 +576,7 @@ async fn largest(shop: &Shop) -> usize {
 }
 
 #[tokio::test]
-async fn a_line_that_was_taken_stays_within_its_kilobyte_wherever_it_is_moved() {
+async fn accepted_item_stays_within_1_kb_after_status_changes() {
     let shop = Shop::open(30).await;
     let client = &shop.now;
     let account = "\u{20ac}".repeat(100);
@@ -614,7 +617,7 @@ async fn a_line_that_was_taken_stays_within_its_kilobyte_wherever_it_is_moved() 
     shop.stack.stop().await;
 }
 
-/// Three lines in each status of each of these accounts, of the same three products.
+/// Creates three cart items in each status for each account, of the same three products.
 async fn three_of_each(client: &Client, accounts: &[&str]) {
     for account in accounts {
         for status in ["PURCHASED", "SAVED", "ACTIVE"] {
@@ -627,7 +630,7 @@ async fn three_of_each(client: &Client, accounts: &[&str]) {
 }
 
 #[tokio::test]
-async fn a_cursor_that_was_changed_is_refused() {
+async fn rejects_a_modified_cursor() {
     let shop = Shop::open(30).await;
     three_of_each(&shop.now, &["A-1"]).await;
     three_of_each(&shop.now, &["A-2", "A-3"]).await;
@@ -642,14 +645,14 @@ async fn a_cursor_that_was_changed_is_refused() {
         assert_eq!(
             (next.status, next.body["items"].as_array().map(Vec::len)),
             (200, Some(1)),
-            "the cursor itself stands"
+            "the unmodified cursor is valid"
         );
     }
     shop.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_cursor_from_elsewhere_is_refused() {
+async fn rejects_a_cursor_of_another_list() {
     let shop = Shop::open(30).await;
     three_of_each(&shop.now, &["A-1", "A-2", "A-3"]).await;
     let client = &shop.now;
@@ -665,7 +668,7 @@ async fn a_cursor_from_elsewhere_is_refused() {
         format!("{OF_SKU}?to=9999-01-01T00:00:00Z"),
         format!("{OF_SKU}?from=2000-01-01T00:00:00Z&to=9999-01-01T00:00:00Z"),
         "/cart/skus/cup/items?status=ACTIVE".to_owned(),
-        // These have none to give.
+        // These lists have no cursor.
         "/cart/accounts/tea/items?status=ACTIVE".to_owned(),
         "/cart/skus/A-1/items?status=ACTIVE".to_owned(),
     ];
@@ -675,10 +678,10 @@ async fn a_cursor_from_elsewhere_is_refused() {
             must_refuse_cursor(client, &lists[to], &cursor).await;
         }
     }
-    // What has the same meaning is the same list.
+    // Equivalent parameters select the same list.
     let default = cursor(client, &format!("{ITEMS}?")).await;
     assert_eq!(client.get(&format!("{}&cursor={default}", lists[0])).await.status, 200);
-    // Another caller's reach.
+    // A caller with other accounts.
     let own = Client::caller(&shop.stack, "cart:read", &["A-1"]);
     let (theirs, mine) = (cursor(client, &lists[0]).await, cursor(&own, &lists[0]).await);
     must_refuse_cursor(&own, &lists[0], &theirs).await;

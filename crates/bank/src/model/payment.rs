@@ -6,39 +6,41 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText, Key};
 
-/// The largest item, in bytes (seed 000: 8 KB), whatever moves and the archive add to it later.
+/// Maximum size of a payment item in bytes, including the attributes that status changes and the
+/// archive add later (docs/requirements/bank.md#item-size).
 pub const MAX_BYTES: usize = 8 * 1024;
 
-/// What moves and the archive can add: the transaction id at its longest, 128 characters of four
-/// bytes, and the id of the request that moved it, each with its attribute's name.
+/// Bytes that status changes and the archive can add. These are the longest transaction id (128
+/// characters of four bytes) and the id of the last request that changed the status, each with its
+/// attribute name.
 const LATER_BYTES: usize = Payment::TRANSACTION_ID.size() + 4 * 128 + Payment::MOVED_BY.size() + 32;
 
-/// A payment: one item of `PaymentScheduler`.
+/// Payment: one item of `PaymentScheduler`.
 ///
-/// Account, time, id and status stand in its keys and nowhere else.
+/// The account, time, id and status are stored only in its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Payment {
-    /// Whose payment it is.
+    /// Account that owns the payment.
     #[serde(rename = "PK")]
     pub account: AccountId,
-    /// When it is due, and its id.
+    /// Scheduled time and payment id.
     #[serde(rename = "SK")]
     pub sort: PaymentSort,
-    /// Where the due list finds it.
+    /// Shard of the sharded index.
     #[serde(rename = "GSI1PK")]
     pub shard: Shard,
-    /// Where it stands.
+    /// Status, scheduled time and payment id.
     #[serde(rename = "GSI1SK")]
     pub due: DueSort,
-    /// When it was scheduled.
+    /// Time of the request that scheduled the payment.
     pub created_at: TimestampSeconds,
-    /// What is to be paid.
+    /// Payment details, as the caller sent them (docs/decisions/data.md).
     pub data: JsonText,
-    /// What it became, once it is processed.
+    /// Transaction id, present once the payment is `PROCESSED`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
-    /// The request that moved it last.
+    /// Last request that changed the status (docs/decisions/lost-answers.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_by: Option<RequestId>,
 }
@@ -48,7 +50,7 @@ impl Item for Payment {
 }
 
 impl Payment {
-    /// A payment that waits for its time.
+    /// Creates a payment with the status `SCHEDULED`.
     #[must_use]
     pub fn scheduled(
         account: AccountId,
@@ -69,19 +71,19 @@ impl Payment {
         }
     }
 
-    /// Its primary key.
+    /// Primary key.
     #[must_use]
     pub fn key(&self) -> Key {
         Key::new(&self.account, &self.sort)
     }
 
-    /// Its id.
+    /// Payment id.
     #[must_use]
     pub fn id(&self) -> PaymentId {
         self.sort.0
     }
 
-    /// Refuses a payment that could outgrow its 8 KB.
+    /// Returns 413 if the payment could exceed 8 KB, now or after a status change.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
         let over = (table::size(self)? + LATER_BYTES).saturating_sub(MAX_BYTES);
         if over == 0 {
@@ -92,7 +94,7 @@ impl Payment {
     }
 }
 
-/// A payment as it is answered.
+/// Payment in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentBody {
@@ -142,7 +144,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn no_move_makes_a_payment_outgrow_its_limit() {
+    fn status_changes_keep_a_payment_within_8_kb() {
         let mut largest = payment(7_000);
         let room = MAX_BYTES - LATER_BYTES - table::size(&largest).expect("writable");
         largest = payment(7_000 + room);

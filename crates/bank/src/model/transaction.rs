@@ -6,30 +6,30 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText};
 
-/// A processed payment, kept for good: one item of `TransactionHistory`.
+/// Processed payment in the permanent history: one item of `TransactionHistory`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Transaction {
-    /// Whose payment it was.
+    /// Account that owned the payment.
     #[serde(rename = "PK")]
     pub account: AccountId,
-    /// When it was due, and its payment id.
+    /// Scheduled time and payment id of the payment.
     #[serde(rename = "SK")]
     pub sort: PaymentSort,
-    /// The shard that it had as a payment.
+    /// Shard of the payment.
     #[serde(rename = "GSI1PK")]
     pub shard: Shard,
-    /// Where it stands.
+    /// Status, scheduled time and payment id.
     #[serde(rename = "GSI1SK")]
     pub due: DueSort,
-    /// What it became.
+    /// Transaction id, partition key of GSI2.
     #[serde(rename = "GSI2PK")]
     pub transaction_id: TransactionId,
-    /// When the payment was scheduled.
+    /// Time of the request that scheduled the payment.
     pub created_at: TimestampSeconds,
-    /// When it moved here.
+    /// Time at which the archive moved the payment.
     pub archived_at: TimestampSeconds,
-    /// What was paid.
+    /// Payment details, as the caller sent them.
     pub data: JsonText,
 }
 
@@ -38,7 +38,7 @@ impl Item for Transaction {
 }
 
 impl Transaction {
-    /// What the payment becomes in the archive; none while it has no transaction id.
+    /// Converts a payment to its transaction. Returns `None` if the payment has no transaction id.
     #[must_use]
     pub fn archived(payment: Payment, now: TimestampSeconds) -> Option<Self> {
         Some(Self {
@@ -54,7 +54,8 @@ impl Transaction {
     }
 }
 
-/// Lets a transaction id name one payment only. Written with the move to PROCESSED and never deleted.
+/// Guard item that gives a transaction id to one payment only. It is put in the same transaction as
+/// the change to `PROCESSED`, and is never deleted (docs/decisions/transaction-guard.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct TransactionGuard {
@@ -71,7 +72,7 @@ impl Item for TransactionGuard {
 }
 
 impl TransactionGuard {
-    /// The guard that gives the transaction id to the payment.
+    /// Creates the guard that assigns the transaction id to the payment.
     pub(crate) fn of(payment: &Payment, transaction: &TransactionId) -> Self {
         Self {
             partition: GuardPartition(transaction.clone()),
@@ -82,7 +83,7 @@ impl TransactionGuard {
     }
 }
 
-/// A transaction as it is answered.
+/// Transaction in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TransactionBody {

@@ -1,4 +1,5 @@
-//! B5: moves processed payments to the history, at the end of the day.
+//! B5: moves processed payments to the history at the end of the day
+//! (docs/requirements/bank.md#transaction-history, docs/decisions/archive.md).
 
 use crate::{
     Bank, Payment, Transaction,
@@ -14,28 +15,28 @@ use serde::Serialize;
 use std::time::Duration;
 use table::Units;
 
-/// Payments that are looked up at once.
+/// Number of payments that one query returns.
 const PAGE: usize = 100;
-/// Payments that are moved at once: at some 10 ms each, 1,600 a second.
+/// Number of payments that are moved concurrently. At about 10 ms each, a run moves 1,600 a second.
 const SIDE_BY_SIDE: usize = 16;
-/// Time that is kept back for the page under way, at most.
+/// Maximum time reserved for the page in progress when a run nears its deadline.
 const RESERVE: Duration = Duration::from_secs(10);
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::scheduled(archive_processed_payments, Bank::warm_by_due_payments)
 }
 
-/// The access pattern.
+/// Declares the access pattern's schedule, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B5",
     name: "archive-processed-payments",
     trigger: Trigger::Schedule("cron(0/15 * * * ? *)"),
     calls: &[Calls {
         variant: "",
-        condition: "GSI1, every shard: PROCESSED# up to the day's end; a payment each: delete there and put here in one transaction",
-        formula: "a page as B3, and a payment: 2 × ⌈item⌉ W here and there; GSI1 ⌈entry⌉ W here and there (ALL: ⌈item⌉ W); GSI2 1 W",
+        condition: "GSI1, query each shard: GSI1SK from PROCESSED# to the end of the day. For each payment one transaction: delete it from PaymentScheduler, put it to TransactionHistory",
+        formula: "a page as in B3. For each payment 2 × ⌈item⌉ W on each table, GSI1 ⌈entry⌉ W on each table (ALL: ⌈item⌉ W), GSI2 1 W",
         cost: |case| {
             let twice = table::cost::write(case.item).times(2 * case.count());
             case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS)
@@ -49,7 +50,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What somebody asks for by hand; the schedule asks for nothing.
+/// Input of a manual run. The schedule sends none.
 #[derive(Debug, Clone, Copy)]
 pub struct Until {
     date: Option<Day>,
@@ -61,25 +62,26 @@ impl Input for Until {
     }
 }
 
-/// What a run did.
+/// Result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Archived {
-    /// Up to the end of this day.
+    /// Last day that the run archives.
     pub until: Day,
-    /// Payments that this run moved.
+    /// Number of payments that this run moved.
     pub moved: u64,
-    /// Whether the run ended before everything was moved: the next goes on.
+    /// Whether processed payments remain. The next run continues with them.
     pub left: bool,
 }
 
-/// Moves every PROCESSED payment up to the end of a day, by default the last that is over, each in
-/// one transaction: it is never in both tables and never in neither.
+/// Moves every `PROCESSED` payment that is due up to the end of a day. The default is yesterday
+/// (UTC). Each payment moves in one transaction, so it is always in exactly one table.
 ///
-/// A run that nears its deadline stops and says so. Nothing has to be remembered: what is left is
-/// still PROCESSED, and the next run of the schedule finds it.
+/// A run that nears its deadline stops and returns `left: true`. It stores no progress: the
+/// remaining payments are still `PROCESSED`, and the next scheduled run finds them.
 ///
 /// # Errors
-/// 400 for a faulty event; else DynamoDB stayed out of reach or would not take a call, which somebody should hear of.
+/// 400 for an invalid event. Any other error means that DynamoDB was unreachable or rejected a
+/// call.
 pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Result<Archived, Error> {
     let until = run.input.date.unwrap_or_else(|| run.now.day().before());
     let everything = DueSort::due_until(until, Status::Processed);
@@ -100,11 +102,11 @@ pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Re
 #[derive(Debug, Default)]
 struct Tally {
     moved: u64,
-    /// Some payment can't be moved, now or later: the log says why.
+    /// Whether a payment cannot be moved by any run. The log has the reason.
     stuck: bool,
 }
 
-/// What became of one payment.
+/// Result of moving one payment.
 enum Outcome {
     Moved,
     MovedBefore,
@@ -125,7 +127,8 @@ impl Tally {
 }
 
 impl Bank {
-    /// Moves the first payments of the range; the position behind them, or what stopped it.
+    /// Moves the first page of the range. Returns the position after the page, or the error that
+    /// stopped the run.
     async fn archive_page(
         &self,
         range: &KeyRange,
@@ -137,7 +140,7 @@ impl Bank {
         let mut waiting = page.items.into_iter();
         let mut under_way: FuturesUnordered<_> =
             waiting.by_ref().take(SIDE_BY_SIDE).map(|payment| self.archive(payment, now)).collect();
-        // Whatever stops it, the moves under way are ended and counted: only no new one is begun.
+        // After an error, the moves in progress finish and are counted. No new move starts.
         while let Some(outcome) = under_way.next().await {
             match outcome {
                 Ok(outcome) => tally.note(&outcome),

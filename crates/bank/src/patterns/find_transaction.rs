@@ -1,4 +1,4 @@
-//! B8: the transaction of an id.
+//! B8: finds a transaction by its id (docs/requirements/bank.md#find-a-transaction-by-its-id).
 
 use crate::{
     Bank, DOMAIN, Transaction, TransactionBody,
@@ -8,13 +8,13 @@ use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
 use keys::TransactionId;
 use table::cost::Cost;
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(find_transaction, Bank::warm_by_get_transaction)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B8",
     name: "find-transaction",
@@ -25,8 +25,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI2: GSI2PK = transaction id; then get",
-        formula: "GSI2 ½ R, and ½ ⌈item⌉ R",
+        condition: "query GSI2: GSI2PK = transaction id. Then get the item",
+        formula: "GSI2 ½ R, table ½ ⌈item⌉ R",
         cost: |case| {
             Cost::default()
                 .read(cost::BY_TRANSACTION, table::cost::read_eventually(case.entry))
@@ -36,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Which transaction.
+/// Transaction id in the path.
 #[derive(Debug, Clone)]
 pub struct Wanted(TransactionId);
 
@@ -49,13 +49,13 @@ impl Input for Wanted {
 /// Finds an archived payment by its transaction id.
 ///
 /// # Errors
-/// 403 for who is no operator, 404.
+/// 403 for a caller without the operator scope, 404 for an unknown id.
 pub async fn find_transaction(bank: Bank, request: Request<Wanted>) -> Result<Json<TransactionBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let key = bank.transactions.find_key_by_index("GSI2", Transaction::TRANSACTION_ID, &request.input.0).await?;
     let key = key.ok_or(Error::NotFound("transaction"))?;
     let transaction = match bank.transactions.get_eventually::<Transaction>(&key).await? {
-        // The replica that was asked may lag behind the index.
+        // An eventually consistent read may use a replica that lags behind the index.
         None => bank.transactions.get(&key).await?,
         found => found,
     };

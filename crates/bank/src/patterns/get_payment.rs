@@ -1,4 +1,4 @@
-//! B9: one payment.
+//! B9: reads one payment. The requirement does not name this access pattern.
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody,
@@ -11,13 +11,13 @@ use keys::{
 };
 use table::{Key, cost::Cost};
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(get_payment, Bank::warm_by_get_payment)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B9",
     name: "get-payment",
@@ -28,14 +28,14 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get: PK = account, SK = time#payment id",
-        formula: "⌈item⌉ R: what was written is seen",
+        condition: "get with strong consistency: PK = account, SK = time#payment id",
+        formula: "⌈item⌉ R",
         cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read(case.item)),
     }],
     function,
 };
 
-/// Which payment.
+/// Account and payment id in the path.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     account: AccountId,
@@ -49,10 +49,10 @@ impl Input for Wanted {
     }
 }
 
-/// Reads one payment, strongly consistent.
+/// Reads one payment with strong consistency.
 ///
 /// # Errors
-/// 403 for another's account, 404.
+/// 403 for another owner's account, 404 for an unknown payment.
 pub async fn get_payment(bank: Bank, request: Request<Wanted>) -> Result<Json<PaymentBody>, Error> {
     let Wanted { account, payment } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

@@ -1,4 +1,5 @@
-//! B2: an account's payments, by default those of the next 90 days.
+//! B2: lists an account's payments, by default those of the next 90 days
+//! (docs/requirements/bank.md#access-pattern-2-list-scheduled-payments-of-an-account).
 
 use crate::{
     Bank, Payment, PaymentBody,
@@ -9,13 +10,13 @@ use function::{Error, Function, List, Request, Route, Trigger};
 use keys::bank::DAYS_AHEAD;
 use table::cost::Cost;
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(list_account_payments, Bank::warm_by_query_payments)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B2",
     name: "list-account-payments",
@@ -26,17 +27,17 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = account, SK between from (now) and to (now + 90 days)",
+        condition: "PK = account, SK between from (default: now) and to (default: now + 90 days)",
         formula: "½ ⌈Σ items⌉ R",
         cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read_eventually(case.item * case.items)),
     }],
     function,
 };
 
-/// Lists an account's payments in the order of their times.
+/// Lists an account's payments in order of scheduled time.
 ///
 /// # Errors
-/// 400, or 403 for another's account.
+/// 400 for invalid parameters, 403 for another owner's account.
 pub async fn list_account_payments(bank: Bank, request: Request<OfAccount>) -> Result<List<PaymentBody>, Error> {
     let next_90_days = (request.first_page, request.first_page.plus_days(DAYS_AHEAD));
     of_account::<Payment, _>(&bank.payments, &request, next_90_days).await

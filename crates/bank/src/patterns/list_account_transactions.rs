@@ -1,4 +1,5 @@
-//! B6: an account's transactions, by default all of them.
+//! B6: lists an account's transactions, by default all of them
+//! (docs/requirements/bank.md#transaction-history).
 
 use crate::{
     Bank, Transaction, TransactionBody,
@@ -9,13 +10,13 @@ use function::{Error, Function, List, Request, Route, Trigger};
 use keys::TimestampSeconds;
 use table::cost::Cost;
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(list_account_transactions, Bank::warm_by_query_transactions)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B6",
     name: "list-account-transactions",
@@ -26,17 +27,17 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "PK = account, SK between from (the first) and to (the last)",
+        condition: "PK = account, SK between from (default: the first) and to (default: the last)",
         formula: "½ ⌈Σ items⌉ R",
         cost: |case| Cost::default().read(cost::TRANSACTIONS, table::cost::read_eventually(case.item * case.items)),
     }],
     function,
 };
 
-/// Lists an account's transactions in the order of their times.
+/// Lists an account's transactions in order of scheduled time.
 ///
 /// # Errors
-/// 400, or 403 for another's account.
+/// 400 for invalid parameters, 403 for another owner's account.
 pub async fn list_account_transactions(
     bank: Bank,
     request: Request<OfAccount>,

@@ -1,4 +1,6 @@
-//! B3: every account's payments that come due on a date, by status.
+//! B3: lists the payments of a date by status, over all accounts
+//! (docs/requirements/bank.md#access-pattern-3-list-payments-of-a-date-by-status,
+//! docs/decisions/sharded-page.md).
 
 use crate::{
     Bank, Payment, PaymentBody,
@@ -8,30 +10,30 @@ use crate::{
 use function::{Error, Function, List, Request, Route, Trigger};
 use keys::bank::Status;
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(list_due_payments, Bank::warm_by_due_payments)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B3",
     name: "list-due-payments",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/payments/due", scopes: &["bank:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI1, every shard side by side: GSI1PK = shard, GSI1SK between status#day start and status#day end",
-        formula: "½ ⌈Σ entries⌉ R on GSI1 for every query, mostly one a shard (50 items of 5 shards: 5 queries), and ½ ⌈item⌉ R an item (ALL: ½ ⌈Σ items⌉ R a query, 50 items of 5 shards some 13 queries, and nothing more)",
+        condition: "GSI1, query all shards concurrently: GSI1PK = shard, GSI1SK between status#day start and status#day end",
+        formula: "GSI1 ½ ⌈Σ entries⌉ R for each query, usually one query per shard (50 items of 5 shards: 5 queries); table ½ ⌈item⌉ R for each item. ALL: GSI1 ½ ⌈Σ items⌉ R for each query (50 items of 5 shards: about 13 queries), table none",
         cost: |case| case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS),
     }],
     function,
 };
 
-/// Lists what comes due on a date, over all accounts, in the order of the times.
+/// Lists the payments that are due on a date, over all accounts, in order of scheduled time.
 ///
 /// # Errors
-/// 400, or 403 for who is no operator.
+/// 400 for invalid parameters, 403 for a caller without the operator scope.
 pub async fn list_due_payments(bank: Bank, request: Request<OfDate>) -> Result<List<PaymentBody>, Error> {
     of_date::<Payment, _>(&bank, &bank.payments, &request, Status::Scheduled).await
 }

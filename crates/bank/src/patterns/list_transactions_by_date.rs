@@ -1,4 +1,5 @@
-//! B7: every account's transactions of a date.
+//! B7: lists the transactions of a date, over all accounts
+//! (docs/requirements/bank.md#transaction-history).
 
 use crate::{
     Bank, Transaction, TransactionBody,
@@ -8,30 +9,30 @@ use crate::{
 use function::{Error, Function, List, Request, Route, Trigger};
 use keys::bank::Status;
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(list_transactions_by_date, Bank::warm_by_due_transactions)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B7",
     name: "list-transactions-by-date",
     trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/transactions", scopes: &["bank:operate"] }]),
     calls: &[Calls {
         variant: "",
-        condition: "as B3, on TransactionHistory",
-        formula: "as B3",
+        condition: "as in B3, on TransactionHistory",
+        formula: "as in B3",
         cost: |case| case.sharded_page(cost::TRANSACTIONS, cost::DUE_TRANSACTIONS),
     }],
     function,
 };
 
-/// Lists the transactions that were due on a date, over all accounts, in the order of the times.
+/// Lists the transactions that were due on a date, over all accounts, in order of scheduled time.
 ///
 /// # Errors
-/// 400, or 403 for who is no operator.
+/// 400 for invalid parameters, 403 for a caller without the operator scope.
 pub async fn list_transactions_by_date(bank: Bank, request: Request<OfDate>) -> Result<List<TransactionBody>, Error> {
     of_date::<Transaction, _>(&bank, &bank.transactions, &request, Status::Processed).await
 }

@@ -1,4 +1,4 @@
-//! B1: schedules a payment.
+//! B1: schedules a payment (docs/requirements/bank.md#access-pattern-1-schedule-a-payment).
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody, Transaction,
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use table::{Item, JsonText, Key, cost::Cost};
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(schedule_payment, Bank::warm_by_get_payment)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B1",
     name: "schedule-payment",
@@ -27,8 +27,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "put if absent: PK = account, SK = time#payment id, on a random shard of GSI1",
-        formula: "⌈item⌉ W, GSI1 ⌈entry⌉ W (ALL: ⌈item⌉ W); 1 W more with an Idempotency-Key",
+        condition: "put if it does not exist: PK = account, SK = time#payment id, GSI1PK = a random shard",
+        formula: "⌈item⌉ W, GSI1 ⌈entry⌉ W (ALL: ⌈item⌉ W). With an Idempotency-Key 1 W more",
         cost: |case| {
             Cost::default()
                 .write(cost::PAYMENTS, table::cost::write(case.item))
@@ -39,7 +39,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What a caller posts.
+/// Path and body of the request.
 #[derive(Debug, Clone)]
 pub struct NewPayment {
     account: AccountId,
@@ -59,7 +59,7 @@ impl Input for NewPayment {
 }
 
 impl NewPayment {
-    /// Payments come due by the day, so today is early enough (UTC).
+    /// Payments are due on a day, so any time of today (UTC) is valid.
     fn must_not_be_past(&self, now: TimestampSeconds) -> Result<(), Error> {
         if self.scheduled_time.day() < now.day() {
             return Err(Error::invalid("/body/scheduledTime", format!("must not be on a day before {}", now.day())));
@@ -68,12 +68,12 @@ impl NewPayment {
     }
 }
 
-/// What was first asked under an idempotency key, and what became of it: the payment's id and time
-/// of creation, which with the same request make the same answer.
+/// Idempotency record of a request. It has the payment's id and time of creation. A repeated
+/// request is answered from the record and from its own body.
 ///
-/// It is written before the payment and kept for good: one write unit, where a transaction would
-/// double the payment's. A crash in between leaves a record without a payment, and the retry
-/// finishes the work.
+/// The record is put before the payment and never expires. It costs one write unit; a transaction
+/// would double the cost of the payment. A crash between the two puts leaves a record without a
+/// payment, and the retry puts the payment (docs/decisions/idempotency.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Record {
@@ -90,11 +90,12 @@ impl Item for Record {
     const TYPE: &'static str = "IdempotencyRecord";
 }
 
-/// Schedules a payment: puts `account / time#id` if absent, on a random shard of GSI1.
+/// Schedules a payment. Puts the item `<account>`, `<time>#<payment id>` if it does not exist, on a
+/// random shard of GSI1.
 ///
 /// # Errors
-/// 400 for a day that is over, 403 for another's account, 413 for more than 8 KB, 422 for a key that
-/// came with another request.
+/// 400 for a scheduled time before today, 403 for another owner's account, 413 for an item over 8
+/// KB, 422 for an idempotency key of a different request.
 pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Result<Created<PaymentBody>, Error> {
     let NewPayment { account, scheduled_time, data } = request.input.clone();
     request.caller.must_own(&account, DOMAIN)?;
@@ -111,7 +112,7 @@ pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Resul
 }
 
 impl Bank {
-    /// Puts the payment; one that is there already is this one, because its id names it alone.
+    /// Puts the payment. Payment ids are unique, so an existing item with this key is this payment.
     async fn put(&self, payment: &Payment) -> Result<(), Error> {
         match self.dynamo.write(self.payments.put_new(payment)?).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
@@ -143,9 +144,11 @@ impl Bank {
         self.finish(payment).await
     }
 
-    /// The record of the first request under the key; none where this is the first.
+    /// Returns the record of the first request with this key, or `None` if this request is the
+    /// first.
     async fn first(&self, record: &Record, request: &Request<NewPayment>) -> Result<Option<Record>, Error> {
-        // A replay is a replay however late it comes, so a day that is over only bars a first request.
+        // A repeated request is answered at any time. Only a first request must not be for a past
+        // day.
         if let Err(past) = request.input.must_not_be_past(request.now) {
             let first = self.payments.get(&Key::new(&record.account, &record.sort)).await?;
             return first.map(Some).ok_or(past);
@@ -153,7 +156,7 @@ impl Bank {
         match self.dynamo.write(self.payments.put_new(record)?).await {
             Ok(()) => Ok(None),
             Err(table::Error::Refused(refused)) => match refused.found::<Record>(0)? {
-                // The SDK tried again after an answer was lost: the record is this very request's.
+                // The SDK retried after a lost response, and the first attempt had put this record.
                 Some(found) if found == *record => Ok(None),
                 found => Ok(found),
             },
@@ -161,15 +164,16 @@ impl Bank {
         }
     }
 
-    /// Makes sure that the payment of a repeated request exists: as a payment, or as a transaction.
-    /// Where it is neither, the first request died before it put it.
+    /// Ensures that the payment of a repeated request exists, as a payment or as a transaction. If
+    /// both are missing, the first request failed before it put the payment.
     async fn finish(&self, payment: &Payment) -> Result<(), Error> {
         if self.payments.get::<Payment>(&payment.key()).await?.is_some()
             || self.transactions.get::<Transaction>(&payment.key()).await?.is_some()
         {
             return Ok(());
         }
-        // The archive may run between a look and a put: only together do they not bring it back.
+        // The archive may move the payment between the reads and the put. The put and the check are
+        // one transaction, so that an archived payment is not put again.
         let changes = vec![self.payments.put_new(payment)?, self.transactions.absent(payment.key())];
         match self.dynamo.transact(changes).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),

@@ -1,4 +1,5 @@
-//! B4: moves a payment's status.
+//! B4: changes the status of a payment (docs/requirements/bank.md#end-of-day-processing,
+//! docs/decisions/status.md).
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody,
@@ -12,13 +13,13 @@ use keys::{
 };
 use table::{Change, Condition, Key, Units, cost::Cost};
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(update_payment_status, Bank::warm_by_get_payment)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "B4",
     name: "update-payment-status",
@@ -30,14 +31,14 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "update if GSI1SK is still the expected one; only GSI1SK moves",
-            formula: "⌈item⌉ W, GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W): the entry moves",
+            condition: "update GSI1SK if it still has the expected status",
+            formula: "⌈item⌉ W; GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W), because the key of the index entry changes",
             cost: move_cost,
         },
         Calls {
             variant: " to PROCESSED",
-            condition: "get; then in one transaction the update, and put the transaction id's guard if absent",
-            formula: "⌈item⌉ R; 2 × ⌈item⌉ W and 2 W for the guard; GSI1 as above",
+            condition: "get the payment. Then one transaction: update the payment, put the guard of the transaction id if it does not exist",
+            formula: "⌈item⌉ R; 2 × ⌈item⌉ W; 2 W for the guard; GSI1 as for other statuses",
             cost: |case| {
                 move_cost(case)
                     .read(cost::PAYMENTS, table::cost::read(case.item))
@@ -55,7 +56,7 @@ fn move_cost(case: &Case) -> Cost {
         .write(cost::DUE_PAYMENTS, case.index_write().times(2))
 }
 
-/// What a caller asks for.
+/// Path and body of the request.
 #[derive(Debug, Clone)]
 pub struct Move {
     account: AccountId,
@@ -64,7 +65,7 @@ pub struct Move {
     expected: Option<Status>,
 }
 
-/// Where a payment may be moved. Only the move to PROCESSED has a transaction id, and it must.
+/// Requested status. `PROCESSED` requires a transaction id; other statuses have none.
 #[derive(Debug, Clone)]
 enum Target {
     Processed(TransactionId),
@@ -100,12 +101,13 @@ impl Move {
         }
     }
 
-    /// Whether it was this request that moved the payment: its answer was lost, and it was sent again.
+    /// Whether this same request changed the status earlier and is a retry after a lost response
+    /// (docs/decisions/lost-answers.md).
     fn moved(&self, payment: &Payment, id: RequestId) -> bool {
         payment.moved_by == Some(id) && payment.due.status == self.target()
     }
 
-    /// The one status that the payment must have: every status has one predecessor at most.
+    /// Returns the status that the payment must have. Each status has at most one predecessor.
     fn origin(&self) -> Result<Status, Error> {
         let to = self.target();
         let from = to.predecessor().filter(|from| self.expected.is_none_or(|expected| expected == *from));
@@ -124,12 +126,12 @@ fn stands(payment: &Payment) -> Error {
     not_allowed(format!("The payment is {}.", payment.due.status))
 }
 
-/// Moves the status if it is still the expected one: SCHEDULED → PENDING → PROCESSED, SCHEDULED →
-/// CANCELLED, PENDING → FAILED.
+/// Changes the status if the payment still has the expected one. The allowed changes are
+/// `SCHEDULED` to `PENDING` or `CANCELLED`, and `PENDING` to `PROCESSED` or `FAILED`.
 ///
 /// # Errors
-/// 404, or 409 for a move that isn't allowed, a payment that stands elsewhere, or a transaction id
-/// that names another payment.
+/// 404 for an unknown payment. 409 for a change that is not allowed, a payment with another status,
+/// or a transaction id that belongs to another payment.
 pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result<Json<PaymentBody>, Error> {
     let Request { input: wanted, caller, id, .. } = &request;
     caller.must_own(&wanted.account, DOMAIN)?;
@@ -184,7 +186,8 @@ impl Bank {
                     let detail = "The transaction id names another payment.".to_owned();
                     return Err(Error::Conflict(Problem::TransactionIdUsed, detail));
                 }
-                // Whoever moved it, the payment tells; a refusal for the guard alone does not show it.
+                // If only the guard fails, the error does not include the payment. Read it to find
+                // out whether this request changed it.
                 let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
                 if wanted.moved(&found, id) { Ok(found) } else { Err(stands(&found)) }
             }

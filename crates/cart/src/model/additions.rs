@@ -8,7 +8,8 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Change, Condition, Item, Key, Query};
 
-/// The item that every addition to a cart changes: additions to one cart happen one after the other.
+/// Item `CART`, which every addition to a cart writes. It serialises the additions
+/// (docs/decisions/cart-additions.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Additions {
@@ -16,9 +17,10 @@ pub(crate) struct Additions {
     account: AccountId,
     #[serde(rename = "SK")]
     sort: CartSort,
-    /// The request that added last: never the same again, unlike a count that starts anew after TTL.
+    /// Id of the request that added last. Unlike a counter, it never repeats after TTL has deleted
+    /// the item.
     last: RequestId,
-    /// What was added last, the latest at the end.
+    /// Sort keys of the last additions, the newest at the end.
     recent: Vec<LineSort>,
     expires_at: i64,
 }
@@ -27,30 +29,33 @@ impl Item for Additions {
     const TYPE: &'static str = "Cart";
 }
 
-/// Additions that are remembered: more than can be made while one of them is still on its way to its line.
+/// Number of additions that are kept. Fewer additions fit into the time until one of them is
+/// visible to queries.
 const MAX_RECENT: usize = 8;
 
-/// How long an addition may be on its way.
+/// Maximum time until an addition is visible to queries.
 const SETTLING: SignedDuration = SignedDuration::from_mins(1);
 
-/// A cart as it was read.
+/// State of a cart at the time of a read.
 #[derive(Debug)]
 pub(crate) struct Seen {
     additions: Option<Additions>,
-    /// Its ACTIVE lines that have not expired.
+    /// ACTIVE cart items that have not expired.
     pub(crate) lines: Vec<Line>,
 }
 
 impl Cart {
-    /// The last additions to the cart. To be read before the lines: whatever is added later shows in it.
+    /// Reads the last additions to the cart. Call this before the query for the cart items. Any
+    /// addition after this read then fails the condition on `CART`.
     pub(crate) async fn additions(&self, account: &AccountId) -> Result<Option<Additions>, Error> {
         Ok(self.table.get(&Key::new(account, &CartSort)).await?)
     }
 
-    /// The ACTIVE lines, strongly consistent, and none missing that these additions made.
+    /// Reads the ACTIVE cart items with strong consistency, including every item of `additions`.
     ///
-    /// A query is no snapshot: a transaction may have reached the cart's own item and not yet its line. What was added just
-    /// now must be among the lines, or its pointer must say that it went elsewhere; `known` is a line that did.
+    /// A query is not a snapshot. It may miss a cart item whose addition `CART` already shows. If a
+    /// recent addition is missing, its pointer must show that the item has left the cart; otherwise
+    /// the read fails and is retried. `known` is an item that the caller knows to have left.
     pub(crate) async fn look(
         &self,
         account: &AccountId,
@@ -72,7 +77,7 @@ impl Cart {
         Ok(seen)
     }
 
-    /// An addition, if there was none since the cart was read.
+    /// Change of `CART` for an addition. It fails if anything was added since the cart was read.
     pub(crate) fn addition(
         &self,
         seen: &Seen,
@@ -91,7 +96,7 @@ impl Cart {
         })
     }
 
-    /// Holds while nothing was added since the cart was read.
+    /// Condition check that nothing was added since the cart was read.
     pub(crate) fn nothing_added(&self, account: &AccountId, seen: Option<&Additions>) -> Change {
         let key = Key::new(account, &CartSort);
         match seen {
@@ -100,8 +105,9 @@ impl Cart {
         }
     }
 
-    /// As [`Cart::transition`], for a line that stays in the cart. Its life is renewed only while nothing is added: by the
-    /// clock of who adds, the line may be gone.
+    /// Like [`Cart::transition`], for an item that stays in the cart. It renews the expiry only if
+    /// nothing was added since the cart was read. By the clock of a concurrent addition, the item
+    /// may have expired.
     pub(crate) fn change_in_cart(
         &self,
         old: &Line,
@@ -121,12 +127,12 @@ impl Seen {
         self.additions.as_ref()
     }
 
-    /// The line of the product.
+    /// Cart item of the product.
     pub(crate) fn line_of(&self, sku: &Sku) -> Option<&Line> {
         self.lines.iter().find(|line| line.sku == *sku)
     }
 
-    /// Refuses so many more lines where the cart has no room for them.
+    /// Returns 409 if the cart has no room for `more` items.
     pub(crate) fn must_have_room_for(&self, more: usize) -> Result<(), Error> {
         if self.lines.len() + more <= MAX_LINES {
             return Ok(());
@@ -136,7 +142,7 @@ impl Seen {
         Err(Error::Conflict(Problem::CartFull, detail))
     }
 
-    /// Lines that were added within the last minute and are not among those that were read.
+    /// Additions of the last minute that the query did not return.
     fn unexplained(&self, now: TimestampMillis) -> impl Iterator<Item = &LineSort> {
         let recent = self.additions.iter().flat_map(|additions| &additions.recent);
         let is_settling = move |added: &&LineSort| now.instant().duration_since(added.since.instant()) < SETTLING;
@@ -147,8 +153,8 @@ impl Seen {
 }
 
 impl Additions {
-    /// The time by which the cart's lines are judged: the request's, or that of the last addition where another clock was
-    /// ahead. What has expired for who added has expired for all.
+    /// Time to compare expiries with: `now`, or the time of the last addition if that clock was
+    /// ahead. An item that has expired for one addition must have expired for all requests.
     pub(crate) fn clock(&self, now: TimestampMillis) -> TimestampMillis {
         self.recent.last().map_or(now, |last| last.since.max(now))
     }

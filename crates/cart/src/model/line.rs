@@ -10,76 +10,80 @@ use table::{Attributes, Item, Key};
 
 use crate::store::Days;
 
-/// The largest line, in bytes, whatever moves add to it later: one write unit.
+/// Maximum size of a cart item in bytes, including the attributes that status changes add later. A
+/// write of this size is one write unit.
 pub const MAX_BYTES: usize = 1_024;
 
-/// What every move but the first leaves as it is.
+/// Size of the attribute `Previous`, which every status change sets.
 const PREVIOUS_BYTES: usize = Line::PREVIOUS.size()
     + 3
     + (Previous::STATUS.size() + 9 + 1)
     + (Previous::SINCE.size() + 24 + 1)
     + (Previous::QUANTITY.size() + 3 + 1);
 
-/// What moves can add beside that, with an order id of 128 bytes: attributes with their names.
+/// Bytes that status changes can add besides `Previous`, with their attribute names. An order id
+/// has at most 128 bytes.
 const LATER_BYTES: usize = (Line::ORDER_ID.size() + 128)
     + (Line::JOINED_TO.size() + 32)
     + (Line::EXPIRES_AT.size() + 7)
-    // The longest status is PURCHASED, the first ACTIVE; in both sort keys. The version's digits.
+    // Both sort keys: `PURCHASED` is three bytes longer than `ACTIVE`. The version: ten digits.
     + (2 * 3 + 10);
 
-/// A line of a cart: one item of `Cart`.
+/// Cart item: one item of `Cart`.
 ///
-/// Account, status, its time and the item id stand in its keys and nowhere else.
+/// The account, status, time of the status and item id are stored only in its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Line {
-    /// Whose cart it is.
+    /// Account that owns the cart.
     #[serde(rename = "PK")]
     pub account: AccountId,
-    /// Where it stands, since when, and its id.
+    /// Status, time of the last status change, and item id.
     #[serde(rename = "SK")]
     pub sort: LineSort,
-    /// The product, under which operators find it; none for a line that nobody sees any more.
+    /// Product, partition key of GSI1. `None` for a removed or joined item, which no list shows.
     #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none")]
     pub index_partition: Option<Sku>,
-    /// As the sort key, with `index_partition`.
+    /// Copy of the sort key. `None` together with `index_partition`.
     #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none")]
     pub index_sort: Option<LineSort>,
-    /// The product.
+    /// Product.
     pub sku: Sku,
-    /// How many.
+    /// Quantity of the product.
     pub quantity: Quantity,
-    /// What one of it costs.
+    /// Price of one unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Money>,
-    /// When it was added.
+    /// Time at which the product was added.
     pub added_at: TimestampMillis,
-    /// What it was purchased under.
+    /// Order of a purchased item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order_id: Option<OrderId>,
-    /// Counts the changes of the line, moves of its status included. The first is 1.
+    /// Number of the item's version. It starts at 1 and increases with each change, including
+    /// status changes.
     pub version: i64,
-    /// What it was before its status moved last; none where it never did.
+    /// Values before the last status change. `None` if the status never changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
-    /// The line that it became a part of.
+    /// Cart item that this item was joined to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_to: Option<ItemId>,
-    /// When it is gone for every reader, in seconds since 1970; TTL deletes it later.
+    /// Expiry in Unix seconds. Readers hide the item from then on, and TTL deletes it later
+    /// (docs/decisions/cart-expiry.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
 }
 
-/// What a move of the status leaves behind: the stream shows a move as a removal and an insertion, and the insertion alone
-/// tells the whole of it.
+/// Values of a cart item before its last status change. In the stream, a status change is a removal
+/// and an insertion. With these values, the insertion alone describes the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Previous {
-    /// Where it stood.
+    /// Previous status.
     pub status: Status,
-    /// Since when.
+    /// Time of the previous status.
     pub since: TimestampMillis,
-    /// How many there were.
+    /// Previous quantity.
     pub quantity: Quantity,
 }
 
@@ -87,16 +91,16 @@ impl Item for Line {
     const TYPE: &'static str = "CartLine";
 }
 
-/// How many of a product: 1 to 9,999.
+/// Quantity of a product: 1 to 9,999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct Quantity(u32);
 
 impl Quantity {
-    /// The most of one product in one line.
+    /// Maximum quantity of one cart item.
     pub const MOST: u32 = 9_999;
 
-    /// Both together; none where that is more than a line takes.
+    /// Sum of both. `None` if it exceeds the maximum.
     #[must_use]
     pub fn plus(self, more: Self) -> Option<Self> {
         Self::try_from(self.0 + more.0).ok()
@@ -117,7 +121,7 @@ impl From<Quantity> for u32 {
     }
 }
 
-/// Where a line may be moved.
+/// New status of a cart item.
 #[derive(Debug, Clone)]
 pub(crate) enum Move {
     Active,
@@ -139,7 +143,7 @@ impl Move {
     }
 }
 
-/// A status that customers see; ACTIVE where nobody says.
+/// Status that customers see. The default is `ACTIVE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed(pub Status);
 
@@ -165,7 +169,7 @@ impl<'de> Deserialize<'de> for Listed {
 }
 
 impl Line {
-    /// A line that is new in a cart.
+    /// Creates a cart item for a product that is not in the cart.
     #[must_use]
     pub(crate) fn added(
         id: ItemId,
@@ -194,10 +198,11 @@ impl Line {
         }
     }
 
-    /// The line with another quantity, alive for as long as a line that was just added.
+    /// Returns the item with a new quantity. Renews its expiry if the last renewal is more than a
+    /// day old.
     ///
     /// # Errors
-    /// 409 for a line that was purchased.
+    /// 409 for a purchased item.
     pub(crate) fn with_quantity(&self, quantity: Quantity, now: TimestampMillis, days: Days) -> Result<Self, Error> {
         self.must_be_open()?;
         let alive = self.expires_at.is_none_or(|at| at >= days.after(now));
@@ -205,10 +210,10 @@ impl Line {
         Ok(Self { quantity, version: self.version + 1, expires_at, ..self.clone() })
     }
 
-    /// The line with more of the product.
+    /// Returns the item with its quantity increased by `more`.
     ///
     /// # Errors
-    /// 409 where that is more than a line takes.
+    /// 409 for a purchased item, or if the sum exceeds the maximum quantity.
     pub(crate) fn grown(&self, more: Quantity, now: TimestampMillis, days: Days) -> Result<Self, Error> {
         let quantity = self.quantity.plus(more).ok_or_else(|| {
             Error::Conflict(Problem::QuantityLimit, format!("A line takes {} of a product at most.", Quantity::MOST))
@@ -216,14 +221,14 @@ impl Line {
         self.with_quantity(quantity, now, days)
     }
 
-    /// The line where it is moved.
+    /// Returns the item with a new status.
     ///
     /// # Errors
-    /// 409 for a line that was purchased; 413 for an order id with which it outgrows its 1 KB.
+    /// 409 for a purchased item. 413 for an order id that makes the item exceed 1 KB.
     pub(crate) fn moved(&self, to: &Move, now: TimestampMillis, days: Days) -> Result<Self, Error> {
         self.must_be_open()?;
         let status = to.status();
-        // Clocks differ a little; a line's own times never go back.
+        // Clocks differ, but the times of an item must never decrease.
         let sort = LineSort { status, since: now.max(self.sort.since), item: self.id() };
         let expires_at = match status {
             Status::Active => Some(days.and_one().after(now)),
@@ -247,7 +252,7 @@ impl Line {
         Ok(moved)
     }
 
-    /// Refuses to change a line that was purchased, which is final.
+    /// Returns 409 if the item is purchased, which is final.
     pub(crate) fn must_be_open(&self) -> Result<(), Error> {
         if self.sort.status == Status::Purchased {
             let detail = "The line was purchased, which is final.".to_owned();
@@ -256,25 +261,25 @@ impl Line {
         Ok(())
     }
 
-    /// Its primary key.
+    /// Primary key.
     #[must_use]
     pub fn key(&self) -> Key {
         Key::new(&self.account, &self.sort)
     }
 
-    /// Its id.
+    /// Item id.
     #[must_use]
     pub fn id(&self) -> ItemId {
         self.sort.item
     }
 
-    /// Whether it is there for readers, although TTL may not have deleted it yet.
+    /// Whether the item has not expired. TTL may delete an expired item later.
     #[must_use]
     pub fn is_live(&self, now: TimestampMillis) -> bool {
         self.expires_at.is_none_or(|at| at > now.second().instant().as_second())
     }
 
-    /// Refuses a line that could outgrow its 1 KB.
+    /// Returns 413 if the item could exceed 1 KB, now or after a status change.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
         let previous = if self.previous.is_none() { PREVIOUS_BYTES } else { 0 };
         if table::size(self)? + previous + LATER_BYTES <= MAX_BYTES {
@@ -285,7 +290,7 @@ impl Line {
     }
 }
 
-/// A line as it is answered.
+/// Cart item in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LineBody {
@@ -345,8 +350,8 @@ mod tests {
     }
 
     #[test]
-    fn no_move_makes_a_line_outgrow_its_limit() {
-        // Up to two units for each byte of a SKU: it stands in the line twice.
+    fn status_changes_keep_a_cart_item_within_1_kb() {
+        // The SKU is stored twice, so each of its bytes adds two bytes to the item.
         let fits = |account: usize| {
             (1..=128).rev().map(|sku| line(account, sku)).find(|line| line.must_fit().is_ok()).expect("one fits")
         };
@@ -367,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_move_keeps_what_the_line_is_and_says_what_it_was() {
+    fn status_change_keeps_the_item_and_records_its_previous_values() {
         let later: TimestampMillis = "2026-12-02T00:00:00.000Z".parse().expect("a time");
         let active = line(3, 3);
         let saved = active.moved(&Move::Saved, later, DAYS).expect("open");
@@ -376,7 +381,7 @@ mod tests {
         let previous = Previous { status: Status::Active, since: now(), quantity: quantity(1) };
         assert_eq!(saved.previous, Some(previous));
         let removed = saved.moved(&Move::Removed, now(), DAYS).expect("open");
-        assert_eq!(removed.sort.since, later, "a line's own times never go back");
+        assert_eq!(removed.sort.since, later, "the times of an item never decrease");
         assert_eq!((&removed.index_partition, removed.index_sort), (&None, None));
         let bought = saved.moved(&Move::Purchased("o".parse().expect("an order id")), later, DAYS).expect("open");
         for to in [Move::Active, Move::Saved, Move::Removed] {
@@ -385,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_renews_a_life_that_is_a_day_old() {
+    fn change_renews_an_expiry_after_a_day() {
         let line = line(3, 3);
         let at = |text: &str| text.parse::<TimestampMillis>().expect("a time");
         let changed = |at: TimestampMillis| line.with_quantity(quantity(2), at, DAYS).expect("open").expires_at;

@@ -6,8 +6,9 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
 
-/// Where a line is now: it lets the line's id stay while its key moves. Changed in one transaction with the line's key, and
-/// gone with it.
+/// Pointer from the item id to the sort key of a cart item. The id stays the same when the sort key
+/// changes. The pointer is written in the transaction of that change, and expires with the cart
+/// item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Pointer {
@@ -15,7 +16,7 @@ pub(crate) struct Pointer {
     account: AccountId,
     #[serde(rename = "SK")]
     sort: ItemSort,
-    /// The line's sort key.
+    /// Sort key of the cart item.
     pub(crate) line: LineSort,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<i64>,

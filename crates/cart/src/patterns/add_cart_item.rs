@@ -1,4 +1,6 @@
-//! C1: puts a product into the cart, or more of it.
+//! C1: adds a product to the cart, or increases its quantity
+//! (docs/requirements/cart.md#access-pattern-1-add-and-update-products,
+//! docs/decisions/cart-additions.md).
 
 use crate::{
     Cart, DOMAIN, Line, LineBody, Quantity,
@@ -14,13 +16,13 @@ use money::{Currency, JsonDecimal, Money};
 use serde::{Deserialize, Serialize};
 use table::cost::Cost;
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(add_cart_item, Cart::warm_by_get)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "C1",
     name: "add-cart-item",
@@ -32,8 +34,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get SK = CART; PK = account, SK begins with ACTIVE#, strongly; then in one transaction put the line and its pointer if absent, and CART if nothing was added since",
-            formula: "1 R and ⌈Σ ACTIVE lines⌉ R; 2 × (⌈line⌉ + 2) W; GSI1 ⌈line⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
+            condition: "get SK = CART, then query PK = account, SK begins with ACTIVE#, both with strong consistency. Then one transaction: put the cart item and its pointer if they do not exist, put CART if nothing was added since",
+            formula: "1 R + ⌈Σ ACTIVE cart items⌉ R; 2 × (⌈cart item⌉ + 2) W; GSI1 ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
             cost: |case| {
                 Cost::default()
                     .read(cost::CART, case.looked_at())
@@ -44,8 +46,8 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", in the cart already",
-            condition: "the same reads; then in one transaction the line with the sum, if nobody changed it since",
-            formula: "1 R and ⌈Σ ACTIVE lines⌉ R; 2 × ⌈line⌉ W; GSI1 ⌈line⌉ W; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key. Once a day, when the line's life is renewed, 2 × (⌈pointer⌉ + 1) W more",
+            condition: "the same reads. Then one transaction: put the cart item with the new quantity if it has not changed since",
+            formula: "1 R + ⌈Σ ACTIVE cart items⌉ R; 2 × ⌈cart item⌉ W; GSI1 ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more. Once a day, to renew the expiry, 2 × (⌈pointer⌉ + 1) W more",
             cost: |case| {
                 Cost::default()
                     .read(cost::CART, case.looked_at())
@@ -58,7 +60,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// What a caller posts.
+/// Path and body of the request.
 #[derive(Debug, Clone)]
 pub struct NewLine {
     account: AccountId,
@@ -77,10 +79,10 @@ impl Input for NewLine {
     }
 }
 
-/// Digits of a price before its point, which leaves room for a sum in any report.
+/// Exclusive upper limit of a price. It leaves enough digits for the sums of a report.
 const LARGEST_PRICE: i128 = 1_000_000_000_000;
 
-/// `price` and `currency`, which go together. A price is never negative.
+/// Reads `price` and `currency`, which must be sent together. A price is never negative.
 fn read_price(fields: &mut Fields) -> Option<Money> {
     let (amount, currency) = (fields.body_if_any::<JsonDecimal>("price"), fields.body_if_any::<Currency>("currency"));
     let missing = |fields: &mut Fields, name: &str, other: &str| {
@@ -101,11 +103,11 @@ fn read_price(fields: &mut Fields) -> Option<Money> {
     }
 }
 
-/// Puts a product into the cart: a line of its own, or more of the line that is there.
+/// Adds a product to the cart. If the product is already in the cart, its quantity increases.
 ///
 /// # Errors
-/// 400, 403 for another's account, 409 for a full cart or line, 413 for ids that are too long, 422 for a key that came with
-/// another request.
+/// 400 for invalid input, 403 for another owner's account, 409 for a full cart or a quantity over
+/// the maximum, 413 for ids that are too long, 422 for an idempotency key of a different request.
 pub async fn add_cart_item(cart: Cart, request: Request<NewLine>) -> Result<Upserted<LineBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     optimistically(|| cart.add(&request)).await
@@ -133,7 +135,8 @@ impl Cart {
             None => self.begin(&seen, request, &once).await,
         };
         match done {
-            // The same request, done since the record was looked for, may be what leaves no room for it.
+            // The same request may have completed since the record was read, and may be the cause
+            // of this refusal.
             Err(refusal @ (Error::Conflict(..) | Error::TooLarge(_))) => {
                 Ok(once.before::<Added>().await?.ok_or(refusal)?.into())
             }
@@ -176,7 +179,7 @@ impl Cart {
     }
 }
 
-/// Enough of the first answer to give it again: the line that was made or grew, as it was then.
+/// Outcome in the idempotency record: the cart item as it was returned to the first request.
 #[derive(Debug, Serialize, Deserialize)]
 struct Added {
     created: bool,

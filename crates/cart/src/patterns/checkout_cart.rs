@@ -1,4 +1,5 @@
-//! C4: buys everything that is in the cart.
+//! C4: buys all active items of a cart
+//! (docs/requirements/cart.md#access-pattern-1-add-and-update-products).
 
 use crate::{
     Cart, DOMAIN, Line, LineBody,
@@ -18,13 +19,13 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use table::{Condition, Query, Units, cost::Cost};
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(checkout_cart, Cart::warm_by_get)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C4",
     name: "checkout-cart",
@@ -35,8 +36,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = CART; PK = account, SK begins with ACTIVE#, strongly; then in one transaction every line as to PURCHASED, if nothing was added since",
-        formula: "1 R and ⌈Σ lines⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉) W a line and 2 W for the check; GSI1 2 × ⌈line⌉ W a line; 1 R and 2 × ⌈record⌉ W more with an Idempotency-Key",
+        condition: "get SK = CART, then query PK = account, SK begins with ACTIVE#, both with strong consistency. Then one transaction: the change to PURCHASED for each cart item, if nothing was added since",
+        formula: "1 R + ⌈Σ cart items⌉ R; for each cart item 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W and GSI1 2 × ⌈cart item⌉ W; 2 W for the check. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
         cost: |case| {
             Cost::default()
                 .read(cost::CART, case.looked_at())
@@ -48,7 +49,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Whose cart.
+/// Account in the path.
 #[derive(Debug, Clone)]
 pub struct Checkout {
     account: AccountId,
@@ -60,7 +61,7 @@ impl Input for Checkout {
     }
 }
 
-/// What was bought.
+/// Order of a checkout.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Order {
@@ -68,16 +69,18 @@ pub struct Order {
     items: Vec<LineBody>,
 }
 
-/// Makes every ACTIVE line PURCHASED under one order id, or none.
+/// Changes every ACTIVE cart item to `PURCHASED` under one order id, in one transaction.
 ///
 /// # Errors
-/// 403 for another's account, 409 for an empty cart, 422 for a key that came with another request.
+/// 403 for another owner's account, 409 for an empty cart, 422 for an idempotency key of a
+/// different request.
 pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Json<Order>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     Ok(Json(optimistically(|| cart.check_out(&request)).await?))
 }
 
-/// Enough of the first answer to give it again: the order, whose lines, which are final, all have its time.
+/// Outcome in the idempotency record. All items of the order have the time `at`. They are final, so
+/// a repeated request reads them from the table.
 #[derive(Debug, Serialize, Deserialize)]
 struct Bought {
     order: OrderId,
@@ -98,10 +101,12 @@ impl Cart {
         seen.must_have_room_for(0)?;
         if lines.is_empty() {
             let refusal = Error::Conflict(Problem::CartEmpty, "The cart has no active line.".to_owned());
-            // The same request, done since the record was looked for, may be what emptied the cart.
+            // The same request may have completed since the record was read, and may have emptied
+            // the cart.
             return self.order(account, once.before().await?.ok_or(refusal)?).await;
         }
-        // One time for all of them, by which the order is found again; a line's own times never go back.
+        // All items get the same time, so that the order can be found again. The times of an item
+        // must never decrease.
         let at = lines.iter().map(|line| line.sort.since).fold(now, TimestampMillis::max);
         let order = OrderId::new(now.instant(), &request.random);
         let mut bought = Vec::with_capacity(lines.len());
@@ -116,7 +121,8 @@ impl Cart {
         Ok(Order::of(order, bought))
     }
 
-    /// An order of before: what was purchased at that time under that id, which never changes.
+    /// Reads an earlier order: the items that were purchased at its time under its id. They are
+    /// final.
     async fn order(&self, account: &AccountId, Bought { order, at }: Bought) -> Result<Order, Error> {
         let range = LineSort::between(Status::Purchased, Some(at), Some(at));
         let query = Query::new(account, &range).only_if(Condition::is(Line::ORDER_ID, &order));
@@ -125,7 +131,7 @@ impl Cart {
 }
 
 impl Order {
-    /// In the order of the list of purchased lines.
+    /// Sorts the items like the list of purchased items: newest first.
     fn of(order_id: OrderId, mut lines: Vec<Line>) -> Self {
         lines.sort_by_key(|line| Reverse(line.sort));
         Self { order_id, items: lines.into_iter().map(LineBody::from).collect() }

@@ -1,4 +1,5 @@
-//! C8: one line.
+//! C8: reads one cart item
+//! (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer).
 
 use crate::{
     Cart, DOMAIN, LineBody,
@@ -8,13 +9,13 @@ use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, op
 use keys::{AccountId, cart::ItemId};
 use table::cost::Cost;
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(get_cart_item, Cart::warm_by_get)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C8",
     name: "get-cart-item",
@@ -25,14 +26,14 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get: PK = account, SK = ITEM#item id; then get the line where that points",
-        formula: "⌈pointer⌉ R and ⌈line⌉ R: what was written is seen",
+        condition: "get with strong consistency: PK = account, SK = ITEM#item id. Then get the cart item that this pointer names",
+        formula: "⌈pointer⌉ R + ⌈cart item⌉ R",
         cost: |case| Cost::default().read(cost::CART, case.locate()),
     }],
     function,
 };
 
-/// Which line.
+/// Account and item id in the path.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub(crate) account: AccountId,
@@ -46,10 +47,10 @@ impl Input for Wanted {
     }
 }
 
-/// Reads one line, strongly consistent.
+/// Reads one cart item with strong consistency.
 ///
 /// # Errors
-/// 403 for another's account, 404.
+/// 403 for another owner's account, 404 for an unknown or expired item.
 pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<LineBody>, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

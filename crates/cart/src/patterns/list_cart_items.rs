@@ -1,4 +1,5 @@
-//! C5: a customer's lines by status, newest first (seed 003, access pattern two).
+//! C5: lists a customer's cart items of a status, newest first
+//! (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer).
 
 use crate::{
     Cart, DOMAIN, Line, LineBody, Listed,
@@ -9,13 +10,13 @@ use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{AccountId, cart::LineSort};
 use table::{Query, cost::Cost};
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(list_cart_items, Cart::warm_by_query)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C5",
     name: "list-cart-items",
@@ -27,13 +28,13 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "PK = account, SK begins with STATUS#, newest first",
-        formula: "½ ⌈Σ lines⌉ R",
+        formula: "½ ⌈Σ cart items⌉ R",
         cost: |case| Cost::default().read(cost::CART, case.listed()),
     }],
     function,
 };
 
-/// Whose lines, and which.
+/// Account and status to list.
 #[derive(Debug, Clone)]
 pub struct OfAccount {
     account: AccountId,
@@ -48,10 +49,10 @@ impl Input for OfAccount {
     }
 }
 
-/// Lists a customer's lines by the time of adding, saving or purchasing, newest first.
+/// Lists a customer's cart items, newest first by the time they were added, saved or purchased.
 ///
 /// # Errors
-/// 400, or 403 for another's account.
+/// 400 for invalid parameters, 403 for another owner's account.
 pub async fn list_cart_items(cart: Cart, request: Request<OfAccount>) -> Result<List<LineBody>, Error> {
     let OfAccount { account, status } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

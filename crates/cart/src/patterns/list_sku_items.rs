@@ -1,4 +1,5 @@
-//! C6: all customers' lines of a product by status, newest first (seed 003, access pattern three).
+//! C6: lists the cart items of a product and a status, over all customers, newest first
+//! (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
 
 use crate::{
     Cart, DOMAIN, Line, LineBody, Listed,
@@ -9,13 +10,13 @@ use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{Bound, Day, KeyRange, Sku, TimestampMillis, cart::LineSort};
 use table::{Query, cost::Cost};
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(list_sku_items, Cart::warm_by_index)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C6",
     name: "list-sku-items",
@@ -23,13 +24,13 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "GSI1PK = SKU, GSI1SK begins with STATUS# (or STATUS#day, or between STATUS#from and STATUS#to), newest first",
-        formula: "½ ⌈Σ lines⌉ R on GSI1",
+        formula: "GSI1 ½ ⌈Σ cart items⌉ R",
         cost: |case| Cost::default().read(cost::BY_SKU, case.listed()),
     }],
     function,
 };
 
-/// Lines of which product, and which of them.
+/// Product, status and period to list.
 #[derive(Debug, Clone)]
 pub struct OfSku {
     sku: Sku,
@@ -71,10 +72,11 @@ impl OfSku {
     }
 }
 
-/// Lists all customers' lines of a product by the time of adding, saving or purchasing, newest first.
+/// Lists all customers' cart items of a product, newest first by the time they were added, saved or
+/// purchased.
 ///
 /// # Errors
-/// 400, or 403 for who is no operator.
+/// 400 for invalid parameters, 403 for a caller without the operator scope.
 pub async fn list_sku_items(cart: Cart, request: Request<OfSku>) -> Result<List<LineBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let listing = request.listing(request.input.range(), "")?;

@@ -1,4 +1,5 @@
-//! C3: takes a line out of the cart.
+//! C3: removes an item from the cart
+//! (docs/requirements/cart.md#access-pattern-1-add-and-update-products).
 
 use crate::{
     Cart, DOMAIN,
@@ -9,13 +10,13 @@ use crate::{
 use function::{Error, Function, NoContent, Request, Route, Trigger, optimistically};
 use table::cost::Cost;
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(remove_cart_item, Cart::warm_by_get)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "C3",
     name: "remove-cart-item",
@@ -26,8 +27,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get pointer and line; then in one transaction delete STATUS#time#item id, put REMOVED#time#item id, which TTL deletes, and the pointer",
-        formula: "⌈pointer⌉ + ⌈line⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉) W; GSI1 ⌈line⌉ W",
+        condition: "get the pointer and the cart item. Then one transaction: delete STATUS#time#item id, put REMOVED#time#item id (which TTL deletes later), put the pointer",
+        formula: "⌈pointer⌉ R + ⌈cart item⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W; GSI1 ⌈cart item⌉ W",
         cost: |case| {
             Cost::default()
                 .read(cost::CART, case.locate())
@@ -38,11 +39,12 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Takes a line out of the cart. It stays for a week as REMOVED, which nobody sees: so the stream tells a removal from the
-/// first half of a move.
+/// Removes an item from the cart. The item stays in the table for a week with the status `REMOVED`,
+/// which no reader returns. In the stream, this item distinguishes a removal from the first half of
+/// a status change.
 ///
 /// # Errors
-/// 403 for another's account, 404, 409 for a line that was purchased.
+/// 403 for another owner's account, 404 for an unknown or expired item, 409 for a purchased item.
 pub async fn remove_cart_item(cart: Cart, request: Request<Wanted>) -> Result<NoContent, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

@@ -1,4 +1,6 @@
-//! C2: changes a line's quantity, or moves its status.
+//! C2: changes the quantity or the status of a cart item
+//! (docs/requirements/cart.md#access-pattern-1-add-and-update-products,
+//! docs/decisions/cart-moves.md).
 
 use crate::{
     Cart, DOMAIN, Line, LineBody, Listed, Quantity,
@@ -12,13 +14,13 @@ use keys::{
 };
 use table::{Change, Units, cost::Cost};
 
-/// The Lambda.
+/// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
     function::http(update_cart_item, Cart::warm_by_get)
 }
 
-/// The access pattern.
+/// Declares the access pattern's route, key conditions and costs.
 pub const PATTERN: Pattern = Pattern {
     id: "C2",
     name: "update-cart-item",
@@ -30,8 +32,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: ", quantity",
-            condition: "get pointer and line; then in a transaction the line if nobody changed it since",
-            formula: "⌈pointer⌉ + ⌈line⌉ R; 2 × ⌈line⌉ W; GSI1 ⌈line⌉ W; 1 R and 4 W more once a day, when the line's life is renewed",
+            condition: "get the pointer and the cart item. Then one transaction: put the cart item if it has not changed since",
+            formula: "⌈pointer⌉ R + ⌈cart item⌉ R; 2 × ⌈cart item⌉ W; GSI1 ⌈cart item⌉ W. Once a day, to renew the expiry, 1 R and 4 W more",
             cost: |case| {
                 Cost::default()
                     .read(cost::CART, case.locate())
@@ -41,14 +43,14 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", to SAVED or PURCHASED",
-            condition: "get pointer and line; then in one transaction delete STATUS#time#item id if nobody changed it since, put it under the new key, and the pointer",
-            formula: "⌈pointer⌉ + ⌈line⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉) W; GSI1 2 × ⌈line⌉ W",
+            condition: "get the pointer and the cart item. Then one transaction: delete STATUS#time#item id if it has not changed since, put it with the new key, put the pointer",
+            formula: "⌈pointer⌉ R + ⌈cart item⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W; GSI1 2 × ⌈cart item⌉ W",
             cost: move_cost,
         },
         Calls {
             variant: ", to ACTIVE",
-            condition: "as to SAVED, and the reads and the change of SK = CART of an addition; where the product is in the cart already, the line to JOINED and the sum in that one, in place of CART",
-            formula: "⌈pointer⌉ + ⌈line⌉ + 1 + ⌈Σ ACTIVE lines⌉ R; 2 × (⌈line⌉ + ⌈line⌉ + ⌈pointer⌉ + 1) W; GSI1 2 × ⌈line⌉ W",
+            condition: "as for SAVED, with the reads of an addition. The transaction also puts CART. If the product is already in the cart, the transaction changes the item to JOINED and puts the ACTIVE item with the new quantity instead",
+            formula: "⌈pointer⌉ R + ⌈cart item⌉ R + 1 R + ⌈Σ ACTIVE cart items⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + 1) W; GSI1 2 × ⌈cart item⌉ W",
             cost: |case| move_cost(case).read(cost::CART, case.looked_at()).write(cost::CART, Units::whole(2)),
         },
     ],
@@ -62,7 +64,7 @@ fn move_cost(case: &Case) -> Cost {
         .write(cost::BY_SKU, case.line_write().times(2))
 }
 
-/// What a caller asks for: a quantity, a status, or both.
+/// Path and body of the request: a quantity, a status, or both.
 #[derive(Debug, Clone)]
 pub struct Update {
     account: AccountId,
@@ -71,7 +73,7 @@ pub struct Update {
     to: Option<Target>,
 }
 
-/// Where a line may be moved. Only a purchase has an order id; without one it makes its own.
+/// Requested status. A purchase may name an order id; the default is a new one.
 #[derive(Debug, Clone)]
 enum Target {
     Active,
@@ -91,7 +93,8 @@ impl Input for Update {
         }
         let to = match (status.map(|Listed(status)| status), order) {
             (Some(Status::Purchased), order) => Some(Target::Purchased(order)),
-            // A status that can't be read is a fault already, and may have meant PURCHASED.
+            // The invalid status is already reported. It may stand for `PURCHASED`, so the order id
+            // is not an error.
             (None, Some(_)) if fields.has_body("status") => None,
             (_, Some(_)) => fields.fault("/body/orderId", "goes with PURCHASED only"),
             (Some(Status::Saved), None) => Some(Target::Saved),
@@ -112,12 +115,14 @@ impl Target {
     }
 }
 
-/// Changes a line's quantity and moves its status: ACTIVE ⇄ SAVED, and to PURCHASED, which is final. A line that becomes ACTIVE
-/// while its product is in the cart joins the line that is there, and that one is answered.
+/// Changes the quantity and the status of a cart item. `ACTIVE` and `SAVED` can change to each
+/// other and to `PURCHASED`, which is final. If the product is already in the cart, an item that
+/// becomes ACTIVE is joined to the ACTIVE item, which is returned.
 ///
 /// # Errors
-/// 400, 403 for another's account, 404, 409 for a purchased line, a full cart or a full line, 413 for an order id that is too
-/// long for the line.
+/// 400 for invalid input, 403 for another owner's account, 404 for an unknown or expired item. 409
+/// for a purchased item, a full cart or a quantity over the maximum. 413 for an order id that makes
+/// the item exceed 1 KB.
 pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Json<LineBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     let line = optimistically(|| cart.change(&request)).await?;
@@ -170,11 +175,12 @@ impl Cart {
         Ok(new)
     }
 
-    /// Makes the line ACTIVE: it joins the one of its product that is there, or is an addition to the cart.
+    /// Makes the item ACTIVE. It is joined to the ACTIVE item of its product, or added to the cart.
     async fn activate(&self, old: &Line, request: &Request<Update>) -> Result<Line, Error> {
         let seen = self.look(&old.account, self.additions(&old.account).await?, Some(old.id()), request.milli).await?;
         let planned = self.activation(old, &seen, request);
-        // The line and the cart were not read at once: what is against it may be this very line, by then a part of the cart.
+        // The item and the cart were read at different times. The cart may already contain this
+        // item, which would cause the conflict.
         if matches!(planned, Err(Error::Conflict(..))) {
             self.must_be_as_read(old).await?;
         }
@@ -183,7 +189,7 @@ impl Cart {
         Ok(new)
     }
 
-    /// What makes it so, and the line that is in the cart then.
+    /// Returns the item that is in the cart afterwards, and the changes to get there.
     fn activation(&self, old: &Line, seen: &Seen, request: &Request<Update>) -> Result<(Line, Vec<Change>), Error> {
         let now = request.milli;
         let quantity = request.input.quantity.unwrap_or(old.quantity);
@@ -206,7 +212,8 @@ impl Cart {
         if is.is_some_and(|is| is.version == line.version) { Ok(()) } else { Err(Error::stale()) }
     }
 
-    /// The line in the cart that the wanted one became a part of, for the same request to make it ACTIVE that comes again.
+    /// Returns the cart item that the requested item was joined to, if this request repeats the one
+    /// that joined them.
     async fn joined(&self, wanted: &Update, now: TimestampMillis) -> Result<Option<Line>, Error> {
         let Some(Target::Active) = wanted.to else { return Ok(None) };
         let pointer = self.pointer(&wanted.account, wanted.item).await?;

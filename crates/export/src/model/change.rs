@@ -9,27 +9,27 @@ use keys::{
     cart::{CartSort, ItemSort, LineSort, Status},
 };
 
-/// What becomes of a record of the stream.
+/// Result of reading a stream record.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Change {
-    /// It is sent: JSON of one line, with its end.
+    /// Row to send: one line of JSON with its line end.
     Row(String),
-    /// There is nothing to tell.
+    /// The record describes no change of a cart item.
     Dropped(Dropped),
-    /// It can never be sent. The reason may quote the record: not for logs.
+    /// The record can never be sent. The reason may quote the record, so it must not be logged.
     Unsendable(String),
 }
 
-/// Why there is nothing to tell.
+/// Reason for dropping a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dropped {
-    /// An item of the cart that is no line.
+    /// The item is not a cart item.
     NoLine,
-    /// The first half of a move: the insertion under the new key tells the whole of it.
+    /// First half of a status change. The insertion under the new key describes the whole change.
     MovedAway,
-    /// A line that nobody sees any more was changed or deleted.
+    /// A removed or joined cart item was changed or deleted.
     Ended,
-    /// A write that changed nothing.
+    /// The write changed nothing.
     Unchanged,
 }
 
@@ -48,7 +48,7 @@ fn unsendable(reason: impl Into<String>) -> Why {
     Why::Unsendable(reason.into())
 }
 
-/// Reads a record.
+/// Reads a stream record.
 pub(crate) fn read(record: &Record, tokens: Option<&TokenKey>) -> Change {
     match row(record, tokens) {
         Ok(row) => Change::Row(row),
@@ -70,7 +70,7 @@ fn row(record: &Record, tokens: Option<&TokenKey>) -> Result<String, Why> {
     serde_json::to_string(&columns).map(|json| json + "\n").map_err(|error| unsendable(error.to_string()))
 }
 
-/// The event filter of the mapping keeps other items away; nothing depends on it.
+/// The event source mapping filters out other items, but correctness does not depend on the filter.
 fn must_be_a_line(record: &Record) -> Result<(), Why> {
     let sort = record.sort_key();
     let sort = sort.ok_or_else(|| unsendable("no key of the cart"))?;
@@ -82,7 +82,7 @@ fn must_be_a_line(record: &Record) -> Result<(), Why> {
     Err(if is_known { Dropped::NoLine.into() } else { unsendable("no key of the cart") })
 }
 
-/// The line that the row is about, and for a modification what it was before.
+/// Returns the cart item of the row and, for a modification, the item before it.
 fn lines(event: &EventRecord) -> Result<(Line, Option<Line>), Why> {
     let image = |item: &serde_dynamo::Item, name: &str| {
         if item.is_empty() {

@@ -8,7 +8,7 @@ use keys::{
 use money::{Currency, Decimal, Money};
 use serde::{Serialize, Serializer};
 
-/// The columns of a row in their order, with their types in Glue (Hive): the table `cart_changes`.
+/// Columns of the table `cart_changes` in order, with their Glue (Hive) types.
 pub const COLUMNS: [(&str, &str); 24] = [
     ("event_id", "string"),
     ("operation", "string"),
@@ -36,7 +36,7 @@ pub const COLUMNS: [(&str, &str); 24] = [
     ("old_expires_at", "timestamp"),
 ];
 
-/// What a change did.
+/// Kind of change, the column `operation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Operation {
@@ -47,7 +47,7 @@ pub(crate) enum Operation {
     Expire,
 }
 
-/// One row. Its fields are the columns in their order; what is none is left out.
+/// One row. The fields are the columns in order. Fields without a value are left out.
 #[derive(Debug, Serialize)]
 pub(crate) struct Columns<'a> {
     event_id: &'a str,
@@ -93,7 +93,7 @@ pub(crate) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// What describes the line whatever happened to it.
+    /// Creates a row with the columns that do not depend on the operation.
     pub(crate) fn of(operation: Operation, line: &'a Line) -> Self {
         Self {
             event_id: "",
@@ -123,18 +123,18 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The change's own name, place and time.
+    /// Sets the event id, the sequence number and the time of the change.
     pub(crate) fn told_by(self, event_id: &'a str, record: &'a Record) -> Self {
         let changed_at = record.created_at().map(Into::into);
         Self { event_id, sequence_number: record.sequence_number(), changed_at, ..self }
     }
 
-    /// Under another name than the account's own.
+    /// Replaces the account id by its token.
     pub(crate) fn owned_by(self, account_id: String) -> Self {
         Self { account_id, ..self }
     }
 
-    /// What the line is.
+    /// Sets the columns of the new image.
     pub(crate) fn new_image(self, line: &'a Line) -> Self {
         Self {
             status: Some(line.sort.status),
@@ -149,7 +149,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// What the line was.
+    /// Sets the columns of the old image.
     pub(crate) fn old_image(self, line: &'a Line) -> Self {
         Self {
             old_order_id: line.order_id.as_ref(),
@@ -158,8 +158,9 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// What the line was before it moved here. A move changes neither its price nor its currency; what was purchased is
-    /// final, so there was no order before; when it would have expired is forgotten.
+    /// Sets the old columns from the values before a status change. Price and currency do not
+    /// change with the status. There is no old order id, because a purchased item is final. The old
+    /// expiry is not stored.
     pub(crate) fn previous(self, line: &Line, previous: Previous) -> Self {
         self.old(previous.status, previous.since, previous.quantity, line.price)
     }
@@ -175,13 +176,14 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The version that follows the line's: what is gone comes after all that it was.
+    /// Increments the version. A deletion does not change the item, so its row needs a version
+    /// after the last one.
     pub(crate) fn one_later(self) -> Self {
         Self { version: self.version.saturating_add(1), ..self }
     }
 }
 
-/// As Hive, Athena and `DuckDB` read a timestamp: `2026-01-02 10:30:00.123`, in UTC.
+/// Timestamp in the format of Hive, Athena and `DuckDB`: `2026-01-02 10:30:00.123`, in UTC.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Time(Timestamp);
 
@@ -209,7 +211,8 @@ impl Serialize for Time {
     }
 }
 
-/// Whether `decimal(20,4)` holds the amount: 16 digits before the point, 4 after it, which no currency exceeds.
+/// Whether `decimal(20,4)` can store the amount. It has 16 digits before the point and 4 after it;
+/// no currency has more than 4.
 pub(crate) fn fits(money: Money) -> bool {
     10_u128
         .checked_pow(16 + u32::from(money.currency().places()))
@@ -221,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_one_width() {
+    fn timestamps_always_have_milliseconds() {
         let text = |seconds: i64| serde_json::to_string(&Time::of_seconds(seconds)).expect("JSON");
         assert_eq!(text(1_767_349_800), r#""2026-01-02 10:30:00.000""#);
         let milli: TimestampMillis = "2026-01-02T10:30:00.120Z".parse().expect("a time");
@@ -230,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_has_room_or_is_told() {
+    fn amounts_over_16_digits_do_not_fit() {
         let money = |amount: &str, currency: &str| {
             Money::new(amount.parse().expect("a number"), currency.parse().expect("a currency")).expect("money")
         };

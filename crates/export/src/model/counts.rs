@@ -1,23 +1,24 @@
 use crate::model::change::Dropped;
 
-/// What one invocation did. A batch that comes again is counted again, from the lowest failure on.
+/// Counts of one invocation. After a failed record, the batch is delivered again from that record
+/// on, and those records are counted again.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Rows that Firehose took.
+    /// Rows that Firehose accepted.
     pub(crate) exported: u64,
-    /// Records that have nothing to tell, by reason.
+    /// Dropped records by reason.
     pub(crate) no_line: u64,
     pub(crate) moved_away: u64,
     pub(crate) ended: u64,
     pub(crate) unchanged: u64,
-    /// Changes that are in the failure bucket.
+    /// Changes in the failure bucket.
     pub(crate) unsendable: u64,
-    /// Changes that come again.
+    /// Changes that will be delivered again.
     pub(crate) failed: u64,
-    /// Bytes that Firehose took, and those that it bills.
+    /// Bytes that Firehose accepted, and bytes that it bills.
     pub(crate) bytes: u64,
     pub(crate) billed: u64,
-    /// Calls of Firehose, and how many of them were not the first try.
+    /// Calls to Firehose, and how many of them were retries.
     pub(crate) calls: u64,
     pub(crate) retries: u64,
 }
@@ -42,7 +43,7 @@ impl Counts {
         );
     }
 
-    /// As metrics, written with the invocation's other metrics.
+    /// Records the counts as metrics of the invocation.
     pub(crate) fn measure(&self) {
         let drops = [
             ("NoLine", self.no_line),

@@ -1,37 +1,39 @@
-//! How rows are packed into records, and records into calls, so that Firehose bills little more than their bytes.
+//! Packs rows into records and records into calls, so that Firehose bills few empty bytes
+//! (docs/decisions/export-delivery.md).
 
-/// Bytes that a record may have, before base64 (Firehose quotas: 1,000 KiB).
+/// Maximum size of a record in bytes, before base64 (Firehose quotas: 1,000 KiB).
 pub const MAX_RECORD_BYTES: usize = 1_000 * 1_024;
 
-/// Firehose bills a record in steps of so many bytes (Firehose pricing: 5 KB).
+/// Billing step of a record in bytes (Firehose pricing: 5 KB).
 pub const BILLED_STEP: usize = 5 * 1_024;
 
-/// Bytes that a record is filled to: ten steps. What a row leaves empty at the end, half of its size on average, is then 1 % for
-/// a row of 1 KB; a larger record would save less than that and be sent whole again when Firehose refuses it.
+/// Target size of a record in bytes: ten billing steps. On average a record ends half a row short
+/// of it, which is 1 % for rows of 1 KB. A larger record would save less than that, and would be
+/// retried as a whole.
 pub const RECORD_BYTES: usize = 10 * BILLED_STEP;
 
-/// Records that a call may have (Firehose quotas).
+/// Maximum number of records in a call (Firehose quotas).
 pub const MAX_CALL_RECORDS: usize = 500;
 
-/// Bytes that the body of a call may have. The quota, 4 MiB, is told once for "a call" and once as "4 MB for the entire request";
-/// the smaller number and the larger body, in base64, hold both.
+/// Maximum size of a call's body in bytes. The Firehose documentation gives 4 MiB for a call, and
+/// "4 MB for the entire request". The smaller number, applied to the base64 body, satisfies both.
 pub const MAX_CALL_BYTES: usize = 4_000_000;
 
-/// What a record takes in the body beside its data, `{"Data":""},`, and the body beside its records, with the longest name of a
-/// delivery stream.
+/// Bytes in the body for each record besides its data (`{"Data":""},`), and bytes besides the
+/// records with the longest name of a delivery stream.
 const RECORD_FRAME: usize = 12;
 const CALL_FRAME: usize = 128;
 
-/// One change, as text with its line end.
+/// One change as text with its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Which record of the batch it is.
+    /// Index of the stream record in the batch.
     pub place: usize,
-    /// JSON and a line end.
+    /// JSON with a line end.
     pub json: String,
 }
 
-/// Rows that are sent, billed, accepted or refused together.
+/// Rows that are sent, billed, and accepted or rejected together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Record {
     rows: Vec<Row>,
@@ -39,25 +41,25 @@ pub struct Record {
 }
 
 impl Record {
-    /// Its rows, in order.
+    /// Rows in order.
     #[must_use]
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// How many bytes it has.
+    /// Size in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// How many bytes of it are billed.
+    /// Billed size in bytes.
     #[must_use]
     pub fn billed(&self) -> usize {
         self.bytes.next_multiple_of(BILLED_STEP)
     }
 
-    /// What is sent.
+    /// Data to send: the rows, concatenated.
     #[must_use]
     pub fn data(&self) -> Vec<u8> {
         let mut data = Vec::with_capacity(self.bytes);
@@ -81,7 +83,8 @@ impl Record {
     }
 }
 
-/// The rows packed in their order, and those that no record can take.
+/// Packs the rows into records in order. Returns the records, and the rows that are too large for
+/// any record.
 #[must_use]
 pub fn records(rows: impl IntoIterator<Item = Row>) -> (Vec<Record>, Vec<Row>) {
     let (mut records, mut too_large) = (Vec::<Record>::new(), Vec::new());
@@ -98,7 +101,7 @@ pub fn records(rows: impl IntoIterator<Item = Row>) -> (Vec<Record>, Vec<Row>) {
     (records, too_large)
 }
 
-/// The records divided into calls in their order.
+/// Divides the records into calls in order.
 #[must_use]
 pub fn calls(records: impl IntoIterator<Item = Record>) -> Vec<Vec<Record>> {
     let (mut calls, mut bytes) = (Vec::<Vec<Record>>::new(), 0);
@@ -118,10 +121,10 @@ pub fn calls(records: impl IntoIterator<Item = Record>) -> Vec<Vec<Record>> {
     calls
 }
 
-/// A call in two that hold what it held; the row where it holds only one, nothing where it holds none.
+/// Splits a call into two halves, between records or between the rows of its only record.
 ///
 /// # Errors
-/// The row.
+/// The only row of the call, or `None` for an empty call.
 pub fn halves(mut call: Vec<Record>) -> Result<[Vec<Record>; 2], Option<Row>> {
     if call.len() > 1 {
         let second = call.split_off(call.len() / 2);

@@ -4,9 +4,10 @@ use keys::AccountId;
 use sha2::Sha256;
 use std::str::FromStr;
 
-/// Turns account ids into tokens: the same account gives the same token, and without the key nobody finds the account.
+/// Key that turns account ids into tokens. The same account always gets the same token. Without the
+/// key, nobody can derive the account from it (docs/decisions/export-tokens.md).
 ///
-/// Source: HMAC-SHA-256 (RFC 2104). A key shorter than the hash, 32 bytes, would be the weaker part.
+/// Source: HMAC-SHA-256 (RFC 2104). A key shorter than the hash (32 bytes) would weaken it.
 pub(crate) struct TokenKey(Hmac<Sha256>);
 
 const FEWEST_CHARACTERS: usize = 32;
@@ -34,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_the_keyed_hash() {
+    fn token_is_the_hmac_of_the_account() {
         let key: TokenKey = "0123456789abcdef0123456789abcdef".parse().expect("a key");
         let token = |account: &str| key.token(&account.parse().expect("an account"));
         // printf Account1 | openssl dgst -sha256 -hmac 0123456789abcdef0123456789abcdef -binary | basenc --base64url

@@ -1,4 +1,5 @@
-//! C7: the changes of the cart's lines, packed, to the delivery stream.
+//! C7: exports the changes of cart items to the delivery stream
+//! (docs/requirements/lake.md#access-pattern-4-offline-ad-hoc-queries, docs/decisions/export.md).
 
 use crate::{
     Export,
@@ -12,24 +13,24 @@ use function::{Batch, Error, Function, Pattern, Record, Trigger};
 use futures::{StreamExt, stream};
 use std::{collections::BTreeSet, time::Duration};
 
-/// Objects that are put at once.
+/// Number of objects that are put concurrently.
 const PUTS_AT_ONCE: usize = 8;
 
-/// Time that is kept for the failure bucket; a quarter of what there is where that is less.
+/// Time reserved for the failure bucket, at most a quarter of the remaining time.
 const TIME_TO_KEEP: Duration = Duration::from_secs(3);
 
-/// The function. Nothing is called before the first batch: nobody waits for it, and Firehose has no call that costs nothing and
-/// needs no permission beside the one to send.
+/// Entry point of the Lambda. It opens no connection during the init phase: nobody waits for the
+/// first batch, and Firehose has no free call that the function may make.
 #[must_use]
 pub fn function() -> Function {
     function::stream(export_cart_changes, |_: Export| std::future::ready(()))
 }
 
-/// The access pattern. It calls no table; Firehose bills the rows in steps of 5 KB.
+/// Declares the access pattern's stream. It uses no table; Firehose bills rows in steps of 5 KB.
 pub const PATTERN: Pattern<()> =
     Pattern { id: "C7", name: "export-cart-changes", trigger: Trigger::Stream("Cart"), calls: &[], function };
 
-/// The records of a batch, each by its place in it.
+/// Stream records of a batch by result, each with its index in the batch.
 #[derive(Default)]
 struct Sorted {
     rows: Vec<Row>,
@@ -51,7 +52,8 @@ impl Sorted {
     }
 }
 
-/// Sends every change of a line and keeps those that can never be sent; answers those that must come again.
+/// Sends every change of a cart item, and stores changes that can never be sent in the failure
+/// bucket. Returns the sequence numbers of the failed records.
 async fn export_cart_changes(export: Export, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let Sorted { rows, dropped, mut unsendable } = Sorted::read(&export, &batch.records);
     let mut counts = Counts::default();
@@ -62,7 +64,7 @@ async fn export_cart_changes(export: Export, batch: Batch) -> Result<BTreeSet<St
     let delivered = export.delivery.send(records, until, &mut counts).await;
     unsendable.extend(delivered.refused);
 
-    // What comes after the lowest failure comes again, and is kept and counted then.
+    // Records after the lowest failure are delivered again, and are stored and counted then.
     let comes_again = delivered.unsent.iter().min().copied().unwrap_or(usize::MAX);
     unsendable.retain(|(place, _)| *place < comes_again);
     let (kept, lost) = keep(&export, &batch, unsendable).await;
@@ -76,7 +78,8 @@ async fn export_cart_changes(export: Export, batch: Batch) -> Result<BTreeSet<St
     Ok(failed.into_iter().map(|place| batch.records[place].sequence_number().to_owned()).collect())
 }
 
-/// Puts the changes into the failure bucket: how many are there, and the places of those that are not.
+/// Puts the changes into the failure bucket. Returns the number of stored changes, and the indexes
+/// of those that could not be stored.
 async fn keep(export: &Export, batch: &Batch, unsendable: Vec<(usize, String)>) -> (u64, Vec<usize>) {
     let puts = unsendable.into_iter().map(|(place, reason)| async move {
         let record = &batch.records[place];

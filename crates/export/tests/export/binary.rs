@@ -1,4 +1,4 @@
-//! The real binary under the Lambda Runtime API.
+//! Runs the binary against the Lambda Runtime API.
 
 use crate::stub::{Fault, Stub};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ fn lambda(address: &str, stub: &str) -> Command {
 }
 
 #[tokio::test]
-async fn the_binary_exports_keeps_and_logs_without_an_account() {
+async fn binary_exports_changes_and_logs_no_account() {
     let stub = Stub::start(|call| if call.number == 1 { Fault::Throttled } else { Fault::None }).await;
     let mut runtime = Runtime::start().await;
     let child = lambda(&runtime.address, &stub.url).spawn().expect("a Lambda");
@@ -37,8 +37,8 @@ async fn the_binary_exports_keeps_and_logs_without_an_account() {
 
     let mut log = log_lines(child).await;
     let ages: Vec<&Value> = log.iter().filter(|line| line["StreamAgeMs"].as_f64() > Some(0.0)).collect();
-    assert_eq!(ages[0]["_aws"]["CloudWatchMetrics"][0]["Namespace"], "local/service", "the alarm counts there");
-    // A time may have the digits of a price.
+    assert_eq!(ages[0]["_aws"]["CloudWatchMetrics"][0]["Namespace"], "local/service", "the alarm uses this namespace");
+    // A timestamp may contain the digits of a price.
     for line in log.iter_mut().filter_map(Value::as_object_mut) {
         line.retain(|name, _| !["LatencyMs", "StreamAgeMs"].contains(&name.as_str()));
     }
@@ -57,13 +57,13 @@ async fn the_binary_exports_keeps_and_logs_without_an_account() {
         assert!(log.iter().any(is_there), "{metric}: {text}");
     }
     for secret in ["Account1", "SKU-1", "12.49"] {
-        assert!(!text.contains(secret), "{secret} stands in the log: {text}");
+        assert!(!text.contains(secret), "the log contains {secret}: {text}");
     }
     assert!(!text.contains("not JSON"), "{text}");
 }
 
 #[tokio::test]
-async fn a_faulty_setting_ends_it_with_a_line_that_names_it() {
+async fn binary_logs_missing_and_invalid_settings_and_exits() {
     let mut lambda = lambda("127.0.0.1:9", "http://127.0.0.1:9");
     let output = lambda.env_remove("DELIVERY_STREAM").env("ACCOUNT_TOKEN_KEY", "too short a key").output();
     let output = output.await.expect("an end");
@@ -71,5 +71,5 @@ async fn a_faulty_setting_ends_it_with_a_line_that_names_it() {
     let line: Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
     let why = line["fields"]["why"].to_string();
     assert!(why.contains("DELIVERY_STREAM is missing") && why.contains("ACCOUNT_TOKEN_KEY"), "{line}");
-    assert!(!line.to_string().contains("too short a key"), "a key is not shown");
+    assert!(!line.to_string().contains("too short a key"), "the log must not contain the key");
 }

@@ -1,4 +1,5 @@
-//! The function, and Lambda's side of a stream: batches, what comes again, and invocations that are killed.
+//! Runs the function as Lambda runs it for a stream: batches, repeated deliveries, and killed
+//! invocations.
 
 use crate::stub::Stub;
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig};
@@ -40,7 +41,8 @@ pub(crate) async fn invoke(service: &Service, event: Value, time: Duration) -> I
     service.call(event, context).await
 }
 
-/// What a function answers to a batch, as Lambda reads it: the sequence number to go on from; none where all is done.
+/// Returns the sequence number from which Lambda repeats the batch, or `None` if all records
+/// succeeded.
 pub(crate) fn lowest_failure(invocation: Invocation) -> Option<String> {
     let answer = invocation.answer.expect("an answer");
     let failures = answer["batchItemFailures"].as_array().expect("a report").clone();
@@ -48,7 +50,7 @@ pub(crate) fn lowest_failure(invocation: Invocation) -> Option<String> {
     failures.first().map(|failure| failure["itemIdentifier"].as_str().expect("a number").to_owned())
 }
 
-/// Does the work until its future was polled so often: then it is dropped, wherever it is.
+/// Polls the future this many times at most, and then drops it.
 async fn killed_after<T>(polls: usize, work: impl Future<Output = T>) -> Option<T> {
     let (mut work, mut left) = (pin!(work), polls);
     std::future::poll_fn(|context| {
@@ -61,7 +63,7 @@ async fn killed_after<T>(polls: usize, work: impl Future<Output = T>) -> Option<
     .await
 }
 
-/// What it took to get a shard through.
+/// Statistics of processing a shard.
 #[derive(Debug, Default)]
 pub(crate) struct Drive {
     pub(crate) invocations: usize,
@@ -69,8 +71,9 @@ pub(crate) struct Drive {
     pub(crate) came_again: usize,
 }
 
-/// Gives the function a shard's records as Lambda does: batches in order, from the lowest failure on again, a killed
-/// invocation's batch as a whole again. `polls` says after how many an invocation dies.
+/// Delivers the records of a shard to the function as Lambda does: in batches, in order. It repeats
+/// a batch from its lowest failure, and repeats the batch of a killed invocation as a whole.
+/// `polls` returns the number of polls after which an invocation is killed.
 pub(crate) async fn drive(
     service: &Service,
     records: &[Value],
@@ -80,7 +83,7 @@ pub(crate) async fn drive(
     let (mut next, mut drive) = (0, Drive::default());
     while next < records.len() {
         drive.invocations += 1;
-        assert!(drive.invocations < 200 + records.len(), "no end: {drive:?} at {next}");
+        assert!(drive.invocations < 200 + records.len(), "the shard does not end: {drive:?} at {next}");
         let batch = &records[next..records.len().min(next + size())];
         let work = invoke(service, json!({ "Records": batch }), Duration::from_secs(20));
         match killed_after(polls().unwrap_or(usize::MAX), work).await {
@@ -89,7 +92,7 @@ pub(crate) async fn drive(
                 None => next += batch.len(),
                 Some(number) => {
                     let is_it = |record: &Value| record["dynamodb"]["SequenceNumber"] == number.as_str();
-                    next += batch.iter().position(is_it).expect("a number of the batch");
+                    next += batch.iter().position(is_it).expect("a sequence number of the batch");
                     drive.came_again += 1;
                 }
             },

@@ -1,4 +1,4 @@
-//! Every event of `events/cart` does what its name says.
+//! Checks the outcome of every event in `events/cart`.
 
 use crate::{
     driver::{invoke, lowest_failure, service},
@@ -7,7 +7,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
-/// What came of an event: rows, objects, and the whole answer.
+/// Outcome of an event: rows, objects in the failure bucket, and the response.
 struct Outcome {
     rows: Vec<Value>,
     lines: String,
@@ -39,7 +39,7 @@ fn operations(rows: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_batch_becomes_a_row_a_change() {
+async fn batch_becomes_one_row_per_change() {
     let Outcome { rows, lines, reasons, .. } = outcome(event("")).await;
     assert_eq!(operations(&rows), ["insert", "modify", "move", "move", "remove", "modify", "move"]);
     assert!(reasons.is_empty());
@@ -63,7 +63,7 @@ async fn a_batch_becomes_a_row_a_change() {
 }
 
 #[tokio::test]
-async fn a_removal_says_what_was_removed() {
+async fn removal_row_has_the_values_of_the_removed_item() {
     let rows = outcome(event("")).await.rows;
     let mut removed = rows[4].clone();
     for own in ["event_id", "sequence_number", "changed_at"] {
@@ -78,9 +78,9 @@ async fn a_removal_says_what_was_removed() {
 }
 
 #[tokio::test]
-async fn a_line_that_ttl_deletes_expired() {
+async fn ttl_deletion_becomes_an_expire_row() {
     let Outcome { rows, reasons, .. } = outcome(event(".ttl")).await;
-    assert_eq!((operations(&rows), reasons.len()), (vec!["expire"], 0), "lines that ended do not expire");
+    assert_eq!((operations(&rows), reasons.len()), (vec!["expire"], 0), "removed and joined items have no expire row");
     let row = &rows[0];
     assert_eq!((&row["version"], &row["old_status"], &row["old_quantity"]), (&json!(8), &json!("ACTIVE"), &json!(2)));
     assert_eq!(row["old_expires_at"], "2026-02-07 10:30:00.000");
@@ -88,7 +88,7 @@ async fn a_line_that_ttl_deletes_expired() {
 }
 
 #[tokio::test]
-async fn what_says_nothing_is_dropped() {
+async fn drops_records_without_a_change() {
     for why in [".no-change", ".empty"] {
         let Outcome { rows, reasons, .. } = outcome(event(why)).await;
         assert_eq!((rows.len(), reasons.len()), (0, 0), "{why}");
@@ -96,15 +96,15 @@ async fn what_says_nothing_is_dropped() {
 }
 
 #[tokio::test]
-async fn unknown_fields_are_no_matter() {
+async fn ignores_unknown_fields() {
     let Outcome { rows, reasons, .. } = outcome(event(".unknown-fields")).await;
     assert_eq!((operations(&rows), reasons.len()), (vec!["insert", "insert"], 0));
     assert_eq!(rows[0]["changed_at"], "2026-01-02 10:30:00.500");
-    assert!(rows[1].get("changed_at").is_none(), "a time that is not there");
+    assert!(rows[1].get("changed_at").is_none(), "a record without a time");
 }
 
 #[tokio::test]
-async fn what_can_not_be_read_is_kept_with_its_reason() {
+async fn stores_unreadable_records_with_the_reason() {
     let Outcome { rows, reasons, keys, .. } = outcome(event(".keys-only")).await;
     assert_eq!((rows.len(), reasons.len()), (0, 3));
     assert!(reasons.iter().all(|reason| reason.contains("NEW_AND_OLD_IMAGES")), "{reasons:?}");
@@ -128,14 +128,14 @@ async fn what_can_not_be_read_is_kept_with_its_reason() {
 }
 
 #[tokio::test]
-async fn what_is_no_batch_is_an_error() {
+async fn rejects_an_event_that_is_not_a_batch() {
     let stub = Stub::start(|_| Fault::None).await;
     let invocation = invoke(&service(&stub), event(".no-batch"), Duration::from_secs(10)).await;
     assert_eq!(invocation.answer.expect_err("an error").error_type, "invalid-request");
 }
 
 #[tokio::test]
-async fn columns_are_those_of_the_table_in_its_order() {
+async fn rows_have_the_columns_of_the_table_in_order() {
     let mut seen = BTreeSet::new();
     for why in ["", ".ttl", ".unknown-fields"] {
         for line in outcome(event(why)).await.lines.lines() {
@@ -143,7 +143,7 @@ async fn columns_are_those_of_the_table_in_its_order() {
             let places: Vec<usize> = export::COLUMNS.iter().filter_map(|(name, _)| place(name)).collect();
             assert!(places.is_sorted(), "{line}");
             let row: Value = serde_json::from_str(line).expect("a row");
-            assert_eq!(places.len(), row.as_object().expect("an object").len(), "no other column: {line}");
+            assert_eq!(places.len(), row.as_object().expect("an object").len(), "the row has other columns: {line}");
             for (name, hive) in export::COLUMNS.iter().filter(|(name, _)| place(name).is_some()) {
                 seen.insert(*name);
                 assert_eq!(row[*name].is_number(), ["bigint", "int"].contains(hive), "{name}: {line}");
@@ -151,11 +151,11 @@ async fn columns_are_those_of_the_table_in_its_order() {
         }
     }
     let unseen: Vec<&str> = export::COLUMNS.iter().map(|(name, _)| *name).filter(|name| !seen.contains(name)).collect();
-    assert_eq!(unseen, ["old_order_id"], "what is purchased is final");
+    assert_eq!(unseen, ["old_order_id"], "a purchased item is final");
 }
 
 #[test]
-fn the_docs_name_every_column_with_its_type() {
+fn docs_list_every_column_with_its_type() {
     let docs = include_str!("../../../../docs/cart-changes.md");
     let rows: Vec<String> = export::COLUMNS.iter().map(|(name, hive)| format!("| `{name}` | `{hive}` |")).collect();
     let places: Vec<Option<usize>> = rows.iter().map(|row| docs.find(row)).collect();

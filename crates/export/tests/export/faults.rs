@@ -1,4 +1,4 @@
-//! Nothing is lost, whatever fails, and the table can be rebuilt from what arrived.
+//! Checks that no change is lost under faults, and that the rows rebuild the table.
 
 use crate::{
     driver::{Drive, drive, invoke, lowest_failure, service},
@@ -12,12 +12,12 @@ use std::{
     time::Duration,
 };
 
-/// Firehose refuses some rows for good, whatever else happens.
+/// Rows that Firehose rejects permanently.
 fn refuses(call: &Call) -> bool {
     !call.is_put && call.text.contains("REFUSED")
 }
 
-/// A delivery stream that fails in every way, and that nobody reaches now and then.
+/// Faults of every kind, including periods without any connection.
 fn failing(seed: u64) -> impl FnMut(&Call) -> Fault + Send {
     let (mut rng, mut dead) = (Rng::with_seed(seed), 0);
     move |call: &Call| {
@@ -35,14 +35,14 @@ fn failing(seed: u64) -> impl FnMut(&Call) -> Fault + Send {
     }
 }
 
-/// What must hold however it went.
+/// Checks the invariants of a run.
 fn check(cart: &Cart, taken: &Taken) {
-    assert_eq!(taken.too_much, 0, "no call breaks a limit");
+    assert_eq!(taken.too_much, 0, "a call exceeded a limit");
     let mut rows: BTreeMap<String, Value> = BTreeMap::new();
     for row in taken.rows() {
         let id = row["event_id"].as_str().expect("an id").to_owned();
         let first = rows.entry(id).or_insert_with(|| row.clone());
-        assert_eq!(*first, row, "a duplicate is the same row");
+        assert_eq!(*first, row, "a duplicate differs from its row");
     }
     let arrived: BTreeMap<&str, &str> =
         rows.iter().map(|(id, row)| (id.as_str(), row["operation"].as_str().expect("an operation"))).collect();
@@ -50,7 +50,7 @@ fn check(cart: &Cart, taken: &Taken) {
         cart.expected.iter().map(|(id, operation)| (id.as_str(), *operation)).collect();
     assert!(arrived == expected, "{} arrived, {} were expected", arrived.len(), expected.len());
     let rows: Vec<Value> = rows.into_values().collect();
-    assert!(rebuilt(&rows) == cart.table(), "the rebuilt table is another");
+    assert!(rebuilt(&rows) == cart.table(), "the rebuilt table differs");
     let kept: BTreeSet<String> =
         taken.objects.values().map(|object| object["record"]["eventID"].as_str().expect("an id").to_owned()).collect();
     assert_eq!(kept, cart.unsendable);
@@ -70,21 +70,21 @@ async fn run(changes: usize, seed: u64, largest: usize, kills: bool) -> Drive {
 }
 
 #[tokio::test]
-async fn nothing_is_lost_on_a_stream_that_fails() {
+async fn loses_no_change_when_the_delivery_stream_fails() {
     let drive = run(5_000, 1, 500, false).await;
     assert!(drive.came_again > 0, "{drive:?}");
 }
 
 #[tokio::test]
-async fn nothing_is_lost_when_the_function_is_killed() {
+async fn loses_no_change_when_the_function_is_killed() {
     let drive = run(5_000, 2, 120, true).await;
     assert!(drive.killed > 5, "{drive:?}");
 }
 
-/// Of eight shards side by side, as a table that is written so much has them.
+/// Eight concurrent shards, as a table with this write rate has them.
 #[tokio::test]
 #[ignore = "minutes: make test-slow"]
-async fn a_hundred_thousand_changes_and_nothing_is_lost() {
+async fn loses_none_of_a_hundred_thousand_changes() {
     let shards = (0..8).map(|shard| run(12_500, 100 + 10 * shard, 500, true));
     for drive in futures::future::join_all(shards).await {
         assert!(drive.killed > 0, "{drive:?}");
@@ -92,7 +92,7 @@ async fn a_hundred_thousand_changes_and_nothing_is_lost() {
 }
 
 #[tokio::test]
-async fn a_healthy_stream_gets_every_row_once_and_bills_little_more_than_its_bytes() {
+async fn sends_every_row_once_and_bills_at_most_ten_percent_extra() {
     let cart = Cart::after(5_000, 4);
     let stub = Stub::start(|call| if refuses(call) { Fault::Invalid } else { Fault::None }).await;
     let drive = drive(&service(&stub), &cart.records, || 1_000, || None).await;
@@ -101,7 +101,7 @@ async fn a_healthy_stream_gets_every_row_once_and_bills_little_more_than_its_byt
     assert_eq!((drive.invocations, taken.rows().len()), (cart.records.len().div_ceil(1_000), cart.expected.len()));
     let (bytes, billed) = (taken.records.iter().map(String::len).sum::<usize>(), taken.billed());
     println!("{} rows, {bytes} bytes, {billed} billed in {} records", cart.expected.len(), taken.records.len());
-    // Rows that are refused break records up.
+    // Rejected rows split records.
     assert!(billed * 100 <= bytes * 110, "{billed} of {bytes}");
 }
 
@@ -119,7 +119,7 @@ fn insertions(count: usize) -> Value {
 }
 
 #[tokio::test]
-async fn a_stream_that_stays_away_fails_the_batch_in_time() {
+async fn throttled_delivery_stream_fails_the_batch_before_the_deadline() {
     let stub = Stub::start(|_| Fault::Throttled).await;
     let event = insertions(20);
     let began = std::time::Instant::now();
@@ -130,7 +130,7 @@ async fn a_stream_that_stays_away_fails_the_batch_in_time() {
 }
 
 #[tokio::test]
-async fn a_stream_that_refuses_everything_keeps_its_changes_in_the_stream() {
+async fn batch_fails_when_firehose_rejects_every_row() {
     let stub = Stub::start(|call| if call.is_put { Fault::None } else { Fault::Invalid }).await;
     let event = insertions(50);
     let first = event["Records"][0]["dynamodb"]["SequenceNumber"].as_str().map(str::to_owned);
@@ -139,11 +139,11 @@ async fn a_stream_that_refuses_everything_keeps_its_changes_in_the_stream() {
 }
 
 #[tokio::test]
-async fn a_change_that_the_failure_bucket_does_not_take_comes_again() {
+async fn change_is_redelivered_when_the_failure_bucket_fails() {
     let stub = Stub::start(|call| if call.is_put { Fault::Throttled } else { Fault::None }).await;
     let mut event = insertions(3);
     event["Records"][1]["dynamodb"]["NewImage"]["Quantity"] = json!({"S": "many"});
     let second = event["Records"][1]["dynamodb"]["SequenceNumber"].as_str().map(str::to_owned);
     assert_eq!(lowest_failure(invoke(&service(&stub), event, Duration::from_secs(10)).await), second);
-    assert_eq!(stub.taken().rows().len(), 2, "what is right goes out meanwhile");
+    assert_eq!(stub.taken().rows().len(), 2, "valid changes are sent");
 }

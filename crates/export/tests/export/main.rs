@@ -1,4 +1,4 @@
-//! The export against a stand-in for Firehose and S3 that fails in every way it can.
+//! Tests the export against an emulator of Firehose and S3 that injects faults.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 mod binary;

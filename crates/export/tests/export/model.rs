@@ -1,4 +1,4 @@
-//! A cart that is only a model: what it does to its table, and the stream's records of that.
+//! Model of a cart that generates stream records, and the rows that they must become.
 
 use cart::{Line, Previous, Quantity};
 use fastrand::Rng;
@@ -10,26 +10,26 @@ use keys::{
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lines that it holds once it is full.
+/// Number of cart items when the model is full.
 const LINES: usize = 200;
 
 pub(crate) struct Cart {
     rng: Rng,
     milli: i64,
     next: u64,
-    /// The lines that customers see, by account and id.
+    /// Cart items that customers see, by account and id.
     lines: BTreeMap<(String, String), Line>,
-    /// Lines that ended, which TTL deletes later.
+    /// Removed and joined cart items, which TTL deletes later.
     ended: Vec<Line>,
     pub(crate) records: Vec<Value>,
-    /// The event ids that must arrive, with their operations.
+    /// Expected event ids with their operations.
     pub(crate) expected: BTreeMap<String, &'static str>,
-    /// The event ids that must lie in the failure bucket.
+    /// Event ids that must be in the failure bucket.
     pub(crate) unsendable: BTreeSet<String>,
 }
 
 impl Cart {
-    /// After so many records of its stream.
+    /// Generates a model with this many stream records.
     pub(crate) fn after(records: usize, seed: u64) -> Self {
         let mut cart = Self {
             rng: Rng::with_seed(seed),
@@ -47,7 +47,7 @@ impl Cart {
         cart
     }
 
-    /// The table as the rebuilt one must be: a line each, by account and id.
+    /// Expected content of the rebuilt table, by account and id.
     pub(crate) fn table(&self) -> BTreeMap<(String, String), Value> {
         let seconds = |at: i64| time(Timestamp::from_second(at).expect("a time"));
         let row = |line: &Line| {
@@ -141,7 +141,7 @@ impl Cart {
         self.lines.insert(key, changed);
     }
 
-    /// The two records of a transaction come in any order.
+    /// The two records of the transaction can have any order.
     fn moves(&mut self, key: (String, String), line: &Line, to: Status) {
         let moved = self.moved(line, to);
         let operation = if to == Status::Removed { "remove" } else { "move" };
@@ -175,7 +175,7 @@ impl Cart {
         }
     }
 
-    /// A saved line becomes part of the active one of the same account, whose quantity grows.
+    /// Joins a saved item to an active one of the same account, and increases its quantity.
     fn join(&mut self, key: (String, String), line: &Line) {
         let is_host = |other: &&Line| other.account == line.account && other.sort.status == Status::Active;
         let Some(host) = self.lines.values().find(is_host).cloned() else { return self.change(key, line) };
@@ -194,7 +194,7 @@ impl Cart {
         }
     }
 
-    /// TTL deletes a line that ended long ago.
+    /// TTL deletes a removed or joined item.
     fn forget(&mut self) {
         if let Some(line) = self.ended.pop() {
             self.tell("REMOVE", None, Some(&line), true, None);
@@ -209,7 +209,7 @@ impl Cart {
         change["NewImage"] = json!({"PK": {"S": line.account.as_str()}, "SK": sort});
     }
 
-    /// A record that can never be sent, of a line that is not in the table.
+    /// Generates a record that can never be sent, for an item that is not in the table.
     fn bad(&mut self, line: Line) {
         let line = Line { sort: LineSort { item: self.new_line().sort.item, ..line.sort }, ..line };
         self.tell("INSERT", Some(&line), None, false, None);
@@ -220,7 +220,7 @@ impl Cart {
             0..3 => image["Quantity"] = json!({"S": "many"}),
             3..5 => image["Sku"] = json!({"S": "x".repeat(390_000)}),
             5..7 => *image = Value::Null,
-            // Firehose is told to refuse it.
+            // The emulator rejects this row.
             _ => image["Sku"] = json!({"S": "REFUSED"}),
         }
         if let Some(image) = image.as_object_mut() {
@@ -276,7 +276,7 @@ fn time(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 
-/// The table as somebody rebuilds it from rows in any order: the greatest version of a line is what it is.
+/// Rebuilds the table from rows in any order: the highest version of an item is its current state.
 pub(crate) fn rebuilt(rows: &[Value]) -> BTreeMap<(String, String), Value> {
     let mut last: BTreeMap<(String, String), &Value> = BTreeMap::new();
     let text = |row: &Value, column: &str| row[column].as_str().expect("a text").to_owned();

@@ -19,7 +19,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_is_lost_and_no_limit_broken(
+    fn packing_keeps_every_row_within_the_limits(
         sizes in prop::collection::vec(prop_oneof![20 => 1_usize..3_000, 2 => 1_usize..60_000, 1 => 900_000_usize..1_100_000], 0..400),
     ) {
         let rows = rows(sizes);
@@ -38,11 +38,11 @@ proptest! {
             prop_assert!(!call.is_empty() && call.len() <= MAX_CALL_RECORDS && body + 100 <= MAX_CALL_BYTES);
         }
         let sent: Vec<Row> = calls.into_iter().flatten().flat_map(|record| record.rows().to_vec()).collect();
-        prop_assert_eq!(sent, fit, "every row once, in order");
+        prop_assert_eq!(sent, fit, "every row must be sent once, in order");
     }
 
     #[test]
-    fn halves_are_the_whole_and_end_at_a_row(sizes in prop::collection::vec(1_usize..30_000, 1..200)) {
+    fn halves_keep_every_row_and_end_with_a_single_row(sizes in prop::collection::vec(1_usize..30_000, 1..200)) {
         let rows = rows(sizes);
         let (mut left, mut single, mut steps) = (vec![records(rows.clone()).0], Vec::new(), 0);
         while let Some(call) = left.pop() {
@@ -58,7 +58,7 @@ proptest! {
 }
 
 #[test]
-fn a_thousand_small_rows_are_two_calls_at_most_and_billed_as_they_are() {
+fn packs_a_thousand_small_rows_into_at_most_two_calls() {
     let (packed, _) = records(rows(std::iter::repeat_n(300, 1_000)));
     let (billed, records) = (billed(&packed), packed.len());
     println!("{records} records, {billed} bytes billed, {} unpacked", 1_000 * BILLED_STEP);
@@ -66,9 +66,9 @@ fn a_thousand_small_rows_are_two_calls_at_most_and_billed_as_they_are() {
     assert!(billed * 10 <= 300 * 1_000 * 11, "{billed}");
 }
 
-/// The table in the docs: what sizes of a record would bill.
+/// Compares the billed bytes of several record sizes (docs/decisions/export-delivery.md).
 #[test]
-fn the_size_of_a_record_is_chosen_by_what_it_bills() {
+fn record_size_bills_at_most_2_5_percent_extra() {
     let fill = |size: usize, row: usize| {
         let (full, count) = ((size / row).max(1), 20_000);
         let (records, rest) = (count / full, count % full);

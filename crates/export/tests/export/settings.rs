@@ -15,7 +15,7 @@ async fn fault(settings: Settings) -> Option<String> {
 }
 
 #[tokio::test]
-async fn every_faulty_setting_is_told() {
+async fn reports_every_invalid_setting() {
     assert_eq!(
         fault(Settings::default()).await.as_deref(),
         Some("DELIVERY_STREAM is missing; FAILURE_BUCKET is missing")
@@ -23,13 +23,13 @@ async fn every_faulty_setting_is_told() {
     let short = fault(settings([("ACCOUNT_TOKEN_KEY", &KEY[1..]), ("FAILURE_BUCKET", "")])).await;
     let text = short.expect("faults");
     assert_eq!(text, "FAILURE_BUCKET is missing; ACCOUNT_TOKEN_KEY: must have at least 32 characters");
-    assert!(!text.contains(&KEY[1..]), "a key is not shown");
-    assert_eq!(fault(settings([("ACCOUNT_TOKEN_KEY", "")])).await, None, "empty is off");
+    assert!(!text.contains(&KEY[1..]), "the error must not contain the key");
+    assert_eq!(fault(settings([("ACCOUNT_TOKEN_KEY", "")])).await, None, "an empty key disables tokens");
     assert_eq!(fault(settings([("ACCOUNT_TOKEN_KEY", KEY)])).await, None);
 }
 
 #[tokio::test]
-async fn with_a_key_no_row_shows_an_account() {
+async fn rows_have_tokens_instead_of_accounts_when_a_key_is_set() {
     let stub = Stub::start(|_| Fault::None).await;
     let function = export::patterns::export_cart_changes::function();
     let service = function.bind(&settings([("ACCOUNT_TOKEN_KEY", KEY)]), clients(&stub)).expect("right settings");

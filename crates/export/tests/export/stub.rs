@@ -1,4 +1,4 @@
-//! Firehose and S3 on a free port, as far as the export uses them, with faults.
+//! Emulates the calls to Firehose and S3 that the export makes, on a free port, with faults.
 
 use axum::{
     Router,
@@ -15,30 +15,30 @@ use std::{
 };
 use tokio::task::JoinHandle;
 
-/// A call as it came.
+/// Received call.
 pub(crate) struct Call {
-    /// From 1.
+    /// Number of the call, starting at 1.
     pub(crate) number: usize,
-    /// Whether it is S3's; else it is Firehose's.
+    /// Whether the call is to S3. Otherwise it is to Firehose.
     pub(crate) is_put: bool,
-    /// What the records hold, or the object.
+    /// Data of the records, or the body of the object.
     pub(crate) text: String,
 }
 
-/// What becomes of a call.
+/// Outcome of a call.
 pub(crate) enum Fault {
     None,
-    /// The rate is used up.
+    /// Throttled.
     Throttled,
-    /// It failed inside.
+    /// Internal error.
     Internal,
-    /// It is not valid.
+    /// Invalid request.
     Invalid,
-    /// Records with these numbers, from 0, are not taken.
+    /// The records with these indexes are not accepted.
     Without(fn(usize) -> bool),
-    /// The connection closes before anything happened.
+    /// The connection closes before the call has an effect.
     Lost,
-    /// It is done, and the connection closes.
+    /// The call succeeds, and the connection closes without a response.
     AnswerLost,
 }
 
@@ -47,24 +47,24 @@ type Rule = Box<dyn FnMut(&Call) -> Fault + Send>;
 pub(crate) struct Taken {
     rule: Rule,
     calls: usize,
-    /// Calls of Firehose, whatever became of them.
+    /// Number of calls to Firehose, including failed ones.
     pub(crate) batches: usize,
-    /// Records that Firehose took.
+    /// Records that Firehose accepted.
     pub(crate) records: Vec<String>,
     /// Objects by bucket and key.
     pub(crate) objects: BTreeMap<String, Value>,
-    /// Calls that break a limit of Firehose.
+    /// Number of calls that exceed a Firehose limit.
     pub(crate) too_much: usize,
 }
 
 impl Taken {
-    /// The rows that Firehose took.
+    /// Rows that Firehose accepted.
     pub(crate) fn rows(&self) -> Vec<Value> {
         let lines = self.records.iter().flat_map(|record| record.lines());
         lines.map(|line| serde_json::from_str(line).expect("a row")).collect()
     }
 
-    /// What Firehose bills.
+    /// Bytes that Firehose bills.
     pub(crate) fn billed(&self) -> usize {
         self.records.iter().map(|record| record.len().next_multiple_of(5 * 1_024)).sum()
     }
@@ -127,7 +127,7 @@ async fn answer(State(taken): Shared, method: Method, uri: Uri, headers: HeaderM
     if closes { close() } else { answer }
 }
 
-/// Closes the connection without an answer: the server ends the task of a connection that unwinds.
+/// Closes the connection without a response. The panic ends the server task of the connection.
 fn close() -> ! {
     std::panic::resume_unwind(Box::new("closed"))
 }
@@ -148,7 +148,7 @@ fn records(headers: &HeaderMap, body: &Bytes) -> Vec<String> {
     records.map(|record| String::from_utf8(data(record)).expect("text")).collect()
 }
 
-/// Takes the records, but for those that are left out.
+/// Accepts all records except the left-out ones.
 fn batch(taken: &mut Taken, records: Vec<String>, body: usize, is_left_out: fn(usize) -> bool) -> Response {
     taken.batches += 1;
     if records.len() > 500 || body > 4_000_000 || records.iter().any(|record| record.len() > 1_024_000) {
@@ -162,7 +162,7 @@ fn batch(taken: &mut Taken, records: Vec<String>, body: usize, is_left_out: fn(u
             failed += 1;
             answers.push(json!({"ErrorCode": "ServiceUnavailableException", "ErrorMessage": "Slow down."}));
         } else {
-            assert!(record.ends_with('\n'), "a record ends its last line");
+            assert!(record.ends_with('\n'), "the last line of a record must have a line end");
             taken.records.push(record);
             answers.push(json!({"RecordId": number.to_string()}));
         }
@@ -172,7 +172,7 @@ fn batch(taken: &mut Taken, records: Vec<String>, body: usize, is_left_out: fn(u
 }
 
 fn put(taken: &mut Taken, path: &str, body: &str) -> Response {
-    // The body may come in one chunk with its length before it and a checksum behind it.
+    // The body may be one chunk, preceded by its length and followed by a checksum.
     let json = body.find('{').zip(body.rfind('}')).map(|(from, to)| &body[from..=to]).expect("an object");
     taken.objects.insert(path.trim_start_matches('/').to_owned(), serde_json::from_str(json).expect("JSON"));
     ([("etag", "\"1\"")], "").into_response()
