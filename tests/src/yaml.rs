@@ -1,10 +1,10 @@
-//! YAML as JSON: what a plain scalar looks like is its type, what is quoted is text.
+//! YAML as JSON. The form of a plain scalar determines its type, and a quoted scalar is a string.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
 
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
 use serde_json::{Map, Value};
 
-/// Reads the one document of the text.
+/// Reads the only document of the text.
 #[must_use]
 pub fn read(text: &str) -> Value {
     let mut events = Events(Parser::new_from_str(text));
@@ -18,7 +18,7 @@ pub fn read(text: &str) -> Value {
 struct Events<'a>(Parser<'a, StrInput<'a>>);
 
 impl Events<'_> {
-    /// The value that begins here; none where something begins or ends that is no value.
+    /// The value of the next event. `None` if the event begins or ends another structure.
     fn value(&mut self) -> Option<Value> {
         let (event, span) = self.0.next().expect("more of the document").expect("YAML");
         match event {
@@ -42,7 +42,7 @@ impl Events<'_> {
     }
 }
 
-/// A number, a truth value or null as JSON writes it, else text.
+/// A JSON number, boolean or null, or else a string.
 fn plain(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) => value,
