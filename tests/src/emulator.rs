@@ -77,7 +77,7 @@ impl Place {
 #[must_use]
 pub fn binary(function: &str) -> PathBuf {
     let folder = std::env::var_os("BINARIES").map(PathBuf::from);
-    assert!(folder.as_ref().is_none_or(|folder| folder.is_dir()), "{folder:?} is no folder");
+    assert!(folder.as_ref().is_none_or(|folder| folder.is_dir()), "{folder:?} is not a folder");
     let built = folder.map(|folder| folder.join(function).join("bootstrap")).filter(|path| path.exists());
     built.unwrap_or_else(|| std::env::current_exe().expect("a test").with_file_name("..").join(function))
 }

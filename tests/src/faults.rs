@@ -454,7 +454,7 @@ pub fn service(stack: &Stack, endpoint: &str, name: &str, function: &Function) -
     let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(10));
     let client = client.config().to_builder().endpoint_url(endpoint).retry_config(retries).retry_partition(allowance);
     let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client.build()), random());
-    function.bind(&settings, dynamo).expect("right settings")
+    function.bind(&settings, dynamo).expect("valid settings")
 }
 
 /// An invocation context with a deadline after `timeout`.

@@ -53,14 +53,14 @@ impl<W: AsyncFn(&Client, usize) -> String, L: AsyncFn(&Client) -> Vec<String>> G
             let before = self.written();
             let items = (self.list)(&client).await;
             let listed: BTreeSet<String> = items.iter().cloned().collect();
-            assert_eq!(listed.len(), items.len(), "{step}: an entry came twice");
+            assert_eq!(listed.len(), items.len(), "{step}: an entry was returned twice");
             let missed: Vec<_> = before.difference(&listed).collect();
-            assert!(missed.is_empty(), "{step}: {} of {} are missed", missed.len(), before.len());
+            assert!(missed.is_empty(), "{step}: {} of {} entries are missing", missed.len(), before.len());
             if last {
                 return;
             }
         }
-        unreachable!("{step}: the writers never end");
+        unreachable!("{step}: the writers do not end");
     }
 
     /// Runs the writers and the readers concurrently.

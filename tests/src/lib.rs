@@ -43,7 +43,7 @@ pub fn stack() -> Builder {
 pub fn template() -> Template {
     let file = root().join("template.yaml");
     let text = std::fs::read_to_string(&file).expect("the template");
-    Template::read(&text, &file, "local", &BTreeMap::new()).expect("a right template")
+    Template::read(&text, &file, "local", &BTreeMap::new()).expect("a valid template")
 }
 
 /// The text of a service's template.
@@ -302,7 +302,7 @@ pub async fn until(client: &Client, path: &str, is_so: impl Fn(&Answer) -> bool)
         }
         sleep(PAUSE).await;
     }
-    unreachable!("{path} never is as it should be: {:?}", client.get(path).await)
+    unreachable!("{path} never satisfied the condition: {:?}", client.get(path).await)
 }
 
 /// Waits until the function has received all records of its stream.

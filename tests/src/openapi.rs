@@ -68,7 +68,7 @@ impl Document {
     pub fn follow<'a>(&'a self, value: &'a Value) -> &'a Value {
         let Some(reference) = value["$ref"].as_str() else { return value };
         let pointer = reference.strip_prefix('#').expect("a reference into the document");
-        self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere"))
+        self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} does not resolve"))
     }
 
     /// Validates the value and returns the errors.
@@ -184,7 +184,7 @@ impl<'a> Operation<'a> {
         match (body, schema.is_null()) {
             (None, true) => Vec::new(),
             (Some(body), false) => self.document.faults(schema, &serde_json::from_str(body).expect("JSON")),
-            (body, _) => vec![format!("there is a body: {}", body.is_some())],
+            (body, _) => vec![format!("the body is present: {}", body.is_some())],
         }
     }
 
@@ -208,7 +208,7 @@ impl<'a> Operation<'a> {
                 let body = serde_json::from_str(answered.body).expect("JSON");
                 faults.extend(self.document.faults(&described["content"][kind]["schema"], &body));
             }
-            (_, is_empty) => faults.push(format!("no body: {is_empty}")),
+            (_, is_empty) => faults.push(format!("the body is empty: {is_empty}")),
         }
         faults
     }

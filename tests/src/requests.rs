@@ -55,7 +55,7 @@ impl Case {
                 (body["type"] == format!("/problems/{kind}") && body["status"] == self.status, "the type"),
                 (
                     sentences.iter().all(|name| body[name].as_str().is_some_and(|text| !text.is_empty())),
-                    "the sentences",
+                    "the title, detail or instance",
                 ),
                 (faults_of(body) == pointers.split_whitespace().collect(), "the errors"),
             ]
@@ -64,8 +64,8 @@ impl Case {
             || vec![(body["message"].is_string() && body.as_object().is_some_and(|it| it.len() == 1), "the message")];
         let mut checks = self.right.as_deref().map_or_else(of_gateway, of_problem);
         checks.push((answer.status == self.status, "the status"));
-        checks.push((!tables.iter().any(|table| shown.contains(table)) && !shown.contains("GSI"), "a table shows"));
-        checks.push((!shown.contains(SECRET), "another's data shows"));
+        checks.push((!tables.iter().any(|table| shown.contains(table)) && !shown.contains("GSI"), "a table name"));
+        checks.push((!shown.contains(SECRET), "data of another owner"));
         checks.into_iter().filter(|(holds, _)| !holds).map(|(_, what)| what).collect()
     }
 }
@@ -85,7 +85,7 @@ pub async fn all_are_refused<S: PartialEq>(cases: Vec<Case>, tables: &[&str], st
         if !wrong.is_empty() {
             let (name, status, right) = (case.name, case.status, case.right);
             failures
-                .push(format!("{name}: {wrong:?}, wanted {status} {right:?}, got {} {}", answer.status, answer.body));
+                .push(format!("{name}: {wrong:?}, expected {status} {right:?}, got {} {}", answer.status, answer.body));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));

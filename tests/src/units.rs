@@ -15,7 +15,7 @@ pub type Consumed = BTreeMap<String, (Units, Units)>;
 /// `GSI1`.
 #[must_use]
 pub fn consumed(answer: &Answer) -> Consumed {
-    let header = answer.headers.get(CONSUMED).expect("the local gateway says it");
+    let header = answer.headers.get(CONSUMED).expect("the header of the local gateway");
     let rows: Vec<Value> = serde_json::from_slice(header.as_bytes()).expect("JSON");
     let mut sums = Consumed::new();
     for row in &rows {

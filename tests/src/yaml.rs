@@ -20,13 +20,13 @@ struct Events<'a>(Parser<'a, StrInput<'a>>);
 impl Events<'_> {
     /// The value of the next event. `None` if the event begins or ends another structure.
     fn value(&mut self) -> Option<Value> {
-        let (event, span) = self.0.next().expect("more of the document").expect("YAML");
+        let (event, span) = self.0.next().expect("an unfinished document").expect("YAML");
         match event {
             Event::Scalar(text, ScalarStyle::Plain, ..) => Some(plain(&text)),
             Event::Scalar(text, ..) => Some(Value::String(text.into_owned())),
             Event::SequenceStart(..) => Some(std::iter::from_fn(|| self.value()).collect()),
             Event::MappingStart(..) => Some(Value::Object(self.members())),
-            Event::Alias(_) => panic!("line {}: no aliases here", span.start.line()),
+            Event::Alias(_) => panic!("line {}: aliases are not supported", span.start.line()),
             _ => None,
         }
     }
@@ -36,7 +36,7 @@ impl Events<'_> {
         while let Some(key) = self.value() {
             let key = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
             let before = members.insert(key.clone(), self.value().expect("a value"));
-            assert!(before.is_none(), "{key} stands in one map twice");
+            assert!(before.is_none(), "duplicate key {key}");
         }
         members
     }

@@ -39,7 +39,7 @@ macro_rules! identifier {
             }
 
             /// An identifier that this service generated, in hexadecimal digits.
-            #[allow(dead_code, reason = "most identifiers are the callers'")]
+            #[allow(dead_code, reason = "callers supply most identifiers")]
             pub(crate) fn generated(text: &str) -> Self {
                 Self(text.to_owned())
             }

@@ -3,7 +3,7 @@
 /// Write units per second of one partition key value, which is DynamoDB's limit for a partition.
 pub const UNITS_A_SHARD: u64 = 1_000;
 
-/// A number of equal writes to the index.
+/// A group of writes that cost the index the same number of units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Writes {
     /// The number of writes in the planned period.

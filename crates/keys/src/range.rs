@@ -105,7 +105,7 @@ fn following(mut prefix: String) -> String {
 /// character is appended.
 fn preceding(mut position: String) -> String {
     if let Some(last) = position.pop() {
-        // U+D800 to U+DFFF are surrogates, not characters.
+        // U+D800 to U+DFFF are surrogates, so U+D7FF is the character before U+E000.
         let before = if last == '\u{e000}' {
             '\u{d7ff}'
         } else {

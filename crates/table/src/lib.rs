@@ -1,8 +1,8 @@
 //! Access to DynamoDB: items, pages and cursors, sharded indexes, batches, transactions, and
 //! consumed units.
 //!
-//! No other crate writes expressions or retries calls. A process creates one [`Dynamo`]. A
-//! [`Table`] is a table name on it. A [`Change`] is a conditional write, alone or in a transaction.
+//! No other crate writes expressions or retries calls. A process creates one [`Dynamo`], which
+//! returns a [`Table`] by its name. A [`Change`] is a conditional write, alone or in a transaction.
 //! Calls within [`measured`] are counted and end at its deadline.
 
 #![deny(clippy::disallowed_methods)]

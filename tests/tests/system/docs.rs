@@ -68,7 +68,7 @@ fn cart() -> Room<cart::Case> {
     }
 }
 
-/// A plan year, or the registrations of an employee or activities of a venue. The size of a narrow
+/// A plan year, the registrations of an employee, or the activities of a venue. The size of a narrow
 /// index entry does not grow with the activity.
 fn wellness() -> Room<wellness::Case> {
     let case = |activity, items, references| wellness::Case {
@@ -249,8 +249,8 @@ fn lists_every_pattern() {
 /// Compares the part of the page between the two markers with the text.
 fn part_is_current(path: &str, wanted: &str) {
     let page = fs::read_to_string(root().join(path)).expect("a page");
-    let (before, rest) = page.split_once(BEGIN).expect("the place where the part begins");
-    let (_, after) = rest.split_once(END).expect("the place where it ends");
+    let (before, rest) = page.split_once(BEGIN).expect("the begin marker");
+    let (_, after) = rest.split_once(END).expect("the end marker");
     is_current(path, &format!("{before}{BEGIN}\n{wanted}\n{END}{after}"));
 }
 

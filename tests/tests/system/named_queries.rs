@@ -45,8 +45,8 @@ fn resource(path: &PathBuf) -> String {
 fn named_queries_equal_the_files_in_analytics() {
     let path = root().join("stacks/lake.yaml");
     let template = fs::read_to_string(&path).expect("the template");
-    let (before, rest) = template.split_once(BEGIN).expect("where they begin");
-    let (written, after) = rest.split_once(END).expect("where they end");
+    let (before, rest) = template.split_once(BEGIN).expect("the begin marker");
+    let (written, after) = rest.split_once(END).expect("the end marker");
     let files = questions();
     assert!(files.len() >= 4, "at least four queries: {files:?}");
     let expected: String = files.iter().map(resource).collect();

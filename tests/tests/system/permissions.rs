@@ -45,7 +45,7 @@ async fn warm_up_all() {
     for (name, function) in local::functions() {
         let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
         let settings = lambda.environment.clone().into_iter().collect();
-        function.warm_up(&settings, stack.clients_of(lambda)).expect("right settings").await;
+        function.warm_up(&settings, stack.clients_of(lambda)).expect("valid settings").await;
     }
     stack.stop().await;
 }

@@ -20,7 +20,7 @@ async fn writes(name: &str, function: &Function, asks: &Asks<'_>, seed: u64) -> 
     let client = stack.client_of(lambda).config().to_builder().endpoint_url(proxy.url()).build();
     let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client), Random::seeded(seed));
     let settings = lambda.environment.clone().into_iter().collect();
-    let service = function.bind(&settings, dynamo).expect("right settings");
+    let service = function.bind(&settings, dynamo).expect("valid settings");
     let event = asks.at("2026-12-01T09:30:00Z".parse().expect("a time"));
     let answer = service.call(event, within(Duration::from_mins(1))).await.answer.expect("an answer");
     assert_eq!(answer["statusCode"], 201, "{answer}");

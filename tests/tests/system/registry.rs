@@ -33,7 +33,7 @@ fn registry(modules: &[String]) -> String {
     }
     text += "\nuse crate::Pattern;\n\n/// Every access pattern of the domain, by number.\n#[must_use]\npub fn patterns() -> Vec<Pattern> {\n";
     text += "    function::by_number(";
-    // The same line breaks as rustfmt.
+    // rustfmt writes a list with one element on one line.
     if let [only] = modules {
         let _ = writeln!(text, "vec![{only}::PATTERN])");
     } else {

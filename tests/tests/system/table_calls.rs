@@ -87,7 +87,7 @@ impl Scene {
         for thing in things {
             batch.put(&table, thing).expect("writable");
         }
-        dynamo.batch_write(batch).await.expect("all of them");
+        dynamo.batch_write(batch).await.expect("all writes succeed");
     }
 
     async fn read(&self, id: &str) -> Option<Thing> {
