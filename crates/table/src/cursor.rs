@@ -44,8 +44,8 @@ impl Binding {
     }
 }
 
-/// The position of the next page: URL-safe text with a checksum, the time of the first page, and
-/// the last key without the prefix that all keys of the range share.
+/// The position of the next page, as URL-safe text. It contains a checksum, the time of the first
+/// page and the last key. The key is stored without the prefix that all keys of the range share.
 ///
 /// The time keeps defaults such as "today" the same on all pages. The checksum is not secret: a
 /// forged cursor reaches only items that the same query returns without a cursor
