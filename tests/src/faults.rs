@@ -206,7 +206,7 @@ impl Proxy {
         until(&self.shared.dead, |dead| *dead).await;
     }
 
-    /// Waits until this number of calls are held.
+    /// Waits until at least `calls` calls are held.
     pub async fn held(&self, calls: usize) {
         until(&self.shared.held, |held| *held >= calls).await;
     }

@@ -155,7 +155,7 @@ impl Job {
         self.state == State::Running
     }
 
-    /// A condition that no job is running with the key. It also passes if no job is stored.
+    /// The condition that no job with this key is running. It also passes if no job is stored.
     #[must_use]
     pub fn is_not_running() -> Condition {
         Condition::missing(Self::RUN)
