@@ -1,4 +1,4 @@
-//! The operator of a stack at times that the test chooses.
+//! An operator's requests at times that the test chooses.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{Answer, Asks, Client};
@@ -7,19 +7,19 @@ use local::Stack;
 use reqwest::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
-/// A day.
+/// One day.
 pub const DAY: SignedDuration = SignedDuration::from_hours(24);
-/// The least that times in keys differ by.
+/// The smallest difference between times in keys.
 pub const MILLISECOND: SignedDuration = SignedDuration::from_millis(1);
 
-/// The time that the text names.
+/// Parses a time.
 #[must_use]
 pub fn time(text: &str) -> Timestamp {
     text.parse().expect("a time")
 }
 
-/// The operator at a time: each request is the event that API Gateway makes of it then. Paths are plain, without
-/// escapes.
+/// An operator at a fixed time. Each request is the event that API Gateway would send at that time.
+/// Paths must not need escaping.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
     stack: &'a Stack,
@@ -28,7 +28,7 @@ pub struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The operator of the stack at that time.
+    /// The operator of the stack at the time.
     #[must_use]
     pub fn new(stack: &'a Stack, operator: &'a Client, now: Timestamp) -> Self {
         Self { stack, operator, now }
@@ -40,32 +40,32 @@ impl<'a> At<'a> {
         answer(&self.operator.invoke(function, &event).await.body)
     }
 
-    /// GET.
+    /// Sends a GET request.
     pub async fn get(self, path: &str) -> Answer {
         self.call("GET", path, None, None).await
     }
 
-    /// POST of JSON.
+    /// Sends a POST request with a JSON body.
     pub async fn post(self, path: &str, body: &Value) -> Answer {
         self.call("POST", path, None, Some(body)).await
     }
 
-    /// POST of JSON under an idempotency key.
+    /// Sends a POST request with a JSON body and an idempotency key.
     pub async fn post_once(self, path: &str, key: &str, body: &Value) -> Answer {
         self.call("POST", path, Some(key), Some(body)).await
     }
 
-    /// PATCH of JSON.
+    /// Sends a PATCH request with a JSON body.
     pub async fn patch(self, path: &str, body: &Value) -> Answer {
         self.call("PATCH", path, None, Some(body)).await
     }
 
-    /// DELETE.
+    /// Sends a DELETE request.
     pub async fn delete(self, path: &str) -> Answer {
         self.call("DELETE", path, None, None).await
     }
 
-    /// Every line of a list, page by page, and how many pages there were.
+    /// Reads all pages of a list. Returns the items and the number of pages.
     pub async fn all(self, path: &str) -> (Vec<Value>, usize) {
         let mark = if path.contains('?') { '&' } else { '?' };
         let (mut lines, mut page) = (Vec::new(), path.to_owned());
@@ -81,7 +81,7 @@ impl<'a> At<'a> {
         unreachable!("{path} has no end")
     }
 
-    /// The function of the route that the path matches, the route, and what the path has in place of its parameters.
+    /// The function and the route that match the path, and the values of the path parameters.
     fn route(self, method: &str, path: &str) -> (&'a str, String, Value) {
         let lambdas = self.stack.template().lambdas.iter();
         let mut routes = lambdas.flat_map(|lambda| lambda.routes.iter().map(|route| (lambda.name.as_str(), route)));
@@ -109,7 +109,7 @@ fn parameters(route: &str, path: &str) -> Option<Map<String, Value>> {
     Some(parameters)
 }
 
-/// What API Gateway makes of a function's answer.
+/// Converts a function's response as API Gateway does.
 fn answer(answered: &Value) -> Answer {
     let status = answered["statusCode"].as_u64().and_then(|status| u16::try_from(status).ok()).expect("a status");
     let mut headers = HeaderMap::new();

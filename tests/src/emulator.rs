@@ -1,4 +1,5 @@
-//! Real binaries under AWS's Runtime Interface Emulator: environments as Lambda keeps them, with one event at a time.
+//! Real binaries under AWS's Runtime Interface Emulator. As in Lambda, an environment processes one
+//! event at a time.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
 
 use crate::patterns;
@@ -23,23 +24,23 @@ use tokio::{
 };
 use uuid::Uuid;
 
-/// A function that died never answers.
+/// A function that crashed never responds.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What a function finds where it runs.
+/// The settings and limits of a function's environment.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// The environment variables.
     pub settings: BTreeMap<String, String>,
-    /// The memory that it may take, in MB.
+    /// The memory limit in MB.
     pub memory: i32,
 }
 
 impl Place {
-    /// The function's place in a stack, with the stack's DynamoDB, Firehose and S3.
+    /// The environment of a function in a stack, with the stack's DynamoDB, Firehose and S3.
     ///
     /// # Panics
-    /// Where the stack has no such function.
+    /// The stack has no such function.
     #[must_use]
     pub fn of(stack: &Stack, function: &str) -> Self {
         let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == function).expect("a function");
@@ -60,7 +61,7 @@ impl Place {
         Self { settings: lambda.environment.clone().into_iter().chain(own).collect(), memory: lambda.memory }
     }
 
-    /// With this setting.
+    /// Sets an environment variable.
     #[must_use]
     pub fn with(mut self, setting: &str, value: &str) -> Self {
         self.settings.insert(setting.to_owned(), value.to_owned());
@@ -68,22 +69,23 @@ impl Place {
     }
 }
 
-/// The binary of the function: of the folder `BINARIES`, as far as `make build` filled it, else of the dev build.
+/// The path of a function's binary: in the folder `BINARIES` if `make build` put it there, else the
+/// dev build.
 ///
 /// # Panics
-/// Where `BINARIES` is no folder.
+/// `BINARIES` is not a folder.
 #[must_use]
 pub fn binary(function: &str) -> PathBuf {
     let folder = std::env::var_os("BINARIES").map(PathBuf::from);
-    assert!(folder.as_ref().is_none_or(|folder| folder.is_dir()), "{folder:?} is no folder");
+    assert!(folder.as_ref().is_none_or(|folder| folder.is_dir()), "{folder:?} is not a folder");
     let built = folder.map(|folder| folder.join(function).join("bootstrap")).filter(|path| path.exists());
     built.unwrap_or_else(|| std::env::current_exe().expect("a test").with_file_name("..").join(function))
 }
 
-/// A TCP port of 127.0.0.1 for a process that wants to be told its port.
+/// A TCP port of 127.0.0.1 for a process that takes its port as an argument.
 ///
-/// Nobody gets it who asks the system for a free one, because it is below those that the system gives away; nor another test
-/// as long as this one lives, in this process or another, because it holds UDP's port of the same number.
+/// The number is below the system's range of ephemeral ports, so the system does not assign it. The
+/// UDP port with the same number is held, so no other test gets it while this value lives.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -91,10 +93,10 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port on which nobody listens.
+    /// Finds a free port.
     ///
     /// # Panics
-    /// Where there is none.
+    /// No port is free.
     #[must_use]
     pub fn free() -> Self {
         let free = (10_000..30_000).find_map(|number| {
@@ -104,14 +106,14 @@ impl Port {
         free.expect("a port")
     }
 
-    /// Its number.
+    /// The port number.
     #[must_use]
     pub fn number(&self) -> u16 {
         self.number
     }
 }
 
-/// Waits until somebody listens on each of these ports; not where the process ends before.
+/// Waits until a process listens on each of the ports. Returns `false` if the process exits first.
 pub async fn listening(ports: &[&Port], process: &mut Child) -> bool {
     let listens = async {
         for port in ports {
@@ -126,7 +128,8 @@ pub async fn listening(ports: &[&Port], process: &mut Child) -> bool {
     }
 }
 
-/// One environment of a function: its process, which the emulator starts with the first event, and again when it died.
+/// One environment of a function. The emulator starts its process with the first event, and again
+/// after a crash.
 #[derive(Debug)]
 pub struct Environment {
     emulator: Child,
@@ -137,22 +140,23 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// An environment that waits for its first event.
+    /// Starts an environment that waits for its first event.
     ///
     /// # Panics
-    /// Where the emulator, whose path is in `EMULATOR`, does not start.
+    /// The emulator, whose path is in `EMULATOR`, does not start.
     pub async fn start(binary: &Path, place: &Place) -> Self {
         let folder = std::env::temp_dir().join(format!("lambda-{}", Uuid::now_v7()));
         fs::create_dir(&folder).expect("a folder");
         let bootstrap = folder.join("bootstrap");
-        // Lambda's limit is of what is used; this one is of what is asked for, and so the stricter one.
+        // Lambda limits the memory in use. `ulimit` limits the allocated memory, which is stricter.
         let script =
             format!("#!/bin/sh\nulimit -v {}\nulimit -c 0\nexec '{}'\n", place.memory * 1024, binary.display());
         fs::write(&bootstrap, script).expect("a script");
         fs::set_permissions(&bootstrap, Permissions::from_mode(0o700)).expect("an executable");
-        // Somebody else may take a port that was free.
+        // Another process may take a port that was free.
         for _ in 0..10 {
-            // It listens to events a moment before it does to the function, and ends where it can't.
+            // The emulator listens for events shortly before it listens for the function. It exits
+            // if a port is taken.
             let (port, api) = (Port::free(), Port::free());
             let mut emulator = emulator(&port, &api, &bootstrap, place, &folder);
             if listening(&[&port, &api], &mut emulator).await {
@@ -164,26 +168,26 @@ impl Environment {
         panic!("the emulator does not start: {}", emulators_log(&folder));
     }
 
-    /// Gives the function an event: its answer, or its error as Lambda reports it.
+    /// Sends an event to the function. Returns its response, or its error as Lambda reports it.
     ///
     /// # Panics
-    /// Where the emulator does not answer.
+    /// The emulator does not respond.
     pub async fn invoke(&self, event: impl Into<reqwest::Body>) -> Result<Value, Diagnostic> {
         let sent = self.http.post(&self.url).body(event).send().await;
         let answer = sent.unwrap_or_else(|error| panic!("{error:?}: {}", emulators_log(&self.folder)));
         let text = answer.text().await.expect("text");
         if text.is_empty() {
-            // What the emulator says when the function ended before it asked for its first event.
+            // The emulator's response if the function exited before it requested its first event.
             return Err(Diagnostic { error_type: "Runtime.ExitError".to_owned(), error_message: text });
         }
         let error = serde_json::from_str(&text);
         error.map_or_else(|_| Ok(serde_json::from_str(&text).expect("JSON")), Err)
     }
 
-    /// What the function has written so far: each line is JSON, or `{"not JSON": line}`.
+    /// The log of the function. Each line is JSON, or `{"not JSON": line}`.
     ///
     /// # Panics
-    /// Where the log can't be read.
+    /// The log cannot be read.
     #[must_use]
     pub fn log(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder.join("log")).expect("a log");
@@ -192,10 +196,10 @@ impl Environment {
         lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| json!({"not JSON": line}))).collect()
     }
 
-    /// Ends it. The function ends by itself then, because nobody has events for it any more.
+    /// Stops the emulator. The function then exits on its own, because the runtime API is gone.
     ///
     /// # Panics
-    /// Where the emulator can't be ended.
+    /// The emulator cannot be stopped.
     pub async fn stop(mut self) {
         self.emulator.kill().await.expect("an emulator");
         let _ = fs::remove_dir_all(&self.folder);
@@ -222,7 +226,7 @@ fn emulator(port: &Port, api: &Port, bootstrap: &Path, place: &Place, folder: &P
         .expect("the emulator")
 }
 
-/// All functions as real binaries: as many environments of each as it has callers at once.
+/// All functions as real binaries. Each function has as many environments as concurrent callers.
 #[derive(Debug, Default)]
 pub struct Lambdas {
     places: OnceLock<BTreeMap<String, Place>>,
@@ -230,10 +234,10 @@ pub struct Lambdas {
 }
 
 impl Lambdas {
-    /// A stack whose functions these are, for its routes, streams and schedules.
+    /// Starts a stack that runs these binaries, with its routes, streams and schedules.
     ///
     /// # Panics
-    /// Where the stack does not start.
+    /// The stack does not start.
     pub async fn stack() -> (Stack, Arc<Self>) {
         let lambdas = Arc::new(Self::default());
         let handlers = patterns::all().into_iter().map(|pattern| (pattern.name, Self::handler(&lambdas, pattern.name)));
@@ -265,13 +269,13 @@ impl Lambdas {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the environments of the function have written, each by itself.
+    /// The logs of the function, one for each environment.
     #[must_use]
     pub fn logs(&self, function: &str) -> Vec<Vec<Value>> {
         self.idle().get(function).into_iter().flatten().map(Environment::log).collect()
     }
 
-    /// Ends them all.
+    /// Stops all environments.
     pub async fn stop(&self) {
         let all = std::mem::take(&mut *self.idle());
         for environment in all.into_values().flatten() {

@@ -1,11 +1,12 @@
-//! The events of `events/`, in the order in which each finds what it needs.
+//! The events of `events/`, in an order in which each one finds the items that it needs.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use crate::root;
 use serde_json::Value;
 use std::{fs, path::PathBuf};
 
-/// An event: its function, the reason in the file's name, and the status; none for an event that is no request.
+/// An event: its function, the reason in its file name, and the response status. The status is
+/// `None` for events that are not requests.
 pub type Event = (&'static str, &'static str, Option<u16>);
 
 const BANK: [Event; 19] = [
@@ -30,7 +31,7 @@ const BANK: [Event; 19] = [
     ("get-payment", "no-payment-id", Some(400)),
 ];
 
-/// The same of the cart: what is added is listed, and then bought.
+/// The events of the cart. The added item is listed and then purchased.
 const CART: [Event; 14] = [
     ("add-cart-item", "", Some(201)),
     ("add-cart-item", "no-currency", Some(400)),
@@ -48,7 +49,8 @@ const CART: [Event; 14] = [
     ("checkout-cart", "empty-cart", Some(409)),
 ];
 
-/// Batches of the cart's stream: all but the last are taken, whatever becomes of their records.
+/// Batches of the cart's stream. The function accepts all of them but the last, regardless of the
+/// outcome of single records.
 const STREAM: [Event; 9] = [
     ("export-cart-changes", "", None),
     ("export-cart-changes", "ttl", None),
@@ -61,7 +63,8 @@ const STREAM: [Event; 9] = [
     ("export-cart-changes", "no-batch", None),
 ];
 
-/// The programme: what is made is listed; activity 123 is nobody's, and so is venue 789.
+/// The events of the wellness program. Created items are listed. Activity 123 and venue 789 do not
+/// exist.
 const WELLNESS: [Event; 43] = [
     ("put-section", "", Some(201)),
     ("put-section", "ends-before-start", Some(400)),
@@ -108,7 +111,7 @@ const WELLNESS: [Event; 43] = [
     ("record-progress", "too-precise", Some(400)),
 ];
 
-/// The ledger: what is opened is paid into, looked at, paid back and closed.
+/// The events of the ledger. Accounts are opened, credited, listed, refunded and closed.
 const LEDGER: [Event; 37] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
@@ -149,24 +152,24 @@ const LEDGER: [Event; 37] = [
     ("start-daily-reconciliation", "no-such-day", None),
 ];
 
-/// All of them, with their folders.
+/// All events by folder.
 pub const ALL: [(&str, &[Event]); 5] =
     [("bank", &BANK), ("cart", &CART), ("cart", &STREAM), ("wellness", &WELLNESS), ("ledger", &LEDGER)];
 
-/// The name of its file.
+/// The file name of an event.
 #[must_use]
 pub fn file(function: &str, why: &str) -> String {
     if why.is_empty() { format!("{function}.json") } else { format!("{function}.{why}.json") }
 }
 
-/// What is in it.
+/// The content of an event.
 #[must_use]
 pub fn event(folder: &str, function: &str, why: &str) -> Value {
     let path = root().join("events").join(folder).join(file(function, why));
     serde_json::from_str(&fs::read_to_string(path).expect("an event")).expect("JSON")
 }
 
-/// The folders of `events/`: one for each service.
+/// The folders of `events/`, one for each service.
 #[must_use]
 pub fn folders() -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join("events")).expect("the events");

@@ -1,4 +1,5 @@
-//! Faults: a proxy in front of DynamoDB that records every call and lets it fail, and functions that die.
+//! Fault injection: a proxy in front of DynamoDB that records calls and makes them fail, and
+//! functions that crash.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use crate::random;
@@ -20,88 +21,90 @@ use std::{
 use table::Dynamo;
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
-/// One call to DynamoDB as it came.
+/// A recorded call to DynamoDB.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Its number, from 1, since the rule was given.
+    /// The number of the call, from 1, since the rule was set.
     pub number: usize,
-    /// Its number, from 1, among those of its action.
+    /// The number of the call among those of its action, from 1.
     pub nth: usize,
-    /// Such as `Query`.
+    /// The action, such as `Query`.
     pub action: String,
-    /// The table; of a batch or a transaction the first.
+    /// The table. For a batch or a transaction, its first table.
     pub table: Option<String>,
     /// The index of a query.
     pub index: Option<String>,
-    /// The whole request.
+    /// The complete request body.
     pub body: Value,
 }
 
-/// Before or after the engine did what was asked.
+/// Whether a fault happens before or after DynamoDB executes the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// The engine never hears of it.
+    /// DynamoDB does not receive the call.
     Before,
-    /// The engine did it, and nobody hears of that.
+    /// DynamoDB executes the call, and its response is lost.
     After,
 }
 
-/// Both.
+/// Both moments.
 pub const MOMENTS: [Moment; 2] = [Moment::Before, Moment::After];
 
-/// What becomes of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// The engine answers.
+    /// DynamoDB responds normally.
     None,
     /// The connection closes.
     Lost(Moment),
-    /// The caller dies: the connection closes, and so does that of every later call.
+    /// The caller crashes: this connection and those of all later calls close.
     Death(Moment),
-    /// Nobody answers.
+    /// No response.
     Silence,
-    /// The engine hears of it when the calls are released, even if its sender has given up.
+    /// DynamoDB receives the call after the calls are released, even if the sender has given up.
     Held,
-    /// The engine never hears of it, and this is the answer.
+    /// The proxy returns this response, and DynamoDB does not receive the call.
     Refused(StatusCode, Value),
-    /// The engine does the first so many keys or writes of a batch; the others come back unprocessed.
+    /// DynamoDB executes this number of keys or writes of a batch. The rest are returned as
+    /// unprocessed.
     Partly(usize),
-    /// A query lacks so many of its first items, as while a transaction is being written.
+    /// The result of a query lacks this number of its first items, as while a transaction is being
+    /// written.
     Torn(usize),
 }
 
 impl Fault {
-    /// DynamoDB failed inside.
+    /// A server error of DynamoDB.
     #[must_use]
     pub fn internal() -> Self {
         refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", Vec::new())
     }
 
-    /// The capacity is used up.
+    /// Exceeded throughput of a table or an index.
     #[must_use]
     pub fn throttled() -> Self {
         refused(StatusCode::BAD_REQUEST, "ProvisionedThroughputExceededException", Vec::new())
     }
 
-    /// The rate of the account or of a partition is used up.
+    /// An exceeded rate of the account or of a partition.
     #[must_use]
     pub fn throttling() -> Self {
         refused(StatusCode::BAD_REQUEST, "ThrottlingException", Vec::new())
     }
 
-    /// A write met a transaction.
+    /// A write that conflicts with a transaction.
     #[must_use]
     pub fn conflict() -> Self {
         refused(StatusCode::BAD_REQUEST, "TransactionConflictException", Vec::new())
     }
 
-    /// The same transaction is still under way: its sender gave up waiting and sent it again.
+    /// A transaction that is still in progress after an earlier attempt.
     #[must_use]
     pub fn in_progress() -> Self {
         refused(StatusCode::BAD_REQUEST, "TransactionInProgressException", Vec::new())
     }
 
-    /// A transaction was cancelled, with a code for each of its changes.
+    /// A cancelled transaction with a reason code for each of its changes.
     #[must_use]
     pub fn cancelled(codes: &[&str]) -> Self {
         refused(StatusCode::BAD_REQUEST, "TransactionCanceledException", codes.to_vec())
@@ -124,9 +127,9 @@ struct Shared {
     http: reqwest::Client,
     record: Mutex<Record>,
     dead: watch::Sender<bool>,
-    /// Calls that the engine works at.
+    /// Calls that DynamoDB is executing.
     busy: watch::Sender<usize>,
-    /// Calls that wait for the release.
+    /// Calls that wait for their release.
     held: watch::Sender<usize>,
     released: watch::Sender<bool>,
 }
@@ -142,7 +145,7 @@ impl Shared {
     }
 }
 
-/// A proxy in front of an engine. Dropping it ends it.
+/// A proxy in front of DynamoDB. Dropping it stops it.
 pub struct Proxy {
     url: String,
     shared: Arc<Shared>,
@@ -150,7 +153,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy that lets every call through.
+    /// Starts a proxy that forwards every call.
     pub async fn start(engine: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -168,31 +171,31 @@ impl Proxy {
         Self { url, shared, server }
     }
 
-    /// Where it is.
+    /// The address of the proxy.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// From now on this becomes of each call; the record and the numbers start again, and the dead live.
+    /// Sets the rule for the next calls. Clears the recorded calls and ends a simulated crash.
     pub fn rule(&self, rule: impl FnMut(&Call) -> Fault + Send + 'static) {
         *self.shared.record() = Record { rule: Box::new(rule), calls: Vec::new() };
         self.shared.dead.send_replace(false);
         self.shared.released.send_replace(false);
     }
 
-    /// From now on every call comes through.
+    /// Forwards every call from now on, and clears the recorded calls.
     pub fn heal(&self) {
         self.rule(|_| Fault::None);
     }
 
-    /// The calls since the rule was given.
+    /// The calls since the rule was set.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         self.shared.record().calls.clone()
     }
 
-    /// How many of the calls were of the action.
+    /// The number of calls of the action.
     #[must_use]
     pub fn count(&self, action: &str) -> usize {
         self.shared.record().calls.iter().filter(|call| call.action == action).count()
@@ -203,23 +206,24 @@ impl Proxy {
         until(&self.shared.dead, |dead| *dead).await;
     }
 
-    /// Waits until so many calls are held.
+    /// Waits until at least `calls` calls are held.
     pub async fn held(&self, calls: usize) {
         until(&self.shared.held, |held| *held >= calls).await;
     }
 
-    /// Lets the calls go that are held, and all later ones.
+    /// Releases the held calls and all later ones.
     pub fn release(&self) {
         self.shared.released.send_replace(true);
     }
 
-    /// Lets the calls go that are held, and waits until the engine is done with them, whether or not anybody waits for that.
+    /// Releases the held calls and waits until DynamoDB has executed them, even if their senders
+    /// have given up.
     pub async fn arrive(&self) {
         self.release();
         until(&self.shared.held, |held| *held == 0).await;
     }
 
-    /// Waits until the engine is done with what has reached it.
+    /// Waits until DynamoDB has executed all calls that reached it.
     async fn quiet(&self) {
         until(&self.shared.busy, |busy| *busy == 0).await;
     }
@@ -260,7 +264,7 @@ async fn answer(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
 
 const JSON: &str = "application/x-amz-json-1.0";
 
-/// Closes the connection without an answer: the server ends the task of a connection that unwinds.
+/// Closes the connection without a response. The panic ends the server's task for this connection.
 fn close() -> ! {
     std::panic::resume_unwind(Box::new("closed"))
 }
@@ -295,7 +299,7 @@ async fn happen(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes, moment: 
     }
 }
 
-/// A task of its own, because what was sent arrives even when its sender has given up.
+/// Runs in its own task, so that the call arrives even if its sender gives up.
 async fn hold(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes) -> Response {
     let (shared, headers) = (Arc::clone(shared), headers.clone());
     shared.held.send_modify(|held| *held += 1);
@@ -308,7 +312,7 @@ async fn hold(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes) -> Respons
     sent.await.expect("it arrives")
 }
 
-/// A task of its own, because what is on its way arrives even when its sender has died.
+/// Runs in its own task, so that the call completes even if its sender dies.
 async fn forward(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes) -> Response {
     let (shared, mut headers) = (Arc::clone(shared), headers.clone());
     for own in [header::HOST, header::CONTENT_LENGTH, header::CONNECTION] {
@@ -325,7 +329,7 @@ async fn forward(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes) -> Resp
     sent.await.expect("the engine answers")
 }
 
-/// Sends the first `done` of a batch on, and adds the others to what the engine says.
+/// Forwards the first `done` requests of a batch and returns the rest as unprocessed.
 async fn partly(shared: &Arc<Shared>, headers: &HeaderMap, body: &Bytes, done: usize) -> Response {
     let mut body: Value = serde_json::from_slice(body).expect("JSON");
     let tables = body["RequestItems"].as_object().cloned().expect("a batch");
@@ -354,7 +358,7 @@ async fn read(answer: Response) -> Value {
     serde_json::from_slice(&bytes).expect("JSON")
 }
 
-/// The first `done` keys or writes of a batch, and the others, each still by table.
+/// Splits a batch into its first `done` requests and the rest, both grouped by table.
 fn split(tables: Map<String, Value>, mut done: usize) -> (Map<String, Value>, Map<String, Value>) {
     let (mut sent, mut left) = (Map::new(), Map::new());
     for (table, requests) in tables {
@@ -379,18 +383,18 @@ fn split(tables: Map<String, Value>, mut done: usize) -> (Map<String, Value>, Ma
     (sent, left)
 }
 
-/// One engine, a stack on it, and a stack that reaches the same engine through a proxy only.
+/// Two stacks on one DynamoDB. One of them reaches it through a proxy only.
 pub struct Twins {
-    /// Goes straight to the engine.
+    /// The stack that uses DynamoDB directly.
     pub healthy: Stack,
-    /// Goes through the proxy.
+    /// The stack that uses the proxy.
     pub faulty: Stack,
     /// The proxy.
     pub proxy: Proxy,
 }
 
 impl Twins {
-    /// Starts both, each as the closure says.
+    /// Starts both stacks from the builder.
     pub async fn start(builder: impl Fn() -> Builder) -> Self {
         let healthy = builder().start().await.expect("a stack");
         let proxy = Proxy::start(healthy.dynamo_url()).await;
@@ -398,33 +402,33 @@ impl Twins {
         Self { healthy, faulty, proxy }
     }
 
-    /// A function of the template as a process of its own, behind the proxy.
+    /// Starts a function of the template as a separate process behind the proxy.
     #[must_use]
     pub fn process(&self, name: &str, function: &Function) -> Process<'_> {
         Process::start(&self.healthy, &self.proxy, name, function)
     }
 }
 
-/// A function that can die: nothing of it goes on, no retry and no clean-up.
+/// A function that can crash: after that it runs no retries and no clean-up.
 pub struct Process<'a> {
     service: Service,
     proxy: &'a Proxy,
 }
 
 impl<'a> Process<'a> {
-    /// A function of the stack's template that reaches the stack's engine through the proxy only.
+    /// Starts a function of the stack's template that reaches DynamoDB through the proxy only.
     #[must_use]
     pub fn start(stack: &Stack, proxy: &'a Proxy, name: &str, function: &Function) -> Self {
         Self::of(service(stack, proxy.url(), name, function), proxy)
     }
 
-    /// That function, which reaches the engine through the proxy.
+    /// Wraps a service that reaches DynamoDB through the proxy.
     #[must_use]
     pub fn of(service: Service, proxy: &'a Proxy) -> Self {
         Self { service, proxy }
     }
 
-    /// Invokes the function with so much time; none where it died.
+    /// Invokes the function with a timeout. Returns `None` if it crashed.
     pub async fn run(&self, event: &Value, timeout: Duration) -> Option<Invocation> {
         let invocation = tokio::select! {
             biased;
@@ -436,8 +440,10 @@ impl<'a> Process<'a> {
     }
 }
 
-/// A function of the stack's template, with its permissions, that finds DynamoDB there. The SDK's pauses are short, and its allowance of retries has no
-/// end: what the dead used up is not missing.
+/// A function of the stack's template with its permissions, which calls DynamoDB at `endpoint`.
+///
+/// The SDK's retry pauses are short, and its retry quota is unlimited, so earlier crashes do not
+/// exhaust it.
 #[must_use]
 pub fn service(stack: &Stack, endpoint: &str, name: &str, function: &Function) -> Service {
     let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name);
@@ -448,10 +454,10 @@ pub fn service(stack: &Stack, endpoint: &str, name: &str, function: &Function) -
     let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(10));
     let client = client.config().to_builder().endpoint_url(endpoint).retry_config(retries).retry_partition(allowance);
     let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client.build()), random());
-    function.bind(&settings, dynamo).expect("right settings")
+    function.bind(&settings, dynamo).expect("valid settings")
 }
 
-/// An invocation that must have answered by then.
+/// An invocation context with a deadline after `timeout`.
 #[must_use]
 pub fn within(timeout: Duration) -> Context {
     let mut context = Context::default();

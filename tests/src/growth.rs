@@ -1,4 +1,4 @@
-//! Shards that grow while entries are written and listed: no reader may miss an entry.
+//! Shards that grow while entries are written and listed. No reader may miss an entry.
 #![expect(clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::Client;
@@ -12,10 +12,10 @@ use std::{
     },
 };
 
-/// Entries of each writer in each step.
+/// The number of entries of each writer in each step.
 pub const ENTRIES: usize = 16;
 
-/// Writers and readers of one list, and the ids of the entries that are written so far.
+/// Writers and readers of one list, and the ids of the entries written so far.
 #[derive(Debug)]
 pub struct Growth<W, L> {
     write: W,
@@ -24,12 +24,13 @@ pub struct Growth<W, L> {
 }
 
 impl<W: AsyncFn(&Client, usize) -> String, L: AsyncFn(&Client) -> Vec<String>> Growth<W, L> {
-    /// `write` writes the entry of a number and returns its id; `list` lists the ids of all entries.
+    /// `write` writes the entry with a number and returns its id. `list` returns the ids of all
+    /// entries.
     pub fn new(write: W, list: L) -> Self {
         Self { write, list, written: Mutex::default() }
     }
 
-    /// The ids of the entries that are written so far. A list that starts later has all of them.
+    /// The ids of the entries written so far. A list that starts later must contain all of them.
     pub fn written(&self) -> BTreeSet<String> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -43,7 +44,8 @@ impl<W: AsyncFn(&Client, usize) -> String, L: AsyncFn(&Client) -> Vec<String>> G
         }
     }
 
-    /// Lists until the writers are done, and once more: nothing is missed, and nothing comes twice.
+    /// Lists until the writers are done, and once more. Asserts that no entry is missing or
+    /// repeated.
     pub async fn misses_nothing(&self, reader: &Stack, done: &AtomicBool, step: &str) {
         let client = Client::operator(reader);
         for _ in 0..1_000 {
@@ -51,17 +53,17 @@ impl<W: AsyncFn(&Client, usize) -> String, L: AsyncFn(&Client) -> Vec<String>> G
             let before = self.written();
             let items = (self.list)(&client).await;
             let listed: BTreeSet<String> = items.iter().cloned().collect();
-            assert_eq!(listed.len(), items.len(), "{step}: an entry came twice");
+            assert_eq!(listed.len(), items.len(), "{step}: an entry was returned twice");
             let missed: Vec<_> = before.difference(&listed).collect();
-            assert!(missed.is_empty(), "{step}: {} of {} are missed", missed.len(), before.len());
+            assert!(missed.is_empty(), "{step}: {} of {} entries are missing", missed.len(), before.len());
             if last {
                 return;
             }
         }
-        unreachable!("{step}: the writers never end");
+        unreachable!("{step}: the writers do not end");
     }
 
-    /// The writers write while the readers list.
+    /// Runs the writers and the readers concurrently.
     pub async fn step(&self, name: &str, writers: &[&Stack], readers: &[&Stack]) {
         let done = AtomicBool::new(false);
         let writing = async {

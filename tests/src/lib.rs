@@ -1,4 +1,5 @@
-//! What the system tests share: a stack of their own on free ports, and a client that talks to it.
+//! Shared code of the system tests: a separate stack for each test on free ports, and an HTTP
+//! client.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 pub mod bank;
@@ -25,24 +26,24 @@ use std::{collections::BTreeMap, fmt::Debug, path::PathBuf, str::FromStr, sync::
 use table::Dynamo;
 use tokio::time::sleep;
 
-/// The repository.
+/// The root folder of the repository.
 #[must_use]
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The stack of the template, in memory, on free ports.
+/// A stack of template.yaml, in memory, on free ports.
 #[must_use]
 pub fn stack() -> Builder {
     Stack::builder(root().join("template.yaml"))
 }
 
-/// The whole system, as template.yaml nests it.
+/// The complete system, as template.yaml nests it.
 #[must_use]
 pub fn template() -> Template {
     let file = root().join("template.yaml");
     let text = std::fs::read_to_string(&file).expect("the template");
-    Template::read(&text, &file, "local", &BTreeMap::new()).expect("a right template")
+    Template::read(&text, &file, "local", &BTreeMap::new()).expect("a valid template")
 }
 
 /// The text of a service's template.
@@ -51,7 +52,8 @@ pub fn template_of(service: &str) -> String {
     std::fs::read_to_string(root().join("stacks").join(service).with_extension("yaml")).expect("a template")
 }
 
-/// The stack of one service with a part of its template replaced, as often as the part is there.
+/// The stack of one service with a part of its template replaced. The part must occur `times`
+/// times.
 #[must_use]
 pub fn changed(service: &str, (part, times): (&str, usize), other: &str) -> Builder {
     let template = template_of(service);
@@ -67,14 +69,14 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The status.
     pub status: u16,
     /// The headers.
     pub headers: reqwest::header::HeaderMap,
-    /// The body, null where there is none.
+    /// The body. Null if it is empty.
     pub body: Value,
 }
 
@@ -103,7 +105,7 @@ impl Client {
         Self { token: Some(token), ..Self::operator(stack) }
     }
 
-    /// A request, to be changed and sent with [`send`].
+    /// Creates a request, which [`send`] sends.
     pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
         let method = method.parse().expect("a method");
         let request = self.http.request(method, format!("{}{path}", self.url));
@@ -113,37 +115,37 @@ impl Client {
         }
     }
 
-    /// GET.
+    /// Sends a GET request.
     pub async fn get(&self, path: &str) -> Answer {
         send(self.request("GET", path)).await
     }
 
-    /// POST of JSON.
+    /// Sends a POST request with a JSON body.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         send(self.request("POST", path).json(body)).await
     }
 
-    /// POST of JSON under an idempotency key.
+    /// Sends a POST request with a JSON body and an idempotency key.
     pub async fn post_once(&self, path: &str, key: &str, body: &Value) -> Answer {
         send(self.request("POST", path).header("idempotency-key", key).json(body)).await
     }
 
-    /// PATCH of JSON.
+    /// Sends a PATCH request with a JSON body.
     pub async fn patch(&self, path: &str, body: &Value) -> Answer {
         send(self.request("PATCH", path).json(body)).await
     }
 
-    /// PUT of JSON.
+    /// Sends a PUT request with a JSON body.
     pub async fn put(&self, path: &str, body: &Value) -> Answer {
         send(self.request("PUT", path).json(body)).await
     }
 
-    /// Runs a function with the event.
+    /// Invokes a function with the event.
     pub async fn invoke(&self, function: &str, event: &Value) -> Answer {
         self.post(&format!("/_local/functions/{function}/invocations"), event).await
     }
 
-    /// Every item of a list, page by page, and how many pages there were.
+    /// Reads all pages of a list. Returns the items and the number of pages.
     pub async fn all(&self, path: &str) -> (Vec<Value>, usize) {
         let (mut items, mut pages, mut cursor) = (Vec::new(), 0, None::<String>);
         loop {
@@ -162,7 +164,7 @@ impl Client {
     }
 }
 
-/// Sends the request.
+/// Sends a request.
 pub async fn send(request: reqwest::RequestBuilder) -> Answer {
     let response = request.send().await.expect("an answer");
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
@@ -171,19 +173,19 @@ pub async fn send(request: reqwest::RequestBuilder) -> Answer {
     Answer { status, headers, body }
 }
 
-/// How a request ends for who may or may not do it.
+/// The outcome of a request in a permission test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It was done.
+    /// The request succeeded.
     Done,
-    /// 403 of the gateway, for its scope.
+    /// 403 from the gateway: a scope is missing.
     NoScope,
-    /// 403 of the function, for what it reaches.
+    /// 403 from the function: the resource belongs to another caller.
     NoReach,
 }
 
 impl End {
-    /// None where it ended otherwise.
+    /// The outcome of a response. `None` for any other response.
     #[must_use]
     pub fn of(answer: &Answer) -> Option<Self> {
         match (answer.status, answer.body["type"].as_str()) {
@@ -195,14 +197,15 @@ impl End {
     }
 }
 
-/// What a request asks: its route as the template has it, its path and its query, its parameters, its key and its body.
+/// A request: its route in the template, its path and query, its path parameters, its idempotency
+/// key and its body.
 #[derive(Debug)]
 pub struct Asks<'a> {
-    /// Such as `GET /bank/payments/due`.
+    /// The route, such as `GET /bank/payments/due`.
     pub route: &'a str,
-    /// The path, and the query behind a `?`.
+    /// The path, with the query after `?`.
     pub path: &'a str,
-    /// The parameters of the path.
+    /// The path parameters.
     pub parameters: Value,
     /// The idempotency key.
     pub key: Option<&'a str>,
@@ -211,7 +214,7 @@ pub struct Asks<'a> {
 }
 
 impl Asks<'_> {
-    /// The event of an operator's request, as API Gateway sends it at that time.
+    /// The event of an operator's request, as API Gateway would send it at the time.
     #[must_use]
     pub fn at(&self, now: jiff::Timestamp) -> Value {
         let (path, query) = self.path.split_once('?').unwrap_or((self.path, ""));
@@ -249,39 +252,39 @@ impl Asks<'_> {
     }
 }
 
-/// A member that is a text.
+/// The string value of a member.
 #[must_use]
 pub fn text<'a>(item: &'a Value, member: &str) -> &'a str {
     item[member].as_str().expect("a text")
 }
 
-/// A value of a type that is read from text.
+/// Parses a value.
 #[must_use]
 pub fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().expect(text)
 }
 
-/// That member of every item.
+/// The string value of a member of each item.
 #[must_use]
 pub fn texts<'a>(items: &'a [Value], member: &str) -> Vec<&'a str> {
     items.iter().map(|item| text(item, member)).collect()
 }
 
-/// The answer is a problem of that status and type.
+/// Asserts that the response is a problem with the status and type.
 pub fn assert_problem(answer: &Answer, status: u16, kind: &str) {
     assert_eq!((answer.status, &answer.body["type"]), (status, &json!(format!("/problems/{kind}"))), "{}", answer.body);
     assert_eq!(answer.headers["content-type"], "application/problem+json");
     assert_eq!(answer.headers.contains_key("retry-after"), matches!(status, 429 | 503), "{:?}", answer.headers);
 }
 
-/// The random source of the tests: one for all, so that no two of them make the same id.
+/// The random source of the tests. All tests of a process share it, so their ids differ.
 #[must_use]
 pub fn random() -> Random {
     static RANDOM: LazyLock<Random> = LazyLock::new(|| system_random().expect("random bits"));
     RANDOM.clone()
 }
 
-/// Our own calls to the engine, past the functions.
+/// A direct client of the stack's DynamoDB, without the functions.
 #[must_use]
 pub fn dynamo(stack: &Stack) -> Dynamo {
     Dynamo::new(&stack.client().expect("a client"), random())
@@ -290,7 +293,7 @@ pub fn dynamo(stack: &Stack) -> Dynamo {
 const MAX_LOOKS: usize = 6_000;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Asks again until the answer is as it should be: a minute at most.
+/// Repeats the GET request until the response satisfies the condition, for at most a minute.
 pub async fn until(client: &Client, path: &str, is_so: impl Fn(&Answer) -> bool) -> Answer {
     for _ in 0..MAX_LOOKS {
         let answer = client.get(path).await;
@@ -299,10 +302,10 @@ pub async fn until(client: &Client, path: &str, is_so: impl Fn(&Answer) -> bool)
         }
         sleep(PAUSE).await;
     }
-    unreachable!("{path} never is as it should be: {:?}", client.get(path).await)
+    unreachable!("{path} never satisfied the condition: {:?}", client.get(path).await)
 }
 
-/// Waits until the stream of the function has handed everything on.
+/// Waits until the function has received all records of its stream.
 pub async fn drained(operator: &Client, function: &str) {
     let is_drained = |answer: &Answer| {
         let mappings = answer.body["mappings"].as_array().expect("mappings");

@@ -1,4 +1,4 @@
-//! docs/openapi.yaml, and what of a request or an answer it does not allow.
+//! docs/openapi.yaml, and the checks of requests and responses against it.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, clippy::panic, reason = "a test may stop here")]
 
 use crate::{root, yaml};
@@ -6,11 +6,11 @@ use function::{Declared, Route, Trigger};
 use serde_json::Value;
 use std::{collections::BTreeSet, fmt::Write, fs};
 
-/// The document.
+/// The OpenAPI document.
 #[derive(Debug)]
 pub struct Document(pub Value);
 
-/// One operation of it.
+/// An operation of the document.
 #[derive(Debug, Clone, Copy)]
 pub struct Operation<'a> {
     document: &'a Document,
@@ -19,29 +19,29 @@ pub struct Operation<'a> {
     /// The path with its parameters.
     pub path: &'a str,
     item: &'a Value,
-    /// What it says.
+    /// The operation object.
     pub value: &'a Value,
 }
 
-/// What was answered.
+/// A response.
 #[derive(Debug)]
 pub struct Answered<'a> {
     /// The status.
     pub status: u64,
-    /// The headers, by their names in small letters.
+    /// The headers, with lower-case names.
     pub headers: &'a Value,
     /// The body as text.
     pub body: &'a str,
 }
 
 impl Document {
-    /// The one of the repository.
+    /// Reads the document of the repository.
     #[must_use]
     pub fn read() -> Self {
         Self(yaml::read(&fs::read_to_string(root().join("docs/openapi.yaml")).expect("the document")))
     }
 
-    /// Every operation.
+    /// All operations.
     #[must_use]
     pub fn operations(&self) -> Vec<Operation<'_>> {
         let mut operations = Vec::new();
@@ -63,15 +63,15 @@ impl Document {
         operations
     }
 
-    /// What a reference leads to, or the value itself.
+    /// Resolves a reference, or returns the value itself.
     #[must_use]
     pub fn follow<'a>(&'a self, value: &'a Value) -> &'a Value {
         let Some(reference) = value["$ref"].as_str() else { return value };
         let pointer = reference.strip_prefix('#').expect("a reference into the document");
-        self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere"))
+        self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} does not resolve"))
     }
 
-    /// What the schema does not allow of the value.
+    /// Validates the value and returns the errors.
     fn faults(&self, schema: &Value, value: &Value) -> Vec<String> {
         let mut schema = schema.clone();
         schema["components"] = self.0["components"].clone();
@@ -80,8 +80,8 @@ impl Document {
     }
 }
 
-/// The document's text with a skeleton of each route that it lacks: what the pattern declares, and the answers that every route has.
-/// Its summary and its schemas are written by hand.
+/// Adds a skeleton of each missing route to the document. It contains the declarations of the
+/// pattern and the responses that every route has. Its summary and schemas are written by hand.
 #[must_use]
 pub fn with_missing_routes(text: &str, patterns: &[Declared]) -> String {
     let mut text = text.to_owned();
@@ -103,7 +103,8 @@ pub fn with_missing_routes(text: &str, patterns: &[Declared]) -> String {
     text
 }
 
-/// Where the last block that begins so ends: before the next line that is indented as little.
+/// The end of the last block with this beginning: before the next line with the same or less
+/// indentation.
 fn end_of_block(text: &str, begin: &str) -> usize {
     let begin = text.rfind(begin).map_or(0, |at| at + 1);
     let mut end = begin;
@@ -131,7 +132,7 @@ fn path_item(route: &Route) -> String {
 fn operation(pattern: &Declared, route: &Route) -> String {
     let service = route.path.split('/').nth(1).unwrap_or_default();
     let method = route.method.to_lowercase();
-    // A function with two routes answers one of them for a company.
+    // The second route of a function is for a company.
     let is_one_of_two = matches!(pattern.trigger, Trigger::Http([_, _])) && route.path.contains("/companies/");
     let suffix = if is_one_of_two { "-of-company" } else { "" };
     let scopes: Vec<_> = route.scopes.iter().map(|scope| format!("{{token: ['{scope}']}}")).collect();
@@ -160,7 +161,7 @@ const ANSWERS_OF_EVERY_ROUTE: [(u16, &str); 7] = [
 ];
 
 impl<'a> Operation<'a> {
-    /// Its parameters of that kind: `path`, `query` or `header`.
+    /// The names of the parameters of a kind: `path`, `query` or `header`.
     #[must_use]
     pub fn parameters(self, kind: &str) -> BTreeSet<&'a str> {
         let lists = [&self.item["parameters"], &self.value["parameters"]];
@@ -169,25 +170,25 @@ impl<'a> Operation<'a> {
         all.filter(|parameter| parameter["in"] == kind).filter_map(|parameter| parameter["name"].as_str()).collect()
     }
 
-    /// The scopes, any of which lets in.
+    /// The scopes of the operation. One of them is enough.
     #[must_use]
     pub fn scopes(self) -> BTreeSet<&'a str> {
         let alternatives = self.value["security"].as_array().expect("security");
         alternatives.iter().map(|one| one["token"][0].as_str().expect("a scope")).collect()
     }
 
-    /// What the document does not allow of the request's body.
+    /// Validates the body of a request and returns the errors.
     #[must_use]
     pub fn faults_of_request(self, body: Option<&str>) -> Vec<String> {
         let schema = &self.value["requestBody"]["content"]["application/json"]["schema"];
         match (body, schema.is_null()) {
             (None, true) => Vec::new(),
             (Some(body), false) => self.document.faults(schema, &serde_json::from_str(body).expect("JSON")),
-            (body, _) => vec![format!("there is a body: {}", body.is_some())],
+            (body, _) => vec![format!("the body is present: {}", body.is_some())],
         }
     }
 
-    /// What the document does not allow of the answer.
+    /// Validates a response and returns the errors.
     #[must_use]
     pub fn faults_of_answer(self, answered: &Answered<'_>) -> Vec<String> {
         let described = &self.value["responses"][answered.status.to_string()];
@@ -207,7 +208,7 @@ impl<'a> Operation<'a> {
                 let body = serde_json::from_str(answered.body).expect("JSON");
                 faults.extend(self.document.faults(&described["content"][kind]["schema"], &body));
             }
-            (_, is_empty) => faults.push(format!("no body: {is_empty}")),
+            (_, is_empty) => faults.push(format!("the body is empty: {is_empty}")),
         }
         faults
     }

@@ -1,4 +1,4 @@
-//! What the access patterns of all domains declare.
+//! The declarations of the access patterns of all domains.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use function::{Declared, Function, Pattern};
@@ -12,14 +12,14 @@ pub fn all() -> Vec<Declared> {
     domains().into_iter().flat_map(|domain| domain.patterns).collect()
 }
 
-/// The function of that name.
+/// The function with the name.
 #[must_use]
 pub fn function_named(name: &str) -> Function {
     let pattern = all().into_iter().find(|pattern| pattern.name == name).expect("a function");
     (pattern.function)()
 }
 
-/// The scopes that let an operator do everything.
+/// All operator scopes.
 #[must_use]
 pub fn operator_scopes() -> String {
     let routes = all().into_iter().flat_map(|pattern| pattern.routes());
@@ -27,7 +27,7 @@ pub fn operator_scopes() -> String {
     scopes.copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// The cost that is declared of calls: `label` is the function's name and the calls' variant.
+/// The declared cost of calls. `label` is the function's name and the variant of its calls.
 pub fn cost_of<C>(patterns: &[Pattern<C>], label: &str, case: &C) -> Cost {
     let mut calls = patterns.iter().flat_map(Pattern::labelled);
     let (_, calls) = calls.find(|(known, _)| known == label).expect("declared calls");

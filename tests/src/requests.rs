@@ -1,4 +1,4 @@
-//! Requests that must be refused: each with the right problem, and with nothing written.
+//! Requests that must be rejected with the expected problem and without a write.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{Answer, Client, send};
@@ -6,11 +6,11 @@ use reqwest::RequestBuilder;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What belongs to somebody else: no answer may show it.
+/// Data of another owner. No response may contain it.
 pub const SECRET: &str = "of-somebody-else";
 
-/// A request, and what must come of it: a status, and for 400 the pointers, else the problem's type; none for a refusal of the
-/// gateway.
+/// A request with its expected status and problem. `right` has the pointers of the errors for 400,
+/// and the problem type for other statuses. It is `None` for a response of the gateway.
 #[derive(Debug)]
 pub struct Case {
     name: String,
@@ -20,7 +20,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// A list whose query has faults in the parameters of these names, with blanks between.
+    /// A list request with errors in the named query parameters, which are separated by spaces.
     #[must_use]
     pub fn query(client: &Client, list: &str, query: &str, names: &str) -> Self {
         let pointers: Vec<_> = names.split(' ').map(|name| format!("/query/{name}")).collect();
@@ -28,22 +28,22 @@ impl Case {
         Self::faults(format!("GET {list}?{query}"), request, &pointers.join(" "))
     }
 
-    /// A problem of that status and type.
+    /// A request that is rejected with a problem of the status and type.
     pub fn new(name: impl Into<String>, request: RequestBuilder, status: u16, right: &str) -> Self {
         Self { name: name.into(), request, status, right: Some(right.to_owned()) }
     }
 
-    /// 400 with these pointers, separated by blanks.
+    /// A request that is rejected with 400 and these pointers, separated by spaces.
     pub fn faults(name: impl Into<String>, request: RequestBuilder, pointers: &str) -> Self {
         Self::new(name, request, 400, pointers)
     }
 
-    /// A refusal of the gateway.
+    /// A request that the gateway rejects.
     pub fn gateway(name: impl Into<String>, request: RequestBuilder, status: u16) -> Self {
         Self { name: name.into(), request, status, right: None }
     }
 
-    /// Every way in which the answer is not the right one.
+    /// The differences between the response and the expected one.
     fn wrong(&self, answer: &Answer, tables: &[&str]) -> Vec<&'static str> {
         let body = &answer.body;
         let shown = body.to_string();
@@ -55,7 +55,7 @@ impl Case {
                 (body["type"] == format!("/problems/{kind}") && body["status"] == self.status, "the type"),
                 (
                     sentences.iter().all(|name| body[name].as_str().is_some_and(|text| !text.is_empty())),
-                    "the sentences",
+                    "the title, detail or instance",
                 ),
                 (faults_of(body) == pointers.split_whitespace().collect(), "the errors"),
             ]
@@ -64,13 +64,13 @@ impl Case {
             || vec![(body["message"].is_string() && body.as_object().is_some_and(|it| it.len() == 1), "the message")];
         let mut checks = self.right.as_deref().map_or_else(of_gateway, of_problem);
         checks.push((answer.status == self.status, "the status"));
-        checks.push((!tables.iter().any(|table| shown.contains(table)) && !shown.contains("GSI"), "a table shows"));
-        checks.push((!shown.contains(SECRET), "another's data shows"));
+        checks.push((!tables.iter().any(|table| shown.contains(table)) && !shown.contains("GSI"), "a table name"));
+        checks.push((!shown.contains(SECRET), "data of another owner"));
         checks.into_iter().filter(|(holds, _)| !holds).map(|(_, what)| what).collect()
     }
 }
 
-/// Sends every request, and looks after each at what is stored.
+/// Sends each request and asserts that it is rejected and that the stored items do not change.
 pub async fn all_are_refused<S: PartialEq>(cases: Vec<Case>, tables: &[&str], stored: impl AsyncFn() -> S) {
     let mut before = stored().await;
     let mut failures = Vec::new();
@@ -85,13 +85,13 @@ pub async fn all_are_refused<S: PartialEq>(cases: Vec<Case>, tables: &[&str], st
         if !wrong.is_empty() {
             let (name, status, right) = (case.name, case.status, case.right);
             failures
-                .push(format!("{name}: {wrong:?}, wanted {status} {right:?}, got {} {}", answer.status, answer.body));
+                .push(format!("{name}: {wrong:?}, expected {status} {right:?}, got {} {}", answer.status, answer.body));
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Where the faults are that a problem names.
+/// The pointers of the errors in a problem.
 #[must_use]
 pub fn faults_of(problem: &Value) -> BTreeSet<&str> {
     let faults = problem["errors"].as_array().map_or(&[][..], Vec::as_slice);
@@ -99,25 +99,25 @@ pub fn faults_of(problem: &Value) -> BTreeSet<&str> {
     faults.iter().map(|fault| fault["pointer"].as_str().expect("a text")).collect()
 }
 
-/// The beginning of a text, for names.
+/// The first 80 characters of a text, for the name of a case.
 #[must_use]
 pub fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// A request with this JSON, or what should be some.
+/// A request with a body that is JSON or is expected to be.
 pub fn sent(client: &Client, method: &str, path: &str, body: impl Into<reqwest::Body>) -> RequestBuilder {
     client.request(method, path).header("content-type", "application/json").body(body)
 }
 
-/// Texts that are no identifiers, escaped as parts of a path.
+/// Invalid identifiers, escaped for a path.
 #[must_use]
 pub fn no_identifiers() -> Vec<String> {
     let bad = ["%23", "A%231", "%00", "A%0A1", "A%0D", "A%09", "A%7F", "A%C2%85", "%C2%9F", "%1B"].map(str::to_owned);
     bad.into_iter().chain(["x".repeat(129), "x".repeat(9_000), "%E2%82%AC".repeat(129)]).collect()
 }
 
-/// Bodies that can't be read whatever their members should be, for a route that takes the good one.
+/// Requests with bodies that no route can parse. `good` is a body that the route accepts.
 #[must_use]
 pub fn unreadable(client: &Client, method: &str, path: &str, good: &str) -> Vec<Case> {
     let unclosed = good.strip_suffix('}').expect("an object");
@@ -170,7 +170,7 @@ pub fn unreadable(client: &Client, method: &str, path: &str, good: &str) -> Vec<
     cases
 }
 
-/// JSON that is no identifier, wherever it stands in a body.
+/// JSON values that are not valid identifiers.
 #[must_use]
 pub fn wrong_identifiers() -> Vec<String> {
     const WRONG: [&str; 12] = [
@@ -190,19 +190,20 @@ pub fn wrong_identifiers() -> Vec<String> {
     WRONG.map(str::to_owned).into_iter().chain([format!("{:?}", "x".repeat(129))]).collect()
 }
 
-/// The cursor of the list's first page of two; the list has a query.
+/// The cursor of the list's first page of two items. The list must have a query.
 pub async fn cursor(client: &Client, list: &str) -> String {
     let page = client.get(&format!("{list}&limit=2")).await;
     page.body["nextCursor"].as_str().expect("a cursor").to_owned()
 }
 
-/// The list does not go on from the cursor.
+/// Asserts that the list rejects the cursor.
 pub async fn must_refuse_cursor(client: &Client, list: &str, cursor: &str) {
     let answer = client.get(&format!("{list}&limit=2&cursor={cursor}")).await;
     assert_eq!((answer.status, faults_of(&answer.body)), (400, BTreeSet::from(["/query/cursor"])), "{list} {cursor}");
 }
 
-/// The cursor with a character more, less or another at every place, and some other texts made of it.
+/// Edits of a cursor: a character removed or replaced at each position, each prefix, and some other
+/// variants.
 #[must_use]
 pub fn changes_of(cursor: &str) -> BTreeSet<String> {
     let forms = ["{}A", "{}AAAA", "A{}", "{}=", "{}%20", "%20{}", "{}%00", "{}{}"];
@@ -216,7 +217,7 @@ pub fn changes_of(cursor: &str) -> BTreeSet<String> {
     changed
 }
 
-/// JSON that is no currency.
+/// JSON values that are not valid currencies.
 pub const NO_CURRENCIES: [&str; 12] = [
     "\"usd\"",
     "\"Usd\"",

@@ -1,4 +1,4 @@
-//! The Lambda Runtime API for tests: a real binary gets its events from here, as it would from Lambda.
+//! The Lambda Runtime API for tests. It delivers events to a real binary as Lambda does.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use axum::{
@@ -19,12 +19,13 @@ use tokio::{
     sync::{Mutex, mpsc},
 };
 
-/// A function that died never answers.
+/// A function that crashed never responds.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The runtime's side of the API: events go out in order, answers and errors come back.
+/// The server side of the Runtime API. It delivers events in order, and receives responses and
+/// errors.
 pub struct Runtime {
-    /// What `AWS_LAMBDA_RUNTIME_API` is to be.
+    /// The value for `AWS_LAMBDA_RUNTIME_API`.
     pub address: String,
     events: mpsc::Sender<String>,
     answers: mpsc::Receiver<(&'static str, Value)>,
@@ -37,7 +38,7 @@ struct Shared {
 }
 
 impl Runtime {
-    /// Listens on a free port.
+    /// Starts the API on a free port.
     pub async fn start() -> Self {
         let (events, outgoing) = mpsc::channel(8);
         let (incoming, answers) = mpsc::channel(8);
@@ -52,7 +53,7 @@ impl Runtime {
         Self { address, events, answers }
     }
 
-    /// Gives the function an event; `response` or `error`, and its body.
+    /// Sends an event to the function. Returns `response` or `error`, with its body.
     pub async fn invoke(&mut self, event: String) -> (&'static str, Value) {
         self.events.send(event).await.expect("a runtime");
         let answer = tokio::time::timeout(PATIENCE, self.answers.recv()).await.expect("an answer in time");
@@ -81,7 +82,7 @@ async fn answer(
     axum::http::StatusCode::ACCEPTED
 }
 
-/// The binary as Lambda would start it, with these environment variables beside Lambda's own. Its output can be read.
+/// The command of the binary with Lambda's environment variables and these. Its output is piped.
 #[must_use]
 pub fn command(binary: &str, function: &str, runtime: &str, environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary);
@@ -100,7 +101,7 @@ pub fn command(binary: &str, function: &str, runtime: &str, environment: &[(&str
     command
 }
 
-/// Ends the function and gives what it wrote: each line is JSON, or `{"not JSON": line}`.
+/// Stops the function and returns its log. Each line is JSON, or `{"not JSON": line}`.
 pub async fn log_lines(mut child: Child) -> Vec<Value> {
     let stdout = child.stdout.take().expect("its output");
     child.kill().await.expect("a running Lambda");

@@ -1,4 +1,4 @@
-//! Capacity units: what a call consumed, what its pattern declares, and what an item weighs.
+//! Capacity units: the consumed and the declared units of a call, and the size of an item.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::Answer;
@@ -8,13 +8,14 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use table::{Units, cost::Cost};
 
-/// Read and write units by place, such as `PaymentScheduler/GSI1`.
+/// Read and write units by table or index, such as `PaymentScheduler/GSI1`.
 pub type Consumed = BTreeMap<String, (Units, Units)>;
 
-/// What the call consumed, by its header; the index that carries all attributes counts as `GSI1`.
+/// The consumed units in the response header. The index that projects all attributes counts as
+/// `GSI1`.
 #[must_use]
 pub fn consumed(answer: &Answer) -> Consumed {
-    let header = answer.headers.get(CONSUMED).expect("the local gateway says it");
+    let header = answer.headers.get(CONSUMED).expect("the header of the local gateway");
     let rows: Vec<Value> = serde_json::from_slice(header.as_bytes()).expect("JSON");
     let mut sums = Consumed::new();
     for row in &rows {
@@ -31,7 +32,7 @@ pub fn consumed(answer: &Answer) -> Consumed {
     sums
 }
 
-/// The same of what a pattern declares.
+/// The declared units in the same form.
 #[must_use]
 pub fn declared(cost: &Cost) -> Consumed {
     let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);
@@ -44,7 +45,7 @@ fn units(value: &Value) -> Units {
     Units::whole(whole.parse().expect("a number")) + Units::halves(u64::from(half.starts_with('5')))
 }
 
-/// What an item weighs as DynamoDB counts it.
+/// The size of an item, as DynamoDB calculates it.
 pub fn bytes<'a>(item: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> usize {
     fn of(value: &AttributeValue) -> usize {
         match value {

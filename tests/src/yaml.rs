@@ -1,10 +1,10 @@
-//! YAML as JSON: what a plain scalar looks like is its type, what is quoted is text.
+//! YAML as JSON. The form of a plain scalar determines its type, and a quoted scalar is a string.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
 
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
 use serde_json::{Map, Value};
 
-/// Reads the one document of the text.
+/// Reads the only document of the text.
 #[must_use]
 pub fn read(text: &str) -> Value {
     let mut events = Events(Parser::new_from_str(text));
@@ -18,15 +18,15 @@ pub fn read(text: &str) -> Value {
 struct Events<'a>(Parser<'a, StrInput<'a>>);
 
 impl Events<'_> {
-    /// The value that begins here; none where something begins or ends that is no value.
+    /// The value of the next event. `None` if the event begins or ends another structure.
     fn value(&mut self) -> Option<Value> {
-        let (event, span) = self.0.next().expect("more of the document").expect("YAML");
+        let (event, span) = self.0.next().expect("an unfinished document").expect("YAML");
         match event {
             Event::Scalar(text, ScalarStyle::Plain, ..) => Some(plain(&text)),
             Event::Scalar(text, ..) => Some(Value::String(text.into_owned())),
             Event::SequenceStart(..) => Some(std::iter::from_fn(|| self.value()).collect()),
             Event::MappingStart(..) => Some(Value::Object(self.members())),
-            Event::Alias(_) => panic!("line {}: no aliases here", span.start.line()),
+            Event::Alias(_) => panic!("line {}: aliases are not supported", span.start.line()),
             _ => None,
         }
     }
@@ -36,13 +36,13 @@ impl Events<'_> {
         while let Some(key) = self.value() {
             let key = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
             let before = members.insert(key.clone(), self.value().expect("a value"));
-            assert!(before.is_none(), "{key} stands in one map twice");
+            assert!(before.is_none(), "duplicate key {key}");
         }
         members
     }
 }
 
-/// A number, a truth value or null as JSON writes it, else text.
+/// A JSON number, boolean or null, or else a string.
 fn plain(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Number(_) | Value::Bool(_) | Value::Null)) => value,

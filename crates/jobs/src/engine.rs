@@ -8,38 +8,39 @@ use std::{
 };
 use table::{Error as Store, Key};
 
-/// The longest run of a function: others wait for it in the same shard.
+/// Maximum duration of a run. Other jobs in the same shard of the stream wait for it.
 const BUDGET: Duration = Duration::from_secs(30);
-/// The part of it that is left for the step under way.
+/// The part of [`BUDGET`] that is reserved for the current step.
 const RESERVE: Duration = Duration::from_secs(10);
-/// Runs in a row without a written step, after which a job fails. Fewer than the tries of the mapping, 100.
+/// A job fails after this many consecutive runs without a written step. Lambda retries a batch up
+/// to 100 times, so a job reaches this limit first.
 pub const MAX_ATTEMPTS: i64 = 50;
 
-/// A service that has jobs.
+/// A service with jobs.
 pub trait JobService: Sync {
-    /// The number of jobs of a batch that run at once.
+    /// The number of jobs of a batch that run concurrently.
     const SIDE_BY_SIDE: usize;
 
-    /// The table of its jobs.
+    /// The job table of the service.
     fn jobs(&self) -> &Jobs;
 
-    /// Gives the runner of the job's kind to [`Run::steps`].
+    /// Passes the [`JobRunner`] for the job's kind to [`Run::steps`].
     ///
     /// # Errors
-    /// Those of the runner. The job fails unless the next try may succeed: DynamoDB was out of reach or short of capacity, or
-    /// other writes got in between.
+    /// Errors of the runner. A DynamoDB outage, throttling or a conflict with other writes is
+    /// retried. Any other error fails the job.
     fn run(&self, run: &mut Run<'_>) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
-/// The steps of one kind of job. It lives as long as a run, and may remember what it has read.
+/// The steps of a kind of job. A runner lives for one run and may cache what it reads.
 pub trait JobRunner: Send {
-    /// The progress as it is stored; its default before the first step.
+    /// The stored progress. The first step gets the default.
     type Progress: Serialize + DeserializeOwned + Default + Send + Sync;
 
-    /// Does one step, and answers the progress after it, which is then written.
+    /// Executes one step and returns the new progress, which is then written.
     ///
-    /// A step may be repeated after any of its calls, and must not count anything twice. A step that takes long returns when
-    /// `stop` has passed.
+    /// A step may be repeated from the start after any of its calls, and must not count anything
+    /// twice. A long step returns when `stop` has passed.
     ///
     /// # Errors
     /// As [`JobService::run`].
@@ -51,29 +52,29 @@ pub trait JobRunner: Send {
     ) -> impl Future<Output = Result<Step<Self::Progress>, Error>> + Send;
 }
 
-/// A finished step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step<P> {
-    /// The progress after it.
+    /// The progress after the step.
     pub progress: P,
-    /// Finished units of work, of the whole job.
+    /// Completed units of work of the whole job.
     pub done: u64,
-    /// What follows.
+    /// The action after the step.
     pub next: Next,
 }
 
-/// What follows a step.
+/// The action after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// The next step, if there is time.
+    /// Execute the next step, if time is left.
     Continue,
-    /// The next step in another run, which the stream calls a little later.
+    /// End this run. The stream starts another run for the next step.
     Wait,
-    /// Nothing: the job is done.
+    /// End the job as done.
     End,
 }
 
-/// One run of a job.
+/// A run of a job: one invocation of the function for it.
 #[derive(Debug)]
 pub struct Run<'a> {
     jobs: &'a Jobs,
@@ -82,17 +83,17 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The job as it was last read or written.
+    /// The job as last read or written.
     #[must_use]
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// Does steps until the job is done, waits or is out of time, or another run has written a step. Answers the progress of a
-    /// job that is done by this run, and of no other.
+    /// Executes steps until the job is done, waits, runs out of time, or another run writes a step.
+    /// Returns the final progress if this run completed the job, and `None` otherwise.
     ///
     /// # Errors
-    /// Those of the runner; the progress cannot be read or written.
+    /// Errors of the runner. The progress cannot be read or written.
     pub async fn steps<R: JobRunner>(&mut self, mut runner: R) -> Result<Option<R::Progress>, Error> {
         let mut progress = self.job.progress()?;
         loop {
@@ -107,9 +108,11 @@ impl Run<'_> {
     }
 }
 
-/// Continues the jobs of a batch of the stream; answers the sequence numbers of the changes that must come again.
+/// Continues the jobs in a batch of stream records. Returns the sequence numbers of the records
+/// that Lambda must retry.
 ///
-/// No job holds up another: one that cannot continue fails, and one that may continue later is reported.
+/// A job does not block other jobs. A job that cannot continue fails, and a job that may continue
+/// later is reported as a batch item failure.
 ///
 /// # Errors
 /// None.
@@ -130,7 +133,7 @@ pub async fn continue_jobs<S: JobService>(service: &S, batch: Batch) -> Result<B
     Ok(stream::iter(runs).buffer_unordered(S::SIDE_BY_SIDE).concat().await.into_iter().collect())
 }
 
-/// The jobs that the changes are of, each once, and the sequence numbers of the changes.
+/// Groups the sequence numbers of the records by job.
 fn jobs_of(records: &[Record]) -> BTreeMap<(String, String), Vec<String>> {
     let mut jobs = BTreeMap::<_, Vec<_>>::new();
     for record in records {
@@ -144,7 +147,7 @@ fn jobs_of(records: &[Record]) -> BTreeMap<(String, String), Vec<String>> {
     jobs
 }
 
-/// Runs a job. `false` if there was no time to begin.
+/// Runs a job. Returns `false` if no time was left to start it.
 async fn continue_job<S: JobService>(service: &S, key: &Key, stop: Deadline, end: Deadline) -> Result<bool, Error> {
     if stop.has_passed() {
         return Ok(false);
@@ -174,12 +177,12 @@ async fn continue_job<S: JobService>(service: &S, key: &Key, stop: Deadline, end
     }
 }
 
-/// Whether the next try may succeed.
+/// Returns whether a retry may succeed.
 fn may_pass(error: &Error) -> bool {
     error.is_outage() || matches!(error, Error::Table(Store::Refused(_)))
 }
 
-/// The error in words for the job's owner: nothing of the stored data, and nothing of how this works.
+/// A description of the error for the owner of the job, without stored data and internals.
 fn reason(error: &Error) -> String {
     match error {
         Error::Table(Store::Unreadable(what, _)) => format!("A stored {what} cannot be read."),

@@ -5,64 +5,68 @@ use serde_json::Value;
 use std::fmt::Display;
 use table::{Attributes, Condition, Item, Key};
 
-/// Days that a job can be read, from its start or its last retry.
+/// Retention of a job in days, from its start or last retry.
 const DAYS_KEPT: i64 = 30;
 
-/// The work of a job, as it is stored: an enum of a service with a variant for each kind.
+/// The work of a job in its stored form: an enum with a variant for each kind of job of a service.
 pub trait Task: Serialize + DeserializeOwned {
-    /// The kind, as it is answered.
+    /// The kind, as returned to callers.
     fn kind(&self) -> &'static str;
 }
 
-/// A job as it is stored.
+/// A stored job.
 ///
-/// Task and progress are read by their service only: a job whose task cannot be read can still fail.
+/// Only its service deserializes the task and the progress. A job with an unreadable task can
+/// therefore still be marked as failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Job {
-    /// The partition key, which its service knows.
+    /// The partition key. Its format is defined by the service.
     #[serde(rename = "PK")]
     pub partition: String,
     /// The sort key.
     #[serde(rename = "SK")]
     pub sort: String,
-    /// The id, as it is answered.
+    /// The id, as returned to callers.
     #[serde(rename = "ID")]
     pub id: String,
-    /// The kind, as it is answered.
+    /// The kind, as returned to callers.
     pub kind: String,
-    /// Whether it runs. The filter of the stream reads it.
+    /// The state. The filter of the stream reads it.
     pub state: State,
-    /// Names this start of the job. A job that was started again has another, and a run of the old one writes nothing.
-    /// Only a running job has one.
+    /// The id of this start of the job. A retry gets another id, so a run of an earlier start
+    /// cannot write. Only a running job has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// The request that asked for the job last, so that the stream calls the function once more.
+    /// The id of the last request for this job. A change of this attribute makes the stream call
+    /// the function again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nudged_by: Option<String>,
-    /// The number of written steps. A run writes the next step only if it has seen the last.
+    /// The number of written steps. A run can write a step only if it has read the previous one.
     pub step: i64,
-    /// Runs since the last written step. The filter of the stream reads it: only a step calls the function, not its attempts.
+    /// Runs since the last written step. The filter of the stream reads it: a written step calls
+    /// the function, and a counted run does not.
     pub attempts: i64,
     /// The work.
     pub task: Value,
-    /// The progress of its runner, absent before the first step.
+    /// The progress of the runner. Absent before the first step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<Value>,
-    /// Finished units of work.
+    /// Completed units of work.
     pub done: u64,
-    /// Units of work at the start, if they were counted.
+    /// Units of work when the job started, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// The sort key of an item in the same partition that is deleted when the job ends or fails.
+    /// The sort key of a hold in the same partition. The hold is deleted when the job ends or
+    /// fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<String>,
-    /// Why it failed.
+    /// The reason of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The time of its start.
+    /// The start time.
     pub started_at: TimestampSeconds,
-    /// The time after which it is deleted, in seconds since 1970. Absent if it is kept for ever.
+    /// The expiry time in seconds since 1970. Absent if the job is kept forever.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
 }
@@ -71,23 +75,23 @@ impl Item for Job {
     const TYPE: &'static str = "Job";
 }
 
-/// Whether a job runs.
+/// The state of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
-    /// It runs.
+    /// The job is running.
     Running,
-    /// It has finished its work.
+    /// The job is complete.
     Done,
-    /// It cannot continue, and waits for a retry.
+    /// The job cannot continue, and can be retried.
     Failed,
 }
 
 impl Job {
-    /// A job that starts now. `run` must differ from that of every other start under the key.
+    /// Creates a job that starts now. `run` must be unique among all starts of the same key.
     ///
     /// # Errors
-    /// The task cannot be written as JSON.
+    /// The task cannot be serialized.
     pub fn new(
         key: &Key,
         id: &impl Display,
@@ -116,49 +120,49 @@ impl Job {
         })
     }
 
-    /// The time after which a job is deleted that starts now, in seconds since 1970.
+    /// The expiry time of a job that starts now, in seconds since 1970.
     pub(crate) fn expiry(now: TimestampSeconds) -> i64 {
         now.plus_days(DAYS_KEPT).instant().as_second()
     }
 
-    /// Its key.
+    /// The primary key.
     #[must_use]
     pub fn key(&self) -> Key {
         Key::new(&self.partition, &self.sort)
     }
 
-    /// Its task.
+    /// The task.
     ///
     /// # Errors
-    /// It is not a `T`.
+    /// The task cannot be deserialized as `T`.
     pub fn task<T: Task>(&self) -> Result<T, Error> {
         T::deserialize(&self.task).map_err(|error| table::Error::unreadable("Task", &error).into())
     }
 
-    /// Its progress.
+    /// The progress.
     ///
     /// # Errors
-    /// It is not a `P`.
+    /// The progress cannot be deserialized as `P`.
     pub fn progress<P: DeserializeOwned + Default>(&self) -> Result<P, Error> {
         let progress = self.progress.as_ref().map(P::deserialize).transpose();
         let progress = progress.map_err(|error| table::Error::unreadable("Progress", &error))?;
         Ok(progress.unwrap_or_default())
     }
 
-    /// Whether it runs.
+    /// Returns whether the job is running.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.state == State::Running
     }
 
-    /// Holds if no job runs under the key, whether one is stored or not.
+    /// The condition that no job with this key is running. It also passes if no job is stored.
     #[must_use]
     pub fn is_not_running() -> Condition {
         Condition::missing(Self::RUN)
     }
 }
 
-/// A job as it is answered.
+/// A job as a response body.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobBody {

@@ -1,15 +1,19 @@
-//! Work that outlives a request.
+//! Jobs: work that outlives a request.
 //!
-//! A job is an item of its service's table of jobs. The write that makes the job necessary puts it in the same transaction.
-//! The table's stream calls the service's function, which hands the batch to [`continue_jobs`]. This runs each job step by
-//! step, and writes each step before the next: a run may die between any two calls, and the next run repeats one step.
-//! Each written step calls the function again, so a run may stop after any step.
+//! A job is an item in the job table of its service. The write that requires the job puts it in the
+//! same transaction. The stream of the table calls the service's function, which passes the batch
+//! to [`continue_jobs`].
 //!
-//! A service implements [`JobService`], which picks the [`JobRunner`] of a job by its task. A runner whose steps change many
-//! items lists a page of them in one step and changes them in the next: [`PagedItems`] does this.
+//! A job runs step by step, and each step is written before the next one starts. A run may die
+//! between any two calls: the next run repeats at most one step. Each written step calls the
+//! function again, so a run may stop after any step.
 //!
-//! A job that cannot continue fails with a reason, and [`Jobs::retry`] runs it again from its last step. See
-//! `docs/decisions/jobs.md`.
+//! A service implements [`JobService`], which selects the [`JobRunner`] for the task of a job. A
+//! runner that changes many items lists a page of them in one step and changes them in the next:
+//! see [`PagedItems`].
+//!
+//! A job that cannot continue fails with a reason. [`Jobs::retry`] resumes it after its last
+//! written step (docs/decisions/jobs.md).
 #![deny(clippy::disallowed_methods)]
 
 mod engine;

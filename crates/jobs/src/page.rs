@@ -1,46 +1,49 @@
-//! A page is written before it is applied.
+//! Changes of many items, page by page.
 //!
-//! One step lists the items that must change, and is written; the next changes them, and counts them. A run that died in between
-//! left the list: the next run changes the rest of it, and counts all of it. Nothing is counted twice, and nothing is left out.
+//! One step lists the items to change, and the list is written. The next step changes and counts
+//! them. If a run dies in between, the list remains. The next run changes the rest of the items and
+//! counts the whole list, so each item is counted exactly once.
 
 use function::Error;
 use futures::{StreamExt, stream::FuturesUnordered};
 use table::{Change, Dynamo, Error as Store, Item, Key, Table};
 
-/// The number of items on a page, and of index entries that are looked at in one call.
+/// Maximum number of items in a page, and of index entries in one query.
 pub const PAGE: usize = 50;
-/// Changes that are under way at once.
+/// Maximum number of concurrent changes.
 const SIDE_BY_SIDE: usize = 16;
-/// Refusals of one item's change in one run. One more, and the page is repeated by another run.
+/// Maximum number of refused changes of one item in a run. After that, another run repeats the
+/// page.
 const MAX_REFUSALS: usize = 20;
 
 /// Items that a job changes page by page.
 pub trait PagedItems: Sync {
-    /// The item.
+    /// The item type.
     type Thing: Item + Send + Sync;
 
-    /// Names an item in the stored page.
+    /// The id of an item in the stored page.
     fn id(thing: &Self::Thing) -> String;
 
-    /// The key of the item of that name.
+    /// The key of the item with the id.
     ///
     /// # Errors
-    /// It is not such a name.
+    /// The id is invalid.
     fn key(&self, id: &str) -> Result<Key, Error>;
 
-    /// What to do with an item of a page as it is now; `None` if it is gone.
+    /// The state of an item of the page. `None` means that the item was deleted.
     fn state(&self, thing: Option<&Self::Thing>) -> ItemState;
 
-    /// The changes of the item. The first is refused if the item is not as it was read.
+    /// The changes of an item. The first one is refused if the item has changed since it was read.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// The changes cannot be created.
     fn changes(&self, thing: &Self::Thing) -> Result<Vec<Change>, Error>;
 
-    /// Whether an item that another writer has changed meanwhile may be changed by what was read before.
+    /// Decides whether the job may change an item with the data that it read earlier, after another
+    /// writer has changed the item.
     ///
     /// # Errors
-    /// It may not: the page is repeated by another run.
+    /// The job may not, and another run repeats the page.
     fn may_repeat(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -48,7 +51,7 @@ pub trait PagedItems: Sync {
     /// Reads the items of a stored page, strongly consistent.
     ///
     /// # Errors
-    /// A call failed, or an item cannot be read.
+    /// A call failed, or an item cannot be deserialized.
     fn read(
         &self,
         table: &Table,
@@ -64,9 +67,10 @@ pub trait PagedItems: Sync {
         }
     }
 
-    /// Changes the items of a page, several at once; answers how many of them are as they must be.
+    /// Changes the items of a page concurrently. Returns the number of items that are in their
+    /// final state.
     ///
-    /// An error begins no new change, and waits for those under way.
+    /// After an error, no new change starts, and the running ones complete.
     ///
     /// # Errors
     /// A change failed.
@@ -90,18 +94,19 @@ pub trait PagedItems: Sync {
     }
 }
 
-/// The state of an item of a page.
+/// The state of an item in a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemState {
-    /// It must change.
+    /// The item must be changed.
     Due,
-    /// It has changed, by an earlier run of the same page.
+    /// An earlier run of the same page has changed the item.
     Done,
-    /// It is no longer the job's.
+    /// The item is no longer part of the job.
     Out,
 }
 
-/// Changes one item; whether it is as it must be. Retries on conflict with the current item.
+/// Changes one item and retries on conflict with the current item. Returns whether the item is in
+/// its final state.
 async fn change<P: PagedItems>(items: &P, dynamo: &Dynamo, mut thing: Option<P::Thing>) -> Result<bool, Error> {
     for _ in 0..MAX_REFUSALS {
         let due = match (items.state(thing.as_ref()), &thing) {

@@ -5,14 +5,15 @@ use serde::Serialize;
 use std::fmt::Display;
 use table::{Change, Condition, Dynamo, Key, Refused, Table, Value};
 
-/// The table of a service's jobs.
+/// The job table of a service.
 #[derive(Debug, Clone)]
 pub struct Jobs {
     dynamo: Dynamo,
     table: Table,
 }
 
-/// Whether a conditional write happened. A refused one was for a job that another run, or another start, has changed.
+/// Returns whether a conditional write succeeded. It is refused if another run or another start has
+/// changed the job.
 fn written(outcome: Result<(), table::Error>) -> Result<bool, Error> {
     match outcome {
         Ok(()) => Ok(true),
@@ -22,24 +23,24 @@ fn written(outcome: Result<(), table::Error>) -> Result<bool, Error> {
 }
 
 impl Jobs {
-    /// The table of that name.
+    /// Returns the job table with the name.
     #[must_use]
     pub fn new(dynamo: &Dynamo, name: String) -> Self {
         Self { dynamo: dynamo.clone(), table: dynamo.table(name) }
     }
 
-    /// The table itself, for the transactions that put jobs, and for items beside them.
+    /// The underlying table, for transactions that put jobs and for other items in it.
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.table
     }
 
-    /// A call that opens the connection before the first event.
+    /// Opens the connection before the first event.
     pub async fn warm_up(&self) {
         let _ = self.table.get_eventually::<Job>(&Key::placeholder()).await;
     }
 
-    /// The job under the key, strongly consistent.
+    /// Reads a job, strongly consistent.
     ///
     /// # Errors
     /// The call failed, or the item is not a job.
@@ -47,7 +48,8 @@ impl Jobs {
         Ok(self.table.get(key).await?)
     }
 
-    /// Makes the stream call the function once more for a running job, with new attempts: its own calls may have been given up.
+    /// Makes the stream call the function again for a running job, and resets its attempts. Lambda
+    /// may have given up on earlier records of the job.
     ///
     /// # Errors
     /// The call failed.
@@ -58,7 +60,8 @@ impl Jobs {
         }
     }
 
-    /// [`Jobs::nudge`] as a change for a transaction, refused if the job has ended. `None` if it does not run.
+    /// [`Jobs::nudge`] as a change for a transaction. It is refused if the job has ended. `None` if
+    /// the job is not running.
     #[must_use]
     pub fn nudging(&self, job: &Job, by: &impl Display) -> Option<Change> {
         let run = job.run.as_ref()?;
@@ -66,11 +69,12 @@ impl Jobs {
         Some(nudge.only_if(Condition::is(Job::RUN, run)))
     }
 
-    /// Runs a failed job again, from its last written step. `claims` are the changes without which it may not run.
+    /// Resumes a failed job after its last written step. `claims` returns changes that must succeed
+    /// in the same transaction.
     ///
     /// # Errors
-    /// 409 `job-not-failed` if it runs or is done, also if another retry was first; 409 `job-under-way` if a claim is refused;
-    /// or the call failed.
+    /// 409 `job-not-failed` if the job is running or done, or if another retry came first. 409
+    /// `job-under-way` if a claim is refused. Other errors mean that the call failed.
     pub async fn retry(
         &self,
         job: Job,
@@ -103,15 +107,18 @@ impl Jobs {
         }
     }
 
-    /// Counts a run that begins now. `false` if another run has written a step, or the job has ended.
+    /// Counts a run before it starts. Returns `false` if another run has written a step or the job
+    /// has ended.
     ///
-    /// It comes before the work, so that a run that ends without a word is counted as well.
+    /// The count is written first, so it includes runs that end without an error, such as out of
+    /// memory.
     pub(crate) async fn claim(&self, job: &mut Job) -> Result<bool, Error> {
         job.attempts += 1;
         written(self.dynamo.write(self.update(job).set(Job::ATTEMPTS, job.attempts)).await)
     }
 
-    /// Writes a step. `false` if another run has written it, or the job has ended or was started again.
+    /// Writes a step. Returns `false` if another run has written it, or the job has ended or was
+    /// restarted.
     pub(crate) async fn write<P: Serialize>(&self, job: &mut Job, step: &Step<P>) -> Result<bool, Error> {
         let update =
             self.update(job).set(Job::PROGRESS, Value::of(&step.progress)?).set(Job::DONE, Value::of(&step.done)?);
@@ -125,7 +132,7 @@ impl Jobs {
         Ok(is_written)
     }
 
-    /// Ends the job as failed. Nothing happens if another run has written a step, or the job has ended.
+    /// Ends a job as failed. Does nothing if another run has written a step or the job has ended.
     pub(crate) async fn fail(&self, job: &Job, reason: &str, cause: &impl Display) -> Result<(), Error> {
         let update =
             self.update(job).set(Job::STATE, Value::of(&State::Failed)?).set(Job::REASON, &reason).remove(Job::RUN);
@@ -135,7 +142,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Ends a job as failed of which no more than the key can be read.
+    /// Ends a job as failed whose item cannot be deserialized.
     pub(crate) async fn fail_unreadable(&self, key: &Key, cause: &Error) -> Result<(), Error> {
         const REASON: &str = "The job itself cannot be read.";
         let is_running = Condition::is(Job::STATE, Value::of(&State::Running)?);
@@ -147,18 +154,19 @@ impl Jobs {
         Ok(())
     }
 
-    /// An update of the job as it was read: the same start, at the same step.
+    /// An update with the condition that the job is at the same start and the same step as when it
+    /// was read.
     fn update(&self, job: &Job) -> Change {
         let run = job.run.as_ref().map_or_else(Job::is_not_running, |run| Condition::is(Job::RUN, run));
         self.table.update(job.key()).only_if(run).only_if(Condition::is(Job::STEP, job.step))
     }
 
-    /// Does the last update of a job, and deletes the item that it holds.
+    /// Executes the last update of a job and deletes its hold.
     async fn finish(&self, job: &Job, update: Change) -> Result<bool, Error> {
         if let Some((hold, run)) = job.hold.as_ref().zip(job.run.as_ref()) {
             let hold = self.table.delete(Key::new(&job.partition, hold)).only_if(Condition::is(Job::RUN, run));
             match self.dynamo.transact(vec![update.clone(), hold]).await {
-                // The held item has expired; the job itself is as it was read.
+                // The hold has expired. The job itself is unchanged.
                 Err(table::Error::Refused(refused)) if !refused.at(0) => {}
                 outcome => return written(outcome),
             }
@@ -173,7 +181,7 @@ fn in_the_way(refused: &Refused) -> Error {
     Error::Conflict(Problem::JobUnderWay, detail.to_owned())
 }
 
-/// Logs a failed job, and counts it as a defect: the alarm of its service fires.
+/// Logs a failed job and counts it as a defect, which triggers the alarm of the service.
 fn report(key: &Key, reason: &str, cause: &impl Display) {
     function::count("Defects", 1);
     let (partition, sort) = (key.partition(), key.sort());

@@ -2,7 +2,7 @@ use crate::Random;
 use crate::text::{Invalid, prefixed_key, serde_as_text};
 use std::{fmt, str::FromStr};
 
-/// The longest identifier, in characters.
+/// Maximum length of an identifier, in characters.
 const LONGEST: usize = 128;
 
 pub(crate) fn check(text: &str) -> Result<(), Invalid> {
@@ -21,25 +21,25 @@ pub(crate) fn check(text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// An identifier of its own type; also for the modules of the domains.
+/// Defines an identifier type. The modules of the services use it too.
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// 1 to 128 characters, no `#` and no control characters: `#` separates the parts of a
-        /// key, so no key can be forged through an identifier.
+        /// It has 1 to 128 characters, without `#` and control characters. `#` separates the parts
+        /// of a key, so an identifier cannot imitate another key.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
 
         impl $name {
-            /// The identifier as it was given.
+            /// The identifier as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// One that was made here, of hexadecimal digits.
-            #[allow(dead_code, reason = "most identifiers are the callers'")]
+            /// An identifier that this service generated, in hexadecimal digits.
+            #[allow(dead_code, reason = "callers supply most identifiers")]
             pub(crate) fn generated(text: &str) -> Self {
                 Self(text.to_owned())
             }
@@ -67,28 +67,29 @@ macro_rules! identifier {
 pub(crate) use identifier;
 
 identifier!(
-    /// A customer's account: the partition key of the bank tables.
+    /// The id of a customer's account: the partition key of the bank's and the cart's tables.
     AccountId
 );
 identifier!(
-    /// What a processed payment became at the bank; names one payment only.
+    /// The bank's id of a processed payment. It belongs to one payment only
+    /// (docs/decisions/transaction-guard.md).
     TransactionId
 );
 identifier!(
-    /// What the caller sent as `Idempotency-Key`.
+    /// The value of the request header `Idempotency-Key`.
     IdempotencyKey
 );
 identifier!(
-    /// A product: the partition key of the cart's index.
+    /// The stock keeping unit (SKU) of a product: the partition key of the cart's index.
     Sku
 );
 identifier!(
-    /// What a cart line was purchased under.
+    /// The id of the order in which a cart item was purchased.
     OrderId
 );
 
 impl OrderId {
-    /// A new one, made at `now`.
+    /// Generates an id from the time `now` and random bits.
     #[must_use]
     pub fn new(now: jiff::Timestamp, random: &Random) -> Self {
         Self::generated(&crate::text::uuid_of(now, random).simple().to_string())
@@ -96,19 +97,22 @@ impl OrderId {
 }
 
 prefixed_key!(
-    /// SK of the record that makes a POST repeatable: `IDEMPOTENCY#<key>`, beside the items of its account and outside
-    /// their ranges.
+    /// SK of an idempotency record: `IDEMPOTENCY#<key>`. The record is in the partition of its
+    /// account, outside the key ranges of the other items.
     IdempotencySort,
     "IDEMPOTENCY",
     IdempotencyKey
 );
 
-/// Names one invocation; written with a change, it tells an answer that was lost from another's change.
+/// The id of an invocation.
+///
+/// It is stored with a change. After a lost response, it shows whether this invocation or another
+/// one made the change (docs/decisions/lost-answers.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId(uuid::Uuid);
 
 impl RequestId {
-    /// A new one, made at `now`.
+    /// Generates an id from the time `now` and random bits.
     #[must_use]
     pub fn new(now: jiff::Timestamp, random: &Random) -> Self {
         Self(crate::text::uuid_of(now, random))

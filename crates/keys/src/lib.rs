@@ -1,12 +1,11 @@
-//! The shared vocabulary: every key, index key and range of every table.
+//! Key types for every table and index. No other crate builds or parses a key string.
 //!
-//! Nothing else in the workspace builds or parses a key string. Each key is a type that formats to
-//! its text with [`Display`](std::fmt::Display) and comes back with [`FromStr`](std::str::FromStr);
-//! both directions are exact (`parse(format(k)) == k`, and nothing else parses), and text order is
-//! value order, which is what makes DynamoDB's `BETWEEN` a range of values.
+//! Each key is a type. [`Display`](std::fmt::Display) formats it and [`FromStr`](std::str::FromStr)
+//! parses it. Parsing accepts only the exact text that formatting produces. Text order equals value
+//! order, so DynamoDB's `BETWEEN` selects a range of values.
 //!
-//! A table's own keys live in the module of its domain ([`bank`], [`cart`], [`wellness`], [`ledger`]); what all tables share is here:
-//! identifiers, times of one fixed width, ranges, shards and their planner.
+//! The keys of each service are in its module: [`bank`], [`cart`], [`wellness`] and [`ledger`].
+//! This module exports the shared types: identifiers, fixed-width times, ranges and shards.
 #![deny(clippy::disallowed_methods)]
 
 pub mod bank;

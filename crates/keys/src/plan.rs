@@ -1,37 +1,40 @@
-//! The shard planner: how many partition key values an index needs for its writes.
+//! The shard planner: the number of shards that an index needs for its write rate.
 
-/// What a partition key value takes: 1,000 write units a second (DynamoDB's limit a partition).
+/// Write units per second of one partition key value, which is DynamoDB's limit for a partition.
 pub const UNITS_A_SHARD: u64 = 1_000;
 
-/// A stream of writes to the index.
+/// A group of writes that cost the index the same number of units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Writes {
-    /// Writes in the period of the plan.
+    /// The number of writes in the planned period.
     pub count: u64,
-    /// Write units that each costs the index: an insertion one entry, a move of a key two.
+    /// Write units that each write consumes on the index. An insert writes one entry; a change of
+    /// the sort key writes two.
     pub units_each: u64,
 }
 
-/// What the writes come to.
+/// The result of [`plan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan {
-    /// Whole writes a second.
+    /// Writes per second, rounded down.
     pub writes_per_second: u64,
-    /// Write units a second, rounded up.
+    /// Write units per second, rounded up.
     pub units_per_second: u64,
-    /// Shards that hold them: ⌈Σ rate × units ÷ (1,000 × utilisation)⌉.
+    /// The number of shards: ⌈Σ rate × units ÷ (1,000 × utilisation)⌉.
     pub shards: u64,
 }
 
-/// Plans for `writes` spread evenly over `seconds`, with shards filled to `utilisation_percent`.
+/// Plans shards for `writes` that are spread evenly over `seconds`. Each shard is filled to
+/// `utilisation_percent` of its limit.
 ///
-/// The seed's numbers, 1,000,000 payments of 8 KB in 30 minutes, come to 555 writes a second, 4,445
-/// units and 5 shards:
+/// The required load is 1,000,000 payments of 8 KB in 30 minutes
+/// (docs/requirements/bank.md#volume-and-write-rate). It needs 555 writes and 4,445 units per
+/// second, and 5 shards:
 ///
 /// ```
 /// use keys::plan::{Plan, Writes, plan};
-/// let seed = plan(&[Writes { count: 1_000_000, units_each: 8 }], 30 * 60, 100);
-/// assert_eq!(seed, Plan { writes_per_second: 555, units_per_second: 4_445, shards: 5 });
+/// let required = plan(&[Writes { count: 1_000_000, units_each: 8 }], 30 * 60, 100);
+/// assert_eq!(required, Plan { writes_per_second: 555, units_per_second: 4_445, shards: 5 });
 /// ```
 #[must_use]
 pub fn plan(writes: &[Writes], seconds: u64, utilisation_percent: u64) -> Plan {

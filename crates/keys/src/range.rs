@@ -1,7 +1,7 @@
-/// A range of sort keys: a key condition `SK BETWEEN from AND to`.
+/// A range of sort keys, for the key condition `SK BETWEEN from AND to`.
 ///
-/// It is exact although `BETWEEN` takes both ends in: the upper end is a whole key that is to be in, or the text that follows
-/// a prefix, which no key equals.
+/// `BETWEEN` includes both ends. The upper end is either a complete key that belongs to the range,
+/// or the first text after all keys with a prefix. No key equals that text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyRange {
     from: String,
@@ -10,54 +10,55 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// From the text `first` to the last key that begins with `last_prefix`.
+    /// The range from the text `first` to the last key that starts with `last_prefix`.
     ///
-    /// A prefix ends in a separator of the key's own form (`#`, or the `T` after a day): without it
-    /// `2026-12-1` would take `2026-12-10` along.
+    /// The prefix must end in a separator of the key format: `#`, or the `T` after a date. The
+    /// prefix `2026-12-1` would also match `2026-12-10`.
     pub(crate) fn through(first: impl Into<String>, last_prefix: impl Into<String>) -> Self {
         Self { from: first.into(), to: following(last_prefix.into()), backward: false }
     }
 
-    /// From the one whole key to the other, both included.
+    /// The range from one complete key to another, both included.
     pub(crate) fn between(first: impl Into<String>, last: impl Into<String>) -> Self {
         Self { from: first.into(), to: last.into(), backward: false }
     }
 
-    /// Every key that begins with the prefix.
+    /// All keys that start with the prefix.
     pub(crate) fn beginning_with(prefix: impl Into<String>) -> Self {
         let prefix = prefix.into();
         Self::through(prefix.clone(), prefix)
     }
 
-    /// No key: none equals a text that others begin with.
+    /// An empty range: no key equals the prefix itself.
     pub(crate) fn nothing_from(prefix: impl Into<String>) -> Self {
         let from = prefix.into();
         Self { to: from.clone(), from, backward: false }
     }
 
-    /// The same range, read from its end: newest first, where the key begins with a time.
+    /// Reverses the read order: newest first, for keys that start with a time.
     #[must_use]
     pub fn newest_first(self) -> Self {
         Self { backward: true, ..self }
     }
 
-    /// Whether it is read from its end.
+    /// Returns whether the range is read in descending order.
     #[must_use]
     pub fn is_backward(&self) -> bool {
         self.backward
     }
 
-    /// The same range without the position, a whole key of the range, and all that is read before it.
+    /// The part of the range after `position` in read order. `position` is a key in the range.
     #[must_use]
     pub fn after(&self, position: &str) -> Self {
         if self.backward {
             return Self { to: preceding(position.to_owned()), ..self.clone() };
         }
-        // The least text that extends the position; a key has no control characters, so none lies in between.
+        // The smallest text greater than `position`. Keys contain no control characters, so no key
+        // lies between the two.
         Self { from: format!("{position}\u{1}"), ..self.clone() }
     }
 
-    /// The same range without what is read before the position, a whole key of the range.
+    /// The part of the range from `position` on, in read order. `position` is a key in the range.
     #[must_use]
     pub fn starting_at(&self, position: &str) -> Self {
         if self.backward {
@@ -78,13 +79,13 @@ impl KeyRange {
         &self.to
     }
 
-    /// Whether the key lies in the range.
+    /// Returns whether the key is in the range.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.from.as_str() <= key && key <= self.to.as_str()
     }
 
-    /// What every key of the range begins with: a cursor need not carry it.
+    /// The prefix that all keys of the range share. A cursor leaves it out.
     #[must_use]
     pub fn shared_prefix(&self) -> &str {
         let same = self.from.char_indices().zip(self.to.chars()).find(|((_, from), to)| from != to);
@@ -92,7 +93,7 @@ impl KeyRange {
     }
 }
 
-/// The first text after all that begin with the prefix.
+/// The first text after all texts with the prefix.
 fn following(mut prefix: String) -> String {
     if let Some(last) = prefix.pop() {
         prefix.push(char::from_u32(u32::from(last) + 1).unwrap_or(char::MAX));
@@ -100,10 +101,11 @@ fn following(mut prefix: String) -> String {
     prefix
 }
 
-/// The last text before the position that a key can be: the position with a lesser end, and the greatest there is behind it.
+/// The greatest possible key before `position`: its last character is decremented, and the greatest
+/// character is appended.
 fn preceding(mut position: String) -> String {
     if let Some(last) = position.pop() {
-        // The surrogates' gap is the one place where the number before a character is none.
+        // U+D800 to U+DFFF are surrogates, so U+D7FF is the character before U+E000.
         let before = if last == '\u{e000}' {
             '\u{d7ff}'
         } else {

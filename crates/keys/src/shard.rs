@@ -2,12 +2,13 @@ use crate::Random;
 use crate::text::{Invalid, serde_as_text};
 use std::{fmt, str::FromStr};
 
-/// One partition key value of a write-sharded index: `0`, `1`, … (seed 000: `RAND(0,4)`).
+/// A partition key value of a write-sharded index: `0`, `1` and so on
+/// (docs/requirements/bank.md#shard-the-index-partition-key).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard(u16);
 
 impl Shard {
-    /// The one that there is where there is one.
+    /// The only shard of an index with one shard.
     pub(crate) const FIRST: Self = Self(0);
 }
 
@@ -31,8 +32,10 @@ impl fmt::Display for Shard {
 
 serde_as_text!(Shard);
 
-/// How many shards are written and how many are read. To grow, readers go first: a new shard is
-/// read before anything is written to it, so no reader misses an entry.
+/// The numbers of shards that are written and read.
+///
+/// To add shards, increase `read` first. Readers then query a new shard before the first write to
+/// it, and miss no entry (docs/decisions/shards.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shards {
     write: u16,
@@ -40,13 +43,13 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// More shards than any design here needs; a page reads at least one entry of each.
+    /// Maximum number of shards. A page reads at least one entry of each.
     pub const MAX: u16 = 100;
 
-    /// `write` shards to choose from, of the `read` that readers ask.
+    /// Writers pick one of `write` shards, and readers query `read` shards.
     ///
     /// # Errors
-    /// Not `1 ≤ write ≤ read ≤ 100`.
+    /// The numbers do not satisfy `1 ≤ write ≤ read ≤ 100`.
     pub fn new(write: u16, read: u16) -> Result<Self, Invalid> {
         if (1..=read).contains(&write) && read <= Self::MAX {
             Ok(Self { write, read })
@@ -55,13 +58,13 @@ impl Shards {
         }
     }
 
-    /// A shard for a new item, each as likely as the others.
+    /// Picks a shard for a new item, with equal probability.
     #[must_use]
     pub fn pick(self, random: &Random) -> Shard {
         Shard(random.below(self.write))
     }
 
-    /// Every shard that may hold an item.
+    /// All shards that may contain an item.
     pub fn read(self) -> impl ExactSizeIterator<Item = Shard> {
         (0..self.read).map(Shard)
     }

@@ -1,4 +1,4 @@
-//! The laws that every key obeys.
+//! Tests of the properties that every key must have.
 
 mod laws;
 mod ledger;

@@ -2,7 +2,7 @@ use crate::Random;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
-/// Why a text is not the identifier, time or key that it should be, in words for whoever sent it.
+/// An invalid identifier, time or key. The message is written for the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(Cow<'static, str>);
@@ -12,27 +12,30 @@ impl Invalid {
         Self(why.into())
     }
 
-    /// A stored key that its type did not write: the name of the key is all that may be told.
+    /// A stored key that its type cannot parse. The message is only the name of the key type.
     pub(crate) fn key(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
 }
 
-/// A UUID of version 7, which orders by when it was made.
+/// A version 7 UUID. It sorts by its creation time.
 pub(crate) fn uuid_of(now: jiff::Timestamp, random: &Random) -> uuid::Uuid {
     let milliseconds = u64::try_from(now.as_millisecond()).unwrap_or_default();
     let [bytes @ .., _, _, _, _, _, _] = random.bits().to_be_bytes();
     uuid::Builder::from_unix_timestamp_millis(milliseconds, &bytes).into_uuid()
 }
 
-/// A UUID as 32 hexadecimal digits in lower case: one text for one UUID.
+/// Parses a UUID of 32 lower-case hexadecimal digits, the only accepted form.
 pub(crate) fn parse_simple(text: &str) -> Option<uuid::Uuid> {
     let is_simple = text.len() == 32 && !text.bytes().any(|byte| byte.is_ascii_uppercase());
     if is_simple { uuid::Uuid::try_parse(text).ok() } else { None }
 }
 
-/// A UUID of version 8 that the parts make: the same for the same, and nobody finds others that make it. What a request makes
-/// has one of who asked and their key, so the same request makes it once.
+/// A version 8 UUID from a hash of the parts. Equal parts give the same UUID, and collisions cannot
+/// be constructed.
+///
+/// A request that creates an item passes its caller and idempotency key. A repeated request then
+/// creates the same id.
 pub(crate) fn derived(parts: &[&str]) -> uuid::Uuid {
     let mut digest = Sha256::new();
     for part in parts {
@@ -44,7 +47,7 @@ pub(crate) fn derived(parts: &[&str]) -> uuid::Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// Gives a type whose `Display` and `FromStr` are inverse the same text in serde.
+/// Implements serde by `Display` and `FromStr`, which must be inverse.
 macro_rules! serde_as_text {
     ($type:ty) => {
         impl serde::Serialize for $type {
@@ -62,7 +65,8 @@ macro_rules! serde_as_text {
     };
 }
 
-/// A key that is an identifier or key between two literals of the design, the second of which may be empty.
+/// Defines a key: an identifier or another key between two literals. The second literal may be
+/// empty.
 macro_rules! framed_key {
     ($(#[$doc:meta])* $name:ident, $before:literal, $after:literal, $inner:ty) => {
         $crate::text::framed_key!($(#[$doc])* $name, ($before), ($after), $inner);
@@ -94,14 +98,14 @@ macro_rules! framed_key {
     };
 }
 
-/// A key that is a literal of the design, `#`, and an identifier or key.
+/// Defines a key: a literal, `#`, and an identifier or another key.
 macro_rules! prefixed_key {
     ($(#[$doc:meta])* $name:ident, $prefix:literal, $inner:ty) => {
         $crate::text::framed_key!($(#[$doc])* $name, ($prefix, "#"), (""), $inner);
     };
 }
 
-/// A key that is the same for every item of its kind.
+/// Defines a key that is the same for all items of a kind.
 macro_rules! constant_key {
     ($(#[$doc:meta])* $name:ident, $text:literal) => {
         $(#[$doc])*
@@ -126,14 +130,14 @@ macro_rules! constant_key {
     };
 }
 
-/// An enumeration whose names stand in keys and in JSON.
+/// Defines the names of an enumeration in keys and in JSON.
 macro_rules! names {
     ($type:ident, $expected:literal, $($variant:ident => $name:literal),+ $(,)?) => {
         impl $type {
-            /// Every one, in the order of the names, which is the order of the keys.
+            /// All values, in the order of their names and therefore of the keys.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            /// The name that stands in keys and in JSON.
+            /// The name in keys and in JSON.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

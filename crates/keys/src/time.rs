@@ -6,25 +6,25 @@ use jiff::{
 };
 use std::{fmt, str::FromStr};
 
-/// An instant to the second, in UTC. Its text is `2026-12-01T09:30:00Z`: always 20 characters, so
-/// text order is time order (seed 000: "a simple timestamp as a sort key").
+/// A UTC time in seconds, formatted as `2026-12-01T09:30:00Z`. The text always has 20 characters,
+/// so text order is time order (docs/decisions/times.md).
 ///
-/// Reads RFC 3339 with any offset and any fraction. The offset is converted; the fraction is cut
-/// off, so that 23:59:59.999 stays on its day.
+/// Parsing accepts RFC 3339 with any offset and fraction. The offset is converted to UTC. The
+/// fraction is truncated, so 23:59:59.999 stays on its day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimestampSeconds(Timestamp);
 
 impl TimestampSeconds {
-    /// The first that keys can hold, 0000-01-01T00:00:00Z.
+    /// The earliest supported time, 0000-01-01T00:00:00Z.
     pub const MIN: Self = Self(Timestamp::constant(-62_167_219_200, 0));
 
-    /// The last that keys can hold, 9999-12-30T22:00:00Z.
+    /// The latest supported time, 9999-12-30T22:00:00Z.
     pub const MAX: Self = Self(Timestamp::constant(253_402_207_200, 0));
 
-    /// The second that the instant lies in.
+    /// Truncates the instant to its second.
     ///
     /// # Errors
-    /// The instant is before the year 0, where the text would lose its width.
+    /// The instant is before the year 0, and its text would be longer than 20 characters.
     pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
         Timestamp::from_second(instant.as_second() - i64::from(instant.subsec_nanosecond() < 0))
             .ok()
@@ -33,7 +33,7 @@ impl TimestampSeconds {
             .ok_or_else(|| Invalid::new("must be between the years 0000 and 9999"))
     }
 
-    /// So many days later, or the last second of all when time ends before.
+    /// Adds days, up to [`TimestampSeconds::MAX`].
     #[must_use]
     pub fn plus_days(self, days: i64) -> Self {
         self.plus_seconds(days.saturating_mul(24 * 60 * 60))
@@ -43,34 +43,36 @@ impl TimestampSeconds {
         self.0.checked_add(SignedDuration::from_secs(seconds)).map_or(Self::MAX, Self)
     }
 
-    /// The instant itself.
+    /// The time as a [`Timestamp`].
     #[must_use]
     pub fn instant(self) -> Timestamp {
         self.0
     }
 
-    /// The UTC day that it lies on.
+    /// The UTC date of the time.
     #[must_use]
     pub fn day(self) -> Day {
         Day(self.0.to_zoned(TimeZone::UTC).date())
     }
 
-    /// `20261201T093000Z`, for identifiers: no character that a URL path would escape.
+    /// Formats the time as `20261201T093000Z`. Identifiers contain this form, because it needs no
+    /// escaping in a URL path.
     pub(crate) fn compact(self) -> impl fmt::Display {
         self.0.strftime("%Y%m%dT%H%M%SZ")
     }
 
-    /// Reads what [`TimestampSeconds::compact`] writes, and nothing else.
+    /// Parses the exact form of [`TimestampSeconds::compact`].
     pub(crate) fn parse_compact(text: &str) -> Option<Self> {
         Self::parse_form(text, "00000000T000000Z")
     }
 
-    /// Reads what it writes, and no other text of the same second.
+    /// Parses the exact form of `Display`, without offsets and fractions.
     pub(crate) fn parse_exact(text: &str) -> Option<Self> {
         Self::parse_form(text, "0000-00-00T00:00:00Z")
     }
 
-    /// Keys are read item by item, and to write a time again and compare costs more than to read its digits.
+    /// Each key that is read parses a time. Reading the digits costs less than formatting the
+    /// result and comparing it.
     fn parse_form(text: &str, form: &str) -> Option<Self> {
         if !has_shape(text, form) {
             return None;
@@ -83,18 +85,19 @@ impl TimestampSeconds {
     }
 }
 
-/// An instant to the millisecond, in UTC. Its text is `2026-01-02T10:30:00.123Z`: always 24 characters, so text order is
-/// time order.
+/// A UTC time in milliseconds, formatted as `2026-01-02T10:30:00.123Z`. The text always has 24
+/// characters, so text order is time order.
 ///
-/// Reads RFC 3339 with any offset and any fraction; what is finer than a millisecond is cut off.
+/// Parsing accepts RFC 3339 with any offset and fraction. Digits after the millisecond are
+/// truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimestampMillis(Timestamp);
 
 impl TimestampMillis {
-    /// The millisecond that the instant lies in.
+    /// Truncates the instant to its millisecond.
     ///
     /// # Errors
-    /// The instant is before the year 0, where the text would lose its width.
+    /// The instant is before the year 0, and its text would be longer than 24 characters.
     pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
         TimestampSeconds::containing(instant)?;
         let milli = instant.as_millisecond() - i64::from(instant.subsec_nanosecond() % 1_000_000 < 0);
@@ -103,26 +106,26 @@ impl TimestampMillis {
             .map_err(|_| Invalid::new("must be between the years 0000 and 9999"))
     }
 
-    /// The instant itself.
+    /// The time as a [`Timestamp`].
     #[must_use]
     pub fn instant(self) -> Timestamp {
         self.0
     }
 
-    /// The next one, or the same where time ends.
+    /// The next millisecond. The last supported time returns itself.
     #[must_use]
     pub fn next(self) -> Self {
         self.0.checked_add(MILLI).map_or(self, Self)
     }
 
-    /// So many seconds before, or the same where time begins.
+    /// Subtracts seconds. Returns the same time if the result is out of range.
     #[must_use]
     pub fn minus_seconds(self, seconds: i64) -> Self {
         let earlier = self.0.checked_sub(SignedDuration::from_secs(seconds));
         earlier.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
     }
 
-    /// The same time to the second.
+    /// Truncates the time to its second.
     #[must_use]
     pub fn second(self) -> TimestampSeconds {
         TimestampSeconds::containing(self.0).unwrap_or(TimestampSeconds::MIN)
@@ -147,7 +150,8 @@ serde_as_text!(TimestampMillis);
 
 const MILLI: SignedDuration = SignedDuration::from_millis(1);
 
-/// Whether it has the form's length, a digit for each `0`, and the form's other characters.
+/// Returns whether the text has the length of `form`, a digit for each `0`, and the other
+/// characters of `form`.
 fn has_shape(text: &str, form: &str) -> bool {
     text.len() == form.len()
         && text.bytes().zip(form.bytes()).all(|(byte, form)| match form {
@@ -156,7 +160,8 @@ fn has_shape(text: &str, form: &str) -> bool {
         })
 }
 
-/// RFC 3339's shape; jiff reads the numbers but would also take spaces, commas, missing parts and offsets of a day.
+/// Checks the shape of RFC 3339. jiff checks the numbers, but also accepts spaces, commas, missing
+/// parts and offsets of 24 hours.
 fn is_rfc3339(text: &str) -> bool {
     let Some((whole, rest)) = text.split_at_checked(19) else { return false };
     let fraction = rest.strip_prefix('.').map_or(0, |digits| 1 + digits.bytes().take_while(u8::is_ascii_digit).count());
@@ -166,7 +171,7 @@ fn is_rfc3339(text: &str) -> bool {
         && (offset == "Z" || ((has_shape(offset, "+00:00") || has_shape(offset, "-00:00")) && &offset[1..3] <= "23"))
 }
 
-/// Reads an instant as RFC 3339 writes it.
+/// Parses an instant in RFC 3339.
 pub(crate) fn parse_instant(text: &str) -> Result<Timestamp, Invalid> {
     const FORM: &str = "must be an RFC 3339 time such as 2026-12-01T09:30:00Z";
     if !is_rfc3339(text) {
@@ -191,7 +196,7 @@ impl fmt::Display for TimestampSeconds {
 
 serde_as_text!(TimestampSeconds);
 
-/// An end of a range of times, to the nanosecond as it was given.
+/// An end of a time range, at the precision of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bound {
     floor: TimestampSeconds,
@@ -199,26 +204,26 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// The first whole second that is not before it: where a range starts.
+    /// The first whole second at or after the bound: the start of a range.
     #[must_use]
     pub fn first(self) -> TimestampSeconds {
         if self.floor.0 == self.exact { self.floor } else { self.floor.plus_seconds(1) }
     }
 
-    /// The last whole second that is not after it: where a range ends.
+    /// The last whole second at or before the bound: the end of a range.
     #[must_use]
     pub fn last(self) -> TimestampSeconds {
         self.floor
     }
 
-    /// The first whole millisecond that is not before it.
+    /// The first whole millisecond at or after the bound.
     #[must_use]
     pub fn first_milli(self) -> TimestampMillis {
         let last = self.last_milli();
         if last.0 == self.exact { last } else { TimestampMillis(last.0.saturating_add(MILLI).unwrap_or(last.0)) }
     }
 
-    /// The last whole millisecond that is not after it.
+    /// The last whole millisecond at or before the bound.
     #[must_use]
     pub fn last_milli(self) -> TimestampMillis {
         TimestampMillis::containing(self.exact).unwrap_or(TimestampMillis(self.floor.0))
@@ -234,33 +239,33 @@ impl FromStr for Bound {
     }
 }
 
-/// A day in UTC, `2026-12-01`.
+/// A UTC date, formatted as `2026-12-01`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Day(Date);
 
 impl Day {
-    /// Its year, 0 to 9999.
+    /// The year, 0 to 9999.
     pub(crate) fn year(self) -> u16 {
         self.0.year().unsigned_abs()
     }
 
-    /// Its first second.
+    /// The first second of the day.
     pub(crate) fn first_second(self) -> TimestampSeconds {
         self.0.to_zoned(TimeZone::UTC).map_or(TimestampSeconds::MAX, |zoned| TimestampSeconds(zoned.timestamp()))
     }
 
-    /// Its last second: the one before the next day starts.
+    /// The last second of the day.
     pub(crate) fn last_second(self) -> TimestampSeconds {
         self.first_second().plus_seconds(24 * 60 * 60 - 1)
     }
 
-    /// Its first millisecond.
+    /// The first millisecond of the day.
     #[must_use]
     pub fn first_milli(self) -> TimestampMillis {
         TimestampMillis(self.first_second().0)
     }
 
-    /// Its last millisecond.
+    /// The last millisecond of the day.
     #[must_use]
     pub fn last_milli(self) -> TimestampMillis {
         const REST: SignedDuration = SignedDuration::from_millis(999);
@@ -268,7 +273,7 @@ impl Day {
         TimestampMillis(last.saturating_add(REST).unwrap_or(last))
     }
 
-    /// The day before, or the same where there is none.
+    /// The previous day. The first supported day returns itself.
     #[must_use]
     pub fn before(self) -> Self {
         self.0.yesterday().map_or(self, Self)

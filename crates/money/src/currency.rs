@@ -2,7 +2,8 @@ use crate::Invalid;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::{borrow::Cow, fmt, str::FromStr};
 
-/// A currency of ISO 4217 that amounts can be in: `USD`. Metals and test codes, which have no minor unit, are none.
+/// An ISO 4217 currency with a minor unit, such as `USD`. Metals and test codes have no minor unit
+/// and are rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency {
     currency: iso_currency::Currency,
@@ -10,13 +11,13 @@ pub struct Currency {
 }
 
 impl Currency {
-    /// The code, three capital letters.
+    /// The code of three capital letters.
     #[must_use]
     pub fn code(self) -> &'static str {
         self.currency.code()
     }
 
-    /// Digits after the point: the exponent of its minor unit.
+    /// Digits after the decimal point: the exponent of the minor unit.
     #[must_use]
     pub fn places(self) -> u8 {
         self.places
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_currency_has_a_minor_unit() {
+    fn rejects_currencies_without_a_minor_unit() {
         let places = |code: &str| code.parse::<Currency>().map(Currency::places).ok();
         assert_eq!([places("USD"), places("JPY"), places("KWD"), places("CLF")], [Some(2), Some(0), Some(3), Some(4)]);
         for bad in ["usd", "US", "USDX", "XAU", "XXX", "XTS", ""] {

@@ -3,10 +3,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, str::FromStr};
 
-/// Digits of a DynamoDB number, and more than the largest of them: `10^38`.
+/// `10^38`: the first whole number with more digits than DynamoDB's 38.
 pub(crate) const LIMIT: i128 = 10_i128.pow(38);
 
-/// A decimal number, exactly as it is written: `12.49` and `12.490` are two.
+/// An exact decimal number. It keeps trailing zeros, so `12.49` and `12.490` are not equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decimal {
     digits: i128,
@@ -14,12 +14,12 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// So many units of the last of `places` digits after the point.
+    /// The number `digits × 10^-places`.
     pub(crate) fn of_minor(digits: i128, places: u8) -> Self {
         Self { digits, places }
     }
 
-    /// Digits after the point, without zeros at the end.
+    /// Digits after the decimal point, without trailing zeros.
     pub(crate) fn places(self) -> u8 {
         let (mut digits, mut places) = (self.digits, self.places);
         while places > 0 && digits % 10 == 0 {
@@ -28,10 +28,10 @@ impl Decimal {
         places
     }
 
-    /// A number as DynamoDB answers it: any number of digits before the point, or with an exponent, `1E+20`.
+    /// Parses a number as DynamoDB returns it. It may have an exponent, such as `1E+20`.
     ///
     /// # Errors
-    /// It is no number, or has more than 38 digits.
+    /// The text is not a number, or has more than 38 digits.
     pub fn of_number(text: &str) -> Result<Self, Invalid> {
         let (mantissa, exponent) = text.split_once(['E', 'e']).unwrap_or((text, "0"));
         let (mantissa, exponent) = (mantissa.parse::<Self>()?, exponent.parse::<i16>());
@@ -47,7 +47,8 @@ impl Decimal {
         scaled.ok_or_else(|| Invalid::new("has more than 38 digits"))
     }
 
-    /// The whole number of units of the last of `places` digits; none where digits would be lost or are too many.
+    /// The number multiplied by `10^places`. `None` if digits would be lost or if there are more
+    /// than 38.
     #[must_use]
     pub fn scaled(self, places: u8) -> Option<i128> {
         if places < self.places {
@@ -62,7 +63,8 @@ impl Decimal {
 impl FromStr for Decimal {
     type Err = Invalid;
 
-    /// `-?digits` or `-?digits.digits`, 38 digits at most; a leading zero only before the point.
+    /// Parses `-?digits` or `-?digits.digits`, with at most 38 digits. The whole part has no
+    /// leading zero unless it is `0`.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         const FORM: &str = "must be a decimal number such as 12.49";
         let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -90,21 +92,22 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// As a string: a JSON number would be read as a float by most.
+/// Serializes as a string, because most JSON parsers read a number as a float.
 impl Serialize for Decimal {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         out.collect_str(self)
     }
 }
 
-/// As it is stored: a number of DynamoDB, or what was serialized.
+/// Deserializes the stored form: a DynamoDB number or the serialized string.
 impl<'de> Deserialize<'de> for Decimal {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         Self::of_number(&Cow::<str>::deserialize(input)?).map_err(D::Error::custom)
     }
 }
 
-/// A decimal from a JSON string or a JSON number, by the number's text. For `serde_json` only.
+/// A decimal that deserializes from a JSON string or the literal text of a JSON number. It works
+/// with `serde_json` only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonDecimal(pub Decimal);
 
@@ -125,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_decimal_comes_back(digits in -LIMIT + 1..LIMIT, places in 0_u8..=38) {
+        fn decimals_round_trip(digits in -LIMIT + 1..LIMIT, places in 0_u8..=38) {
             let decimal = Decimal { digits, places };
             prop_assume!(digits != 0 && decimal.to_string().bytes().filter(u8::is_ascii_digit).count() <= 38);
             prop_assert_eq!(decimal.to_string().parse::<Decimal>().ok(), Some(decimal));
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_number_may_have_an_exponent() {
+    fn parses_stored_numbers_with_an_exponent() {
         for (number, text) in [("5.5", "5.5"), ("1500", "1500"), ("1E+3", "1000"), ("-1.5e2", "-150"), ("25E-1", "2.5")]
         {
             assert_eq!(Decimal::of_number(number).map(|read| read.to_string()).as_deref(), Ok(text));
@@ -148,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_string_or_a_number_literal_is_read_as_it_is_written() {
+    fn parses_json_strings_and_number_literals_exactly() {
         for (json, text) in [("\"12.49\"", "12.49"), ("12.49", "12.49"), ("0.10", "0.10"), ("-3", "-3"), ("0", "0")] {
             assert_eq!(serde_json::from_str::<JsonDecimal>(json).expect("a decimal").0.to_string(), text);
         }

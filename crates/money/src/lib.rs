@@ -1,5 +1,5 @@
-//! Exact money: an amount is a whole number of its currency's minor units, up to the 38 digits of a DynamoDB number, and
-//! never passes through a float.
+//! Exact amounts of money. An amount is a whole number of its currency's minor units. It has at
+//! most the 38 digits of a DynamoDB number, and is never converted to a float.
 
 mod currency;
 mod decimal;
@@ -10,7 +10,7 @@ pub use decimal::{Decimal, JsonDecimal};
 use serde::{Deserialize, Serialize};
 use std::{fmt, ops::Neg};
 
-/// Why a text is not the money that it should be, in words for whoever sent it.
+/// An invalid amount or currency. The message is written for the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(String);
@@ -21,7 +21,8 @@ impl Invalid {
     }
 }
 
-/// An amount of a currency, in its minor units: 12.49 USD is 1249. Stored as a map of `Amount` and `Currency`.
+/// An amount in minor units of its currency: 12.49 USD is 1249. It is stored as a map of `Amount`
+/// and `Currency`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Stored", try_from = "Stored")]
 pub struct Money {
@@ -30,10 +31,11 @@ pub struct Money {
 }
 
 impl Money {
-    /// The amount in the currency.
+    /// Creates an amount of the currency.
     ///
     /// # Errors
-    /// It has more digits after the point than the currency, or more than 38 in all.
+    /// The amount has more digits after the decimal point than the currency, or more than 38
+    /// digits.
     pub fn new(amount: Decimal, currency: Currency) -> Result<Self, Invalid> {
         let places = currency.places();
         let minor = amount.scaled(places).ok_or_else(|| {
@@ -46,7 +48,7 @@ impl Money {
         Ok(Self { minor, currency })
     }
 
-    /// Whole minor units.
+    /// The amount in minor units.
     #[must_use]
     pub fn minor(self) -> i128 {
         self.minor
@@ -58,26 +60,26 @@ impl Money {
         self.currency
     }
 
-    /// So many minor units of the currency; none where they have more than 38 digits.
+    /// Creates an amount from minor units. `None` if they have more than 38 digits.
     #[must_use]
     pub fn of_minor(minor: i128, currency: Currency) -> Option<Self> {
         (minor.unsigned_abs() < decimal::LIMIT.unsigned_abs()).then_some(Self { minor, currency })
     }
 
-    /// Nothing of the currency.
+    /// The amount 0.
     #[must_use]
     pub fn zero(currency: Currency) -> Self {
         Self { minor: 0, currency }
     }
 
-    /// The sum; none of two currencies, or where it has more than 38 digits.
+    /// Adds two amounts. `None` if the currencies differ or the sum has more than 38 digits.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let sum = self.minor.checked_add(other.minor).filter(|_| self.currency == other.currency)?;
         Self::of_minor(sum, self.currency)
     }
 
-    /// The amount as text, with all digits of its currency: `12.40`.
+    /// The amount as a decimal with all digits of its currency: `12.40`.
     #[must_use]
     pub fn amount(self) -> Decimal {
         Decimal::of_minor(self.minor, self.currency.places())
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_exact_and_of_one_currency() {
+    fn adds_exactly_and_within_one_currency() {
         let usd = |text: &str| Money::new(text.parse().expect("a decimal"), "USD".parse().expect("a currency"));
         let (dime, two) = (usd("0.10").expect("money"), usd("0.20").expect("money"));
         assert_eq!(dime.checked_add(two).map(|sum| sum.amount().to_string()).as_deref(), Some("0.30"));
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_has_the_digits_of_its_currency() {
+    fn rejects_more_digits_than_the_currency_has() {
         assert_eq!(money("12.4", "USD").as_deref(), Ok("12.40 USD"));
         assert_eq!(money("12.400", "USD").as_deref(), Ok("12.40 USD"));
         assert_eq!(money("-0.05", "EUR").as_deref(), Ok("-0.05 EUR"));

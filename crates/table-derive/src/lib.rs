@@ -10,13 +10,15 @@ use syn::{
     parse_macro_input,
 };
 
-/// Gives a struct a constant of type `table::Attribute` for each field: `added_at` becomes `ADDED_AT`.
+/// Generates a constant of type `table::Attribute` for each field: `added_at` becomes `ADDED_AT`.
 ///
-/// The value is the name under which serde writes the field: `#[serde(rename = "…")]` of the field, else
-/// `#[serde(rename_all = "PascalCase")]` of the struct, else the name of the field. A constant is as visible as its field. A
-/// field with `#[serde(flatten)]` or `#[serde(skip)]` is no attribute and has none.
+/// The value is the name that serde writes for the field. It comes from `#[serde(rename = "…")]` on
+/// the field, from `#[serde(rename_all = "PascalCase")]` on the struct, or from the field name. A
+/// constant is as visible as its field. Fields with `#[serde(flatten)]` or `#[serde(skip)]` get no
+/// constant.
 ///
-/// Other rules of `rename_all`, and names that differ between reading and writing, are compile errors.
+/// Other `rename_all` rules are compile errors. So are names that differ between serialization and
+/// deserialization.
 #[proc_macro_derive(Attributes)]
 pub fn attributes(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -43,7 +45,7 @@ fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
     })
 }
 
-/// Whether the struct renames all fields, which it may do to `PascalCase` only.
+/// Returns whether the struct has `rename_all = "PascalCase"`. Other rules are errors.
 fn is_pascal_case(attributes: &[Attribute]) -> Result<bool, Error> {
     let mut found = false;
     for_each_serde_meta(attributes, |meta| {
@@ -83,7 +85,7 @@ fn constant(field: &Field, pascal_case: bool) -> Result<Option<Tokens>, Error> {
     }))
 }
 
-/// The name that serde gives the field without `rename`.
+/// The serde name of a field without `rename`.
 fn serde_name(ident: &Ident, pascal_case: bool) -> String {
     let field = ident.unraw().to_string();
     if !pascal_case {
@@ -104,7 +106,7 @@ fn for_each_serde_meta(
     serde.into_iter().try_for_each(|attribute| attribute.parse_nested_meta(|meta| visit(&meta)))
 }
 
-/// Reads over the value of an option that does not matter here, if it has one.
+/// Skips the value of an irrelevant option, if it has one.
 fn skip_value(meta: &ParseNestedMeta<'_>) -> Result<(), Error> {
     if meta.input.peek(syn::Token![=]) {
         meta.value()?.parse::<syn::Expr>()?;

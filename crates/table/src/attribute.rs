@@ -1,33 +1,34 @@
 use std::fmt;
 
-/// The name of an attribute of an item (docs/decisions/attribute-names.md).
+/// The name of an item attribute (docs/decisions/attribute-names.md).
 ///
-/// [`Attributes`] makes one for each field of an item's struct, so that serde's declaration is the only one:
+/// [`Attributes`] derives a constant for each field of an item struct, with the name that serde
+/// writes:
 ///
 /// ```
 /// use table::{Attributes, Condition};
 ///
 /// #[derive(serde::Serialize, Attributes)]
 /// #[serde(rename_all = "PascalCase")]
-/// struct Line {
+/// struct CartItem {
 ///     version: i64,
 /// }
-/// assert_eq!(Line::VERSION.as_str(), "Version");
-/// let unchanged = Condition::is(Line::VERSION, 1);
+/// assert_eq!(CartItem::VERSION.as_str(), "Version");
+/// let unchanged = Condition::is(CartItem::VERSION, 1);
 /// ```
 ///
-/// A name that no field has does not compile:
+/// A misspelled name does not compile:
 ///
 /// ```compile_fail,E0599
 /// # use table::{Attributes, Condition};
 /// # #[derive(serde::Serialize, Attributes)]
-/// # struct Line {
+/// # struct CartItem {
 /// #     version: i64,
 /// # }
-/// let unchanged = Condition::is(Line::VERSOIN, 1);
+/// let unchanged = Condition::is(CartItem::VERSOIN, 1);
 /// ```
 ///
-/// Nor does a name as text:
+/// A string literal does not compile either:
 ///
 /// ```compile_fail,E0308
 /// # use table::Condition;
@@ -39,23 +40,25 @@ use std::fmt;
 pub struct Attribute(pub(crate) &'static str);
 
 impl Attribute {
-    /// `Type`: the kind of the item. Every item has it, and no struct.
+    /// `Type`: the kind of the item. Every item has this attribute, but no struct has it as a
+    /// field.
     pub const TYPE: Self = Self("Type");
 
-    /// Only for the code that [`Attributes`](crate::Attributes) generates; clippy denies it elsewhere.
+    /// Called only by the code that [`Attributes`](crate::Attributes) generates. Clippy denies
+    /// other uses.
     #[doc(hidden)]
     #[must_use]
     pub const fn of_field(name: &'static str) -> Self {
         Self(name)
     }
 
-    /// The name as DynamoDB has it.
+    /// The name in DynamoDB.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0
     }
 
-    /// The bytes that the name adds to an item.
+    /// The size of the name in bytes, which counts towards the item size.
     #[must_use]
     pub const fn size(self) -> usize {
         self.0.len()
@@ -98,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_that_serde_writes() {
+    fn names_equal_the_names_that_serde_writes() {
         let written = serde_json::to_value(Example::default()).expect("JSON");
         let written: BTreeSet<_> = written.as_object().expect("an object").keys().map(String::as_str).collect();
         let own = [Example::PARTITION, Example::USER, Example::EARNED_POINTS, Example::GSI1_NAME, Example::TYPE];

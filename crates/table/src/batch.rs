@@ -12,18 +12,18 @@ use std::{
 };
 use tokio::time::sleep;
 
-/// Keys in one `BatchGetItem` (DynamoDB's limit).
+/// Maximum number of keys in one `BatchGetItem` (DynamoDB limit).
 const MAX_KEYS: usize = 100;
-/// Writes in one `BatchWriteItem` (DynamoDB's limit).
+/// Maximum number of writes in one `BatchWriteItem` (DynamoDB limit).
 const MAX_WRITES: usize = 25;
 
-/// Writes without conditions that need not happen together: cheaper to send than one by one.
+/// A batch of unconditional, independent writes. It takes fewer calls than single writes.
 #[derive(Clone, Default)]
 pub struct BatchWrite {
     requests: Vec<(String, WriteRequest)>,
 }
 
-/// Without the items: errors are logged.
+/// Hides the items, because errors are logged.
 impl fmt::Debug for BatchWrite {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("BatchWrite").field("writes", &self.len()).finish()
@@ -31,10 +31,10 @@ impl fmt::Debug for BatchWrite {
 }
 
 impl BatchWrite {
-    /// Puts the item, whatever is there.
+    /// Adds a put of the item, which replaces any item with the same key.
     ///
     /// # Errors
-    /// The item can't be written as attributes.
+    /// The item cannot be serialized.
     pub fn put<T: Item>(&mut self, table: &Table, item: &T) -> Result<(), Error> {
         let put = PutRequest::builder().set_item(Some(written(item)?)).build();
         let put = put.map_err(|error| Error::Rejected(error.to_string()))?;
@@ -42,10 +42,10 @@ impl BatchWrite {
         Ok(())
     }
 
-    /// Deletes the item, if there is one.
+    /// Adds a delete of the key. It also succeeds if there is no item.
     ///
     /// # Errors
-    /// None that a key can cause.
+    /// None for a valid key.
     pub fn delete(&mut self, table: &Table, key: &Key) -> Result<(), Error> {
         let delete = DeleteRequest::builder().set_key(Some(key.attributes())).build();
         let delete = delete.map_err(|error| Error::Rejected(error.to_string()))?;
@@ -53,35 +53,36 @@ impl BatchWrite {
         Ok(())
     }
 
-    /// How many writes it holds.
+    /// The number of writes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.requests.len()
     }
 
-    /// Whether it holds none.
+    /// Returns whether the batch has no writes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty()
     }
 }
 
-/// Why a batch ended before all of it was written, and what is left to write.
+/// An incomplete batch: the error that stopped it and the remaining writes.
 #[derive(Debug, thiserror::Error)]
 #[error("{} writes are left: {why}", left.len())]
 pub struct Leftover {
-    /// The writes that did not happen, or of which that is not known.
+    /// The writes that did not happen or whose outcome is unknown.
     pub left: BatchWrite,
-    /// What stopped it.
+    /// The error that stopped the batch.
     #[source]
     pub why: Error,
 }
 
 impl Dynamo {
-    /// Writes all of the batch, 25 a call, and again what comes back unprocessed.
+    /// Writes the batch in calls of 25 writes, and retries unprocessed writes.
     ///
     /// # Errors
-    /// What is left when the tries or the time ran out.
+    /// [`Leftover`] with the remaining writes, if a call failed, all retries were throttled, or the
+    /// deadline passed.
     pub async fn batch_write(&self, batch: BatchWrite) -> Result<(), Leftover> {
         let mut left = batch.requests;
         let mut pauses = Pauses::new();
@@ -121,21 +122,21 @@ impl Dynamo {
 }
 
 impl Table {
-    /// The items under the keys, as many as there are, eventually consistent where `consistent` is not asked for.
+    /// Reads the items with the keys, in calls of 100 keys. Missing items are left out.
     ///
-    /// As one read an item, in calls of 100.
+    /// Each item consumes the read units of a single read. A consistent read costs twice as much.
     ///
     /// # Errors
-    /// A call failed, or an item is not a `T`.
+    /// A call failed, or an item cannot be deserialized as `T`.
     pub async fn get_all<T: Item>(&self, keys: &[Key], consistent: bool) -> Result<HashMap<Key, T>, Error> {
         let found = self.batch_get(keys, consistent).await?.into_iter();
         found.map(|(key, item)| Ok((key, read(item)?))).collect()
     }
 
-    /// The items under the keys, as many as there are; again for what comes back unprocessed.
+    /// Reads the items with the keys and retries unprocessed keys. Missing items are left out.
     pub(crate) async fn batch_get(&self, keys: &[Key], consistent: bool) -> Result<HashMap<Key, Attributes>, Error> {
         let mut found = HashMap::with_capacity(keys.len());
-        // DynamoDB refuses a call that names a key twice.
+        // DynamoDB rejects a call with duplicate keys.
         let keys: Vec<&Key> = keys.iter().collect::<HashSet<_>>().into_iter().collect();
         for chunk in keys.chunks(MAX_KEYS) {
             let mut left: Vec<Attributes> = chunk.iter().map(|key| key.attributes()).collect();
@@ -172,7 +173,8 @@ impl Table {
     }
 }
 
-/// The pauses of one batch: they grow while nothing gets done, and start anew when something does.
+/// The pauses between the retries of one batch. They grow until a retry makes progress, and then
+/// start again.
 struct Pauses(ExponentialBackoff);
 
 impl Pauses {
@@ -180,7 +182,7 @@ impl Pauses {
         Self(backoff().build())
     }
 
-    /// Waits before the next try; an error when there is none, or no time for it.
+    /// Waits before the next retry. Returns an error if no retries or no time are left.
     async fn after(&mut self, done: usize) -> Result<(), Error> {
         usage::note(|usage| usage.retries += 1);
         if done > 0 {

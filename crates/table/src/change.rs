@@ -11,10 +11,11 @@ use aws_sdk_dynamodb::types::{
 };
 use std::{collections::HashMap, fmt::Display, sync::Arc};
 
-/// Changes in one transaction (DynamoDB's limit).
+/// Maximum number of changes in one transaction (DynamoDB limit).
 pub const MAX_CHANGES: usize = 100;
 
-/// One conditional write, done alone with [`Dynamo::write`] or with others in [`Dynamo::transact`].
+/// A conditional write. [`Dynamo::write`] executes it alone, and [`Dynamo::transact`] in a
+/// transaction.
 #[derive(Debug, Clone)]
 pub struct Change {
     table: Arc<str>,
@@ -23,7 +24,7 @@ pub struct Change {
     conditions: Vec<Condition>,
 }
 
-/// Whether an item must be there, beside what else is asked of it.
+/// Whether the change requires an existing item, in addition to its other conditions.
 #[derive(Debug, Clone, Copy)]
 enum Presence {
     Absent,
@@ -35,7 +36,8 @@ impl Presence {
     fn expression(self) -> Option<String> {
         match self {
             Self::Absent => Some(format!("attribute_not_exists({})", Key::PARTITION)),
-            // Without it an update whose conditions hold of nothing would make an item.
+            // Without this check, an update could create an item if its other conditions accept a
+            // missing item.
             Self::Present => Some(format!("attribute_exists({})", Key::PARTITION)),
             Self::Either => None,
         }
@@ -51,55 +53,55 @@ enum Action {
 }
 
 impl Table {
-    /// Puts the item if there is none under its key.
+    /// Puts the item if there is no item with its key.
     ///
     /// # Errors
-    /// The item can't be written as attributes.
+    /// The item cannot be serialized.
     pub fn put_new<T: Item>(&self, item: &T) -> Result<Change, Error> {
         Ok(self.change(Action::Put(written(item)?), Presence::Absent))
     }
 
-    /// Puts the item, whether one is there or not.
+    /// Puts the item, whether or not an item with its key exists.
     ///
     /// # Errors
-    /// The item can't be written as attributes.
+    /// The item cannot be serialized.
     pub fn put<T: Item>(&self, item: &T) -> Result<Change, Error> {
         Ok(self.change(Action::Put(written(item)?), Presence::Either))
     }
 
-    /// Puts the item in place of the one that is there.
+    /// Replaces the existing item.
     ///
     /// # Errors
-    /// The item can't be written as attributes.
+    /// The item cannot be serialized.
     pub fn replace<T: Item>(&self, item: &T) -> Result<Change, Error> {
         Ok(self.change(Action::Put(written(item)?), Presence::Present))
     }
 
-    /// Updates the item that is there, with what [`Change::set`] and [`Change::remove`] say.
+    /// Updates the existing item by [`Change::set`] and [`Change::remove`].
     #[must_use]
     pub fn update(&self, key: Key) -> Change {
         self.change(Action::Update { key, set: Vec::new(), remove: Vec::new() }, Presence::Present)
     }
 
-    /// Deletes the item that is there.
+    /// Deletes the existing item.
     #[must_use]
     pub fn delete(&self, key: Key) -> Change {
         self.change(Action::Delete(key), Presence::Present)
     }
 
-    /// Writes nothing, and holds only while there is no item under the key. For transactions.
+    /// Checks that there is no item with the key. For transactions.
     #[must_use]
     pub fn absent(&self, key: Key) -> Change {
         self.change(Action::Check(key), Presence::Absent)
     }
 
-    /// Writes nothing, and holds only while there is an item under the key. For transactions.
+    /// Checks that there is an item with the key. For transactions.
     #[must_use]
     pub fn present(&self, key: Key) -> Change {
         self.change(Action::Check(key), Presence::Present)
     }
 
-    /// Writes nothing, and holds while the condition does, of the item under the key or of none. For transactions.
+    /// Checks the condition on the item with the key, or on a missing item. For transactions.
     #[must_use]
     pub fn check(&self, key: Key, condition: Condition) -> Change {
         self.change(Action::Check(key), Presence::Either).only_if(condition)
@@ -111,7 +113,7 @@ impl Table {
 }
 
 impl Change {
-    /// An update sets the attribute.
+    /// Sets the attribute in an update.
     #[must_use]
     pub fn set(mut self, attribute: Attribute, value: impl Into<Value>) -> Self {
         if let Action::Update { set, .. } = &mut self.action {
@@ -120,7 +122,7 @@ impl Change {
         self
     }
 
-    /// An update removes the attribute, if it is there.
+    /// Removes the attribute in an update. It may be absent.
     #[must_use]
     pub fn remove(mut self, attribute: Attribute) -> Self {
         if let Action::Update { remove, .. } = &mut self.action {
@@ -129,7 +131,7 @@ impl Change {
         self
     }
 
-    /// Only if the condition holds of the item that is there.
+    /// Adds a condition on the stored item.
     #[must_use]
     pub fn only_if(mut self, condition: Condition) -> Self {
         self.conditions.push(condition);
@@ -161,7 +163,7 @@ impl Change {
         let (table, names, values) = (self.table.to_string(), some(names), some(values));
         let found = ReturnValuesOnConditionCheckFailure::AllOld;
         let item = TransactWriteItem::builder();
-        // The builders fail only on a missing field.
+        // The builders fail only if a required field is missing.
         let item = match self.action {
             Action::Put(attributes) => {
                 let put =
@@ -208,33 +210,33 @@ fn rejected(error: impl Display) -> Error {
 }
 
 impl Dynamo {
-    /// Does one change.
+    /// Executes one change.
     ///
     /// # Errors
-    /// [`Error::Refused`] where its condition does not hold, with the item that was found; else the
-    /// call failed. A put or delete that met a transaction is tried again.
+    /// [`Error::Refused`] with the stored item if the condition fails. Other errors mean that the
+    /// call failed. A write that conflicts with a transaction is retried.
     pub async fn write(&self, change: Change) -> Result<(), Error> {
         despite_contention(|| self.write_once(change.clone())).await.map(drop)
     }
 
-    /// Does one update, and answers the item as it is after it.
+    /// Executes an update and returns the updated item.
     ///
     /// # Errors
-    /// As [`Dynamo::write`], or the item is not a `T`.
+    /// As [`Dynamo::write`], or the item cannot be deserialized as `T`.
     pub async fn update<T: Item>(&self, change: Change) -> Result<T, Error> {
         let item = despite_contention(|| self.write_once(change.clone())).await?;
         item.ok_or_else(|| Error::Rejected("an update without its item".to_owned())).and_then(read)
     }
 
-    /// Does one put, and answers the item that was there before it.
+    /// Executes a put and returns the replaced item, if any.
     ///
     /// # Errors
-    /// As [`Dynamo::write`], or the item is not a `T`.
+    /// As [`Dynamo::write`], or the item cannot be deserialized as `T`.
     pub async fn put_returning_old<T: Item>(&self, put: Change) -> Result<Option<T>, Error> {
         despite_contention(|| self.write_once(put.clone())).await?.map(read).transpose()
     }
 
-    /// The item after an update, or before a put; none for other changes.
+    /// Returns the item after an update or before a put, and `None` for other changes.
     async fn write_once(&self, change: Change) -> Result<Option<Attributes>, Error> {
         let Expressions { condition, update, names, values } = change.expressions();
         let (names, values) = (some(names), some(values));
@@ -271,21 +273,23 @@ impl Dynamo {
         Ok(None)
     }
 
-    /// Does all changes or none, at most [`MAX_CHANGES`].
+    /// Executes all changes or none, at most [`MAX_CHANGES`]. Retries on conflict.
     ///
-    /// A retry by the SDK is the same transaction to DynamoDB (its client token), so an answer that
-    /// was lost on the way is not a second try.
+    /// The SDK's retries have the same client token, so DynamoDB treats them as the same
+    /// transaction. A lost response does not execute it twice.
     ///
     /// # Errors
-    /// [`Error::Refused`] says which conditions did not hold; [`Error::Contended`] that other writes
-    /// kept getting in between, or took the capacity; else the call failed.
+    /// [`Error::Refused`] lists the failed conditions. [`Error::Contended`] means that all retries
+    /// conflicted with other writes or were throttled. Other errors mean that the call failed.
     pub async fn transact(&self, changes: Vec<Change>) -> Result<(), Error> {
         despite_contention(|| self.transact_once(changes.clone())).await
     }
 
-    /// As [`Dynamo::transact`], but once where other writes get in between: for who reads again before the next try.
+    /// As [`Dynamo::transact`], without retries on conflict. For callers that read again before the
+    /// next attempt.
     ///
-    /// One transaction, whose token makes every retry the same one: the SDK's, and ours while it is under way.
+    /// The client token is the same for all retries: those of the SDK, and ours while the
+    /// transaction is in progress.
     ///
     /// # Errors
     /// As [`Dynamo::transact`].

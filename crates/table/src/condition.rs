@@ -6,12 +6,12 @@ use std::{
     fmt::{self, Display},
 };
 
-/// What an attribute is compared with or set to: the text of a key, an identifier or a time, a whole number, or whatever
-/// else an item may hold.
+/// A value that an attribute is compared with or set to: a string, a number, or any other
+/// serializable value.
 #[derive(Clone, PartialEq)]
 pub struct Value(AttributeValue);
 
-/// Without the value: it is somebody's data.
+/// Hides the value, because it is customer data.
 impl fmt::Debug for Value {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Value")
@@ -31,16 +31,16 @@ impl From<i64> for Value {
 }
 
 impl Value {
-    /// A decimal number, by its text: one of [`Item::NUMBERS`](crate::Item::NUMBERS).
+    /// A decimal number from its text, for one of [`Item::NUMBERS`](crate::Item::NUMBERS).
     #[must_use]
     pub fn number(number: &impl Display) -> Self {
         Self(AttributeValue::N(number.to_string()))
     }
 
-    /// As it would stand in an item.
+    /// Serializes the value as in an item.
     ///
     /// # Errors
-    /// It can't be written as an attribute.
+    /// The value cannot be serialized.
     pub fn of(value: &impl Serialize) -> Result<Self, Error> {
         let value: AttributeValue =
             serde_dynamo::to_attribute_value(value).map_err(|error| Error::Unreadable("attribute", error))?;
@@ -48,7 +48,8 @@ impl Value {
     }
 }
 
-/// What must hold of an item, for a [`Change`](crate::Change) to happen or a [`Query`](crate::Query) to return it.
+/// A condition on an item, for a [`Change`](crate::Change) or as a filter of a
+/// [`Query`](crate::Query).
 #[derive(Debug, Clone)]
 pub struct Condition {
     attribute: Attribute,
@@ -66,37 +67,37 @@ enum Test {
 }
 
 impl Condition {
-    /// The attribute has that value.
+    /// The attribute equals the value.
     #[must_use]
     pub fn is(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::Is(value.into()) }
     }
 
-    /// The attribute is there, and has another value.
+    /// The attribute exists and differs from the value.
     #[must_use]
     pub fn is_not(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::IsNot(value.into()) }
     }
 
-    /// The attribute is no greater than that.
+    /// The attribute is at most the value.
     #[must_use]
     pub fn at_most(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::AtMost(value.into()) }
     }
 
-    /// The attribute is not there.
+    /// The attribute does not exist.
     #[must_use]
     pub fn missing(attribute: Attribute) -> Self {
         Self { attribute, test: Test::Missing }
     }
 
-    /// The attribute is greater than that number, or is not there: what a time to live asks.
+    /// The attribute is greater than the number or does not exist. For expiry times.
     #[must_use]
     pub fn missing_or_over(attribute: Attribute, number: impl Into<i64>) -> Self {
         Self { attribute, test: Test::MissingOrOver(number.into()) }
     }
 
-    /// The attribute, a string, begins so.
+    /// The string attribute starts with the prefix.
     #[must_use]
     pub fn begins(attribute: Attribute, prefix: impl Into<String>) -> Self {
         Self { attribute, test: Test::Begins(prefix.into()) }
@@ -120,7 +121,7 @@ impl Condition {
     }
 }
 
-/// Names and values of an expression, numbered: any name may be a reserved word.
+/// Numbered placeholders for names and values. Any attribute name may be a reserved word.
 #[derive(Default)]
 pub(crate) struct Placeholders {
     pub(crate) names: HashMap<String, String>,

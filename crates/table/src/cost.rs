@@ -1,22 +1,22 @@
-//! What a call costs, from the sizes of what it reads and writes (DynamoDB developer guide, "capacity
-//! unit consumption").
+//! Consumed units by item size (DynamoDB Developer Guide, "Capacity unit consumption").
 
 use crate::Units;
 use std::{collections::BTreeMap, fmt};
 
-/// A write: one unit for every KB begun.
+/// Units of a write: one per KB, rounded up.
 #[must_use]
 pub fn write(bytes: usize) -> Units {
     Units::whole(begun(bytes, 1_024))
 }
 
-/// A strongly consistent read of one item: one unit for every 4 KB begun.
+/// Units of a strongly consistent read of one item: one per 4 KB, rounded up.
 #[must_use]
 pub fn read(bytes: usize) -> Units {
     Units::whole(begun(bytes, 4_096))
 }
 
-/// An eventually consistent read: half of a strong one. A query adds the sizes up before it rounds.
+/// Units of an eventually consistent read: half of a strongly consistent one. A query rounds the
+/// sum of its item sizes.
 #[must_use]
 pub fn read_eventually(bytes: usize) -> Units {
     Units::halves(begun(bytes, 4_096))
@@ -26,28 +26,28 @@ fn begun(bytes: usize, unit: usize) -> u64 {
     u64::try_from(bytes.div_ceil(unit).max(1)).unwrap_or(u64::MAX)
 }
 
-/// Units by where they are consumed: `table` or an index's name.
+/// Consumed units by `table` or index name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cost {
     by_place: BTreeMap<&'static str, (Units, Units)>,
 }
 
 impl Cost {
-    /// Adds a read on the place.
+    /// Adds read units of a table or index.
     #[must_use]
     pub fn read(mut self, place: &'static str, units: Units) -> Self {
         self.by_place.entry(place).or_default().0 += units;
         self
     }
 
-    /// Adds a write on the place.
+    /// Adds write units of a table or index.
     #[must_use]
     pub fn write(mut self, place: &'static str, units: Units) -> Self {
         self.by_place.entry(place).or_default().1 += units;
         self
     }
 
-    /// Read and write units by place.
+    /// Read and write units by table or index.
     pub fn places(&self) -> impl Iterator<Item = (&'static str, Units, Units)> + '_ {
         self.by_place.iter().map(|(place, (read, write))| (*place, *read, *write))
     }

@@ -3,17 +3,17 @@ use keys::KeyRange;
 use sha2::{Digest, Sha256};
 use std::{fmt, str::FromStr};
 
-/// Bytes of the checksum that a cursor carries: one changed at random passes once in 2^64.
+/// Length of the checksum in bytes. A random change of a cursor passes once in 2^64.
 const CHECKSUM: usize = 8;
-/// Bytes of the time in a cursor: seconds since 1970 until the year 36812.
+/// Length of the time in bytes: seconds since 1970, up to the year 36812.
 const TIME: usize = 5;
 
-/// A cursor that was changed, or belongs to another list.
+/// The cursor was edited or belongs to another list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not a cursor of this list")]
 pub struct BadCursor;
 
-/// All that a cursor is bound to: the route, the caller's reach, and the resolved query.
+/// The request that a cursor belongs to: the route, the caller's access, and the resolved query.
 #[derive(Debug, Clone)]
 pub struct Binding {
     digest: Sha256,
@@ -26,7 +26,8 @@ impl Binding {
         Self { digest: Sha256::new() }.with(route)
     }
 
-    /// Adds a part. Its length goes in as well, so that no two lists of parts read alike.
+    /// Adds a part and its length. The lengths distinguish different parts with the same
+    /// concatenation.
     #[must_use]
     pub fn with(mut self, part: &str) -> Self {
         self.digest.update(part.len().to_be_bytes());
@@ -43,11 +44,12 @@ impl Binding {
     }
 }
 
-/// Where a list goes on: opaque, URL-safe text of a checksum, the time of the first page, and the
-/// position without what every key of the range begins with.
+/// The position of the next page, as URL-safe text. It contains a checksum, the time of the first
+/// page and the last key. The key is stored without the prefix that all keys of the range share.
 ///
-/// The time lets defaults such as "today" mean the same on every page. The checksum is no secret:
-/// who forges a cursor reaches what the same query reaches without one.
+/// The time keeps defaults such as "today" the same on all pages. The checksum is not secret: a
+/// forged cursor reaches only items that the same query returns without a cursor
+/// (docs/decisions/cursor.md).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     checksum: [u8; CHECKSUM],
@@ -56,8 +58,8 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// A cursor behind `position` in `range`, of a list whose first page was read at `started`, in
-    /// seconds since 1970.
+    /// A cursor for the items after `position` in `range`. `started` is the time of the first page,
+    /// in seconds since 1970.
     #[must_use]
     pub fn new(binding: Binding, started: i64, range: &KeyRange, position: &str) -> Self {
         let rest = position.strip_prefix(range.shared_prefix()).unwrap_or(position).to_owned();
@@ -66,7 +68,7 @@ impl Cursor {
         Self { checksum: bind(binding, range).checksum(&time, &rest), started: time, rest }
     }
 
-    /// When the first page was read. Not to be trusted before [`Cursor::open`].
+    /// The time of the first page, in seconds since 1970. Do not trust it before [`Cursor::open`].
     #[must_use]
     pub fn started(&self) -> i64 {
         let mut bytes = [0; 8];
@@ -74,20 +76,20 @@ impl Cursor {
         i64::from_be_bytes(bytes)
     }
 
-    /// What is left of the range behind the cursor.
+    /// The part of the range after the cursor.
     ///
     /// # Errors
-    /// The cursor was changed, or belongs to another list.
+    /// The cursor was edited or belongs to another list.
     pub fn open(&self, binding: Binding, range: &KeyRange) -> Result<KeyRange, BadCursor> {
         if bind(binding, range).checksum(&self.started, &self.rest) != self.checksum {
             return Err(BadCursor);
         }
-        // Whoever forges a checksum still stays within the range.
+        // A cursor with a forged checksum still cannot leave the range.
         let position = self.position(range);
         if range.contains(&position) { Ok(range.after(&position)) } else { Err(BadCursor) }
     }
 
-    /// The position in the range. Not to be trusted before [`Cursor::open`].
+    /// The position in the range. Do not trust it before [`Cursor::open`].
     #[must_use]
     pub fn position(&self, range: &KeyRange) -> String {
         format!("{}{}", range.shared_prefix(), self.rest)

@@ -3,52 +3,52 @@ use aws_sdk_dynamodb::{error::SdkError, types::CancellationReason};
 use backon::{ExponentialBuilder, Retryable};
 use std::{fmt, time::Duration};
 
-/// Why a call did not do what it was asked.
+/// An error of a call to DynamoDB.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A condition did not hold, and nothing was written.
+    /// A condition failed, and nothing was written.
     #[error("a condition did not hold")]
     Refused(Refused),
-    /// Other writes of the same items kept getting in between, or kept taking a transaction's capacity.
+    /// All retries conflicted with other writes of the same items, or were throttled.
     #[error("other writes of the same items got in between")]
     Contended {
-        /// Whether it was for capacity alone.
+        /// Whether throttling was the only reason.
         throttled: bool,
     },
-    /// DynamoDB's capacity for the table, an index or a partition was used up.
+    /// The capacity of the table, an index or a partition is exhausted.
     #[error("DynamoDB throttled the call")]
     Throttled,
-    /// DynamoDB did not answer in time; what was asked may or may not have happened.
+    /// DynamoDB did not respond in time. The call may or may not have been executed.
     #[error("DynamoDB did not answer: {0}")]
     Unavailable(String),
-    /// A transaction that was sent before has not ended yet; it may or may not happen.
+    /// An earlier attempt of the same transaction is still in progress. It may or may not succeed.
     #[error("the transaction is under way")]
     Underway,
-    /// A range that is read whole holds more than 5 MB.
+    /// A range that is read without pages exceeds 5 MB.
     #[error("the range holds too much to be read whole")]
     TooMuch,
-    /// A stored item is not what its type says.
+    /// A stored item cannot be deserialized as its type.
     #[error("a stored {0} could not be read: {1}")]
     Unreadable(&'static str, serde_dynamo::Error),
-    /// DynamoDB would not take the call: a defect of ours or of the deployment.
+    /// DynamoDB rejected the call because of a defect in the code or the deployment.
     #[error("DynamoDB rejected the call: {0}")]
     Rejected(String),
 }
 
-/// Codes of cancellation reasons (DynamoDB API reference, `TransactWriteItems`).
+/// Cancellation reason codes (DynamoDB API Reference, `TransactWriteItems`).
 const FAILED: &str = "ConditionalCheckFailed";
 const CONFLICT: &str = "TransactionConflict";
 const THROTTLED: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"];
 
 impl Error {
-    /// A part of a stored item is not what its type says.
+    /// An [`Error::Unreadable`] for a part of a stored item.
     #[must_use]
     pub fn unreadable(what: &'static str, cause: &impl fmt::Display) -> Self {
         Self::Unreadable(what, serde::de::Error::custom(cause))
     }
 
-    /// What one failed call means. The SDK has already retried what it knows to retry: throttled calls and
-    /// 5xx, but no cancelled transaction.
+    /// Classifies a failed call. The SDK has already retried throttled calls and 5xx responses, but
+    /// not cancelled transactions.
     pub(crate) fn classify<E>(error: SdkError<E>) -> Self
     where
         aws_sdk_dynamodb::Error: From<E>,
@@ -80,8 +80,8 @@ impl Error {
         }
     }
 
-    /// A cancelled transaction: a failed condition decides, contention is retried only where it is
-    /// the whole reason, anything else is an error.
+    /// Classifies a cancelled transaction. A failed condition takes precedence. Contention is
+    /// retried only if it is the only reason. Any other code is an error.
     fn cancelled(reasons: Vec<CancellationReason>) -> Self {
         let code = |reason: &CancellationReason| reason.code.clone().unwrap_or_else(|| "None".to_owned());
         let codes: Vec<String> = reasons.iter().map(code).filter(|code| code != "None").collect();
@@ -98,19 +98,20 @@ impl Error {
     }
 }
 
-/// The error and its causes in words. Never their `Debug`: that would show what was sent and stored.
+/// The messages of the error and its causes. `Debug` would expose request data and stored data.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// Which conditions failed, and what stood there instead.
+/// The failed conditions and the items that failed them.
 pub struct Refused {
-    /// A change each: none where its condition held, else the item that was found, empty if there is none.
+    /// An entry for each change: `None` if its condition passed, else the stored item. The item is
+    /// empty if none was stored.
     changes: Vec<Option<Attributes>>,
 }
 
-/// Without the items: errors are logged.
+/// Hides the items, because errors are logged.
 impl fmt::Debug for Refused {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let failed: Vec<usize> = (0..self.changes.len()).filter(|change| self.at(*change)).collect();
@@ -119,23 +120,23 @@ impl fmt::Debug for Refused {
 }
 
 impl Refused {
-    /// Whether the condition of that change failed.
+    /// Returns whether the condition of the change failed.
     #[must_use]
     pub fn at(&self, change: usize) -> bool {
         matches!(self.changes.get(change), Some(Some(_)))
     }
 
-    /// The item that made the condition of that change fail; none where there is no item.
+    /// The stored item that failed the condition of the change. `None` if there was no item.
     ///
     /// # Errors
-    /// The item is not what its type says.
+    /// The item cannot be deserialized as `T`.
     pub fn found<T: Item>(&self, change: usize) -> Result<Option<T>, Error> {
         let found = self.changes.get(change).cloned().flatten();
         found.filter(|item| !item.is_empty()).map(crate::item::read).transpose()
     }
 }
 
-/// Does the call again, with growing and jittered pauses, while it is contended and there is time.
+/// Retries on contention, with exponential backoff and jitter, until the deadline.
 pub(crate) async fn despite_contention<T, F: Future<Output = Result<T, Error>>>(
     call: impl FnMut() -> F,
 ) -> Result<T, Error> {
@@ -145,7 +146,7 @@ pub(crate) async fn despite_contention<T, F: Future<Output = Result<T, Error>>>(
         .await
 }
 
-/// Asks for the same transaction again while it has not ended, and there is time.
+/// Sends the same transaction again while it is in progress, until the deadline.
 pub(crate) async fn while_underway<T, F: Future<Output = Result<T, Error>>>(
     call: impl FnMut() -> F,
 ) -> Result<T, Error> {
@@ -155,11 +156,13 @@ pub(crate) async fn while_underway<T, F: Future<Output = Result<T, Error>>>(
         .await
 }
 
-/// Reads, decides and writes again while `stale` says that what was read had changed before it was written, and there is time:
-/// 60 tries at most, for the writers of one cart or account that all come at once.
+/// Runs an optimistic read-modify-write, and retries it while `stale` reports a conflict.
+///
+/// It retries up to 60 times, or until the deadline. That is enough for many concurrent writers of
+/// one cart or account.
 ///
 /// # Errors
-/// The last try's, or whatever is not stale.
+/// The error of the last attempt, or the first error that is not stale.
 pub async fn optimistically<T, E, F: Future<Output = Result<T, E>>>(
     attempt: impl FnMut() -> F,
     stale: impl Fn(&E) -> bool,
@@ -171,10 +174,10 @@ pub async fn optimistically<T, E, F: Future<Output = Result<T, E>>>(
         .await
 }
 
-/// With its jitter a pause may be twice as long as the longest that is asked for.
+/// Jitter may double the configured maximum pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2 * 400);
 
-/// 8 tries over some two seconds.
+/// 8 retries over about two seconds.
 pub(crate) fn backoff() -> ExponentialBuilder {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(10))

@@ -5,13 +5,13 @@ use std::{collections::HashMap, fmt::Display};
 
 pub(crate) type Attributes = HashMap<String, AttributeValue>;
 
-/// What a table stores: a struct whose fields are the item's attributes, the keys among them.
+/// A stored item. The fields of the struct are the item's attributes, including its keys.
 pub trait Item: Serialize + DeserializeOwned {
-    /// The value of its [`Attribute::TYPE`].
+    /// The value of [`Attribute::TYPE`].
     const TYPE: &'static str;
 
-    /// Attributes that are decimal numbers, `N`. The struct has them as text: serde knows no number that is exact to the 38
-    /// digits of DynamoDB's.
+    /// Attributes of the DynamoDB type `N` that are decimal numbers. The struct stores them as
+    /// text, because serde has no number type with 38 exact digits.
     const NUMBERS: &'static [Attribute] = &[];
 }
 
@@ -23,20 +23,20 @@ pub struct Key {
 }
 
 impl Key {
-    /// The attribute of the partition key, the same in every table.
+    /// The partition key attribute of every table.
     pub const PARTITION: Attribute = Attribute("PK");
 
-    /// The attribute of the sort key, the same in every table.
+    /// The sort key attribute of every table.
     pub const SORT: Attribute = Attribute("SK");
 
-    /// From the types of crate `keys`, which know the strings.
+    /// Creates a key from the key types of the crate `keys`.
     #[must_use]
     pub fn new(partition: &impl Display, sort: &impl Display) -> Self {
         Self { partition: partition.to_string(), sort: sort.to_string() }
     }
 
-    /// A key that no item has: no identifier and no key here is a lone `#`. For calls that only open
-    /// the connection.
+    /// A key that no item has, for calls that only open the connection. No partition or sort key is
+    /// `#` alone.
     #[must_use]
     pub fn placeholder() -> Self {
         Self { partition: "#".to_owned(), sort: "#".to_owned() }
@@ -67,7 +67,7 @@ impl Key {
     }
 }
 
-/// A key attribute; every key here is a string.
+/// Returns a key attribute. All key attributes are strings.
 pub(crate) fn text(item: &Attributes, attribute: Attribute) -> Result<&str, Error> {
     let value = item.get(attribute.as_str()).and_then(|value| value.as_s().ok());
     value.map(String::as_str).ok_or_else(|| Error::Rejected(format!("an item without {attribute}")))
@@ -95,10 +95,10 @@ pub(crate) fn written<T: Item>(item: &T) -> Result<Attributes, Error> {
     Ok(attributes)
 }
 
-/// What the item weighs in bytes, as DynamoDB counts it: the names and the values of its attributes.
+/// The size of an item in bytes, as DynamoDB calculates it: the names and values of its attributes.
 ///
 /// # Errors
-/// The item can't be written at all.
+/// The item cannot be serialized.
 pub fn size<T: Item>(item: &T) -> Result<usize, Error> {
     Ok(map_size(&written(item)?))
 }
@@ -107,7 +107,7 @@ fn map_size(attributes: &Attributes) -> usize {
     attributes.iter().map(|(name, value)| name.len() + value_size(value)).sum()
 }
 
-/// Source: DynamoDB developer guide, "item sizes and formats".
+/// See "Item sizes and formats" in the DynamoDB Developer Guide.
 fn value_size(value: &AttributeValue) -> usize {
     match value {
         AttributeValue::S(text) => text.len(),
@@ -122,23 +122,23 @@ fn value_size(value: &AttributeValue) -> usize {
     }
 }
 
-/// Two digits a byte, rounded up, and one more; another for the sign of a negative one.
+/// One byte for two digits, rounded up, plus one byte, plus one byte for a minus sign.
 fn number_size(number: &str) -> usize {
     number.len().div_ceil(2) + 1 + usize::from(number.starts_with('-'))
 }
 
 impl Table {
-    /// Reads one item, strongly consistent: what was written is seen.
+    /// Reads one item, strongly consistent.
     ///
-    /// One read unit for every 4 KB of the item, one where there is none.
+    /// Consumes one read unit per 4 KB, rounded up. A missing item consumes one unit.
     ///
     /// # Errors
-    /// The call failed, or the item is not a `T`.
+    /// The call failed, or the item cannot be deserialized as `T`.
     pub async fn get<T: Item>(&self, key: &Key) -> Result<Option<T>, Error> {
         self.get_with(key, true).await
     }
 
-    /// Reads one item, eventually consistent, for half of what [`Table::get`] costs.
+    /// Reads one item, eventually consistent, for half the units of [`Table::get`].
     ///
     /// # Errors
     /// As [`Table::get`].

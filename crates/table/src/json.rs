@@ -2,19 +2,19 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Any JSON, kept in one string attribute as the very text that came: no number in it ever becomes a float, and no nesting is
-/// too deep.
+/// JSON that is stored unchanged as text in one string attribute. Numbers keep all digits, and
+/// nesting has no limit (docs/decisions/data.md).
 #[derive(Debug, Clone)]
 pub struct JsonText(Box<RawValue>);
 
 impl JsonText {
-    /// The text.
+    /// The JSON text.
     #[must_use]
     pub fn text(&self) -> &str {
         self.0.get()
     }
 
-    /// Whether it is an object.
+    /// Returns whether the value is an object.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.text().starts_with('{')
@@ -54,22 +54,23 @@ impl<'de> Deserialize<'de> for JsonText {
     }
 }
 
-/// As JSON within JSON, for `#[serde(with = "table::raw_json")]` in what is sent and answered.
+/// Serializes [`JsonText`] as embedded JSON: `#[serde(with = "table::raw_json")]` in request and
+/// response bodies.
 pub mod raw_json {
     use super::{Deserialize, Deserializer, JsonText, RawValue, Serialize, Serializer};
 
-    /// Writes it as it came.
+    /// Writes the JSON unchanged.
     ///
     /// # Errors
-    /// The output's.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(json: &JsonText, out: S) -> Result<S::Ok, S::Error> {
         json.0.serialize(out)
     }
 
-    /// Reads it as it comes.
+    /// Reads the JSON unchanged.
     ///
     /// # Errors
-    /// It is no JSON.
+    /// The input is not valid JSON.
     pub fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<JsonText, D::Error> {
         Box::<RawValue>::deserialize(input).map(JsonText)
     }
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_comes_back_as_it_was_sent() {
+    fn json_text_round_trips_unchanged() {
         for json in
             ["null", "1e999", "0.1000", "{\"b\":1, \"a\":12345678901234567890.123456789}", "\"\\u0000\"", "[[]]"]
         {

@@ -1,9 +1,9 @@
-//! How we talk to DynamoDB: items, pages and cursors, sharded indexes, batches, transactions, and
-//! what each call consumed.
+//! Access to DynamoDB: items, pages and cursors, sharded indexes, batches, transactions, and
+//! consumed units.
 //!
-//! Nothing else in the workspace writes an expression or retries a call. A [`Dynamo`] is made once a
-//! process; a [`Table`] is a name on it; a [`Change`] is one conditional write, done alone or with
-//! others in a transaction. Calls made inside [`measured`] are counted and end at its deadline.
+//! No other crate writes expressions or retries calls. A process creates one [`Dynamo`], which
+//! returns a [`Table`] by its name. A [`Change`] is a conditional write, alone or in a transaction.
+//! Calls within [`measured`] are counted and end at its deadline.
 
 #![deny(clippy::disallowed_methods)]
 
@@ -36,11 +36,11 @@ pub use usage::{Call, Units, Usage, measured, with_reserved_time};
 use keys::Random;
 use std::sync::Arc;
 
-// What `Attributes` generates names the crate.
+// The code that `Attributes` generates refers to the crate by name.
 #[cfg(test)]
 extern crate self as table;
 
-/// A DynamoDB client whose calls are counted. Clones share its connections.
+/// A DynamoDB client that counts its calls. Clones share the connections.
 #[derive(Debug, Clone)]
 pub struct Dynamo {
     client: aws_sdk_dynamodb::Client,
@@ -48,27 +48,27 @@ pub struct Dynamo {
 }
 
 impl Dynamo {
-    /// Wraps a client, built once a process. The tokens of its transactions come from `random`.
+    /// Wraps a client. Create one per process. `random` generates the transaction tokens.
     #[must_use]
     pub fn new(client: &aws_sdk_dynamodb::Client, random: Random) -> Self {
         let counted = client.config().to_builder().interceptor(usage::CountAttempts).build();
         Self { client: aws_sdk_dynamodb::Client::from_conf(counted), random }
     }
 
-    /// The source of its tokens, for whoever shares it.
+    /// The random source of the transaction tokens, for other users of the same source.
     #[must_use]
     pub fn random(&self) -> &Random {
         &self.random
     }
 
-    /// The table of that name.
+    /// Returns the table with the name.
     #[must_use]
     pub fn table(&self, name: impl Into<Arc<str>>) -> Table {
         Table { dynamo: self.clone(), name: name.into() }
     }
 }
 
-/// One table, with the keys [`Key::PARTITION`] and [`Key::SORT`] that every table here has.
+/// A table with the keys [`Key::PARTITION`] and [`Key::SORT`], which all tables use.
 #[derive(Debug, Clone)]
 pub struct Table {
     dynamo: Dynamo,

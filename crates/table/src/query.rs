@@ -11,14 +11,16 @@ use aws_sdk_dynamodb::{
 use keys::KeyRange;
 use std::{fmt::Display, sync::Arc};
 
-/// Calls that a filtered page may make before it comes back short, with a position to go on from.
+/// Maximum number of calls for a filtered page. After them, the page is returned short, with a
+/// position.
 const MAX_CALLS: usize = 10;
-/// Calls that read a range whole, of 1 MB each: as JSON it stays below the 6 MB that a Lambda answers.
+/// Maximum number of calls, of 1 MB each, that read a range without pages. Their result as JSON
+/// stays below the 6 MB of a Lambda response.
 const MAX_WHOLE: usize = 5;
-/// Calls that a count may make: 100 MB of entries.
+/// Maximum number of calls for a count, which cover 100 MB of entries.
 const MAX_COUNTS: usize = 100;
 
-/// A global secondary index: its name in the template, and its key attributes.
+/// A global secondary index: its name in the template and its key attributes.
 #[derive(Debug, Clone)]
 pub struct Index {
     /// The name.
@@ -29,7 +31,7 @@ pub struct Index {
     pub sort: Attribute,
 }
 
-/// A key condition: the partition key, and the sort key between two ends, on the base table or an index.
+/// A key condition on the base table or an index: a partition key and a range of sort keys.
 #[derive(Debug)]
 pub struct Query<'a> {
     pub(crate) index: Option<&'a Index>,
@@ -40,34 +42,36 @@ pub struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// The items of the partition key whose sort key lies in the range, in its order.
+    /// Selects the items with the partition key and a sort key in the range, in the order of the
+    /// range.
     #[must_use]
     pub fn new(partition: &impl Display, range: &'a KeyRange) -> Self {
         Self { index: None, partition: partition.to_string(), range, filter: None, consistent: false }
     }
 
-    /// Of the index in place of the base table. The index must carry all that the items read from it have.
+    /// Queries the index instead of the base table. The index must project all attributes that the
+    /// caller deserializes.
     #[must_use]
     pub fn on(mut self, index: &'a Index) -> Self {
         self.index = Some(index);
         self
     }
 
-    /// Only items of which the condition holds. What it leaves out is read, and paid, all the same.
+    /// Filters the items. Items that are filtered out still consume read units.
     #[must_use]
     pub fn only_if(mut self, condition: Condition) -> Self {
         self.filter = Some(condition);
         self
     }
 
-    /// What was written is seen, for twice the units. Not on an index, which DynamoDB reads eventually only.
+    /// Requests strongly consistent reads, for twice the units. Indexes do not support them.
     #[must_use]
     pub fn consistent(mut self) -> Self {
         self.consistent = true;
         self
     }
 
-    /// The attribute that its position is told by.
+    /// The attribute of the page position.
     fn sort(&self) -> Attribute {
         self.index.map_or(Key::SORT, |index| index.sort)
     }
@@ -76,7 +80,7 @@ impl<'a> Query<'a> {
         self.index.map_or(Key::PARTITION, |index| index.partition)
     }
 
-    /// For people to read.
+    /// The key condition in readable form.
     fn condition(&self, range: &KeyRange) -> String {
         let (key, partition, sort) = (self.partition_key(), &self.partition, self.sort());
         let (from, to) = (range.from(), range.to());
@@ -85,37 +89,38 @@ impl<'a> Query<'a> {
     }
 }
 
-/// A part of a list, and where the next one starts.
+/// A page of a list and the position of the next page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     /// The items, in key order.
     pub items: Vec<T>,
-    /// The sort key after which the next page starts; none where the list ends.
+    /// The sort key after which the next page starts. `None` at the end of the list.
     pub next: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// The same page of something else.
+    /// Converts the items of the page.
     #[must_use]
     pub fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
         Page { items: self.items.into_iter().map(change).collect(), next: self.next }
     }
 }
 
-/// What one `Query` call answers.
+/// The result of one `Query` call.
 pub(crate) struct Slice {
     pub(crate) items: Vec<Attributes>,
-    /// Whether there may be more behind the last.
+    /// `LastEvaluatedKey`. `None` if the range has no more items.
     pub(crate) more: Option<Attributes>,
 }
 
 impl Table {
-    /// Up to `limit` items of the query, eventually consistent where the query does not say otherwise.
+    /// Reads up to `limit` items of the query. Reads are eventually consistent unless the query
+    /// requests otherwise.
     ///
-    /// Half a read unit for every 4 KB of what is read.
+    /// Consumes half a read unit per 4 KB.
     ///
     /// # Errors
-    /// A call failed, or an item is not a `T`.
+    /// A call failed, or an item cannot be deserialized as `T`.
     pub async fn page<T: Item>(&self, query: &Query<'_>, limit: usize) -> Result<Page<T>, Error> {
         let position = |item: &Attributes| text(item, query.sort()).map(str::to_owned);
         let mut page = Page { items: Vec::new(), next: None };
@@ -139,12 +144,13 @@ impl Table {
         Ok(page)
     }
 
-    /// Every item of the query, strongly consistent on the base table. For ranges that the rules keep short.
+    /// Reads all items of the query, strongly consistent on the base table. For ranges that the
+    /// service keeps short.
     ///
-    /// A read unit for every 4 KB of what is read, half of one on an index.
+    /// Consumes one read unit per 4 KB, or half a unit on an index.
     ///
     /// # Errors
-    /// A call failed, an item is not a `T`, or the range is not short at all.
+    /// A call failed, an item cannot be deserialized as `T`, or the range exceeds 5 MB.
     pub async fn query_all<T: Item>(&self, query: &Query<'_>) -> Result<Vec<T>, Error> {
         let consistent = query.index.is_none();
         let mut items = Vec::new();
@@ -161,10 +167,11 @@ impl Table {
         Err(Error::TooMuch)
     }
 
-    /// How many items the query has, without fetching them. It costs as much as to read them.
+    /// Counts the items of the query without returning them. Consumes as many units as reading
+    /// them.
     ///
     /// # Errors
-    /// A call failed, or there are more than can be counted in one go.
+    /// A call failed, or the range exceeds 100 MB.
     pub async fn count(&self, query: &Query<'_>) -> Result<u64, Error> {
         let mut count = 0;
         let mut from = None;
@@ -182,8 +189,8 @@ impl Table {
         Err(Error::TooMuch)
     }
 
-    /// The key of the item that the index holds under the partition key value, if any. For an index
-    /// without a sort key, whose values name one item each.
+    /// Finds the key of the item with the index partition key `value`, if any. For indexes without
+    /// a sort key whose values are unique.
     ///
     /// # Errors
     /// The call failed.
@@ -211,14 +218,14 @@ impl Table {
         request.return_consumed_capacity(ReturnConsumedCapacity::Indexes)
     }
 
-    /// One call for so many items of a part of the query's range.
+    /// Sends one call for up to `limit` items in a part of the query's range.
     pub(crate) async fn query(&self, query: &Query<'_>, range: &KeyRange, limit: usize) -> Result<Slice, Error> {
         let limit = i32::try_from(limit).unwrap_or(i32::MAX);
         let request = self.ask(query, range).consistent_read(query.consistent).limit(limit);
         send(request, &|| query.condition(range)).await
     }
 
-    /// One call for so many items of the query behind a position of DynamoDB's own.
+    /// Sends one call for up to `limit` items after an `ExclusiveStartKey`.
     pub(crate) async fn slice(
         &self,
         query: &Query<'_>,

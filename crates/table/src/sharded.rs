@@ -7,52 +7,54 @@ use futures::future::try_join_all;
 use keys::{KeyRange, Shards};
 use std::{cmp::Ordering, collections::VecDeque};
 
-/// Entries of nothing but keys that half a read unit pays for: 4 KB, where the partition key has the 36 bytes of a UUID.
+/// Keys-only entries that cost half a read unit: 4 KB of entries whose partition key is a 36-byte
+/// UUID.
 const ENTRIES_IN_HALF_A_UNIT: usize = 20;
 
-/// What the entries of an index carry.
+/// The projection of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Projection {
-    /// The keys: a write costs the index one unit, and a reader fetches the items by key.
+    /// The keys only. A write consumes one unit on the index, and readers fetch the items by key.
     KeysOnly,
-    /// All that the items read from it have: a write costs the index as much as the table.
+    /// All attributes. A write consumes as many units on the index as on the table.
     All,
 }
 
-/// An index whose partition key is a shard: one list, in sort key order, over all shards.
+/// An index whose partition key is a shard. It is read as one list in sort key order, over all
+/// shards (docs/decisions/sharded-page.md).
 #[derive(Debug, Clone)]
 pub struct ShardedIndex {
     /// The index.
     pub index: Index,
-    /// What its entries carry.
+    /// The attributes in its entries.
     pub projection: Projection,
-    /// Its shards.
+    /// Its numbers of shards.
     pub shards: Shards,
 }
 
-/// One list over some partitions of an index. Several items may have the same sort key.
+/// A list over several partitions of an index. Several items may have the same sort key.
 #[derive(Debug, Clone)]
 pub struct MergedQuery<'a> {
     /// The index.
     pub index: &'a Index,
-    /// What its entries carry.
+    /// The attributes in its entries.
     pub projection: Projection,
-    /// The partition keys. Items of the same sort key come in their order.
+    /// The partition keys. Items with the same sort key are returned in this order.
     pub partitions: Vec<String>,
-    /// The sort keys.
+    /// The range of sort keys.
     pub range: &'a KeyRange,
-    /// The last item that was returned before, if any.
+    /// The last item of the previous page, if any.
     pub behind: Option<IndexPosition>,
 }
 
-/// Where an item stands in an index: what a list whose sort keys are not unique goes on from.
+/// The position of an item in an index, for lists whose sort keys are not unique.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexPosition {
-    /// The index's partition key.
+    /// The partition key of the index.
     pub partition: String,
-    /// The index's sort key.
+    /// The sort key of the index.
     pub sort: String,
-    /// The item's own key.
+    /// The primary key of the item.
     pub key: Key,
 }
 
@@ -62,7 +64,7 @@ impl IndexPosition {
         Ok(Self { partition: key(index.partition)?, sort: key(index.sort)?, key: Key::of(entry)? })
     }
 
-    /// What DynamoDB goes on from.
+    /// The position as `ExclusiveStartKey`.
     fn start(&self, index: &Index) -> Attributes {
         let mut start = self.key.attributes();
         start.insert(index.partition.to_string(), AttributeValue::S(self.partition.clone()));
@@ -72,15 +74,18 @@ impl IndexPosition {
 }
 
 impl Table {
-    /// The first `limit` items of the range over all shards, merged in sort key order. No two items have the same sort key.
+    /// Reads the first `limit` items of the range over all shards, merged in sort key order. Sort
+    /// keys must be unique.
     ///
-    /// With [`Projection::All`] it reads at most half as many entries again as it returns, and one a shard. With
-    /// [`Projection::KeysOnly`] it consumes at most half as many read units again as its items cost, and those of one item a shard,
-    /// where an entry has at most 204 bytes: a partition key of 36. An item that no longer stands where its entry says has
-    /// moved on and is left out.
+    /// With [`Projection::All`] it reads at most 1.5 × `limit` entries, plus one per shard. With
+    /// [`Projection::KeysOnly`] it consumes at most the units of 1.5 × `limit` items, plus one item
+    /// per shard. This holds for entries of at most 204 bytes, which have a partition key of 36
+    /// bytes.
+    ///
+    /// An item whose sort key has changed since its entry was read is left out.
     ///
     /// # Errors
-    /// A call failed, or an item is not a `T`.
+    /// A call failed, or an item cannot be deserialized as `T`.
     pub async fn sharded_page<T: Item>(
         &self,
         index: &ShardedIndex,
@@ -93,12 +98,13 @@ impl Table {
         Ok(Page { items, next: next.map(|position| position.sort) })
     }
 
-    /// The next `limit` items of the list, merged in sort key order, and where the last of them stands if there may be more.
+    /// Reads the next `limit` items of the list, merged in sort key order. Also returns the
+    /// position of the last item, if there may be more.
     ///
-    /// As [`Table::sharded_page`].
+    /// Costs are those of [`Table::sharded_page`].
     ///
     /// # Errors
-    /// A call failed, or an item is not a `T`.
+    /// A call failed, or an item cannot be deserialized as `T`.
     pub async fn merged_page<T: Item>(
         &self,
         list: &MergedQuery<'_>,
@@ -112,12 +118,13 @@ impl Table {
         Ok((items.into_iter().map(read).collect::<Result<_, _>>()?, next))
     }
 
-    /// The items of the entries, in their order, without those that have moved on.
+    /// Fetches the items of the entries, in order, without items whose sort key has changed.
     async fn fetch(&self, entries: &[Attributes], sort: Attribute) -> Result<Vec<Attributes>, Error> {
         let keys = entries.iter().map(Key::of).collect::<Result<Vec<_>, _>>()?;
         let mut items = self.batch_get(&keys, false).await?;
         let stands = |item: &Attributes, entry: &Attributes| item.get(sort.as_str()) == entry.get(sort.as_str());
-        // The replica that was asked may lag behind the index: what it lacks is asked for again, strongly.
+        // A replica may lag behind the index. Items that it lacks are read again, strongly
+        // consistent.
         let missed = |key: &&Key, entry: &Attributes| !items.get(*key).is_some_and(|item| stands(item, entry));
         let again: Vec<Key> =
             keys.iter().zip(entries).filter(|(key, entry)| missed(key, entry)).map(|(key, _)| key.clone()).collect();
@@ -129,16 +136,16 @@ impl Table {
     }
 }
 
-/// One partition's part of the merge.
+/// The state of one partition in the merge.
 struct ShardReader {
     partition: String,
-    /// What is left of the range where nothing was read yet.
+    /// The remaining range before the first call.
     range: KeyRange,
-    /// Entries read and not yet merged.
+    /// Entries that are read but not merged.
     ahead: VecDeque<Attributes>,
-    /// What the next call goes on from.
+    /// The `ExclusiveStartKey` of the next call.
     start: Option<Attributes>,
-    /// Nothing is left behind what was read.
+    /// Whether the partition has no more entries to read.
     done: bool,
 }
 
@@ -155,7 +162,8 @@ impl<'a> Merge<'a> {
         let at = list.behind.as_ref();
         let own = at.and_then(|at| list.partitions.iter().position(|partition| *partition == at.partition));
         let reader = |(number, partition): (usize, &String)| {
-            // Of the items with the same sort key, those of earlier partitions were returned and those of later ones not.
+            // Items with the same sort key were already returned from earlier partitions, but not
+            // from later ones.
             let (range, start) = match (at, own.map(|own| number.cmp(&own))) {
                 (Some(position), Some(Ordering::Less)) => (list.range.after(&position.sort), None),
                 (Some(position), Some(Ordering::Equal)) => (list.range.clone(), Some(position.start(list.index))),
@@ -182,7 +190,7 @@ impl<'a> Merge<'a> {
         Ok((merged, last))
     }
 
-    /// The reader whose next entry comes first.
+    /// The reader with the smallest next entry.
     fn first(&self) -> Result<Option<usize>, Error> {
         let mut first: Option<(&str, usize)> = None;
         for (number, reader) in self.readers.iter().enumerate() {
@@ -196,7 +204,7 @@ impl<'a> Merge<'a> {
         Ok(first.map(|(_, number)| number))
     }
 
-    /// Reads on, side by side, in every shard that runs low.
+    /// Reads more entries, concurrently, from every shard that runs low.
     async fn refill(&mut self, wanted: usize) -> Result<(), Error> {
         let live = self.readers.iter().filter(|reader| !reader.done).count();
         let fair = match self.projection {
@@ -205,8 +213,9 @@ impl<'a> Merge<'a> {
         };
         let low = self.readers.iter().filter(|reader| reader.is_low(fair)).count();
         let share = match self.projection {
-            // Keys cost next to nothing beside the items, a call more a wait: half more than the fair share, in whole half units,
-            // is enough for shards as uneven as chance makes them.
+            // Entries are much cheaper than items, and each further call adds latency. The share is
+            // therefore 1.5 times the fair share, rounded up to half units, which covers most
+            // random imbalances.
             Projection::KeysOnly => (wanted + wanted / 2).div_ceil(low).next_multiple_of(ENTRIES_IN_HALF_A_UNIT),
             Projection::All => fair,
         };
@@ -215,8 +224,8 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// What is read and not merged never exceeds half a page and one entry a shard: where entries are whole items, what a page
-    /// reads is what it returns and what is left over.
+    /// Limits the entries that are read but not merged to half a page plus one per shard. With full
+    /// items as entries, a page reads at most its items and these.
     fn within_half_a_page(&self, wanted: usize, live: usize) -> usize {
         let left_over: usize = self.readers.iter().filter(|reader| reader.done).map(|reader| reader.ahead.len()).sum();
         let allowance = self.limit / 2 + self.readers.len();
@@ -225,7 +234,7 @@ impl<'a> Merge<'a> {
 }
 
 impl ShardReader {
-    /// Whether it is soon read to its end, before all that is behind it is known.
+    /// Returns whether the remaining entries may run out before the other shards are read.
     fn is_low(&self, fair: usize) -> bool {
         !self.done && self.ahead.len() <= fair / 2
     }

@@ -12,35 +12,35 @@ use std::{
 };
 use tokio::time::{Instant, timeout_at};
 
-/// Capacity in read or write units, exact to the half unit that an eventual read costs.
+/// Read or write units, exact to half a unit, which is the cost of an eventually consistent read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Units {
     halves: u64,
 }
 
 impl Units {
-    /// None.
+    /// Zero units.
     pub const ZERO: Self = Self { halves: 0 };
 
-    /// Whole units.
+    /// A number of whole units.
     #[must_use]
     pub const fn whole(units: u64) -> Self {
         Self { halves: units * 2 }
     }
 
-    /// Half units.
+    /// A number of half units.
     #[must_use]
     pub const fn halves(halves: u64) -> Self {
         Self { halves }
     }
 
-    /// So many times as much.
+    /// Multiplies the units.
     #[must_use]
     pub const fn times(self, count: u64) -> Self {
         Self { halves: self.halves * count }
     }
 
-    /// As a number, for metrics.
+    /// The units as a number, for metrics.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a metric is a float, and no call consumes 2^52 units")]
     pub fn as_f64(self) -> f64 {
@@ -77,33 +77,33 @@ impl fmt::Display for Units {
     }
 }
 
-/// What the calls of one action consumed on one table or index.
+/// The units that all calls of one action consumed on one table or index.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The API action, such as `Query`.
     pub action: &'static str,
-    /// The key condition of the first, for people to read.
+    /// The key condition of the first call, in readable form.
     pub condition: Option<String>,
     /// The table.
     pub table: String,
-    /// The index, or none for the base table.
+    /// The index. `None` for the base table.
     pub index: Option<String>,
-    /// Read units.
+    /// Consumed read units.
     pub read: Units,
-    /// Write units.
+    /// Consumed write units.
     pub write: Units,
 }
 
-/// What one invocation did to DynamoDB.
+/// The DynamoDB usage of one invocation.
 #[derive(Debug, Clone, Default)]
 pub struct Usage {
-    /// A row for each action on each table or index, however many calls there were.
+    /// One row per action and table or index, regardless of the number of calls.
     pub calls: Vec<Call>,
-    /// Items and index entries that queries read, returned or not.
+    /// Items and index entries that queries read, including filtered ones.
     pub scanned: u64,
-    /// Attempts beyond the first.
+    /// Attempts after the first one of each call.
     pub retries: u64,
-    /// Conditions that failed and transactions that met another.
+    /// Failed conditions and transaction conflicts.
     pub conflicts: u64,
 }
 
@@ -122,9 +122,10 @@ tokio::task_local! {
     static SCOPE: Arc<Scope>;
 }
 
-/// Runs the work so that no call of it outlives the deadline, and says what it consumed.
+/// Runs the work with a deadline for its calls, and returns its result and usage.
 ///
-/// The scope is the task's: calls that the work spawns on other tasks are neither bounded nor counted.
+/// The scope belongs to the task. Calls on other tasks that the work spawns have no deadline and
+/// are not counted.
 pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usage) {
     let scope = Arc::new(Scope { deadline, usage: Arc::default() });
     let output = SCOPE.scope(Arc::clone(&scope), work).await;
@@ -132,7 +133,8 @@ pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usag
     (output, usage)
 }
 
-/// Runs the work so that its calls end that long before the deadline of [`measured`]: time to look what became of them.
+/// Runs the work with an earlier deadline, so that `reserve` remains before the deadline of
+/// [`measured`]. The caller uses this time to check the outcome.
 pub async fn with_reserved_time<F: Future>(reserve: Duration, work: F) -> F::Output {
     let outer = SCOPE.try_with(Arc::clone);
     let Ok(outer) = outer else { return work.await };
@@ -140,12 +142,12 @@ pub async fn with_reserved_time<F: Future>(reserve: Duration, work: F) -> F::Out
     SCOPE.scope(Arc::new(Scope { deadline, usage: Arc::clone(&outer.usage) }), work).await
 }
 
-/// When the invocation must have answered; none outside of [`measured`].
+/// The deadline of the invocation. `None` outside of [`measured`].
 pub(crate) fn deadline() -> Option<Instant> {
     SCOPE.try_with(|scope| scope.deadline).ok()
 }
 
-/// How long until the deadline; as long as one likes outside of [`measured`].
+/// The time until the deadline. No limit outside of [`measured`].
 pub(crate) fn time_left() -> Duration {
     deadline().map_or(Duration::MAX, until)
 }
@@ -155,9 +157,10 @@ fn until(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// Makes one call, no longer than the deadline.
+/// Sends one call, bounded by the deadline.
 ///
-/// The SDK's future has several KB, and everybody on the way up would be moved with it: up to a third of our own instructions.
+/// The future is boxed because it has several KB. Moving it through all callers took up to a third
+/// of our own instructions.
 pub(crate) fn call<T, E>(
     request: impl Future<Output = Result<T, SdkError<E>>>,
 ) -> impl Future<Output = Result<T, Error>>
@@ -177,11 +180,11 @@ where
 }
 
 pub(crate) fn note(change: impl FnOnce(&mut Usage)) {
-    // Outside of an invocation nobody asks.
+    // Calls outside of an invocation are not counted.
     let _ = SCOPE.try_with(|scope| change(&mut scope.usage()));
 }
 
-/// Counts what a call says it consumed.
+/// Adds the consumed capacity that a response reports.
 pub(crate) fn count<'a>(
     action: &'static str,
     condition: Option<&(dyn Fn() -> String + Sync)>,
@@ -203,7 +206,7 @@ pub(crate) fn count<'a>(
 }
 
 impl Usage {
-    /// One row a place: a run of any length stays small.
+    /// Merges calls into one row per action and table or index, so the log entry stays small.
     fn add(
         &mut self,
         action: &'static str,
@@ -229,7 +232,7 @@ fn writes(action: &str) -> bool {
     !matches!(action, "GetItem" | "BatchGetItem" | "Query")
 }
 
-/// Counts attempts where they happen, inside the SDK's own retries; [`call`] takes the first off.
+/// Counts each attempt, including the SDK's retries. [`call`] subtracts the first one.
 #[derive(Debug)]
 pub(crate) struct CountAttempts;
 

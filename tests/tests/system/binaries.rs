@@ -1,4 +1,5 @@
-//! Every function as the binary that is deployed, under AWS's Runtime Interface Emulator and that of `cargo lambda watch`.
+//! Tests every deployed binary under AWS's Runtime Interface Emulator and under `cargo lambda
+//! watch` (docs/decisions/real-binaries.md).
 #![expect(clippy::panic, reason = "a test may stop here")]
 
 use axum::Router;
@@ -36,7 +37,7 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect("a file")
 }
 
-/// What a stack answers, with the identifiers that it gave in the order in which they came up.
+/// Replaces generated identifiers in responses by their order of appearance.
 #[derive(Default)]
 struct Names(BTreeMap<String, usize>);
 
@@ -52,14 +53,14 @@ impl Names {
     }
 }
 
-/// What an event set off has ended too.
+/// Returns whether all stream records have been processed.
 fn is_drained(streams: &Answer) -> bool {
     streams.body["mappings"].as_array().expect("mappings").iter().all(|mapping| mapping["pending"] == 0)
 }
 
 #[tokio::test]
 #[ignore = "make test-lambda: needs every binary and the emulator"]
-async fn every_event_gets_the_answer_of_the_local_stack() {
+async fn each_event_gets_the_same_response_as_on_the_local_stack() {
     let inside = stack().start().await.expect("a stack");
     let (outside, lambdas) = Lambdas::stack().await;
     let clients = [Client::operator(&inside), Client::operator(&outside)];
@@ -85,7 +86,7 @@ async fn every_event_gets_the_answer_of_the_local_stack() {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn eight_clients_at_once_get_what_they_ask_for() {
+async fn serves_eight_concurrent_clients() {
     let (stack, lambdas) = Lambdas::stack().await;
     let client = Client::operator(&stack);
     let one = async |number: usize| {
@@ -108,7 +109,7 @@ async fn eight_clients_at_once_get_what_they_ask_for() {
     lambdas.stop().await;
 }
 
-/// The lines that say why something went wrong.
+/// The log lines that give the reason of an error.
 fn whys(environment: &Environment) -> Vec<Value> {
     let lines = environment.log();
     lines.into_iter().filter(|line| line["level"] == "ERROR" && line["fields"]["why"].is_string()).collect()
@@ -116,7 +117,7 @@ fn whys(environment: &Environment) -> Vec<Value> {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn after_a_fault_the_next_invocation_works() {
+async fn the_invocation_after_a_crash_succeeds() {
     let stack = stack().start().await.expect("a stack");
     let place = Place::of(&stack, "schedule-payment");
     let faulty = Environment::start(&binary("faulty"), &place).await;
@@ -138,7 +139,7 @@ async fn after_a_fault_the_next_invocation_works() {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn after_a_bad_event_the_next_one_is_answered() {
+async fn the_event_after_an_unreadable_one_succeeds() {
     let stack = stack().start().await.expect("a stack");
     let functions = [
         ("schedule-payment", text(PAYMENT)),
@@ -148,7 +149,7 @@ async fn after_a_bad_event_the_next_one_is_answered() {
     for (function, good) in functions {
         let environment = Environment::start(&binary(function), &Place::of(&stack, function)).await;
         let mut errors = 0;
-        // Lambda takes an event of 6 MB at most.
+        // Lambda accepts events of at most 6 MB.
         for bad in ["", "nonsense", "{\"no\": \"event\"}", "[]", &"[".repeat(6_000_000), "\u{0}"] {
             let answer = environment.invoke(bad.to_owned()).await;
             assert!(answer.is_err(), "{function} {bad:.20}: {answer:?}");
@@ -167,7 +168,7 @@ async fn after_a_bad_event_the_next_one_is_answered() {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn a_body_as_large_as_lambda_takes_is_refused_within_the_memory() {
+async fn rejects_the_largest_body_of_lambda_within_the_memory_limit() {
     let stack = stack().start().await.expect("a stack");
     let environment = Environment::start(&binary("schedule-payment"), &Place::of(&stack, "schedule-payment")).await;
     let mut event: Value = serde_json::from_str(&text(PAYMENT)).expect("JSON");
@@ -184,7 +185,7 @@ async fn a_body_as_large_as_lambda_takes_is_refused_within_the_memory() {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn a_missing_setting_is_named_and_does_not_hang() {
+async fn a_missing_setting_is_logged_and_ends_the_process() {
     let stack = stack().start().await.expect("a stack");
     for lambda in &stack.template().lambdas {
         let mut place = Place::of(&stack, &lambda.name);
@@ -205,7 +206,7 @@ async fn a_missing_setting_is_named_and_does_not_hang() {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn credentials_may_come_from_an_address_where_an_environment_outlives_them() {
+async fn reads_credentials_from_the_container_credentials_url() {
     let stack = stack().start().await.expect("a stack");
     let credentials = json!({
         "AccessKeyId": "key", "SecretAccessKey": "secret", "Token": "token", "Expiration": "2099-12-01T09:30:00Z",
@@ -229,7 +230,8 @@ async fn credentials_may_come_from_an_address_where_an_environment_outlives_them
     stack.stop().await;
 }
 
-/// `cargo lambda watch` with these arguments and this environment, and its port.
+/// Starts `cargo lambda watch` with the arguments and the environment. Returns the process and its
+/// port.
 async fn cargo_lambda(arguments: &[&str], settings: &BTreeMap<String, String>) -> (Child, Port) {
     let path = std::env::var_os("CARGO_LAMBDA").expect("CARGO_LAMBDA, which `make test-lambda` sets");
     let cargos = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME"];
@@ -248,7 +250,7 @@ async fn cargo_lambda(arguments: &[&str], settings: &BTreeMap<String, String>) -
     panic!("cargo lambda watch does not start")
 }
 
-/// Asks for eight payments at once.
+/// Sends eight requests for payments concurrently.
 async fn eight_payments(port: &Port) {
     let url = format!("http://127.0.0.1:{}/2015-03-31/functions/schedule-payment/invocations", port.number());
     let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
@@ -263,8 +265,8 @@ async fn eight_payments(port: &Port) {
     }
 }
 
-/// Lets DynamoDB write nothing before eight payments have got there: a function that takes one event after another never
-/// gets so far.
+/// Holds all writes to DynamoDB until eight payments have arrived. A function that processes one
+/// event at a time never sends that many.
 async fn release_eight(proxy: &Proxy) {
     let arrived = || proxy.calls().into_iter().map(|call| call.body["Item"].to_string()).collect::<BTreeSet<_>>().len();
     while arrived() < 8 {
@@ -275,7 +277,7 @@ async fn release_eight(proxy: &Proxy) {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn one_process_serves_as_many_events_at_once_as_a_managed_instance_gives_it() {
+async fn one_process_serves_concurrent_events_of_a_managed_instance() {
     let stack = stack().start().await.expect("a stack");
     let proxy = Proxy::start(stack.dynamo_url()).await;
     let (mut watch, port) = cargo_lambda(&["--only-lambda-apis"], &BTreeMap::new()).await;
@@ -297,12 +299,12 @@ async fn one_process_serves_as_many_events_at_once_as_a_managed_instance_gives_i
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn processes_of_one_event_each_serve_eight_where_lambda_is_classic() {
+async fn eight_processes_serve_one_event_each_without_managed_instances() {
     let stack = stack().start().await.expect("a stack");
     let place = Place::of(&stack, "schedule-payment");
     let (mut watch, port) = cargo_lambda(&["--concurrency", "8"], &place.settings).await;
     eight_payments(&port).await;
-    // They end by themselves, because nobody has events for them any more.
+    // The functions exit on their own, because the runtime API is gone.
     watch.kill().await.expect("cargo lambda");
     stack.stop().await;
 }

@@ -1,4 +1,5 @@
-//! What a Lambda links: one TLS, one HTTP stack, and nothing of the local stack.
+//! Tests the dependencies of a Lambda: one TLS stack, one HTTP stack, and no part of the local
+//! stack.
 
 use std::{collections::BTreeSet, process::Command};
 use system_tests::root;
@@ -16,7 +17,7 @@ fn listed(which: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_lambda_has_one_http_and_one_tls_stack() {
+fn a_lambda_links_one_http_and_one_tls_stack() {
     for package in ["bank", "export"] {
         let tree = tree(package);
         has_one_stack(&tree);
@@ -45,17 +46,17 @@ fn has_one_stack(tree: &[String]) {
 }
 
 #[test]
-fn the_keys_know_no_sdk() {
+fn keys_do_not_depend_on_the_sdk() {
     let tree = tree("keys");
     assert!(!tree.iter().any(|line| line.starts_with("aws-") || line.starts_with("tokio v")), "{tree:#?}");
 }
 
 #[test]
-fn the_local_stack_and_the_tests_share_what_they_are_built_of() {
+fn tests_build_dependencies_with_the_same_features_as_the_local_stack() {
     let with_features = |edges| -> BTreeSet<String> {
         listed(&["--workspace", "--edges", edges, "--format", "{p} {f}"]).into_iter().collect()
     };
     let (built, tested) = (with_features("normal,build"), with_features("normal,build,dev"));
     let twice: Vec<_> = built.difference(&tested).collect();
-    assert!(twice.is_empty(), "built again for the tests, with other features: {twice:#?}");
+    assert!(twice.is_empty(), "rebuilt for the tests with other features: {twice:#?}");
 }

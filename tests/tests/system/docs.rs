@@ -1,4 +1,4 @@
-//! The pages that are written from the code are not stale. `make docs` writes them.
+//! Compares the generated pages with the code. `make docs` writes them.
 
 use function::{Calls, Pattern, Problem, Route, Trigger};
 use local::template::{Lambda, Mapping};
@@ -24,19 +24,19 @@ fn trigger(trigger: Trigger) -> String {
     }
 }
 
-/// The patterns of one domain, and the examples of what they cost.
+/// The patterns of one domain with examples of their costs.
 struct Room<C: 'static> {
     name: &'static str,
     patterns: Vec<Pattern<C>>,
-    /// The corner and the names of the columns.
+    /// The heading of the first column and of the two example columns.
     columns: [&'static str; 3],
-    /// Rows of examples, each by its name.
+    /// Example rows with their labels.
     rows: Vec<(&'static str, [C; 2])>,
-    /// The example that is enough for a short table, and its name.
+    /// The example for the short table, with its label.
     typical: (&'static str, C),
 }
 
-/// Five items, one on each of five shards, under a key where a key may be.
+/// Five items, one on each of five shards. No request has an idempotency key.
 fn bank() -> Room<bank::Case> {
     let case = |kilobytes: usize, projection| bank::Case {
         item: kilobytes * 1024,
@@ -68,7 +68,8 @@ fn cart() -> Room<cart::Case> {
     }
 }
 
-/// A plan year, or what an employee or a venue has of it. The narrow index stays narrow.
+/// A plan year, the registrations of an employee, or the activities of a venue. The size of a narrow
+/// index entry does not grow with the activity.
 fn wellness() -> Room<wellness::Case> {
     let case = |activity, items, references| wellness::Case {
         activity,
@@ -96,7 +97,7 @@ fn wellness() -> Room<wellness::Case> {
     }
 }
 
-/// A ledger of payments between two accounts, and of entries with more legs.
+/// Payments between two accounts, and transactions with more legs.
 fn ledger() -> Room<ledger::Case> {
     let case = |legs, items| {
         let transaction = 650 + 60 * legs;
@@ -151,7 +152,8 @@ impl<C: 'static> Room<C> {
     }
 }
 
-/// C7 asks nothing of the table: what it costs is what Firehose bills, for rows packed and for rows one by one.
+/// C7 consumes no units of the table. Its cost is the volume that Firehose bills, for packed and
+/// for single rows.
 const EXPORT: function::Pattern<()> = export::patterns::export_cart_changes::PATTERN;
 const CHANGES: usize = 1_000;
 
@@ -184,7 +186,7 @@ fn export_row() -> String {
     )
 }
 
-/// The page's own words. The short tables follow them.
+/// The introduction of the page. The short tables follow it.
 const HEAD: &str = "# Access patterns\n\
     \n\
     `make docs` writes this page from the declarations beside the code. Tests compare each cost with the\n\
@@ -230,12 +232,12 @@ fn is_current(path: &str, wanted: &str) {
 }
 
 #[test]
-fn the_access_patterns_are_those_of_the_code() {
+fn access_patterns_page_is_current() {
     is_current("docs/access-patterns.md", &page());
 }
 
 #[test]
-fn shows_every_pattern() {
+fn lists_every_pattern() {
     let (page, short) = (page(), short());
     for pattern in patterns::all() {
         let (id, name) = (pattern.id, pattern.name);
@@ -244,16 +246,16 @@ fn shows_every_pattern() {
     }
 }
 
-/// The part of a page between the two marks is this text.
+/// Compares the part of the page between the two markers with the text.
 fn part_is_current(path: &str, wanted: &str) {
     let page = fs::read_to_string(root().join(path)).expect("a page");
-    let (before, rest) = page.split_once(BEGIN).expect("the place where the part begins");
-    let (_, after) = rest.split_once(END).expect("the place where it ends");
+    let (before, rest) = page.split_once(BEGIN).expect("the begin marker");
+    let (_, after) = rest.split_once(END).expect("the end marker");
     is_current(path, &format!("{before}{BEGIN}\n{wanted}\n{END}{after}"));
 }
 
 #[test]
-fn the_contract_lists_every_problem_type() {
+fn http_page_lists_every_problem_type() {
     let mut table = "| status | type | when |\n| --- | --- | --- |\n".to_owned();
     for problem in Problem::ALL {
         let _ = writeln!(table, "| {} | `/problems/{}` | {} |", problem.status(), problem.name(), problem.when());
@@ -261,7 +263,8 @@ fn the_contract_lists_every_problem_type() {
     part_is_current("docs/http.md", &table);
 }
 
-/// The pattern's trigger as the template has it: routes with their scopes, schedules and streams.
+/// The trigger of the pattern in the form of the template: routes with scopes, schedules and
+/// streams.
 fn declared(trigger: Trigger) -> BTreeSet<String> {
     match trigger {
         Trigger::Http(routes) => {

@@ -1,4 +1,4 @@
-//! Every event of `events/` does what its name says.
+//! Tests that each event of `events/` has the effect that its file name says.
 
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
@@ -8,13 +8,14 @@ use system_tests::{
     patterns, stack,
 };
 
-/// Events that say nothing that the function understands.
+/// Events that the function cannot read.
 const NONSENSE: [&str; 2] = ["no-such-day", "no-batch"];
 
-/// Batches with a record that must come again.
+/// Batches with a record that must be retried.
 const REPORTED: [&str; 1] = ["no-user"];
 
-/// Lists that show what an event before them made.
+/// Lists that must contain an item that an earlier event created: the function, a member and its
+/// value.
 const LISTS: [(&str, &str, &str); 9] = [
     ("list-cart-items", "sku", "72f49"),
     ("list-sku-items", "sku", "72f49"),
@@ -28,7 +29,7 @@ const LISTS: [(&str, &str, &str); 9] = [
 ];
 
 #[tokio::test]
-async fn every_event_does_what_its_name_says() {
+async fn each_event_has_the_effect_that_its_name_says() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     for (folder, (function, why, status)) in
@@ -58,14 +59,14 @@ async fn every_event_does_what_its_name_says() {
         }
     }
     let due = client.get("/bank/payments/due?date=2099-12-01").await;
-    assert_eq!(due.body["items"].as_array().map(Vec::len), Some(1), "the event's payment comes due");
+    assert_eq!(due.body["items"].as_array().map(Vec::len), Some(1), "the payment of the event is due");
     let bought = client.get("/cart/skus/72f49/items?status=PURCHASED&date=2026-12-01").await;
-    assert_eq!(bought.body["items"].as_array().map(Vec::len), Some(1), "the event's product was bought");
+    assert_eq!(bought.body["items"].as_array().map(Vec::len), Some(1), "the product of the event was purchased");
     stack.stop().await;
 }
 
 #[test]
-fn every_function_has_an_event_to_take_and_one_to_refuse() {
+fn every_function_has_an_accepted_and_a_rejected_event() {
     let events: Vec<&Event> = ALL.iter().flat_map(|(_, events)| events.iter()).collect();
     for pattern in patterns::all() {
         let function = pattern.name;
@@ -83,7 +84,7 @@ fn every_function_has_an_event_to_take_and_one_to_refuse() {
 }
 
 #[test]
-fn the_identity_in_an_event_is_the_authorizers() {
+fn events_carry_the_claims_of_the_authorizer() {
     for (folder, events) in ALL {
         for (function, why, status) in events.iter().filter(|(_, _, status)| status.is_some()) {
             let event = event(folder, function, why);

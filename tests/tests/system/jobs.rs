@@ -1,4 +1,4 @@
-//! The engine of jobs, by a service whose job counts to a number, a step each.
+//! Tests the job engine with a service whose jobs count to a number, one step per count.
 
 use function::{App, Batch, Clients, Deadline, Error, Function, SettingsReader};
 use futures::future::join;
@@ -36,7 +36,7 @@ struct Counted {
     number: u64,
 }
 
-/// The service; its jobs are in a table of the template.
+/// The service. It uses a job table of the template.
 #[derive(Clone)]
 struct Counter(Jobs);
 
@@ -72,8 +72,8 @@ impl JobRunner for Steps {
             return Err(Error::Internal("a run has more than 30 seconds".to_owned()));
         }
         let (number, to) = (at.number + 1, self.to.0);
-        assert_eq!(job.done, at.number, "the job is as it was written");
-        // Every third step is the last of its run.
+        assert_eq!(job.done, at.number, "the job matches the last written step");
+        // Each third step ends its run.
         let next = if number == to { Next::End } else { [Next::Wait, Next::Continue][usize::from(number % 3 != 0)] };
         Ok(Step { progress: Counted { number }, done: number, next })
     }
@@ -117,7 +117,8 @@ impl Scene {
         Process::start(&self.stack, &self.proxy, "continue-job", &function())
     }
 
-    /// Calls the function for the jobs; the sequence numbers that it reports. `None` if it died.
+    /// Calls the function for the jobs. Returns the reported batch item failures, or `None` if the
+    /// function died.
     async fn call(&self, ids: &[&str]) -> Option<Value> {
         let run = self.process().run(&batch_of(ids), HOUR).await?;
         Some(run.answer.expect("an answer")["batchItemFailures"].clone())
@@ -137,7 +138,7 @@ fn batch_of(ids: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn a_run_has_thirty_seconds_and_ends_where_its_step_waits() {
+async fn a_run_has_thirty_seconds_and_ends_when_a_step_waits() {
     let scene = Scene::start().await;
     scene.put("A", 7).await;
     for (done, state) in [(3, State::Running), (6, State::Running), (7, State::Done), (7, State::Done)] {
@@ -150,12 +151,12 @@ async fn a_run_has_thirty_seconds_and_ends_where_its_step_waits() {
 }
 
 #[tokio::test]
-async fn each_step_is_counted_once_where_two_runs_meet() {
+async fn concurrent_runs_count_each_step_once() {
     let scene = Scene::start().await;
     scene.put("A", 30).await;
     scene.put("B", 20).await;
     while scene.job("A").await.state == State::Running || scene.job("B").await.state == State::Running {
-        // The second of the two is behind, or has nothing left.
+        // The second run has read an old step, or finds no work.
         let mut is_first = true;
         scene.proxy.rule(move |call| {
             let is_held = call.action == "UpdateItem" && std::mem::take(&mut is_first);
@@ -181,7 +182,7 @@ async fn each_step_is_counted_once_where_two_runs_meet() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_killed_at_any_call_is_continued() {
+async fn resumes_a_run_that_is_killed_at_any_call() {
     for moment in MOMENTS {
         let (scene, mut number) = (Scene::start().await, 0);
         loop {
@@ -199,7 +200,7 @@ async fn a_run_that_is_killed_at_any_call_is_continued() {
                 break;
             }
         }
-        // The job is read, the run is counted, and three steps are written.
+        // One call reads the job, one counts the run, and three write a step.
         assert_eq!(number, 6, "{moment:?}");
         scene.stack.stop().await;
     }
@@ -223,7 +224,7 @@ fn only_a_start_and_a_step_call_the_function() {
     }
 }
 
-/// What the functions of this thread count, by the metric.
+/// The counters that functions increment on this thread, by metric name.
 #[derive(Debug, Clone, Default)]
 struct Metrics(Arc<Mutex<BTreeMap<String, u64>>>);
 

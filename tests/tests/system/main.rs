@@ -1,4 +1,5 @@
-//! The template, the documents and the binaries of all services, and the table layer below them.
+//! System tests: the templates, the documents and the binaries of all services, and the crate
+//! `table`.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 mod binaries;

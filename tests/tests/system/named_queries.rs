@@ -1,4 +1,5 @@
-//! The BI team's questions in `analytics/` are the lake's named queries. `make docs` writes them there.
+//! Compares the queries in `analytics/` with the lake's named queries
+//! (docs/requirements/lake.md#queries). `make docs` writes them into the template.
 
 use std::{fmt::Write, fs, path::PathBuf};
 use system_tests::root;
@@ -14,7 +15,7 @@ fn questions() -> Vec<PathBuf> {
     files
 }
 
-/// `weekly_report` as `WeeklyReport`.
+/// Converts `weekly_report` to `WeeklyReport`.
 fn logical(name: &str) -> String {
     let capital = |word: &str| {
         let (first, rest) = word.split_at(1);
@@ -41,13 +42,13 @@ fn resource(path: &PathBuf) -> String {
 }
 
 #[test]
-fn the_named_queries_are_the_questions() {
+fn named_queries_equal_the_files_in_analytics() {
     let path = root().join("stacks/lake.yaml");
     let template = fs::read_to_string(&path).expect("the template");
-    let (before, rest) = template.split_once(BEGIN).expect("where they begin");
-    let (written, after) = rest.split_once(END).expect("where they end");
+    let (before, rest) = template.split_once(BEGIN).expect("the begin marker");
+    let (written, after) = rest.split_once(END).expect("the end marker");
     let files = questions();
-    assert!(files.len() >= 4, "the seed's fourth access pattern: {files:?}");
+    assert!(files.len() >= 4, "at least four queries: {files:?}");
     let expected: String = files.iter().map(resource).collect();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, format!("{before}{BEGIN}{expected}{END}{after}")).expect("written");

@@ -1,4 +1,4 @@
-//! docs/openapi.yaml says what the template, the code and the other docs say, and what the functions answer.
+//! Compares docs/openapi.yaml with the template, the code and the responses of the functions.
 
 use function::Problem;
 use serde_json::Value;
@@ -13,10 +13,10 @@ use system_tests::{
     patterns, root, stack, yaml,
 };
 
-/// A route: its method and path, its function, its scopes, and the parameters of its path.
+/// A route: its method and path, its function, its scopes, and its path parameters.
 type Route = (String, String, BTreeSet<String>, BTreeSet<String>);
 
-/// The function of an operation: of a function's two routes the second one's name goes on.
+/// The function of an operation. The operation id of a function's second route has a suffix.
 fn function(operation: Operation<'_>) -> &str {
     let name = operation.value["operationId"].as_str().expect("a name");
     name.split_once("-of-company").map_or(name, |(function, _)| function)
@@ -27,7 +27,7 @@ fn owned(texts: BTreeSet<&str>) -> BTreeSet<String> {
 }
 
 #[test]
-fn describes_every_route_of_the_patterns_and_no_other() {
+fn describes_exactly_the_routes_of_the_patterns() {
     let document = Document::read();
     let described = document.operations().into_iter().map(|operation| {
         let key = format!("{} {}", operation.method, operation.path);
@@ -46,7 +46,7 @@ fn describes_every_route_of_the_patterns_and_no_other() {
     assert_eq!(described.collect::<BTreeSet<_>>(), routes);
 }
 
-/// An operation without its schemas: its key, its id, its pattern, its scopes, and the parameters of its path.
+/// An operation without its schemas: its route, id, pattern, scopes and path parameters.
 type Skeleton = (String, String, String, BTreeSet<String>, BTreeSet<String>);
 
 fn skeletons(document: &Document) -> BTreeSet<Skeleton> {
@@ -59,7 +59,7 @@ fn skeletons(document: &Document) -> BTreeSet<Skeleton> {
     operations.collect()
 }
 
-/// `make docs` adds the skeleton of a route that is missing.
+/// `make docs` adds the skeletons of missing routes.
 #[test]
 fn has_the_skeleton_of_every_route() {
     let path = root().join("docs/openapi.yaml");
@@ -73,7 +73,7 @@ fn has_the_skeleton_of_every_route() {
 }
 
 #[test]
-fn a_missing_route_is_added_as_it_was() {
+fn adds_a_missing_route_with_its_skeleton() {
     let document = Document::read();
     let text = fs::read_to_string(root().join("docs/openapi.yaml")).expect("the document");
     let begin = text.find("\n  /ledger/accounts:\n").expect("a path") + 1;
@@ -88,7 +88,7 @@ fn a_missing_route_is_added_as_it_was() {
 }
 
 #[test]
-fn every_operation_has_its_functions_pattern() {
+fn every_operation_names_the_pattern_of_its_function() {
     let patterns: BTreeSet<_> = patterns::all().into_iter().map(|pattern| (pattern.id, pattern.name)).collect();
     for operation in Document::read().operations() {
         let described = (operation.value["x-pattern"].as_str().unwrap_or_default(), function(operation));
@@ -97,7 +97,7 @@ fn every_operation_has_its_functions_pattern() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_component_is_used() {
+fn every_reference_resolves_and_every_component_is_used() {
     let document = Document::read();
     let (mut used, mut names) = (BTreeSet::new(), BTreeSet::new());
     walk(&document.0, &mut |value| {
@@ -130,7 +130,7 @@ fn walk(value: &Value, visit: &mut impl FnMut(&Value)) {
     }
 }
 
-/// The events that are requests, by their files' names.
+/// The events that are HTTP requests, by file name.
 fn requests() -> BTreeMap<String, Value> {
     let files = folders().into_iter().flat_map(|folder| fs::read_dir(folder).expect("the events"));
     let events = files.map(|file| {
@@ -142,7 +142,7 @@ fn requests() -> BTreeMap<String, Value> {
 }
 
 #[tokio::test]
-async fn every_event_is_answered_as_its_operation_says() {
+async fn responses_to_all_events_match_the_document() {
     let document = Document::read();
     let operations = document.operations().into_iter();
     let operations: BTreeMap<String, Operation<'_>> =

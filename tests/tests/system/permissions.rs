@@ -1,15 +1,15 @@
-//! A function may do what it does, and nothing else: what its policy lacks is refused on one machine too, and what no test
-//! needed is too much.
+//! Compares the policies of the functions with the permissions that the tests use. The local stack
+//! denies everything else (docs/decisions/permissions.md).
 
 use local::{Stack, template::Template};
 use serde_json::json;
 use std::{collections::BTreeSet, fs, path::Path};
 use system_tests::{Client, stack, template_of};
 
-/// A function, an action, a resource, and a pattern of partition keys.
+/// A permission: function, action, resource, and partition key pattern.
 type Permission = [String; 4];
 
-/// The template's, with the parameter.
+/// The permissions of the template with this index projection.
 async fn allowed(projection: &str) -> BTreeSet<Permission> {
     let stack = stack().parameter("IndexProjection", projection).start().await.expect("a stack");
     let template: &Template = stack.template();
@@ -39,20 +39,20 @@ fn used(folder: &Path) -> BTreeSet<Permission> {
     texts.iter().flat_map(|text| text.lines().map(read)).collect()
 }
 
-/// Which no test of requests needs: a process makes it before the first one.
+/// Runs the warm-up calls, which no test of requests makes.
 async fn warm_up_all() {
     let stack = stack().start().await.expect("a stack");
     for (name, function) in local::functions() {
         let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
         let settings = lambda.environment.clone().into_iter().collect();
-        function.warm_up(&settings, stack.clients_of(lambda)).expect("right settings").await;
+        function.warm_up(&settings, stack.clients_of(lambda)).expect("valid settings").await;
     }
     stack.stop().await;
 }
 
-/// Reads what all tests left in the folder that `PERMISSIONS_USED` names.
+/// Reads the records of all tests in the folder `PERMISSIONS_USED`.
 #[tokio::test]
-#[ignore = "comes behind all others: make test"]
+#[ignore = "runs after all other tests: make test"]
 async fn every_permission_is_needed() {
     warm_up_all().await;
     let folder = std::env::var_os("PERMISSIONS_USED").expect("PERMISSIONS_USED");
@@ -60,15 +60,15 @@ async fn every_permission_is_needed() {
     for projection in ["KEYS_ONLY", "ALL"] {
         let allowed = allowed(projection).await;
         let superfluous: Vec<_> = allowed.difference(&used).collect();
-        assert!(superfluous.is_empty(), "IndexProjection {projection}: no test needed {superfluous:#?}");
+        assert!(superfluous.is_empty(), "IndexProjection {projection}: no test used {superfluous:#?}");
     }
 }
 
 #[tokio::test]
-async fn permissions_are_for_single_actions_on_single_resources() {
+async fn permissions_have_no_wildcards() {
     for [function, action, resource, _] in allowed("KEYS_ONLY_AND_ALL").await {
         assert!(!action.contains(['*', '?']), "{function} may do {action}");
-        // Objects can't be named before they are there; their folder can.
+        // The keys of new objects are unknown, but their prefix is fixed.
         let name = if action == "s3:PutObject" { resource.strip_suffix("/*") } else { Some(&resource[..]) };
         assert!(
             name.is_some_and(|name| name.contains(['/', '.']) && !name.contains(['*', '?'])),
@@ -77,7 +77,7 @@ async fn permissions_are_for_single_actions_on_single_resources() {
     }
 }
 
-/// The bank's template, with another action in the policy of a function.
+/// The bank's template with one action of a function's policy replaced.
 fn with_another_action(function: &str, action: &str, other: &str) -> String {
     let template = template_of("bank");
     let block = template.find(&format!("\n  {function}:\n")).expect("the function");
@@ -86,7 +86,7 @@ fn with_another_action(function: &str, action: &str, other: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_a_policy_lacks_is_refused_and_changes_nothing() {
+async fn denies_an_action_that_the_policy_does_not_allow() {
     let template = with_another_action("SchedulePayment", "PutItem", "Scan");
     let stack = Stack::of_text(template).start().await.expect("a stack");
     let client = Client::operator(&stack);

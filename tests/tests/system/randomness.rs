@@ -1,4 +1,5 @@
-//! Identifiers, shards and the tokens of transactions come from the random source that a function is given.
+//! Tests that identifiers, shards and transaction tokens come from the random source of the
+//! function (docs/decisions/randomness.md).
 
 use function::Function;
 use keys::Random;
@@ -11,7 +12,7 @@ use system_tests::{
 };
 use table::Dynamo;
 
-/// The calls that change something for one request, with their ids, shards and tokens.
+/// The writes of one request, with their ids, shards and tokens.
 async fn writes(name: &str, function: &Function, asks: &Asks<'_>, seed: u64) -> Vec<Value> {
     let stack = stack().start().await.expect("a stack");
     let proxy = Proxy::start(stack.dynamo_url()).await;
@@ -19,7 +20,7 @@ async fn writes(name: &str, function: &Function, asks: &Asks<'_>, seed: u64) -> 
     let client = stack.client_of(lambda).config().to_builder().endpoint_url(proxy.url()).build();
     let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client), Random::seeded(seed));
     let settings = lambda.environment.clone().into_iter().collect();
-    let service = function.bind(&settings, dynamo).expect("right settings");
+    let service = function.bind(&settings, dynamo).expect("valid settings");
     let event = asks.at("2026-12-01T09:30:00Z".parse().expect("a time"));
     let answer = service.call(event, within(Duration::from_mins(1))).await.answer.expect("an answer");
     assert_eq!(answer["statusCode"], 201, "{answer}");
@@ -30,7 +31,7 @@ async fn writes(name: &str, function: &Function, asks: &Asks<'_>, seed: u64) -> 
 }
 
 #[tokio::test]
-async fn the_same_seed_makes_the_same_writes() {
+async fn the_same_seed_produces_the_same_writes() {
     let (payment, item) = (
         json!({"scheduledTime": "2099-12-01T09:30:00Z", "data": {"amount": 1}}),
         json!({"sku": "shoes", "quantity": 1}),
@@ -51,7 +52,7 @@ async fn the_same_seed_makes_the_same_writes() {
 }
 
 #[tokio::test]
-async fn a_transaction_takes_its_token_from_the_source() {
+async fn transaction_tokens_come_from_the_random_source() {
     let item = json!({"sku": "shoes", "quantity": 1});
     let (route, path) = ("POST /cart/accounts/{accountId}/items", "/cart/accounts/A/items");
     let add = Asks { route, path, parameters: json!({"accountId": "A"}), key: None, body: Some(&item) };

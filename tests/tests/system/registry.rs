@@ -1,9 +1,10 @@
-//! Each module of `patterns/` is in its domain's registry and has a binary. `make docs` writes both from the names of the modules.
+//! Compares the registry and the binaries of each domain with the modules in `patterns/`. `make
+//! docs` writes both.
 
 use std::{fmt::Write, fs, path::Path};
 use system_tests::root;
 
-/// The crates with access patterns: those with a folder for them.
+/// The crates with a folder `patterns`.
 fn crates() -> Vec<String> {
     let folders = fs::read_dir(root().join("crates")).expect("the crates");
     let names = folders.map(|folder| folder.expect("a folder").file_name().to_string_lossy().into_owned());
@@ -13,7 +14,7 @@ fn crates() -> Vec<String> {
     names
 }
 
-/// The names of the modules in a crate's folder.
+/// The names of the pattern modules of a crate.
 fn modules(name: &str) -> Vec<String> {
     let folder = fs::read_dir(root().join("crates").join(name).join("src/patterns")).expect("the modules");
     let files = folder.map(|file| file.expect("a file").path());
@@ -32,7 +33,7 @@ fn registry(modules: &[String]) -> String {
     }
     text += "\nuse crate::Pattern;\n\n/// Every access pattern of the domain, by number.\n#[must_use]\npub fn patterns() -> Vec<Pattern> {\n";
     text += "    function::by_number(";
-    // As rustfmt writes it.
+    // rustfmt writes a list with one element on one line.
     if let [only] = modules {
         let _ = writeln!(text, "vec![{only}::PATTERN])");
     } else {
@@ -53,7 +54,7 @@ fn binary(name: &str, module: &str) -> String {
     )
 }
 
-/// Writes the file, or compares it; whether it is as it should be.
+/// Writes the file if `UPDATE_DOCS` is set. Returns whether its content equals `wanted`.
 fn is_current(path: &Path, wanted: &str) -> bool {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(path, wanted).expect("written");

@@ -1,10 +1,10 @@
-//! A payment from its schedule to the history, over HTTP.
+//! Tests one payment over HTTP, from its schedule to the transaction history.
 
 use serde_json::json;
 use system_tests::{Client, stack};
 
 #[tokio::test]
-async fn a_payment_comes_due_is_paid_and_is_archived() {
+async fn a_payment_becomes_due_is_processed_and_is_archived() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let new = json!({"scheduledTime": "2099-12-01T09:30:00Z", "data": {"amount": 12.50}});

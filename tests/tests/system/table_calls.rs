@@ -1,5 +1,5 @@
-//! The calls of `table`, and what remembers a request, against the engine: what each condition means, what a put or an update
-//! leaves, and that reads of many items lack none.
+//! Tests the calls of the crate `table` and idempotent requests against DynamoDB: conditions, puts,
+//! updates, and complete reads of many items.
 
 use function::{Error as Failure, Fingerprint, IdempotentRequest};
 use jiff::Timestamp;
@@ -30,12 +30,12 @@ struct Thing {
     list: String,
     #[serde(rename = "GSI1SK")]
     end: String,
-    /// GSI1 carries it.
+    /// Projected by GSI1.
     #[serde(rename = "Version", skip_serializing_if = "Option::is_none")]
     number: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
-    /// GSI1 carries it.
+    /// Projected by GSI1.
     data: String,
 }
 
@@ -59,7 +59,7 @@ fn key(id: &str) -> Key {
     Key::new(&id, &SORT)
 }
 
-/// A table whose calls go through a proxy.
+/// A table that is reached through a proxy.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -79,7 +79,7 @@ impl Scene {
         Self { stack, proxy, dynamo, table, index }
     }
 
-    /// Puts the things past the proxy, which takes no large batch.
+    /// Puts the items without the proxy, which rejects large batches.
     async fn seed(&self, things: &[Thing]) {
         let dynamo = system_tests::dynamo(&self.stack);
         let table = dynamo.table(self.stack.table("Activities").expect("a table"));
@@ -87,7 +87,7 @@ impl Scene {
         for thing in things {
             batch.put(&table, thing).expect("writable");
         }
-        dynamo.batch_write(batch).await.expect("all of them");
+        dynamo.batch_write(batch).await.expect("all writes succeed");
     }
 
     async fn read(&self, id: &str) -> Option<Thing> {
@@ -100,7 +100,7 @@ fn is_refused<T>(result: &Result<T, Error>) -> bool {
 }
 
 #[tokio::test]
-async fn a_put_takes_the_place_of_what_is_there_and_of_nothing() {
+async fn a_put_creates_or_replaces_an_item() {
     let scene = Scene::start().await;
     let [first, second, third] = [1, 2, 3].map(|number| Thing { number: Some(number), ..thing("A") });
     scene.dynamo.write(scene.table.put(&first).expect("a change")).await.expect("put");
@@ -113,12 +113,12 @@ async fn a_put_takes_the_place_of_what_is_there_and_of_nothing() {
     assert_eq!(scene.read("A").await, Some(second));
     let new = Thing { number: Some(1), ..thing("B") };
     let only_new = scene.table.put(&new).expect("a change").only_if(Condition::missing(Thing::NUMBER));
-    scene.dynamo.write(only_new.clone()).await.expect("nothing is there");
+    scene.dynamo.write(only_new.clone()).await.expect("no item exists");
     assert!(is_refused(&scene.dynamo.write(only_new).await));
 }
 
 #[tokio::test]
-async fn an_exchange_answers_what_was_there() {
+async fn put_returning_old_returns_the_replaced_item() {
     let scene = Scene::start().await;
     let [first, second] = [1, 2].map(|number| Thing { number: Some(number), ..thing("A") });
     let put = |thing: &Thing| scene.table.put(thing).expect("a change");
@@ -129,12 +129,12 @@ async fn an_exchange_answers_what_was_there() {
     assert_eq!(
         scene.dynamo.put_returning_old::<Thing>(put(&second)).await.expect("put"),
         Some(second),
-        "the same again"
+        "a repeated put"
     );
 }
 
 #[tokio::test]
-async fn an_update_sets_and_removes_of_what_is_there() {
+async fn an_update_sets_and_removes_attributes_of_an_existing_item() {
     let scene = Scene::start().await;
     let full = Thing { number: Some(1), text: Some("a".to_owned()), ..thing("A") };
     scene.seed(std::slice::from_ref(&full)).await;
@@ -142,20 +142,20 @@ async fn an_update_sets_and_removes_of_what_is_there() {
     let after: Thing = scene.dynamo.update(update().set(Thing::NUMBER, 2).remove(Thing::TEXT)).await.expect("updated");
     assert_eq!(after, Thing { number: Some(2), text: None, ..full.clone() });
     let after: Thing = scene.dynamo.update(update().remove(Thing::NUMBER).remove(Thing::TEXT)).await.expect("updated");
-    assert_eq!(after, Thing { number: None, text: None, ..full.clone() }, "what is gone may be removed again");
+    assert_eq!(after, Thing { number: None, text: None, ..full.clone() }, "removing an absent attribute succeeds");
     scene
         .dynamo
         .transact(vec![update().remove(Thing::DATA).set(Thing::DATA, &"new")])
         .await
-        .expect_err("one attribute, two fates");
+        .expect_err("DynamoDB rejects overlapping paths");
     scene.dynamo.transact(vec![update().set(Thing::TEXT, &"b").remove(Thing::NUMBER)]).await.expect("updated");
     assert_eq!(scene.read("A").await, Some(Thing { number: None, text: Some("b".to_owned()), ..full }));
     let absent = scene.dynamo.write(scene.table.update(key("B")).remove(Thing::TEXT)).await;
-    assert!(is_refused(&absent) && scene.read("B").await.is_none(), "an update makes nothing");
+    assert!(is_refused(&absent) && scene.read("B").await.is_none(), "an update creates no item");
 }
 
 #[tokio::test]
-async fn conditions_hold_of_what_they_say() {
+async fn each_condition_selects_the_expected_items() {
     let scene = Scene::start().await;
     let with = |id: &str, number| Thing { number, ..thing(id) };
     scene.seed(&[with("none", None), with("1", Some(1)), with("2", Some(2)), with("3", Some(3))]).await;
@@ -174,7 +174,7 @@ async fn conditions_hold_of_what_they_say() {
             holding.extend(done.is_ok().then_some(id));
         }
         assert_eq!(holding, right, "{name}");
-        // A filter of a query means the same of what is there.
+        // A query filter selects the same existing items.
         let range = EndDateSort::within(Period::of_year("2020".parse().expect("a year")));
         let query = Query::new(&"L", &range).on(&scene.index).only_if(condition);
         assert_eq!(
@@ -187,24 +187,24 @@ async fn conditions_hold_of_what_they_say() {
 }
 
 #[tokio::test]
-async fn a_check_lets_a_transaction_happen_or_not() {
+async fn a_failed_check_cancels_the_transaction() {
     let scene = Scene::start().await;
     scene.seed(&[Thing { number: Some(1), ..thing("A") }]).await;
     let new = |id: &str| scene.table.put_new(&thing(id)).expect("a change");
     let if_number = |number: i64| scene.table.check(key("A"), Condition::is(Thing::NUMBER, number));
-    scene.dynamo.transact(vec![new("B"), if_number(1)]).await.expect("it holds");
+    scene.dynamo.transact(vec![new("B"), if_number(1)]).await.expect("the condition passes");
     let refused = scene.dynamo.transact(vec![new("C"), if_number(2)]).await;
     let Err(Error::Refused(refused)) = refused else { unreachable!("{refused:?}") };
     assert!(!refused.at(0) && refused.at(1));
     assert_eq!(refused.found::<Thing>(1).expect("a thing").and_then(|found| found.number), Some(1));
     assert!(scene.read("B").await.is_some() && scene.read("C").await.is_none());
     let nothing_there = vec![new("D"), scene.table.check(key("E"), Condition::missing(Key::PARTITION))];
-    scene.dynamo.transact(nothing_there).await.expect("there is no E");
+    scene.dynamo.transact(nothing_there).await.expect("item E does not exist");
     let refused = scene.dynamo.write(if_number(2)).await;
-    assert!(is_refused(&refused), "alone it is a transaction of one");
+    assert!(is_refused(&refused), "a single check is a transaction");
 }
 
-/// So many things in one list, all with one end, each so large.
+/// Items of one list with the same end date, each with so many bytes of data.
 fn alike(count: usize, bytes: usize) -> Vec<Thing> {
     (0..count).map(|number| Thing { data: "x".repeat(bytes), ..thing(&format!("{number:04}")) }).collect()
 }
@@ -214,7 +214,7 @@ fn year() -> KeyRange {
 }
 
 #[tokio::test]
-async fn a_list_that_is_read_whole_lacks_none_of_those_that_sort_alike() {
+async fn query_all_returns_every_item_with_the_same_sort_key() {
     let scene = Scene::start().await;
     let things = alike(60, 60_000);
     scene.seed(&things).await;
@@ -222,7 +222,7 @@ async fn a_list_that_is_read_whole_lacks_none_of_those_that_sort_alike() {
     let query = || Query::new(&"L", &range).on(&scene.index);
     let mut read: Vec<Value> =
         scene.table.query_all::<OfIndex>(&query()).await.expect("read").into_iter().map(|it| it.0).collect();
-    assert!(scene.proxy.count("Query") > 3, "one call is 1 MB at most");
+    assert!(scene.proxy.count("Query") > 3, "one call returns at most 1 MB");
     read.sort_by_key(|item| item["PK"].to_string());
     let ids: Vec<&str> = read.iter().filter_map(|item| item["PK"].as_str()).collect();
     assert_eq!(ids, things.iter().map(|thing| thing.partition.as_str()).collect::<Vec<_>>());
@@ -242,7 +242,7 @@ impl Item for OfIndex {
 }
 
 #[tokio::test]
-async fn a_list_of_more_than_ten_megabytes_is_not_read_whole_but_counted() {
+async fn query_all_rejects_a_range_that_count_accepts() {
     let scene = Scene::start().await;
     scene.seed(&alike(35, 390_000)).await;
     let range = year();
@@ -253,7 +253,7 @@ async fn a_list_of_more_than_ten_megabytes_is_not_read_whole_but_counted() {
 }
 
 #[tokio::test]
-async fn a_collection_is_read_whole_as_it_was_written_last() {
+async fn query_all_reads_an_item_collection_strongly_consistent() {
     let scene = Scene::start().await;
     let parts: Vec<Thing> = (0..40)
         .map(|number| Thing { sort: format!("Program#Part#{number:02}"), data: "x".repeat(60_000), ..thing("A") })
@@ -267,12 +267,12 @@ async fn a_collection_is_read_whole_as_it_was_written_last() {
     for (query, consistent) in [(Query::new(&"A", &range), false), (Query::new(&"A", &range).consistent(), true)] {
         scene.proxy.heal();
         assert_eq!(scene.table.count(&query).await.expect("counted"), 40);
-        assert!(scene.proxy.calls().iter().all(|call| all(call) == consistent), "as the query says");
+        assert!(scene.proxy.calls().iter().all(|call| all(call) == consistent), "consistency as requested");
     }
 }
 
 #[tokio::test]
-async fn as_many_items_as_there_are_come_back_whatever_is_asked_for() {
+async fn get_all_returns_all_existing_items_despite_duplicates_and_unprocessed_keys() {
     let scene = Scene::start().await;
     let things = alike(230, 10);
     scene.seed(&things).await;
@@ -299,7 +299,7 @@ async fn as_many_items_as_there_are_come_back_whatever_is_asked_for() {
     }
     scene.proxy.heal();
     assert!(scene.table.get_all::<Thing>(&[], true).await.expect("nothing").is_empty());
-    assert_eq!(scene.proxy.calls().len(), 0, "nothing is asked for nothing");
+    assert_eq!(scene.proxy.calls().len(), 0, "no keys need no call");
 }
 
 fn request(text: &str) -> Fingerprint {
@@ -307,7 +307,7 @@ fn request(text: &str) -> Fingerprint {
 }
 
 #[tokio::test]
-async fn a_request_is_remembered_once_for_its_owner_and_for_a_week() {
+async fn an_idempotent_request_is_stored_once_per_owner_for_a_week() {
     let scene = Scene::start().await;
     let now =
         TimestampMillis::containing("2030-01-01T00:00:00.5Z".parse::<Timestamp>().expect("a time")).expect("a time");
@@ -323,9 +323,9 @@ async fn a_request_is_remembered_once_for_its_owner_and_for_a_week() {
     assert_eq!(first.before::<i64>().await.expect("read"), Some(7));
     let refused = scene.dynamo.transact(with(&first, "B", 8)).await;
     let Err(Error::Refused(refused)) = refused else { unreachable!("{refused:?}") };
-    assert!(refused.at(1) && !refused.at(0) && scene.read("B").await.is_none(), "what came second did nothing");
+    assert!(refused.at(1) && !refused.at(0) && scene.read("B").await.is_none(), "the second request writes nothing");
     assert!(matches!(once("O", "another").before::<i64>().await, Err(Failure::KeyReused)));
-    assert_eq!(once("P", "another").before::<i64>().await.expect("read"), None, "another's key is another key");
+    assert_eq!(once("P", "another").before::<i64>().await.expect("read"), None, "keys are scoped to their owner");
     let keyless = IdempotentRequest::new(&scene.table, &"O", None, request("one"), now);
     assert!(keyless.remember(&1).expect("nothing").is_none());
     assert_eq!(keyless.before::<i64>().await.expect("read"), None);

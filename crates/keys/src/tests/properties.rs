@@ -1,4 +1,4 @@
-//! Every key comes back as it was written, orders as its values, and takes nothing else for itself.
+//! Property tests: keys round-trip, sort as their values, and parse only their exact text.
 
 use super::laws::{orders, round_trips};
 use crate::{
@@ -15,7 +15,7 @@ fn random(seed: i64) -> Random {
 }
 
 fn second() -> impl Strategy<Value = TimestampSeconds> {
-    // 0000-01-01 to 9999-12-30, by the second.
+    // From 0000-01-01 to 9999-12-30, in seconds.
     (-62_167_219_200_i64..=253_402_207_200).prop_map(|seconds| {
         TimestampSeconds::containing(jiff::Timestamp::from_second(seconds).expect("in range")).expect("in range")
     })
@@ -59,7 +59,7 @@ fn identifier() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn keys_come_back(time in second(), payment in payment(), due in due(), id in identifier()) {
+    fn keys_round_trip(time in second(), payment in payment(), due in due(), id in identifier()) {
         round_trips(&time)?;
         round_trips(&time.day())?;
         round_trips(&payment)?;
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_of_the_cart_come_back_and_order_as_their_values(a in line(), b in line()) {
+    fn cart_keys_round_trip_and_sort_as_their_values(a in line(), b in line()) {
         round_trips(&a)?;
         round_trips(&a.since)?;
         round_trips(&a.item)?;
@@ -83,11 +83,11 @@ proptest! {
     }
 
     #[test]
-    fn a_cart_range_holds_what_its_values_say(from in milli(), after in -4_000_i64..4_000, b in line(), open in any::<[bool; 2]>()) {
+    fn cart_ranges_contain_exactly_the_values_between_their_ends(from in milli(), after in -4_000_i64..4_000, b in line(), open in any::<[bool; 2]>()) {
         let to = TimestampMillis::containing(from.instant() + jiff::SignedDuration::from_secs(after * 900)).unwrap_or(from);
         let (first, last) = ((!open[0]).then_some(from), (!open[1]).then_some(to));
         let range = LineSort::between(b.status, first, last);
-        prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
+        prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range whose start is after its end");
         let inside = first.is_none_or(|first| first <= b.since) && last.is_none_or(|last| b.since <= last);
         prop_assert_eq!(range.contains(&b.to_string()), inside);
         let day = LineSort::on(from.second().day(), b.status);
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn a_range_read_from_its_end_goes_on_before_a_position(a in line(), b in line()) {
+    fn a_descending_range_resumes_before_the_position(a in line(), b in line()) {
         let a = LineSort { status: b.status, ..a };
         let rest = LineSort::with_status(b.status).newest_first().after(&a.to_string());
         prop_assert_eq!(rest.contains(&b.to_string()), b < a);
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_order_as_their_values(a in due(), b in due(), s in second(), t in second()) {
+    fn keys_sort_as_their_values(a in due(), b in due(), s in second(), t in second()) {
         orders(&a, &b)?;
         orders(&a.payment, &b.payment)?;
         orders(&PaymentSort(a.payment), &PaymentSort(b.payment))?;
@@ -115,14 +115,14 @@ proptest! {
     }
 
     #[test]
-    fn times_and_keys_have_one_width(s in second(), a in due(), b in due()) {
+    fn times_and_keys_have_a_fixed_width(s in second(), a in due(), b in due()) {
         prop_assert_eq!(s.to_string().len(), 20);
         prop_assert_eq!(PaymentSort(a.payment).to_string().len(), PaymentSort(b.payment).to_string().len());
     }
 
     #[test]
-    fn no_identifier_forges_a_key(text in any::<String>(), due in due()) {
-        // Whatever is an identifier has no separator, so it is never read as a key of several parts.
+    fn an_identifier_never_parses_as_a_composite_key(text in any::<String>(), due in due()) {
+        // An identifier contains no separator, so it never parses as a key with several parts.
         if let Ok(id) = text.parse::<AccountId>() {
             prop_assert!(!id.as_str().contains('#'));
             prop_assert!(text.parse::<PaymentSort>().is_err());
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn only_the_exact_text_is_a_key(payment in payment(), at in 0_usize..70, with in any::<char>()) {
+    fn parses_only_the_exact_text_of_a_key(payment in payment(), at in 0_usize..70, with in any::<char>()) {
         let text = PaymentSort(payment).to_string();
         let mut changed: Vec<char> = text.chars().collect();
         prop_assume!(at < changed.len());
@@ -145,17 +145,17 @@ proptest! {
     }
 
     #[test]
-    fn a_range_holds_what_its_values_say(from in second(), days in -4_i64..400, payment in payment()) {
+    fn payment_ranges_contain_exactly_the_times_between_their_ends(from in second(), days in -4_i64..400, payment in payment()) {
         let to = from.plus_days(days);
         let inside = from <= payment.time() && payment.time() <= to;
         let range = PaymentSort::between(from, to);
-        prop_assert!(range.from() <= range.to(), "DynamoDB refuses a range that ends before it starts");
+        prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range whose start is after its end");
         prop_assert_eq!(range.contains(&PaymentSort(payment).to_string()), inside);
         prop_assert!(PaymentSort::history().contains(&PaymentSort(payment).to_string()));
     }
 
     #[test]
-    fn a_day_holds_its_seconds_only(day in second(), wanted in status(), due in due()) {
+    fn a_day_range_contains_only_times_of_the_day(day in second(), wanted in status(), due in due()) {
         let range = DueSort::due_on(day.day(), wanted);
         let inside = due.status == wanted && due.payment.time().day() == day.day();
         prop_assert_eq!(range.contains(&due.to_string()), inside);
@@ -165,13 +165,13 @@ proptest! {
     }
 
     #[test]
-    fn a_range_goes_on_after_a_position(a in due(), b in due()) {
+    fn a_range_resumes_after_the_position(a in due(), b in due()) {
         let rest = DueSort::with_status(b.status).after(&a.to_string());
         prop_assert_eq!(rest.contains(&b.to_string()), a < b && (a.status <= b.status));
     }
 
     #[test]
-    fn keys_of_a_range_share_its_prefix(due in due()) {
+    fn all_keys_of_a_range_start_with_its_shared_prefix(due in due()) {
         let range = DueSort::due_on(due.payment.time().day(), due.status);
         prop_assert!(due.to_string().starts_with(range.shared_prefix()));
         prop_assert!(range.shared_prefix().starts_with(due.status.as_str()));
@@ -179,7 +179,7 @@ proptest! {
 }
 
 #[test]
-fn identifiers_are_checked_at_the_border() {
+fn rejects_invalid_identifiers() {
     assert!("a".repeat(128).parse::<AccountId>().is_ok());
     assert!("é".repeat(128).parse::<TransactionId>().is_ok());
     for bad in ["", "a#b", "a\nb", "a\u{7f}", "a\u{85}b", &"a".repeat(129), &"a".repeat(10_000)] {
@@ -188,7 +188,7 @@ fn identifiers_are_checked_at_the_border() {
 }
 
 #[test]
-fn times_are_converted_to_utc_and_cut_to_the_second() {
+fn times_are_converted_to_utc_and_truncated_to_the_second() {
     let second = |text: &str| text.parse::<TimestampSeconds>().map(|second| second.to_string());
     assert_eq!(second("2026-12-01T00:30:00+02:00").as_deref(), Ok("2026-11-30T22:30:00Z"));
     assert_eq!(second("2026-12-01T23:59:59.999Z").as_deref(), Ok("2026-12-01T23:59:59Z"));
@@ -223,7 +223,7 @@ fn times_are_converted_to_utc_and_cut_to_the_second() {
 }
 
 #[test]
-fn a_payment_has_one_name() {
+fn rejects_payment_ids_in_any_other_form() {
     const UNIQUE: &str = "019ae9d1fd007000a1b2c3d4e5f60718";
     for time in ["20261201T093000Z", "00000101T000000Z", "20280229T235959Z", "99991230T220000Z"] {
         assert!(format!("{time}-{UNIQUE}").parse::<PaymentId>().is_ok(), "{time}");
@@ -249,7 +249,7 @@ fn a_payment_has_one_name() {
 }
 
 #[test]
-fn a_payments_key_says_its_time_as_its_id_does() {
+fn rejects_a_payment_key_whose_time_differs_from_its_id() {
     const ID: &str = "20261231T235959Z-019ae9d1fd007000a1b2c3d4e5f60718";
     let sort = |time: &str| format!("{time}#{ID}").parse::<PaymentSort>();
     assert!(sort("2026-12-31T23:59:59Z").is_ok());
@@ -259,7 +259,7 @@ fn a_payments_key_says_its_time_as_its_id_does() {
 }
 
 #[test]
-fn days_exist_and_have_one_form() {
+fn rejects_days_that_do_not_exist_or_have_another_form() {
     assert!("2028-02-29".parse::<Day>().is_ok());
     for bad in ["2026-02-29", "2026-2-9", "20261201", "2026-12-01T00:00:00Z", "-000001-01-01", "", "x"] {
         assert!(bad.parse::<Day>().is_err(), "{bad:?}");
@@ -267,7 +267,7 @@ fn days_exist_and_have_one_form() {
 }
 
 #[test]
-fn a_range_takes_the_whole_seconds_between_its_ends() {
+fn bounds_round_inwards_to_whole_seconds() {
     let bound = |text: &str| text.parse::<Bound>().expect("a time");
     for (text, first, last) in [
         ("2026-12-01T09:30:00Z", "2026-12-01T09:30:00Z", "2026-12-01T09:30:00Z"),
@@ -281,7 +281,7 @@ fn a_range_takes_the_whole_seconds_between_its_ends() {
 }
 
 #[test]
-fn ranges_are_the_seeds() {
+fn ranges_have_the_ends_of_the_requirement() {
     let range: KeyRange = DueSort::due_on("2026-12-01".parse().expect("a day"), Status::Scheduled);
     assert_eq!((range.from(), range.to()), ("SCHEDULED#2026-12-01T", "SCHEDULED#2026-12-01U"));
     let range = PaymentSort::next_90_days("2026-12-01T09:30:00Z".parse().expect("a time"));
@@ -289,7 +289,7 @@ fn ranges_are_the_seeds() {
 }
 
 #[test]
-fn shards_are_the_written_ones_of_the_read() {
+fn rejects_more_written_than_read_shards() {
     let shards = Shards::new(5, 7).expect("5 of 7");
     let names: Vec<String> = shards.read().map(|shard| shard.to_string()).collect();
     assert_eq!(names, ["0", "1", "2", "3", "4", "5", "6"]);
@@ -300,7 +300,7 @@ fn shards_are_the_written_ones_of_the_read() {
 }
 
 #[test]
-fn shards_stay_even() {
+fn shards_are_picked_evenly() {
     let shards = Shards::new(5, 5).expect("5 of 5");
     let (mut counts, random) = (std::collections::BTreeMap::new(), Random::seeded(1));
     for _ in 0..100_000 {
@@ -311,7 +311,7 @@ fn shards_stay_even() {
 }
 
 #[test]
-fn the_planner_gives_the_designs_numbers() {
+fn plans_the_documented_numbers_of_shards() {
     let payments = |units_each| Writes { count: 1_000_000, units_each };
     let shards = |writes: &[Writes], utilisation| plan(writes, 1_800, utilisation).shards;
     assert_eq!(plan(&[payments(8)], 1_800, 100), Plan { writes_per_second: 555, units_per_second: 4_445, shards: 5 });
@@ -321,7 +321,7 @@ fn the_planner_gives_the_designs_numbers() {
 }
 
 #[test]
-fn a_range_takes_the_whole_milliseconds_between_its_ends() {
+fn bounds_round_inwards_to_whole_milliseconds() {
     let bound = |text: &str| text.parse::<Bound>().expect("a time");
     for (text, first, last) in [
         ("2026-12-01T09:30:00Z", "2026-12-01T09:30:00.000Z", "2026-12-01T09:30:00.000Z"),

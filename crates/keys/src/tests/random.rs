@@ -1,17 +1,17 @@
-//! A random source repeats itself for the same seed only, and its values are spread.
+//! A random source is reproducible for the same seed only, and its values are evenly distributed.
 
 use crate::Random;
 use std::collections::BTreeSet;
 
 #[test]
-fn repeats_the_values_of_the_same_seed_only() {
+fn only_the_same_seed_repeats_values() {
     let values = |seed| {
         let random = Random::seeded(seed);
         [random.bits(), random.bits(), random.bits()]
     };
     assert_eq!(values(1), values(1));
     let all: BTreeSet<u128> = (0..1_000).flat_map(values).collect();
-    assert_eq!(all.len(), 3_000, "no value comes twice");
+    assert_eq!(all.len(), 3_000, "no value is repeated");
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn clones_share_the_source() {
 }
 
 #[test]
-fn every_bit_is_as_often_set_as_not() {
+fn each_bit_is_set_in_half_of_the_values() {
     let random = Random::seeded(1);
     let mut set = [0_u32; 128];
     for _ in 0..10_000 {
@@ -39,7 +39,7 @@ fn every_bit_is_as_often_set_as_not() {
 }
 
 #[test]
-fn stays_below_the_limit() {
+fn values_stay_below_the_limit() {
     let random = Random::seeded(1);
     for limit in [1, 2, 7, u16::MAX] {
         assert!((0..1_000).all(|_| random.below(limit) < limit));
@@ -48,6 +48,6 @@ fn stays_below_the_limit() {
 }
 
 #[test]
-fn does_not_show_its_seed() {
+fn debug_output_hides_the_seed() {
     assert_eq!(format!("{:?}", Random::new([7; 32])), "Random");
 }

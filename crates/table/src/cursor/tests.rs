@@ -1,4 +1,4 @@
-//! A cursor comes back as it was made, for its own list only.
+//! A cursor round-trips, and opens only its own list.
 
 use super::{BadCursor, Binding, Cursor};
 use keys::{
@@ -14,7 +14,7 @@ fn payment(seconds: i64) -> PaymentId {
 
 proptest! {
     #[test]
-    fn a_cursor_goes_on_after_its_position(seconds in 1_700_000_000_i64..4_000_000_000, started in 0_i64..4_000_000_000) {
+    fn a_cursor_resumes_after_its_position(seconds in 1_700_000_000_i64..4_000_000_000, started in 0_i64..4_000_000_000) {
         let due = DueSort { status: Status::Pending, payment: payment(seconds) };
         let range = DueSort::due_on(due.payment.time().day(), due.status);
         let cursor = Cursor::new(Binding::new("a").with("b"), started, &range, &due.to_string());
@@ -26,7 +26,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cursor_belongs_to_its_list(seconds in 1_700_000_000_i64..4_000_000_000) {
+    fn rejects_a_cursor_of_another_list(seconds in 1_700_000_000_i64..4_000_000_000) {
         let day = payment(seconds).time().day();
         let range = DueSort::due_on(day, Status::Pending);
         let position = DueSort { status: Status::Pending, payment: payment(seconds) }.to_string();
@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_cursor_is_refused(at in 0_usize..80, with in "[A-Za-z0-9_=+/ -]") {
+    fn rejects_an_edited_cursor(at in 0_usize..80, with in "[A-Za-z0-9_=+/ -]") {
         let range = DueSort::with_status(Status::Pending);
         let position = DueSort { status: Status::Pending, payment: payment(1_800_000_000) }.to_string();
         let text = Cursor::new(Binding::new("a"), 1, &range, &position).to_string();
