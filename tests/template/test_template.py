@@ -19,17 +19,17 @@ from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 
-# CloudFormation takes 500 resources a stack; the rest is a reserve.
+# CloudFormation allows 500 resources per stack. The difference is a reserve.
 MAX_RESOURCES = 450
 MAX_LINES_OF_A_STACK = 1600
 MAX_LINES_OF_A_FUNCTION = 30
-# A shard is read by two consumers without throttling.
+# DynamoDB recommends at most two consumers per stream shard, to avoid throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2
-# The service of a crate's functions, where its name is another.
+# Crates whose service has another name.
 SERVICES = {"export": "lake"}
-# Resources that may name a function without calling it.
+# Resource types that may refer to a function without invoking it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
-# Parameters of a stack that the root sets itself.
+# Parameters of a stack that the root stack sets itself.
 SET_BY_ROOT = {"Name", "CartStreamArn"}
 
 
@@ -53,14 +53,14 @@ def transform(template: dict) -> dict:
     logging.disable(logging.WARNING)
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Serverless::Function":
-            # As after `sam package`.
+            # CodeUri as `sam package` writes it.
             resource["Properties"]["CodeUri"] = "s3://bucket/" + Path(resource["Properties"]["CodeUri"]).name
     policies = {"AWSLambdaBasicExecutionRole": "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"}
     return Translator(policies, Parser()).translate(template, {})
 
 
 def root_faults(root: dict, templates: dict):
-    """The root nests every stack, and passes each parameter under its own name, declared as in the stack."""
+    """The root nests every stack and passes each parameter with the same name and declaration."""
     nested = {one["Properties"]["Location"]: one["Properties"]["Parameters"] for one in root["Resources"].values()}
     if set(nested) != {f"stacks/{file.name}" for file in templates}:
         yield f"template.yaml nests {sorted(nested)}"
@@ -94,7 +94,7 @@ def resources_of(document: yaml.MappingNode):
 
 
 def last_line(node: yaml.Node) -> int:
-    """The line of the last value: a block's own mark is behind the comments that follow it."""
+    """Returns the line of the last value. The end mark of a block is after the comments that follow it."""
     if isinstance(node, yaml.MappingNode) and not node.flow_style:
         return max(last_line(value) for _, value in node.value)
     if isinstance(node, yaml.SequenceNode) and not node.flow_style:
@@ -125,7 +125,7 @@ class Stack:
         aliases = {one["FunctionName"]["Ref"] for one in self.of("AWS::Lambda::Alias").values()}
         yield from (f"{name} has no alias" for name in self.functions - aliases)
         for name, resource in self.resources.items():
-            # With a qualifier it is the alias.
+            # With a qualifier, it refers to the alias.
             if resource["Type"] not in ABOUT and "Qualifier" not in resource["Properties"]:
                 yield from (f"{name} calls {one} and not its alias" for one in self.functions & names(resource))
 
@@ -147,7 +147,7 @@ class Stack:
                 yield f"{name} drops what its function fails on"
 
     def watches(self):
-        """Each kind of failure has its alarm. The metrics of a log group count for all functions that write to it."""
+        """Each kind of failure has an alarm. Metrics of a log group cover all functions that write to it."""
         yield from (f"{name} tells nobody" for name, alarm in self.alarms.items() if "AlarmActions" not in alarm)
         namespace = {"Fn::Sub": f"${{Name}}/{self.service}"}
         filtered = {}
@@ -175,7 +175,7 @@ class Stack:
         yield from (f"{name} has {named[metric, name]} alarms of {metric}, not 1" for metric, name in needed if named[metric, name] != 1)
 
     def shows(self):
-        """The dashboard shows every alarm and table; the metrics of functions it finds by SEARCH."""
+        """The dashboard shows every alarm and table, and finds function metrics by SEARCH."""
         [(name, dashboard)] = self.of("AWS::CloudWatch::Dashboard").items()
         try:
             body = json.loads(dashboard["DashboardBody"]["Fn::Sub"])
@@ -201,7 +201,7 @@ class Stack:
                 yield f"{stream} has {count} consumers; a stream takes {MAX_CONSUMERS_OF_A_STREAM}"
 
     def logs(self):
-        """Every function is in the stack of its crate's service, logs to the service's group, and counts in its namespace."""
+        """Every function is in the stack of its service, and uses the log group and metrics namespace of the service."""
         for name, function in self.of("AWS::Lambda::Function").items():
             binary = function["Code"]["S3Key"]
             if (service := service_of(binary)) != self.service:
@@ -218,7 +218,7 @@ class Stack:
             yield f"the log group is named {group}"
 
     def releases(self):
-        """A release goes back for an alarm of its own stack only."""
+        """Only alarms of the same stack roll back a release."""
         for name, group in self.of("AWS::CodeDeploy::DeploymentGroup").items():
             stopping = names(group.get("AlarmConfiguration")) & self.alarms.keys()
             if stopping != {"FunctionsFail", "Defects"}:
@@ -234,7 +234,7 @@ def service_of(function: str) -> str:
 
 
 def names(node) -> set[str]:
-    """The names in a part of the template, of parameters and resources."""
+    """Returns the parameters and resources that a part of the template refers to."""
     text = json.dumps(node)
     found = re.findall(r'"Ref": "(\w+)"|"Fn::GetAtt": \["(\w+)"|\$\{(\w+)[.}]', text)
     return {name for groups in found for name in groups if name}
