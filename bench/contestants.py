@@ -20,7 +20,8 @@ AMAZON_ROOTS = ROOT / "crates/function/roots/amazon.pem"
 class Contestant:
     name: str
     command: list
-    # The variable for additional trusted certificates, such as that of this script.
+    # The variable that names the file of trusted certificates. The file includes this script's
+    # certificate.
     roots_variable: str = "SSL_CERT_FILE"
     roots: bytes = b""
     environment: dict = field(default_factory=dict)

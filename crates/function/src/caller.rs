@@ -120,7 +120,7 @@ mod tests {
             assert!(caller.must_belong_to(&other, "wellness").is_err(), "{other}");
         }
         assert!(caller.must_be(&"C-1", "wellness").is_err());
-        assert!(Caller::default().must_belong_to(&"", "wellness").is_err(), "a caller without a company belongs to none");
+        assert!(Caller::default().must_belong_to(&"", "wellness").is_err(), "no company matches a missing claim");
         assert_eq!(caller.confined_to("wellness").expect("a company"), Some("C-1"));
         assert!(Caller::default().confined_to("wellness").is_err());
         let operator = self::caller("wellness:operate", "");

@@ -120,7 +120,7 @@ impl Fields {
     pub fn header<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/header/{name}");
         let values = self.headers.get_all(name).iter();
-        // Replacement characters would make different keys equal.
+        // Reject invalid UTF-8. Replacement characters would make different keys equal.
         let values: Result<Vec<_>, _> =
             values.map(|value| str::from_utf8(value.as_bytes()).map(str::to_owned)).collect();
         match values {
