@@ -57,7 +57,7 @@ impl Record {
 
     /// The time of the change, in milliseconds. DynamoDB calls it approximate.
     ///
-    /// `EventRecord` would shift the fraction.
+    /// Read here, because `EventRecord` shifts the fraction.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a float that is not a time becomes one that is out of range")]
     pub fn created_at(&self) -> Option<Timestamp> {
