@@ -1,8 +1,8 @@
-# Two commands are enough on a fresh machine: `make run` and `make test`.
+# On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
 .PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi tools test-dev test-smoke test-dynamodb-local smoke need need-java need-python need-valgrind need-peers
 
-# What `sam local invoke` puts into its containers.
+# The Runtime Interface Emulator, which `sam local invoke` uses in its containers.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 LOCAL = cargo run --quiet --bin local --
 SERVE = target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(STACKS:%=--stack %) $(ARGS)
@@ -11,13 +11,13 @@ DYNAMODB_PORT ?= 8000
 LAKE ?= lake
 TEMPLATES = template.yaml $(wildcard stacks/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
-# Its zip has more than 4 MB without link-time optimisation: docs/decisions/profile.md.
+# Its zip file exceeds 4 MB without link-time optimisation (docs/decisions/export-lto.md).
 LARGE = export-cart-changes
 SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
-# Where cargo builds; with another, CARGO_TARGET_DIR must say so too.
+# Build directory of cargo. If you change it, set CARGO_TARGET_DIR to the same directory.
 TARGET ?= target
-# All of them at once, so that they share what they are built of.
+# One build for all services, so that they share their dependencies.
 LAMBDAS = --package bank --package cart --package wellness --package ledger --package export
 REPORT ?= report.html
 SLOW ?= faults:: employees:: jobs:: random:: reconciliation::
@@ -26,48 +26,48 @@ SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: need ## Serve everything on this machine, or STACKS="bank ledger": API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, deliveries in LAKE (lake)
+run: need ## Run the local stack, or some services with STACKS="bank ledger": API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, deliveries in LAKE (lake)
 	@cargo build --quiet --bin local
 	@exec $(SERVE)
 
 dev: DATA ?= .data/dev
-dev: need need-python ## Serve as `make run` does, and restart when a source file changes; the data stays in DATA (.data/dev)
+dev: need need-python ## Like `make run`, with a restart when a source file changes; the data is kept in DATA (.data/dev)
 	@mkdir -p $(dir $(DATA))
 	@exec python3 crates/local/dev.py $(PORT) $(SERVE)
 
-demo: need ## Walk through every access pattern: request, key condition, answer, consumed units
+demo: need ## Show every access pattern: request, key condition, response, consumed units
 	@$(LOCAL) demo $(ARGS)
 
-test: need ## Run every test, check that no function may do more than the tests needed, and print the ten slowest parts
+test: need ## Run the tests, check that no function has unused permissions, and print the ten slowest parts
 	@tests/run.sh
 
-invoke: need ## Run one function with an event: FUNCTION=list-due-payments EVENT=events/bank/list-due-payments.json
+invoke: need ## Invoke a function with an event: FUNCTION=list-due-payments EVENT=events/bank/list-due-payments.json
 	@$(LOCAL) invoke $(FUNCTION) $(EVENT) $(ARGS)
 
 token: need ## Print a token: ARGS='--scope bank:read --account Account1'
 	@$(LOCAL) token $(ARGS)
 
-plan: need ## Print how many shards an index needs: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
+plan: need ## Print the number of shards that an index needs: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
 	@$(LOCAL) plan $(ARGS)
 
-docs: need ## Write the generated parts of docs/ and of the templates
+docs: need ## Generate the derived parts of docs/ and the templates
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- registry::
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries:: openapi::has_the_skeleton_of_every_route
 
 picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and stacks/
 	.venv/bin/python tests/template/draw.py
 
-# Dependencies keep their bitcode beside their code: those that LARGE links again with all of it are not built twice.
+# Dependencies keep bitcode next to their code. The link of LARGE uses it, so they are built once.
 build own-code: export RUSTFLAGS += -C embed-bitcode=yes
-build: need ## Build every function's release binary, or FUNCTIONS, into target/lambda/<function>/bootstrap, for sam
+build: need ## Build the release binaries of all functions, or of FUNCTIONS, as target/lambda/<function>/bootstrap for sam
 	$(if $(SMALL),cargo build --profile $(PROFILE) $(LAMBDAS) $(SMALL:%=--bin %))
 	$(if $(filter $(LARGE),$(FUNCTIONS)),cargo rustc --profile $(PROFILE) --package export --bin $(LARGE) -- -C lto=fat)
 	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp $(TARGET)/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 
-deploy: .venv/sam/bin/sam ## Deploy what `make build` made, with the settings of samconfig.toml: STACK=bank, STACK=system for all in one stack, or five stacks one by one
+deploy: .venv/sam/bin/sam ## Deploy the built functions with the settings of samconfig.toml: STACK=bank, STACK=system for one stack with all services, or no STACK for five stacks in turn
 	@.venv/sam/bin/python stacks/deploy.py .venv/sam/bin/sam '$(STACK)' $(ARGS)
 
-lint: need ## Check the format and the lints
+lint: need ## Check the formatting and run clippy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- --deny warnings
 
@@ -82,7 +82,7 @@ lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yam
 	.venv/sam/bin/cfn-lint $(TEMPLATES) target/stacks/*.json
 	.venv/checkov/bin/checkov --file $(TEMPLATES)
 
-# Apart from the other tools and from each other: each wants its own boto3.
+# Each tool has its own environment, because each needs another version of boto3.
 .venv/sam/bin/sam: PACKAGE = aws-sam-cli
 .venv/checkov/bin/checkov: PACKAGE = checkov
 .venv/sam/bin/sam .venv/checkov/bin/checkov:
@@ -90,17 +90,17 @@ lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yam
 	python3 -m venv $(@D)/..
 	$(@D)/pip install --quiet $(PACKAGE)
 
-deny: need ## Check licences, sources and duplicates of the dependencies
+deny: need ## Check the licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
 
-bench: need need-valgrind need-peers .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Measure what docs/performance.md tells, and write it anew: PARTS='cold_start cost'
+bench: need need-valgrind need-peers .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'
 	@cargo build --quiet --bin local
 	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-cart-changes'
 	@cargo build --quiet --release --package measure
 	.venv/bin/python bench/run.py $(PARTS)
 
-bench-counts: need need-valgrind own-code ## Check the counts of docs/performance.md, not its times
+bench-counts: need need-valgrind own-code ## Check the counts of docs/performance.md, but not the times
 	@$(MAKE) build FUNCTIONS=schedule-payment
 	@cargo build --quiet --bin local --bin measure
 	@python3 bench/run.py --check
@@ -108,48 +108,48 @@ bench-counts: need need-valgrind own-code ## Check the counts of docs/performanc
 own-code:
 	@cargo build --quiet --release $(LAMBDAS) --package own-code --bin own-code
 
-report: .venv/bin/.duckdb ## Answer the BI team's questions over the cart changes in LAKE (lake), as tables and as a page in REPORT (report.html)
+report: .venv/bin/.duckdb ## Run the BI team's queries on the cart changes in LAKE (lake), and write tables and the page REPORT (report.html)
 	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT)
 
-test-analytics: .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/ministack ## Check the SQL of analytics/ on DuckDB, as Trino's, and through Athena's protocol
+test-analytics: .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/ministack ## Check the SQL of analytics/ on DuckDB, in Trino's grammar and over the Athena API
 	.venv/bin/python analytics/test_queries.py
 
-test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Follow changes of a cart through a Firehose, S3, Glue and Athena to the named queries' answers
+test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Send cart changes through Firehose, S3, Glue and Athena, and check the results of the named queries
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
-test-slow: need ## Run the tests that take minutes, or SLOW of them
+test-slow: need ## Run the tests that take minutes, or those that SLOW names
 	tests/some.sh --workspace --test export --test ledger --test wellness -- --ignored $(SLOW)
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
-test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run every function as a binary under AWS's emulator and cargo lambda: BINARIES=$PWD/target/lambda for those of `make build`
+test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run the binary of every function under AWS's emulator and cargo lambda: BINARIES=$PWD/target/lambda for the output of `make build`
 	cargo build --workspace --bins
 	EMULATOR=$$(echo $(EMULATOR)) tests/some.sh --package system-tests --test system -- --ignored binaries::
 
-test-openapi: need .venv/bin/.schemathesis ## Ask a local stack what docs/openapi.yaml allows and what it does not, with schemathesis: ARGS='--seed 2'
+test-openapi: need .venv/bin/.schemathesis ## Send valid and invalid requests of docs/openapi.yaml to a local stack, with schemathesis: ARGS='--seed 2'
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/openapi/test_answers.py target/debug/local $(ARGS)
 
-test-dev: need need-python ## Check that `make dev` restarts with a change and keeps the data
+test-dev: need need-python ## Check that `make dev` restarts after a change and keeps the data
 	@cargo build --quiet --bin local
 	python3 tests/dev/test_dev.py target/debug/local
 
-test-smoke: need ## Run the smoke test against a local stack, without a token and with one
+test-smoke: need ## Run the smoke test on a local stack, without a token and with one
 	@cargo build --quiet --bin local
 	python3 tests/smoke/test_local.py target/debug/local
 
-test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the domains' tests against AWS's DynamoDB Local; what differs stands in docs/dynamodb-local.md: SUITES='cart::* *::requests'
+test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local; docs/dynamodb-local.md lists the differences: SUITES='cart::* *::requests'
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the checks in tests/"; exit 1; }
 	@python3 tests/dynamodb_local/test_suites.py .dynamodb-local $(foreach suite,$(SUITES),'$(suite)')
 
-# The differences are listed for this version.
+# docs/dynamodb-local.md lists the differences of this version.
 .dynamodb-local/DynamoDBLocal.jar: PACKAGE = amplify-dynamodb-simulator@2.9.30
 .dynamodb-local/DynamoDBLocal.jar:
 	@command -v npm >/dev/null || { echo "npm is missing: it fetches DynamoDB Local, in the package $(PACKAGE)"; exit 1; }
 	mkdir -p $(@D)
 	cd $(@D) && tar -xzf "$$(npm pack --silent $(PACKAGE))" --strip-components=2 package/emulator && rm -f ./*.tgz
 
-smoke: ## Check the HTTP contract of running stacks: bank=https://… cart=… wellness=… ledger=…, or URL=… for all, and TOKEN=… with their operate scopes
+smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… wellness=… ledger=…, or URL=… for all, and TOKEN=… with their operate scopes
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the smoke test"; exit 1; }
 	@TOKEN='$(TOKEN)' python3 tests/smoke/smoke.py $(foreach service,bank cart wellness ledger,$(if $($(service))$(URL),$(service)=$(or $($(service)),$(URL))))
 
@@ -159,11 +159,11 @@ smoke: ## Check the HTTP contract of running stacks: bank=https://… cart=… w
 	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
 	@touch $@
 
-# For .ci/run, whose lanes must not install into one environment at once.
+# Installs all tools for .ci/run. Its parallel lanes must not install into the same environment.
 tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
 tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .dynamodb-local/DynamoDBLocal.jar
 
-# Without what it depends on: a cross compiler, which is not needed to emulate.
+# --no-deps leaves out the cross compiler, which the emulator does not need.
 .venv/bin/cargo-lambda:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it installs cargo-lambda"; exit 1; }
 	python3 -m venv .venv

@@ -1,14 +1,15 @@
--- What customers left in their carts, and what it is worth, by week, SKU and currency.
--- The running week and the 12 weeks before it, in UTC. To look further back, raise the intervals of 84 and 85 days.
+-- Cart items that customers abandoned, and their value, by week, SKU and currency.
+-- Covers the current week and the 12 weeks before it, in UTC. To cover more, raise the intervals of 84 and 85 days.
 --
--- expired: ACTIVE lines whose time ran out, in the week when it did, whether or not the table has deleted them yet.
--- untouched: ACTIVE lines that are still there and have not changed for 7 days, in the week of their last change.
--- lines, carts (accounts that have such a line), pieces, value_at_stake: quantity x price of the lines that have a price.
--- It never adds two currencies together. Where lines_without_price is not 0, value_at_stake leaves those out.
--- Not counted: lines that were saved, purchased, removed by the customer, or joined into another line. A customer
--- who bought the same SKU later, by another line, counts as having left this one.
--- The greatest version of a line is its state, so neither duplicates nor disorder matter. An expiry has the version of the
--- line that it deletes, and wins over it.
+-- expired: ACTIVE items past their expiry time, in the week of the expiry. The table may not have deleted them yet.
+-- untouched: ACTIVE items that have not changed for 7 days, in the week of their last change.
+-- lines: the cart items. carts: the accounts with such an item. pieces: the sum of the quantities.
+-- value_at_stake: quantity x price of the items with a price. Amounts of different currencies are never added.
+-- lines_without_price: the items without a price, which value_at_stake leaves out.
+-- Not counted: items that were saved, purchased, removed by the customer, or joined into another item.
+-- An item counts as abandoned even if the customer bought the same SKU later as another item.
+-- The greatest version of an item is its state, so duplicates and the order of arrival do not matter.
+-- An expiry has the same version as the item that it deletes, and takes precedence.
 WITH ranked AS (
     SELECT
         *,

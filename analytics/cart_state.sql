@@ -1,14 +1,14 @@
--- What is in every cart now: the lines of the table, rebuilt from their changes.
--- One row per line that customers see: ACTIVE, SAVED or PURCHASED.
+-- Current content of every cart: the items of the table, rebuilt from their changes.
+-- Has one row per item that customers see: ACTIVE, SAVED or PURCHASED.
 --
--- Left out: lines that were removed or deleted by expiry, that became a part of another line, and ACTIVE lines past
--- expires_at, which readers no longer see although the table may still hold them.
--- The greatest version of a line is its state, so neither duplicates nor disorder matter. Two rows of the same version
--- are the same change twice, or the last change and the expiry that deletes it: then the expiry wins.
+-- Left out: items that were removed, deleted by expiry or joined into another item, and ACTIVE items past expires_at.
+-- Readers do not see the latter, although the table may still contain them.
+-- The greatest version of an item is its state, so duplicates and the order of arrival do not matter.
+-- Two rows of one version are a repeated change, or the last change and the expiry. The expiry takes precedence.
 -- Rows of removals and expiries have no status.
 --
--- It reads all that ever arrived, because a line saved two years ago is still saved. Where the scan limit stops it, add to
--- the innermost query: WHERE hour >= '2026-01-01-00' with a time of yours. Lines that did not change since are then missing.
+-- Reads all rows, because an item that was saved two years ago is still saved. If this exceeds the scan limit, add a
+-- filter to the innermost query: WHERE hour >= '2026-01-01-00'. Items without changes since then are then missing.
 SELECT
     account_id,
     item_id,

@@ -1,14 +1,14 @@
--- What became of the lines that were added in a week, by SKU: saved, purchased, removed or expired.
--- Lines added in the running week and the 12 weeks before it, in UTC. To look further back, raise both intervals.
+-- Outcome of the cart items that were added in a week, by SKU: saved, purchased, removed or expired.
+-- Covers items added in the current week and the 12 weeks before it, in UTC. To cover more, raise both intervals.
 --
--- added: new lines, in the week when they were added. saved: those of them that were put aside at least once.
--- added = purchased + removed + expired + joined + still_active + still_saved: each line is in one of the six, as it is now.
--- expired: ACTIVE lines whose time ran out, whether or not the table has deleted them yet.
--- joined: lines that became a part of another line of the same SKU. That is no removal, and no line of its own any more:
--- purchased_percent is the share of purchased lines in those that were not joined.
--- Not counted: pieces that a line got later, and lines that were added before the first week.
--- The greatest version of a line is its state, so neither duplicates nor disorder matter. An expiry has the version of the
--- line that it deletes, and wins over it.
+-- added: new items, in the week of the addition. saved: those of them that were saved for later at least once.
+-- added = purchased + removed + expired + joined + still_active + still_saved: the current outcome of each item.
+-- expired: ACTIVE items past their expiry time. The table may not have deleted them yet.
+-- joined: items that were merged into another item of the same SKU. A join is not a removal.
+-- purchased_percent: the share of purchased items. Joined items are left out of the total.
+-- Not counted: pieces added to an item later, and items added before the first week.
+-- The greatest version of an item is its state, so duplicates and the order of arrival do not matter.
+-- An expiry has the same version as the item that it deletes, and takes precedence.
 WITH ranked AS (
     SELECT
         *,

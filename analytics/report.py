@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs every question of this folder over the cart changes in the lake, prints the answers and writes them as one HTML page.
+"""Runs the queries of this folder on the cart changes in the lake, and writes tables and an HTML page.
 
     python analytics/report.py [--lake lake] [--output report.html]
 
-Needs Python 3.9 and duckdb. The SQL files run as they are, here on DuckDB, on AWS in Athena.
+Requires Python 3.9 and duckdb. The same SQL files run here on DuckDB and on AWS in Athena.
 """
 
 import argparse
@@ -22,12 +22,12 @@ import duckdb
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
-# The questions in the order of the page.
+# The queries, in the order of the page.
 QUESTIONS = ["weekly_report", "monthly_report", "abandoned_carts", "time_to_purchase", "conversion_funnel", "cart_state"]
 
 OPERATIONS = {"insert", "modify", "move", "remove", "expire"}
 
-# The columns of the Glue table `cart_changes`, and its partition last.
+# The columns of the Glue table `cart_changes`. The partition comes last.
 COLUMNS = {
     "event_id": "varchar",
     "operation": "varchar",
@@ -56,7 +56,7 @@ COLUMNS = {
     "hour": "varchar",
 }
 
-# What a row can't do without.
+# The required columns of a row.
 REQUIRED = ["event_id", "operation", "changed_at", "account_id", "item_id", "sku", "version"]
 
 TERMINAL_ROWS = 20
@@ -68,7 +68,7 @@ SHOWN_FAULTS = 10
 
 
 class Unreadable(Exception):
-    """A line that is no row of the table; the message says why."""
+    """A line that is not a valid row. The message is the reason."""
 
 
 def integer(bits):
@@ -83,7 +83,7 @@ def integer(bits):
 
 
 def amount(value):
-    """A string or a number of at most four decimals, exact: no float in between."""
+    """Reads a string or number with at most four decimals, without conversion to float."""
     if isinstance(value, bool) or not isinstance(value, (str, int, decimal.Decimal)):
         raise Unreadable("is no amount")
     try:
@@ -99,7 +99,7 @@ MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+
 
 
 def moment(value):
-    """`2026-01-02 10:30:00.123`, with a T or a zone or not; UTC where no zone is given."""
+    """Reads a time such as `2026-01-02 10:30:00.123`. T and a time zone are optional, and the default is UTC."""
     found = MOMENT.fullmatch(value) if isinstance(value, str) else None
     if not found:
         raise Unreadable("is no time")
@@ -134,7 +134,7 @@ def not_a_number(name):
 
 
 def read_row(line, hour):
-    """The row that a line of an object is."""
+    """Parses a line of an object."""
     try:
         found = json.loads(line.decode("utf-8"), parse_float=decimal.Decimal, parse_constant=not_a_number)
     except (UnicodeDecodeError, ValueError, RecursionError):
@@ -159,7 +159,7 @@ def read_row(line, hour):
 
 
 class Lake:
-    """The rows of a lake in a DuckDB table `cart_changes`, and what could not be read."""
+    """The rows of a lake in the DuckDB table `cart_changes`, and the unreadable lines."""
 
     def __init__(self, folder):
         self.files = self.rows = self.repeated = 0
@@ -202,11 +202,11 @@ class Lake:
         )
 
 
-# --- The questions ---
+# --- The queries ---
 
 
 class Answer:
-    """A question of the folder, its SQL and what came of it."""
+    """A query with its SQL and its result."""
 
     def __init__(self, database, name):
         self.name = name
@@ -226,7 +226,7 @@ def plural(count, noun):
 
 
 def duration(seconds):
-    """The two largest units: `2 d 3 h`."""
+    """Returns the two largest units: `2 d 3 h`."""
     parts, rest = [], int(seconds)
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
         number, rest = divmod(rest, size)
@@ -236,7 +236,7 @@ def duration(seconds):
 
 
 def money(value):
-    """At least two decimals, and no more than there are."""
+    """Returns the amount with two to four decimals, without trailing zeros after the second."""
     shown = f"{value:,.4f}"
     return shown[:-2] if shown.endswith("00") else shown.rstrip("0")
 
@@ -272,7 +272,7 @@ def is_number(answer, index):
 
 
 def cut(cell, width=26):
-    """One line, without control characters, and not too wide."""
+    """Returns one line without control characters, truncated to the width."""
     cell = "".join(character if character.isprintable() else "?" for character in cell)
     return cell if len(cell) <= width else cell[: width - 1] + "…"
 
@@ -296,12 +296,12 @@ def table(answer):
 
 
 def escape(value):
-    """Text that HTML and SVG show as it is."""
+    """Escapes text for HTML and SVG."""
     return html.escape("".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in str(value)))
 
 
 def ticks(highest, whole=False):
-    """Round numbers from 0 to the first that is not below the highest."""
+    """Returns round numbers from 0 to the first that is at least the highest value."""
     highest = max(float(highest), 1.0 if whole else 0.01)
     size = 10 ** math.floor(math.log10(highest / 4))
     step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor * 4 >= highest * 0.999)
@@ -331,7 +331,7 @@ def figure(name, title, description, width, height, body, style=""):
 
 
 def weekly_chart(answer, today):
-    """Groups of bars, a group a week: from the first week with anything to the running one."""
+    """Draws a group of bars per week, from the first week with data to the current week."""
     series = ["adds", "saves", "purchases"]
     totals = {}
     for record in answer.records():
@@ -366,18 +366,18 @@ def weekly_chart(answer, today):
         if position == 0 or week.year != weeks[position - 1].year:
             parts.append(f'<text class="middle" x="{middle:.1f}" y="{height - bottom + 34}">{week.year}</text>')
     parts.append(f'<line class="axis" x1="{left}" x2="{width - right}" y1="{y(0):.1f}" y2="{y(0):.1f}"/>')
-    parts.append(f'<text class="middle" x="{(left + width - right) / 2}" y="{height - 8}">week, by its Monday (UTC); the last one is running</text>')
-    parts.append(f'<text class="middle" transform="translate(16 {(top + height - bottom) / 2}) rotate(-90)">number a week</text>')
+    parts.append(f'<text class="middle" x="{(left + width - right) / 2}" y="{height - 8}">week, named by its Monday (UTC); the last week is the current one</text>')
+    parts.append(f'<text class="middle" transform="translate(16 {(top + height - bottom) / 2}) rotate(-90)">number per week</text>')
     sums = [sum(week[index] for week in totals.values()) for index in range(3)]
     description = (
         f"Bars of the adds, saves and purchases of {plural(len(weeks), 'week')}, from the week of {weeks[0]} to that of {weeks[-1]}: "
-        f"{sums[0]:,} adds, {sums[1]:,} saves and {sums[2]:,} purchases in all. The weekly report has the numbers by SKU."
+        f"{sums[0]:,} adds, {sums[1]:,} saves and {sums[2]:,} purchases in total. The weekly report has the numbers by SKU."
     )
     return figure("weekly", "Adds, saves and purchases by week", description, width, height, "".join(parts))
 
 
 def revenue_chart(currency, revenue, place):
-    """Bars of one currency, on a scale of its own: the ten SKUs with the most, and the rest together."""
+    """Draws the bars of one currency on its own scale: the ten SKUs with the highest revenue, and the rest as one bar."""
     ordered = sorted(revenue.items(), key=lambda entry: (-entry[1], entry[0]))
     bars = ordered[:10]
     if len(ordered) > 10:
@@ -402,8 +402,8 @@ def revenue_chart(currency, revenue, place):
     parts.append(f'<line class="axis" x1="{left}" x2="{left}" y1="{top}" y2="{bottom}"/>')
     parts.append(f'<text class="middle" x="{(left + width - right) / 2}" y="{height - 6}">revenue in {escape(currency)}</text>')
     description = (
-        f"Bars of the revenue in {currency} of {plural(len(ordered), 'SKU')}, {money(sum(revenue.values()))} {currency} in all. "
-        f"The most has {ordered[0][0]} with {money(ordered[0][1])}. The monthly report has the numbers by month."
+        f"Bars of the revenue in {currency} of {plural(len(ordered), 'SKU')}, {money(sum(revenue.values()))} {currency} in total. "
+        f"{ordered[0][0]} has the highest revenue, {money(ordered[0][1])}. The monthly report has the numbers by month."
     )
     return figure(f"revenue-{place}", f"Revenue by SKU in {currency}", description, width, height, "".join(parts))
 
@@ -476,7 +476,7 @@ def section(answer):
     notes = "<br>".join(escape(line) for line in answer.notes if line)
     return (
         f'<section><h2 id="{answer.name}">{escape(answer.question)}</h2>\n{content}\n'
-        f"<details><summary>What it counts and what not</summary><p>{notes}</p></details>\n"
+        f"<details><summary>What the query counts</summary><p>{notes}</p></details>\n"
         f"<details><summary>analytics/{answer.name}.sql</summary><pre>{escape(answer.sql)}</pre></details></section>\n"
     )
 
@@ -491,7 +491,7 @@ def page(lake, answers, now):
     warning = ""
     if lake.faults:
         items = "".join(f"<li>{escape(fault)}</li>" for fault in faults_of(lake))
-        warning = f'<div class="warn"><p><strong>{plural(len(lake.faults), "unreadable line")}</strong> that no number here counts:</p><ul>{items}</ul></div>'
+        warning = f'<div class="warn"><p><strong>{plural(len(lake.faults), "unreadable line")}</strong> not included in any number:</p><ul>{items}</ul></div>'
     links = "".join(f'<li><a href="#{answer.name}">{escape(answer.question)}</a></li>' for answer in answers)
     by_name = {answer.name: answer for answer in answers}
     return f"""<!doctype html>
@@ -512,7 +512,7 @@ def page(lake, answers, now):
 <section><h2>Adds, saves and purchases by week</h2>
 {weekly_chart(by_name["weekly_report"], now.date())}</section>
 <section><h2>Revenue by SKU</h2>
-<p class="soft">The running month and the 12 before it. Each currency has its own scale: bars of two currencies do not compare.</p>
+<p class="soft">The current month and the 12 months before it. Each currency has its own scale, so do not compare bars of different currencies.</p>
 {revenue_charts(by_name["monthly_report"])}</section>
 {"".join(section(answer) for answer in answers)}</main>
 </body>
@@ -521,7 +521,7 @@ def page(lake, answers, now):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description="Answers the questions of this folder over the cart changes in the lake.")
+    parser = argparse.ArgumentParser(description="Runs the queries of this folder on the cart changes in the lake.")
     parser.add_argument("--lake", default="lake", help="the folder of the buckets (lake)")
     parser.add_argument("--output", default="report.html", help="the page to write (report.html)")
     options = parser.parse_args(arguments)

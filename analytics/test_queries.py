@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Checks every question of this folder against answers worked out by hand, and the page against what it may not do.
+"""Compares the queries of this folder with results calculated by hand, and checks that the page is safe.
 
     python analytics/test_queries.py
 
-Needs duckdb. With sqlglot the texts are also read as Trino's, with ministack they also run through its Athena; where one is
-not installed, its tests say that they were skipped.
+Requires duckdb. With sqlglot, the queries are also parsed as Trino SQL. With ministack, they also run through its Athena.
+Tests of a missing package are skipped.
 """
 
 import collections
@@ -35,12 +35,12 @@ import duckdb
 import report
 
 D = decimal.Decimal
-# A Wednesday: the running week began on 9 March, the 12 weeks before it on 15 December.
+# A Wednesday. The current week began on 9 March, and the 12 weeks before it on 15 December.
 NOW = "2026-03-11 12:00:00"
 
 
 def sql_at(name, now=NOW):
-    """The text of a question, its clock stopped. Everything else stays as it is."""
+    """Returns the SQL of a query with a fixed clock."""
     text = (report.FOLDER / f"{name}.sql").read_text()
     assert "current_timestamp" in text, name
     return text.replace("current_timestamp", f"TIMESTAMP WITH TIME ZONE '{now} UTC'")
@@ -50,7 +50,7 @@ def sql_at(name, now=NOW):
 
 
 class Story:
-    """Writes the rows of changes as the export does."""
+    """Generates rows of changes like those of the export."""
 
     def __init__(self):
         self.rows = []
@@ -96,55 +96,58 @@ class Story:
         return self.emit(item, "remove", at, {**line, "version": line["version"] + 1}, gone=True)
 
     def expire(self, item, at):
-        """TTL deletes the line as it is: its version is the last change's."""
+        """TTL deletes the item, and keeps the version of the last change."""
         return self.emit(item, "expire", at, dict(self.lines[item]), gone=True)
 
 
 def handmade():
     s = Story()
-    # Two currencies and a missing price; raised once; two lines in one order.
+    # Two currencies and a missing price, a raised quantity, and two items in one order.
     s.insert("L1", "A", "pen", "2026-02-24 10:00:00", 2, "2.50", "USD")
     s.change("L1", "2026-02-25 10:00:00", 5)
     s.insert("L2", "A", "pen", "2026-02-24 11:00:00", 1)
     s.move("L1", "2026-02-26 10:00:00", "PURCHASED", "O1")
     s.move("L2", "2026-02-26 10:00:00", "PURCHASED", "O1")
-    # Added in the last second of a week, saved in the first of the next; back and forth, then bought.
+    # Added in the last second of a week, saved in the first second of the next, moved back and
+    # forth, then bought.
     s.insert("L3", "B", "pen", "2026-03-01 23:59:59", 1, "3.00", "EUR", added="2026-03-01 23:59:59.900")
     s.move("L3", "2026-03-02 00:00:00", "SAVED")
     s.move("L3", "2026-03-03 00:00:00", "ACTIVE")
     s.move("L3", "2026-03-04 00:00:00", "SAVED")
     s.move("L3", "2026-03-05 00:00:00", "ACTIVE")
     s.move("L3", "2026-03-06 00:00:00", "PURCHASED", "O2", exact="2026-03-06 00:00:00.400")
-    # A saved line joins the active one, which has another currency; that one is removed later.
+    # A saved item joins the active one, which has another currency. The active one is removed
+    # later.
     s.insert("L4", "C", "pen", "2026-03-02 09:00:00", 2, "3.00", "EUR")
     s.move("L4", "2026-03-02 10:00:00", "SAVED")
     s.insert("L5", "C", "pen", "2026-03-02 11:00:00", 1, "3.50", "USD")
     s.join("L4", "L5", "2026-03-03 12:00:00")
     s.remove("L5", "2026-03-10 10:00:00")
-    # Expired on Sunday and deleted on Tuesday; expired and still in the table; left alone; without a price, twice.
+    # Expired on Sunday and deleted on Tuesday; expired and still in the table; untouched; untouched
+    # without a price, twice.
     s.insert("L6", "D", "ink", "2026-03-02 08:00:00", 1, "10", "USD", expires="2026-03-08 23:59:59")
     s.expire("L6", "2026-03-10 05:00:00")
     s.insert("L7", "E", "ink", "2026-02-27 08:00:00", 2, "10", "USD", expires="2026-03-08 00:00:00")
     s.insert("L8", "F", "ink", "2026-03-01 08:00:00", 3, "9.00", "EUR")
     s.insert("L16", "K", "pad", "2026-03-02 08:00:00", 2)
     s.insert("L17", "L", "pad", "2026-03-02 09:00:00", 1)
-    # A second ago; a second from now, and touched yesterday, by taking less.
+    # Expired a second ago; expires in a second, and changed yesterday to a lower quantity.
     s.insert("L21", "P", "ink", "2026-03-10 12:00:00", 1, "1.00", "EUR", expires="2026-03-11 11:59:59")
     s.insert("L9", "F", "pad", "2026-03-01 08:00:00", 3, expires="2026-03-11 12:00:01")
     s.change("L9", "2026-03-10 08:00:00", 1)
-    # A saved line that something deleted by its time is no abandoned one.
+    # A saved item that TTL deleted does not count as abandoned.
     s.insert("L19", "N", "cap", "2026-02-24 08:00:00", 1, "5", "USD")
     s.move("L19", "2026-02-24 09:00:00", "SAVED")
     s.expire("L19", "2026-03-10 08:00:00")
     # Bought in the week of the join.
     s.insert("L20", "O", "pen", "2026-03-02 08:00:00", 1, "4.00", "USD")
     s.move("L20", "2026-03-03 08:00:00", "PURCHASED", "O5")
-    # Removed at once; saved and still there.
+    # Removed at once; saved and still present.
     s.insert("L10", "G", "pad", "2026-03-03 08:00:00", 1, "1.10", "USD")
     s.remove("L10", "2026-03-03 08:01:00")
     s.insert("L11", "G", "pad", "2026-03-04 08:00:00", 1, "1.10", "USD")
     s.move("L11", "2026-03-04 09:00:00", "SAVED")
-    # Long ago; a second before the first week; in its first second.
+    # Long ago; a second before the first week; in the first second of the first week.
     s.insert("L12", "J", "cap", "2025-10-01 08:00:00", 1, "5", "USD")
     s.move("L12", "2025-10-01 09:00:00", "SAVED")
     s.insert("L13", "I", "pad", "2025-12-14 23:59:59", 4, "1.00", "USD", expires="2026-01-01 00:00:00")
@@ -236,7 +239,7 @@ def hour_of(row, delay=0):
 
 
 def arrivals(rows, chance):
-    """The rows as they may arrive: some more than once, up to a day late, in any order."""
+    """Returns the rows as they may arrive: some repeatedly, up to a day late, in any order."""
     arrived = [(hour_of(row), row) for row in rows]
     arrived += [(hour_of(row, chance.randrange(24)), row) for row in rows if chance.random() < 0.4 for _ in range(chance.choice([1, 2]))]
     chance.shuffle(arrived)
@@ -244,7 +247,7 @@ def arrivals(rows, chance):
 
 
 def write_lake(folder, arrived, bucket="cart-lake"):
-    """Objects as the delivery stream names them."""
+    """Writes objects with the names of the delivery stream."""
     for number, (hour, row) in enumerate(arrived):
         target = pathlib.Path(folder, bucket, "cart-changes", f"hour={hour}", f"changes-1-{hour}-30-00-{number % 3}.json")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -259,7 +262,7 @@ def lake_of(arrived):
 
 
 def simple(name, columns, rows):
-    """Rows as they are expected: dates as text, and of the state only what is worked out by hand."""
+    """Converts dates to text, and keeps only the columns of cart_state that the expected rows have."""
     if name == "cart_state":
         keep = [index for index, column in enumerate(columns) if not column.endswith("_at")]
         rows = sorted(tuple(row[index] for index in keep) for row in rows)
@@ -275,18 +278,18 @@ def answer(database, name, now=NOW):
 class Questions(unittest.TestCase):
     maxDiff = None
 
-    def test_every_file_is_a_question(self):
+    def test_every_file_has_expected_rows(self):
         self.assertEqual(sorted(path.stem for path in report.FOLDER.glob("*.sql")), sorted(report.QUESTIONS))
         self.assertEqual(sorted(EXPECTED), sorted(report.QUESTIONS))
 
-    def test_answers_worked_out_by_hand(self):
+    def test_results_equal_those_calculated_by_hand(self):
         lake = lake_of([(hour_of(row), row) for row in handmade()])
         self.assertEqual(lake.faults, [])
         for name, expected in EXPECTED.items():
             with self.subTest(name):
                 self.assertEqual(answer(lake.database, name), expected)
 
-    def test_duplicates_and_disorder_change_nothing(self):
+    def test_duplicates_and_order_do_not_change_results(self):
         for seed in range(10):
             lake = lake_of(arrivals(handmade(), random.Random(seed)))
             self.assertGreater(lake.repeated, 5)
@@ -294,7 +297,7 @@ class Questions(unittest.TestCase):
                 with self.subTest(name, seed=seed):
                     self.assertEqual(answer(lake.database, name), expected)
 
-    def test_the_zone_of_the_session_changes_nothing(self):
+    def test_session_time_zone_does_not_change_results(self):
         lake = lake_of([(hour_of(row), row) for row in handmade()])
         for zone in ("America/Los_Angeles", "Pacific/Kiritimati"):
             lake.database.execute(f"SET TimeZone = '{zone}'")
@@ -302,8 +305,8 @@ class Questions(unittest.TestCase):
                 with self.subTest(name, zone=zone):
                     self.assertEqual(answer(lake.database, name), expected)
 
-    def test_the_real_clock(self):
-        """The files as they are: a purchase of this minute is in each, and one of three years ago only in the state."""
+    def test_queries_use_the_current_time(self):
+        """Runs the files unchanged. A current purchase is in each result, and one of three years ago only in cart_state."""
         now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
         s = Story()
         for item, at in (("new", now), ("old", now - datetime.timedelta(days=3 * 365))):
@@ -321,8 +324,8 @@ class Questions(unittest.TestCase):
         self.assertEqual(seen["abandoned_carts"], {"left"})
         self.assertEqual(seen["cart_state"], added | {"old"})
 
-    def test_no_change_outside_the_filter_on_hour_is_counted(self):
-        """Without its filter on the partitions a question answers the same: the filter only saves the scan."""
+    def test_hour_filter_does_not_change_results(self):
+        """A query returns the same rows without its partition filter. The filter only reduces the scan."""
         lake = lake_of(arrivals(handmade(), random.Random(1)))
         for name, expected in EXPECTED.items():
             text, filters = re.subn(r"hour >= .*'-00'\n", "TRUE\n", sql_at(name))
@@ -370,7 +373,7 @@ class Questions(unittest.TestCase):
             self.check_totals(lake, s, seed)
 
     def check_totals(self, lake, story, seed):
-        """What the reports add up to over all weeks, against the rows counted one by one."""
+        """Compares the totals of the reports over all weeks with the generated rows."""
         rows = [dict(zip(("week", "sku", "currency", "adds", "pieces", "saves", "purchases", "bought", "orders", "revenue", "unpriced"), row)) for row in answer(lake.database, "weekly_report")]
         raised = [row for row in story.rows if row["operation"] == "modify" and row["quantity"] > row["old_quantity"]]
         joined = [row for row in story.rows if row.get("status") == "JOINED"]
@@ -403,40 +406,41 @@ class Questions(unittest.TestCase):
         for row in funnel:
             self.assertEqual(row[2], sum(row[4:10]), seed)
 
-    def test_an_empty_table_has_no_answers(self):
+    def test_empty_table_returns_no_rows(self):
         lake = report.Lake("no-such-folder")
         for name in report.QUESTIONS:
             self.assertEqual(answer(lake.database, name), [], name)
 
-    def test_week_and_month_differ_in_nothing_else(self):
+    def test_weekly_and_monthly_report_differ_only_in_the_period(self):
         weekly, monthly = ((report.FOLDER / f"{name}.sql").read_text() for name in ("weekly_report", "monthly_report"))
         turned = weekly.replace("'85' day", "'12' month - interval '1' day").replace("'84' day", "'12' month").replace("12 weeks", "12 months")
         self.assertEqual(re.sub(r"\bweek\b", "month", turned), monthly)
 
 
 class Texts(unittest.TestCase):
-    """What both engines need, beyond what DuckDB alone would notice."""
+    """Requirements of both engines that DuckDB alone does not check."""
 
-    def test_texts_hold_nothing_that_a_client_may_stumble_over(self):
+    def test_queries_are_plain_text_for_all_clients(self):
         for name in report.QUESTIONS:
             text = (report.FOLDER / f"{name}.sql").read_text(encoding="ascii")
             self.assertTrue(text.startswith("-- ") and text.endswith("\n"), name)
             self.assertLess(len(text), 262_144, name)
-            # A semicolon ends a statement, a question mark is a parameter, an apostrophe in a comment opens a string.
+            # A semicolon ends a statement, a question mark is a parameter, and an apostrophe in a
+            # comment opens a string.
             self.assertFalse(set(text) & set(";?\"\t`"), name)
             self.assertFalse([line for line in text.splitlines() if "--" in line and "'" in line and "'2026" not in line], name)
             self.assertLessEqual(len(text.splitlines()[0]), 120, name)
 
-    def test_texts_use_only_functions_that_both_engines_have_alike(self):
+    def test_queries_use_only_functions_with_the_same_meaning_in_both_engines(self):
         alike = set("avg cast coalesce count date_diff date_trunc max min nullif round row_number sum".split())
         for name in report.QUESTIONS:
             text = re.sub("--.*", "", (report.FOLDER / f"{name}.sql").read_text())
             used = {word.lower() for word in re.findall(r"(\w+)\(", text)}
             self.assertFalse(used - alike, name)
-            self.assertNotRegex(text, r"[^-]/ [^n]", f"{name}: whole numbers divide differently")
+            self.assertNotRegex(text, r"[^-]/ [^n]", f"{name}: integer division differs between the engines")
 
     @unittest.skipUnless(importlib.util.find_spec("sqlglot"), "sqlglot is not installed")
-    def test_texts_read_as_trino(self):
+    def test_queries_parse_as_trino_sql(self):
         import sqlglot
         import sqlglot.optimizer.qualify
 
@@ -446,7 +450,7 @@ class Texts(unittest.TestCase):
             for dialect in ("trino", "athena"):
                 tree = sqlglot.parse_one(sql_at(name), read=dialect)
                 sqlglot.optimizer.qualify.qualify(tree.copy(), schema=schema, dialect=dialect)
-            # Read as Trino's and written as DuckDB's it means the same.
+            # Parsed as Trino SQL and written as DuckDB SQL, the query has the same meaning.
             result = database.execute(sqlglot.transpile(sql_at(name), read="trino", write="duckdb")[0])
             columns = [column[0] for column in result.description]
             self.assertEqual(simple(name, columns, result.fetchall()), EXPECTED[name], name)
@@ -454,7 +458,7 @@ class Texts(unittest.TestCase):
 
 @unittest.skipUnless(importlib.util.find_spec("ministack"), "ministack is not installed")
 class Athena(unittest.TestCase):
-    """Parquet in S3, the table in Glue, the texts through Athena: ministack's, which is DuckDB behind Athena's protocol."""
+    """Runs the queries on ministack: Parquet in S3, the table in Glue, and DuckDB behind the Athena API."""
 
     def setUp(self):
         with socket.socket() as free:
@@ -492,7 +496,7 @@ class Athena(unittest.TestCase):
         except urllib.error.HTTPError as error:
             self.fail(f"{method} {path}: {error.code} {error.read()[:500]!r}")
 
-    def test_texts_run_through_athena(self):
+    def test_queries_run_through_athena(self):
         database = lake_of(arrivals(handmade(), random.Random(3))).database
         for bucket in ("lake", "results"):
             self.send("PUT", f"/{bucket}")
@@ -528,7 +532,7 @@ class Athena(unittest.TestCase):
 
 
 class Strict(html.parser.HTMLParser):
-    """Every tag closed in its order, nothing that runs or loads."""
+    """Requires that tags are closed in order and that nothing executes or loads."""
 
     def __init__(self):
         super().__init__()
@@ -559,7 +563,7 @@ class Report(unittest.TestCase):
         done = subprocess.run([sys.executable, report.FOLDER / "report.py", "--lake", folder, "--output", page], capture_output=True, text=True)
         return done, page.read_text() if page.exists() else None
 
-    def test_without_a_lake_it_says_what_to_do(self):
+    def test_empty_lake_prints_a_hint(self):
         with tempfile.TemporaryDirectory() as folder:
             for missing in (folder, f"{folder}/none"):
                 done, page = self.run_report(missing)
@@ -593,7 +597,7 @@ class Report(unittest.TestCase):
         self.assertIn(f"and {len(bad) - report.SHOWN_FAULTS} more", done.stderr)
         self.assertIn(f"and {len(bad) - report.SHOWN_FAULTS} more", page)
 
-    def test_values_are_exact_whatever_they_are_written_as(self):
+    def test_values_are_exact_in_every_notation(self):
         rows = [
             {"event_id": str(number), "operation": "insert", "changed_at": at, "account_id": "A", "item_id": str(number), "sku": "s", "version": 1, "price": price}
             for number, (at, price) in enumerate(
@@ -610,7 +614,7 @@ class Report(unittest.TestCase):
         found = lake.database.execute("SELECT DISTINCT changed_at, price, hour FROM cart_changes").fetchall()
         self.assertEqual(found, [(datetime.datetime(2026, 1, 2, 10, 30), D("0.1"), "2026-01-02-10")])
 
-    def test_the_page_holds_everything_and_runs_nothing(self):
+    def test_page_is_complete_and_executes_nothing(self):
         now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
         evil = "<script>alert('1')</script>&\"\x1b[31m"
         s = Story()
@@ -635,7 +639,7 @@ class Report(unittest.TestCase):
         for name in report.QUESTIONS:
             self.assertIn(f'id="{name}"', page)
 
-    def test_numbers_are_shown_as_people_read_them(self):
+    def test_numbers_are_formatted_for_readers(self):
         shown = [report.shown("x_seconds", seconds) for seconds in (0, 59, 3_600, 90_061, 1_857_600)]
         self.assertEqual(shown, ["0 s", "59 s", "1 h", "1 d 1 h", "21 d 12 h"])
         amounts = [report.shown("x", D(amount)) for amount in ("1234.5000", "0.0001", "2.1250", "0.0000")]

@@ -1,17 +1,17 @@
--- How long lines stay from being added until they are purchased, by SKU.
--- Purchases of the running week and the 12 weeks before it, in UTC. To look further back, raise both intervals.
+-- Time from the addition of a cart item to its purchase, by SKU.
+-- Covers purchases of the current week and the 12 weeks before it, in UTC. To cover more, raise both intervals.
 --
--- purchases: lines bought. average_seconds, median_seconds, slowest_seconds: from the time when the line was first added to
--- the purchase, the time that it was saved in between included.
--- Not counted: lines that are not purchased (yet), and the pieces that a line got later: the line keeps the time of its
--- first piece. Of lines that were joined, the one that stayed tells the time.
--- A change that arrived more than once counts once.
+-- purchases: items bought. average_seconds, median_seconds, slowest_seconds: the time from the first addition of the item
+-- to its purchase. Time as a saved item is included.
+-- Not counted: items that have not been purchased. Pieces added later do not change the time of the first addition.
+-- Of joined items, only the remaining item counts.
+-- A repeated change counts once.
 WITH arrived AS (
     SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
     FROM cart_changes
     WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
 ),
--- Whole seconds first: the engines round what is left of a second differently.
+-- Truncate to whole seconds first, because the engines round fractions differently.
 purchased AS (
     SELECT
         sku,
@@ -31,7 +31,7 @@ ranked AS (
         count(*) OVER (PARTITION BY sku) AS total
     FROM purchased
 )
--- The median is the middle one, or the mean of the two in the middle.
+-- The median is the middle value, or the mean of the two middle values.
 SELECT
     sku,
     count(*) AS purchases,

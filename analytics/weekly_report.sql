@@ -1,14 +1,14 @@
--- What was added, saved and purchased each week, and for how much, by SKU and currency.
--- The running week and the 12 weeks before it, in UTC. To look further back, raise both intervals.
+-- Additions, saves, purchases and revenue of each week, by SKU and currency.
+-- Covers the current week and the 12 weeks before it, in UTC. To cover more, raise both intervals.
 --
--- adds: new lines, and times that the quantity of a line was raised. pieces_added: what came with them.
--- saves: lines put aside for later. A line saved twice counts twice, one put back into the cart does not count.
--- purchases: lines bought. orders: the checkouts that they were bought in.
--- revenue: quantity x price of the purchases that have a price. It never adds two currencies together. Where
--- purchases_without_price is not 0, revenue leaves those out. Lines without a price have no currency.
--- Not counted: lower quantities, removals, expiries, and joins. A join brings pieces of another line, which were
--- counted when they were added: the other line has a raise by it, and the joined line takes that off again.
--- A change that arrived more than once counts once.
+-- adds: new cart items and raised quantities. pieces_added: the number of pieces that they added.
+-- saves: items saved for later. An item saved twice counts twice. A move back to the cart does not count.
+-- purchases: items bought. orders: the checkouts that bought them.
+-- revenue: quantity x price of the purchases with a price. Amounts of different currencies are never added.
+-- purchases_without_price: the purchases without a price, which revenue leaves out. Items without a price have no currency.
+-- Not counted: lower quantities, removals, expiries and joins. A join adds the pieces of the joined item to another item.
+-- They were counted when they were added, so the joined item is subtracted from adds and pieces_added.
+-- A repeated change counts once.
 WITH arrived AS (
     SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
     FROM cart_changes
@@ -24,7 +24,7 @@ counted AS (
     SELECT
         CAST(date_trunc('week', changed_at) AS date) AS week,
         sku,
-        -- A joined line goes under the currency of the line that it became a part of.
+        -- The currency of a joined item is that of the item that it was merged into.
         CASE
             WHEN status = 'JOINED'
                 THEN max(CASE WHEN joined_to IS NULL THEN currency END) OVER (PARTITION BY account_id, coalesce(joined_to, item_id))

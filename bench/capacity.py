@@ -1,4 +1,4 @@
-"""What DynamoDB charges, by AWS's own rules and from an item's bytes; the crates' formulas have no part in it."""
+"""Computes DynamoDB's charges from the bytes of items and AWS's rules, without the formulas of the crates."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ READ, WRITE = 4096, 1024
 
 
 def size(item):
-    """Bytes of an item as the API gives it: names and values."""
+    """Returns the bytes of an item from the API: names and values."""
     return sum(len(name.encode()) + bytes_of(value) for name, value in item.items())
 
 
@@ -32,7 +32,7 @@ def blocks(number, block):
 
 
 def eventual_read(items):
-    """One query, or one get of one item."""
+    """Returns the read units of one query, or of a get of one item."""
     return blocks(sum(size(item) for item in items), READ) / 2
 
 
@@ -40,11 +40,11 @@ def eventual_read(items):
 class Index:
     name: str
     keys: list
-    # None where it has all of them.
+    # None if the index projects all attributes.
     attributes: set | None
 
     def entry(self, item):
-        """What the index keeps of the item, if it is in the index."""
+        """Returns the index entry of the item, or None if the item is not in the index."""
         if item is None or not all(key in item for key in self.keys):
             return None
         if self.attributes is None:

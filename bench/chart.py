@@ -1,4 +1,4 @@
-"""Charts as SVG, for docs/performance.md: bars that begin at zero, with their values written beside them."""
+"""Draws SVG charts for docs/performance.md: bars from zero, with their values as text."""
 
 import itertools
 from html import escape
@@ -9,7 +9,7 @@ OURS, OTHERS, TEXT = "#d9622b", "#7d97b5", "#444"
 
 
 def bars(title, rows, unit, ours=(0,)):
-    """Rows are name, value, and low and high, drawn as a line over the bar's end; `ours` are those that stand out."""
+    """Draws rows of name, value, low and high. A line marks low to high, and the rows in `ours` are highlighted."""
     longest = max(high for *_, high in rows)
     left = max(LEFT, 7 * max(len(name) for name, *_ in rows) + 10)
     parts = [text(0, 18, title, "font-weight: bold")]
@@ -32,7 +32,7 @@ def text(x, y, words, style=""):
 
 
 def page(panels):
-    """One picture of the panels, one below the other."""
+    """Stacks the panels in one picture."""
     parts, height = [], 8
     for panel, size in panels:
         parts.append(f'<g transform="translate(8 {height})">\n{panel}\n</g>')
@@ -45,7 +45,7 @@ def page(panels):
 
 
 def heat(title, rows, most):
-    """A row for each partition, a cell for each stretch of time: how full it is, and red where something was refused."""
+    """Draws a row per partition and a cell per period. The shade is the utilisation, and red marks throttling."""
     size = 14
     parts = [text(0, 18, title, "font-weight: bold")]
     for number, cells in enumerate(rows):
@@ -62,7 +62,7 @@ def heat(title, rows, most):
 
 
 def shade(part):
-    """From white, where nothing is written, to dark blue, where a partition is full, in steps of a twentieth."""
+    """Returns a shade from white (no writes) to dark blue (full partition), in steps of 5 %."""
     empty, full = (238, 242, 247), (29, 78, 137)
     mixed = (round(low + (high - low) * round(min(part, 1) * 20) / 20) for low, high in zip(empty, full, strict=True))
     return "#" + "".join(f"{value:02x}" for value in mixed)

@@ -1,8 +1,7 @@
-"""Times schedule-payment from process start, beside the same function in other languages and the least there can be.
+"""Measures the cold start of schedule-payment, equivalent functions in other languages, and minimal functions.
 
-All run under a Runtime API and a DynamoDB of this script's own, so what is left is a function's own start: at full CPU,
-at the CPU share of a function of 128 MB, and as in Lambda, at full CPU until the first `next` and at the share from then
-on.
+All run with a Runtime API and a DynamoDB of this script, which leaves only the start of the function. They run at full CPU,
+at the CPU share of 128 MB, and as in Lambda: at full CPU until the first `next`, and at the share from then on.
 """
 
 import contextlib
@@ -29,7 +28,8 @@ REFUSED = (ROOT / "events/bank/schedule-payment.day-is-over.json").read_bytes()
 WARM_UP = 2
 MEGABYTES = 128
 
-# What is measured of ours, against whom, and the most that the ratio may be, if there is a target.
+# The measured value of our function, the function to compare with, and the target for the ratio, if
+# any.
 TARGETS = [
     ("next", "hello", 1.5),
     ("next", "connected", None),
@@ -60,7 +60,7 @@ class Bench:
         }
 
     def run(self, contestant, events, group=None, from_next=False):
-        """Starts the process, in the group or to join it at its first `next`, and ends it when it has answered the events."""
+        """Runs a process until it has answered the events. It joins the group at the start or at its first `next`."""
         started = threading.Event()
 
         def at_first():
@@ -70,8 +70,9 @@ class Bench:
 
         self.runtime.begin(events, at_first)
         self.dynamo.calls.clear()
-        # A shell joins the group and becomes the contestant: the servers stay outside, and the child of a Python
-        # process would spend milliseconds of the share on leaving it behind.
+        # A shell joins the group and then executes the contestant, so the servers stay outside the
+        # group. A child of Python would spend milliseconds of the share before it executes the
+        # contestant.
         join = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', group] if group and not from_next else []
         command, environment = [*join, *contestant.command], self.environment(contestant)
         start = time.perf_counter()
@@ -80,16 +81,17 @@ class Bench:
         try:
             if not self.runtime.done.wait(60):
                 raise SystemExit(f"{contestant.name} does not answer")
-            # Not what wait4 says: that begins with the memory of this script, which the child is forked from.
+            # wait4 reports a peak that includes the memory of this script, which the child is
+            # forked from.
             status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
         finally:
-            # Popen's own kill would take the end of a process that is dead already, and its usage.
+            # Popen.kill would reap a process that has ended, and its usage would be lost.
             os.kill(process.pid, signal.SIGKILL)
             _, process.returncode, usage = os.wait4(process.pid, 0)
         (first, second, *_), (answered, again, *_) = self.runtime.asked, [at for at, _ in self.runtime.answered]
         return {
             "next": 1000 * (first - start),
-            # Without the way into the group, if it is joined then.
+            # If it joins the group at `next`, the time to join is excluded.
             "answer": 1000 * (first - start + answered - self.runtime.handed[0]),
             "second": 1000 * (again - second),
             "cpu": 1000 * (usage.ru_utime + usage.ru_stime),
@@ -97,7 +99,7 @@ class Bench:
         }
 
     def behaviour(self, contestant):
-        """What it answers and asks of DynamoDB, without what differs from run to run."""
+        """Returns its responses and DynamoDB calls, without values that differ between runs."""
         self.run(contestant, [EVENT, REFUSED])
         answers = []
         for _, answer in self.runtime.answered:
@@ -110,7 +112,7 @@ class Bench:
         return re.sub(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "…", text)
 
     def check(self, everybody):
-        """Times are only worth something where the same is done."""
+        """Checks that all contestants do the same work."""
         expected = None
         for contestant in everybody:
             if contestant.schedules:
@@ -120,7 +122,7 @@ class Bench:
                     raise SystemExit(f"{contestant.name} does not do the same:\n{behaviour}\n{expected}")
 
     def rounds(self, everybody, number, group=None, from_next=False):
-        """The rows of each, by name, in another order each round."""
+        """Returns the rows of each contestant. The order is random in each round."""
         rows = {contestant.name: [] for contestant in everybody}
         for turn in range(number + WARM_UP):
             for contestant in random.sample(everybody, len(everybody)):
@@ -130,13 +132,13 @@ class Bench:
                 if turn >= WARM_UP:
                     rows[contestant.name].append(row)
                 if group:
-                    # The next one begins with a share that nobody used.
+                    # The next process starts with an unused share.
                     time.sleep(3 * cpu_share.PERIOD / 1e6)
         return rows
 
 
 def told(rows):
-    """Medians and quartiles, and the ratios of each round against the targets."""
+    """Returns medians and quartiles, and compares the ratios per round with the targets."""
     columns = {name: {what: [row[what] for row in runs] for what in runs[0]} for name, runs in rows.items()}
     against = []
     for what, other, most in TARGETS:
@@ -151,9 +153,9 @@ def told(rows):
 
 
 def measure(rounds=30, ours=OURS):
-    """The part "cold_start" of the results."""
+    """Measures the part "cold_start" of the results."""
     everybody = contestants(ours)
-    # Others' work on the machine is noise; without the right to go before it, there is more of it.
+    # Other work on the machine adds noise. A higher priority reduces it, if it is permitted.
     with contextlib.suppress(PermissionError):
         os.nice(-10)
     with tempfile.TemporaryDirectory() as folder:

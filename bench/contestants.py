@@ -1,4 +1,4 @@
-"""Who starts against whom: schedule-payment, the same in JavaScript and Python, late, untrimmed, and two hello-worlds."""
+"""Functions of the cold start comparison: schedule-payment, its JavaScript and Python equivalents, late, untrimmed, hello and connected."""
 
 import os
 import pathlib
@@ -20,7 +20,8 @@ AMAZON_ROOTS = ROOT / "crates/function/roots/amazon.pem"
 class Contestant:
     name: str
     command: list
-    # The variable that names the certificates to trust beside the contestant's own, which the script's must be among.
+    # The variable that names the file of trusted certificates. The file includes this script's
+    # certificate.
     roots_variable: str = "SSL_CERT_FILE"
     roots: bytes = b""
     environment: dict = field(default_factory=dict)
@@ -28,8 +29,10 @@ class Contestant:
 
 
 def contestants(ours=OURS):
-    """All seven, ours first. Each trusts as many roots as in Lambda: ours Amazon's, Node its own, the others those of
-    a system."""
+    """Returns all seven, with ours first.
+
+    Each trusts as many roots as in Lambda: ours Amazon's, Node its own, and the others those of a system.
+    """
     if not pathlib.Path(ours).is_file():
         sys.exit(f"{ours} is missing: make build FUNCTIONS=schedule-payment")
     build()
@@ -49,7 +52,7 @@ def contestants(ours=OURS):
 
 
 def build():
-    """Builds what is not there yet, and in Rust what has changed; `rm -r target/peers` makes it all anew."""
+    """Builds missing functions, and changed ones in Rust. To rebuild all, run `rm -r target/peers` first."""
     for tool, what in [("node", "runs the peer in JavaScript"), ("npm", "installs its packages"), ("cargo", "builds")]:
         if not shutil.which(tool):
             sys.exit(f"{tool} is missing: it {what}")
@@ -60,21 +63,22 @@ def build():
     if not (BUILT / "python").exists():
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", BUILT / "python"]
         subprocess.run([*install, "--requirement", PEERS / "python/requirements.txt"], check=True)
-    # One after the other, so that none gets another's features; the last with the jitter entropy that
-    # .cargo/config.toml leaves out, and in a folder of its own, or both would be built anew each time.
+    # Build one at a time, so that cargo does not unify their features. The last one has the jitter
+    # entropy that .cargo/config.toml disables, and its own target directory, so that neither is
+    # rebuilt each time.
     for name, no_jitter in [("hello", 1), ("connected", 1), ("late", 1), ("untrimmed", 0)]:
         cargo(name, no_jitter)
 
 
 def cargo(name, no_jitter):
-    """With our release profile."""
+    """Builds a function with our release profile."""
     profile = tomllib.loads((ROOT / "Cargo.toml").read_text())["profile"]["release"]
     settings = [f"--config=profile.release.{key}={toml(value)}" for key, value in profile.items() if key != "package"]
     target = BUILT / ("cargo" if no_jitter else "cargo-jitter")
     settled = {"CARGO_TARGET_DIR": str(target), "AWS_LC_SYS_NO_JITTER_ENTROPY": str(no_jitter)}
     command = ["cargo", "build", "--release", "--quiet", "--package", name, *settings]
     subprocess.run(command, cwd=PEERS, env={**os.environ, **settled}, check=True)
-    # As `make build` does: what a linker has written, and not `cp`, costs more page faults.
+    # Like `make build`. A file written by the linker causes more page faults than a copy.
     shutil.copy(target / "release" / name, BUILT)
 
 

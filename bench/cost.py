@@ -25,13 +25,14 @@ from local_stack import local_stack  # noqa: E402
 
 TEXT = r'"(?:[^"\\]|\\.)*"'
 CONDITION = re.compile(rf"(\w+) = ({TEXT})(?: AND (\w+) BETWEEN ({TEXT}) AND ({TEXT}))?")
-# Indexes that are written in five shards: a list asks each of them, and what it consumed is told in one row.
+# Sharded indexes with five shards. A list queries each shard, and its consumption is reported in
+# one row.
 SHARDED, SHARDS = ("PaymentScheduler", "TransactionHistory"), "01234"
 UNITS = "RWI"
 
 
 class Meter:
-    """Notes of each call what it consumed, and the least."""
+    """Records the consumed and the minimum units of each call."""
 
     def __init__(self, url):
         self.url, self.rows = url, []
@@ -63,7 +64,7 @@ class Meter:
         return answer
 
     def items(self):
-        """Every item of every table, by its table and keys."""
+        """Returns all items of all tables, by table and keys."""
         found = {}
         for name in self.tables:
             request = {"TableName": name}
@@ -84,7 +85,7 @@ class Meter:
         return [read, written, indexed]
 
     def least_written(self, before, types, under):
-        """Of the items of those types that changed, whose sort key begins so."""
+        """Returns the minimum for the changed items of these types whose sort key has the prefix `under`."""
         after, base, indexed = self.items(), [], 0
         for key in before.keys() | after.keys():
             old, new = before.get(key), after.get(key)
@@ -94,7 +95,7 @@ class Meter:
         return sum(base) * (2 if len(base) > 1 else 1), indexed
 
     def least_read(self, rows, items, fetched):
-        """Of the ranges that were asked for, and of the items behind their entries if any were fetched."""
+        """Returns the minimum for the queried ranges, and for the items of their entries if they were fetched."""
         read, fetched = 0, fetched and any(row["action"] in ("GetItem", "BatchGetItem") for row in rows)
         ranges = {(row["table"], row["index"] or "", row["condition"]) for row in rows if row["condition"]}
         for table, index, condition in sorted(ranges):
@@ -105,7 +106,7 @@ class Meter:
         return read
 
     def ranges(self, items, table, index, condition):
-        """The entries that the key condition holds for, each with its item; of a sharded index those of every shard."""
+        """Yields the entries that match the key condition, with their items. For a sharded index, yields those of every shard."""
         partition, *texts = CONDITION.match(condition).groups()
         value, low, high = (text and json.loads(text) for text in (texts[0], *texts[2:]))
         entry = next((of.entry for of in self.tables[table].indexes if of.name == index), lambda item: item)
@@ -117,7 +118,7 @@ class Meter:
 
 
 def units(rows):
-    """Read; written in tables; written in indexes."""
+    """Returns the units read, written to tables, and written to indexes."""
     return [
         sum(row["read"] for row in rows),
         sum(row["write"] for row in rows if not row["index"]),
@@ -126,8 +127,8 @@ def units(rows):
 
 
 def measure(binary=LOCAL):
-    """The part "cost" of the results."""
-    # Nobody waits for fuller batches here.
+    """Measures the part "cost" of the results."""
+    # A batching window would only delay the measurement.
     with local_stack(binary, "--parameter", "ExportWindowSeconds=0") as url:
         meter = Meter(url)
         walk(meter.step)
@@ -135,7 +136,7 @@ def measure(binary=LOCAL):
 
 
 def reasoned(row):
-    """The least, and what has a reason."""
+    """Returns the minimum plus the explained units."""
     more = dict.fromkeys(UNITS, 0)
     for text in REASONS.get(row["name"], {}):
         number, unit = text.split()
@@ -144,13 +145,13 @@ def reasoned(row):
 
 
 def faults():
-    """Where a pattern costs other than the least and what has a reason."""
+    """Yields the patterns that differ from the minimum plus the explained units."""
     patterns = measure()["patterns"]
     for name in REASONS.keys() - {row["name"] for row in patterns}:
-        yield f"{name} has reasons, and was not measured"
+        yield f"{name} has reasons but was not measured"
     for row in patterns:
         if row["measured"] != reasoned(row):
-            least = f"the least is {told(row['least'])}, with its reasons {told(reasoned(row))}"
+            least = f"the minimum is {told(row['least'])}, or {told(reasoned(row))} with the reasons"
             yield f"{row['pattern']} {row['name']}: {told(row['measured'])}; {least}"
 
 

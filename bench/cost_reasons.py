@@ -58,7 +58,8 @@ REASONS = {
     "get-reconciliation": {"1 R": STRONG},
 }
 
-# The table in docs/requirements/ledger.md: operation, required units, the call here, which of R, W and I count, reason.
+# The table in docs/requirements/ledger.md: operation, required units, our call, the units that
+# count (R, W, I), reason.
 REQUIRED = [
     ("Get transaction by ID", (0.5, 1), "get-transaction", "R", ""),
     ("Get transaction + legs", (1, 3), "get-transaction", "R", ""),

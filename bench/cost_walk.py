@@ -1,5 +1,6 @@
-"""Every access pattern of the API once, and the archive. Tests hold the cost of what streams run, and of the retries, which
-need a failed job."""
+"""Calls every access pattern of the API once, and the archive.
+
+Tests check the cost of stream functions and of retries, which need a failed job."""
 
 import datetime
 
@@ -9,9 +10,10 @@ COMPANY, YEAR = "/wellness/companies/123", datetime.datetime.now(datetime.UTC).y
 
 
 def walk(step):
-    """`step` makes one call and gives its answer; without a name nothing is counted. The types are those of the items
-    that the pattern must write, `under` how their sort keys begin; the item is the one that it must get. It reads
-    ranges where it only answers, or must find what it writes, and fetches what an index lacks."""
+    """Calls `step` for each request. `step` returns the response, and counts nothing for a call without a name.
+
+    `types` are the types of the items that the pattern must write, and `under` is the prefix of their sort keys. `item` is
+    the item that it must get. `reads` is for patterns that read ranges, and `fetched` for items that an index lacks."""
     bank(step)
     cart(step)
     wellness(step)
@@ -29,7 +31,7 @@ def bank(step):
     paid = {"status": "PROCESSED", "transactionId": "cost-1"}
     step("B4", "update-payment-status to PROCESSED", "PATCH", path, paid, types="Payment")
     archive = "/_local/functions/archive-processed-payments/invocations"
-    # The other one is the sample's, of less than 1 KB.
+    # The other payment is in the sample data and has less than 1 KB.
     step("B5", "archive-processed-payments, two", "POST", archive, {"date": "2099-12-01"},
          types="Payment Transaction", reads=True)
     step("B6", "list-account-transactions", "GET", "/bank/accounts/Erin/transactions")

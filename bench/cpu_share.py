@@ -1,24 +1,25 @@
-"""Gives a process the part of a processor that a Lambda of so much memory has, by a cgroup of version 1 or 2."""
+"""Limits a process to the CPU share of a Lambda with a given memory size, by a cgroup of version 1 or 2."""
 
 import contextlib
 import os
 import pathlib
 
-# AWS: 1,769 MB of memory come with one processor.
+# AWS: 1,769 MB of memory are equivalent to one vCPU.
 MB_A_PROCESSOR = 1769
-# Shorter than the usual 100 ms: a start that fits into one period's quota would never be held back.
+# Shorter than the default of 100 ms. A start that fits into the quota of one period would never be
+# throttled.
 PERIOD = 20_000
 V1 = pathlib.Path("/sys/fs/cgroup/cpu")
 V2 = pathlib.Path("/sys/fs/cgroup")
 
 
 class NoShare(Exception):
-    """The machine lets us make no such group; the words say why."""
+    """The machine does not permit such a group. The message has the reason."""
 
 
 @contextlib.contextmanager
 def of_memory(megabytes):
-    """A group with the share; gives the file that a process writes its id into. What it starts stays in the group."""
+    """Creates a group with the share. Yields the file to which a process writes its id to join, with its children."""
     quota = PERIOD * megabytes // MB_A_PROCESSOR
     is_v1 = (V1 / "cpu.cfs_quota_us").exists()
     group = (V1 if is_v1 else V2) / f"bench-{os.getpid()}"
@@ -30,7 +31,7 @@ def of_memory(megabytes):
     except OSError as error:
         with contextlib.suppress(OSError):
             group.rmdir()
-        raise NoShare(f"no cgroup with a limit can be made ({error}): be root") from error
+        raise NoShare(f"cannot create a cgroup with a limit ({error}): run as root") from error
     try:
         yield group / "cgroup.procs"
     finally:

@@ -6,7 +6,7 @@ from spread import table
 
 PICTURE = "Billed bytes over real bytes by size of a change, and memory by size of an event"
 FUNCTION = ROOT / "target/lambda/export-cart-changes/bootstrap"
-# What a full batch may cost beside its bytes.
+# The maximum memory of a full batch, in addition to its bytes.
 MOST = 1.1
 
 TEXT = """\
@@ -30,12 +30,12 @@ other, have a peak of {again:.1f} MB.
 
 
 def measure(binary=MEASURE, function=FUNCTION):
-    """The part "export" of the results."""
+    """Measures the part "export" of the results."""
     return {"packing": measured("packing", binary=binary), **measured("memory", function, binary=binary)}
 
 
 def faults():
-    """Where packing costs more than it saves, or a full batch much more than its bytes."""
+    """Yields sizes for which packing is not cheaper, or for which a full batch is billed for much more than its bytes."""
     for size in measured("packing", binary=UNOPTIMISED):
         packed, alone = size["packed"], size["alone"]
         dearer = [what for what in ("records", "calls", "billed") if packed[what] > alone[what]]

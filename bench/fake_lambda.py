@@ -1,4 +1,4 @@
-"""What a function meets in Lambda: the Runtime API, and a DynamoDB behind real TLS that answers at once."""
+"""Emulates Lambda's environment: the Runtime API, and a DynamoDB with real TLS that responds at once."""
 
 import http.server
 import itertools
@@ -12,7 +12,7 @@ import time
 
 class Quiet(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Headers and body go out in one packet: two would wait 40 ms for each other.
+    # Headers and body are sent in one packet. Two packets would cause a delay of 40 ms.
     wbufsize = -1
     disable_nagle_algorithm = True
 
@@ -33,7 +33,7 @@ class Quiet(http.server.BaseHTTPRequestHandler):
 
 
 class DynamoDB:
-    """Knows no item and takes every one. Keeps what it was asked: the operation and the request."""
+    """An empty DynamoDB that accepts every write. It records the operations and their requests."""
 
     def __init__(self, folder):
         self.calls = calls = []
@@ -50,7 +50,7 @@ class DynamoDB:
 
 
 def certificate(folder):
-    """A certificate for localhost that signs itself."""
+    """Creates a self-signed certificate for localhost."""
     key, pem = f"{folder}/key.pem", f"{folder}/cert.pem"
     subprocess.run([
         "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
@@ -61,7 +61,7 @@ def certificate(folder):
 
 
 class Runtime:
-    """The Runtime API. Hands out a run's events, and notes when each was asked for and answered."""
+    """The Runtime API. It returns the events of a run, and records the time of each request and response."""
 
     def __init__(self):
         self.ids = itertools.count()
@@ -71,7 +71,8 @@ class Runtime:
         class Handler(Quiet):
             def do_GET(self):
                 event = runtime.next()
-                # Lambda freezes a function that has nothing to do; here it waits for an answer until it is killed.
+                # Lambda freezes an idle function. Here, the function waits for a response until it
+                # is killed.
                 if event is not None:
                     self.answer(event, runtime.headers())
 
@@ -82,7 +83,7 @@ class Runtime:
         self.port = serve(Handler)
 
     def begin(self, events, at_first=lambda: None):
-        """What is done at the first `next` is done before the event is handed out."""
+        """Starts a run. `at_first` runs at the first `next`, before the event is returned."""
         self.events, self.asked, self.handed, self.answered, self.done = list(events), [], [], [], threading.Event()
         self.at_first = at_first
 
@@ -99,7 +100,7 @@ class Runtime:
     def headers(self):
         return [
             ("content-type", "application/json"),
-            # AWS's client for Python dies without.
+            # AWS's Runtime Interface Client for Python requires this header.
             ("lambda-runtime-trace-id", "Root=1-6b0e1a58-3c1f0a2b4d5e6f7a8b9c0d1e;Sampled=0"),
             ("lambda-runtime-aws-request-id", f"8476a536-e9f4-11e8-9739-{next(self.ids):012}"),
             ("lambda-runtime-deadline-ms", str(int(time.time() * 1000) + 30_000)),
@@ -108,7 +109,7 @@ class Runtime:
 
 
 def serve(handler, wrap=lambda socket: socket):
-    """Serves on a free port of loopback, which it gives."""
+    """Serves on a free loopback port and returns it."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.socket = wrap(server.socket)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -31,7 +31,7 @@ NAMES = {"ours": "make run", "rival": "DynamoDB Local"}
 
 
 def waited(is_so, process, begin):
-    """Milliseconds until it is so."""
+    """Returns the milliseconds until the condition is true."""
     while not is_so():
         if process.poll() is not None or time.perf_counter() > begin + 60:
             sys.exit(f"{process.args[0]} does not serve")
@@ -76,7 +76,7 @@ def stop(process):
 
 
 def missing():
-    """Why DynamoDB Local is left out, if it is."""
+    """Returns the reason to skip DynamoDB Local, if any."""
     if not shutil.which("java"):
         return "java is missing: DynamoDB Local runs on it"
     if not (RIVAL / "DynamoDBLocal.jar").exists():
@@ -85,7 +85,7 @@ def missing():
 
 
 def measure(binary=LOCAL, rounds=ROUNDS):
-    """The part "local" of the results."""
+    """Measures the part "local" of the results."""
     reason = missing()
     runs = {"ours": lambda: ours(binary)} | ({} if reason else {"rival": rival})
     rows = {name: [] for name in runs}

@@ -1,4 +1,4 @@
-"""Runs a part of the binary `measure`, which measures the functions themselves, and reads what it prints."""
+"""Runs a part of the binary `measure` and parses its output."""
 
 import json
 import pathlib
@@ -6,7 +6,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MEASURE = ROOT / "target/release/measure"
-# Quick enough where only counts matter.
+# Fast to build. Use it if only counts matter.
 UNOPTIMISED = ROOT / "target/debug/measure"
 
 

@@ -1,5 +1,6 @@
-"""Instructions of our own code in an invocation, counted by callgrind: from the text of the event to that of the answer, less
-the SDK's part of the same calls."""
+"""Counts the instructions of our own code in an invocation with callgrind.
+
+The count is from the text of the event to the text of the response, minus the SDK's part of the same calls."""
 
 import concurrent.futures
 import itertools
@@ -17,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 BINARY = ROOT / "target/release/own-code"
 PICTURE = "Instructions of an invocation"
 FEW, MANY = 10, 60
-# Thousands of instructions that our own code may take: what was counted and a tenth.
+# Budgets in thousands of instructions: a measured count plus a tenth.
 BUDGET = {"schedule-payment": 560, "list-account-payments": 820, "process-payment": 1_010}
 
 TEXT = """\
@@ -65,7 +66,7 @@ def own(of):
 def faults():
     for name, of in measure()["functions"].items():
         if not 0 < own(of) <= BUDGET[name] * 1_000:
-            yield f"{name}: {own(of):,} instructions are our own, the budget is {BUDGET[name] * 1_000:,}"
+            yield f"{name}: {own(of):,} instructions of our own code exceed the budget of {BUDGET[name] * 1_000:,}"
 
 
 def section(result):

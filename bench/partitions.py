@@ -25,7 +25,7 @@ from local_stack import local_stack  # noqa: E402
 
 PAYMENTS, SECONDS = 1_000_000, 30 * 60
 UNITS_A_SECOND, BURST_SECONDS, FIRST_PARTITIONS, SPLIT_AFTER = 1_000, 300, 4, 60
-# By then what can be split is split.
+# All possible splits have happened by then.
 SETTLED = 10 * 60
 PAYMENT = {"scheduledTime": "2099-12-01T09:30:00Z", "data": {"memo": "x" * 7_000}}
 
@@ -35,14 +35,14 @@ def index_units(headers):
 
 
 def writes(url, account):
-    """The units that a payment's entry takes in the index, when it is put and when it moves."""
+    """Returns the index units of a payment's put and of its status change."""
     made, payment = call(f"{url}/bank/accounts/{account}/payments", "POST", PAYMENT)
     moved, _ = call(f"{url}/bank/accounts/{account}/payments/{payment['paymentId']}", "PATCH", {"status": "PENDING"})
     return index_units(made), index_units(moved)
 
 
 def index_keys(url, accounts):
-    """The partition key of each account's entry."""
+    """Yields the partition key of each account's index entry."""
     _, health = call(f"{url}/_local/health")
     table = next(name for name in health["tables"] if name.endswith("PaymentScheduler"))
     for account in accounts:
@@ -55,7 +55,7 @@ def index_keys(url, accounts):
 
 
 def sample(binary, projection, shards, number):
-    """What so many payments write into the index: the partition keys, and the units of a put and of a move."""
+    """Schedules payments, and returns their index partition keys and the units of a put and a status change."""
     settings = {"WriteShards": shards, "ReadShards": shards, "IndexProjection": projection}
     parameters = [part for name, value in settings.items() for part in ("--parameter", f"{name}={value}")]
     accounts = [f"Account{number}" for number in range(number)]
@@ -68,14 +68,14 @@ def sample(binary, projection, shards, number):
 
 
 def planned(binary, projection, moves):
-    """What `make plan` says, with shards 70 % full."""
+    """Returns the number of shards from `make plan`, at a utilisation of 70 %."""
     command = [binary, "plan", "--moves", str(moves), "--utilisation", "70"]
     rows = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return int(re.search(rf"^{projection} .* (\d+)$", rows, re.M)[1])
 
 
 class Partitions:
-    """Where the collections are, and what each partition has taken and refused, second by second."""
+    """The item collections by partition, with the accepted and throttled units of each second."""
 
     def __init__(self, keys):
         first = [int(hashlib.md5(key.encode()).hexdigest(), 16) % FIRST_PARTITIONS for key in keys]
@@ -127,7 +127,7 @@ def replay(keys, put, move, moves):
 
 
 def told(partitions):
-    """The answer in numbers, and each partition's units a second by half minutes."""
+    """Returns the totals, and the units per second of each partition in periods of 30 seconds."""
     total = [sum(sum(second.values()) for second in part[SETTLED:]) for part in (partitions.taken, partitions.refused)]
     rows = []
     for partition in range(partitions.count):
@@ -140,7 +140,7 @@ def told(partitions):
 
 
 def measure(binary=LOCAL, number=200):
-    """The part "partitions" of the results."""
+    """Measures the part "partitions" of the results."""
     cases = []
     for projection, moves, shards in [
         ("ALL", 0, 1),
@@ -155,7 +155,7 @@ def measure(binary=LOCAL, number=200):
 
 
 def faults():
-    """Where shards that are too few do not throttle for good, or enough of them do."""
+    """Yields cases in which too few shards do not throttle permanently, or enough shards do."""
     for case in measure()["cases"]:
         units = case["wanted_settled"] / (SECONDS - SETTLED)
         enough = units < UNITS_A_SECOND * case["shards"]

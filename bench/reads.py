@@ -1,4 +1,4 @@
-"""Reads of a page of due payments, and of a whole day, for days of different sizes."""
+"""Measures reads of a page of due payments and of a whole day, for days of different sizes."""
 
 import chart
 from measured import MEASURE, UNOPTIMISED, measured
@@ -49,7 +49,7 @@ after the other, without order, take {alone:.0f} ms.
 
 
 def measure(binary=MEASURE, most=MOST, rounds=ROUNDS):
-    """The part "reads" of the results."""
+    """Measures the part "reads" of the results."""
     pages, fan_out = measured("pages", most, rounds, binary=binary), measured("fan-out", binary=binary)
     cases = [{"shards": case["shards"], "delay": case["delay"], **compared(case)} for case in fan_out["cases"]]
     pages["days"] = [day(each, pages["days"][0]) for each in pages["days"]]
@@ -65,9 +65,9 @@ def day(day, fewest):
 
 
 def compared(case):
-    """Each way to read, side by side and not."""
+    """Compares each reader with concurrent and sequential calls."""
     ways = {}
-    # With one shard both are the same.
+    # With one shard, both are the same.
     for by in ("shard", "page"):
         together, alone = [reader for reader in case["readers"] if reader["by"] == by]
         ways[by] = {
@@ -80,7 +80,7 @@ def compared(case):
 
 
 def faults():
-    """Where a page of a day with more payments costs something else."""
+    """Yields days on which a page does not consume the same units as on the smallest day."""
     days = measured("pages", 10_000, 1, binary=UNOPTIMISED)["days"]
     for name, page in days[0]["pages"].items():
         for day in days[1:]:

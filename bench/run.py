@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures one part after the other, keeps the results in bench/results, and writes docs/performance.md from all results.
+"""Runs the benchmarks, saves the results in bench/results, and generates docs/performance.md from all results.
 
     .venv/bin/python bench/run.py [part …] [--check]
 
@@ -34,7 +34,7 @@ PARTS = {
     "writes": writes, "reads": reads, "ledger": ledger, "export": export, "local": local,
 }
 WIDTH = 100
-# Those that have counts to check; the others have only times.
+# Parts with counts to check. The others have only times.
 COUNTED = {"own_code", "size", "cost", "partitions", "reads", "export"}
 
 HEAD = """\
@@ -79,7 +79,7 @@ def write_page():
 
 
 def wrapped(page):
-    """The page with its text wrapped: paragraphs and items of lists, but no tables, headings and pictures."""
+    """Wraps paragraphs and list items, but not tables, headings and pictures."""
     blocks = []
     for block in page.strip().split("\n\n"):
         if not block.startswith(("#", "|", "!")):
@@ -98,7 +98,7 @@ def main():
     names = options.parts or list(PARTS)
     if options.check:
         faults = [fault for name in names if name in COUNTED for fault in PARTS[name].faults()]
-        print("\n".join(faults) or "every count is as it must be")
+        print("\n".join(faults) or "all counts are as expected")
         return 1 if faults else 0
     for name in names:
         keep(name, PARTS[name].measure())

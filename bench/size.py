@@ -1,4 +1,4 @@
-"""How large every function is when it is deployed, and how long all of them take to build from nothing."""
+"""Measures the deployed size of every function, and the time of a build of all functions from scratch."""
 
 import io
 import os
@@ -14,10 +14,10 @@ from spread import table
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LAMBDAS = ROOT / "target/lambda"
 COLD = ROOT / "target/cold"
-# Bytes of a zip.
+# The maximum size of a zip file, in bytes.
 MOST = 4_000_000
 PICTURE = "Zip file of each function, in MB"
-# The largest are drawn.
+# The chart shows the largest functions.
 DRAWN = 12
 
 TEXT = """\
@@ -32,7 +32,7 @@ TEXT = """\
 
 
 def sizes():
-    """Bytes of the zip of each function that is built, by its name."""
+    """Returns the zip size of each built function in bytes."""
     names = sorted(source.stem for source in ROOT.glob("crates/*/src/bin/*.rs"))
     binaries = {name: LAMBDAS / name / "bootstrap" for name in names}
     return {name: zipped(binary) for name, binary in binaries.items() if binary.exists()}

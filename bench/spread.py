@@ -1,10 +1,10 @@
-"""Repeated measurements as a median and quartiles, which text has in brackets."""
+"""Summarises repeated measurements as a median and quartiles."""
 
 import statistics
 
 
 def brackets(spread, digits):
-    """The median, and the quartiles in brackets."""
+    """Returns the median, and the quartiles in brackets."""
     return f"{spread['median']:,.{digits}f} ({spread['q1']:,.{digits}f}–{spread['q3']:,.{digits}f})"
 
 
@@ -14,7 +14,7 @@ def spread(values):
 
 
 def ratios(ours, others):
-    """Round by round."""
+    """Returns the ratios per round."""
     return spread([one / other for one, other in zip(ours, others, strict=True)])
 
 
@@ -23,6 +23,6 @@ def verdict(of, target):
 
 
 def table(head, rows):
-    """Markdown; all columns but the first are numbers."""
+    """Returns a Markdown table. All columns except the first are numbers."""
     lines = [head, ["---", *("---:" for _ in head[1:])], *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

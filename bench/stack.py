@@ -1,4 +1,4 @@
-"""What the parts ask of a local stack: its API, and its tables as they are."""
+"""Calls a local stack: its API, and its tables through DynamoDB."""
 
 import json
 import pathlib
@@ -6,7 +6,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LOCAL = ROOT / "target/debug/local"
-# The last thing of the sample data.
+# The last request of the sample data.
 SAMPLE = "/ledger/transactions?idempotencyKey=abc123def456"
 
 SIGNED = {
@@ -24,17 +24,17 @@ def call(url, method="GET", body=None, headers=()):
 
 
 def loaded(url):
-    """Whether the sample data is there."""
+    """Returns whether the sample data is loaded."""
     _, found = call(url + SAMPLE)
     return bool(found["items"])
 
 
 def dynamo(url, operation, request):
-    """A call of DynamoDB."""
+    """Calls DynamoDB."""
     _, answer = call(url, "POST", request, {**SIGNED, "x-amz-target": f"DynamoDB_20120810.{operation}"})
     return answer
 
 
 def consumed(headers):
-    """What a call of the API consumed, a row for each table or index of each call of DynamoDB."""
+    """Returns the consumed units of an API call, with a row per DynamoDB call and table or index."""
     return json.loads(headers["x-local-consumed"] or "[]")

@@ -23,7 +23,7 @@ Target: more than {target:.0f} payments a second, which is the required million 
 
 
 def measure(binary=MEASURE):
-    """The part "writes" of the results."""
+    """Measures the part "writes" of the results."""
     result = measured("writes", binary=binary)
     return {**result, "cases": [{"clients": case["clients"], **told(case)} for case in result["cases"]]}
 

@@ -1,9 +1,9 @@
-"""Deploys stacks with their sections of samconfig.toml: the named one, or the five one after the other.
+"""Deploys a stack with its section of samconfig.toml, or the five stacks in turn.
 
 Usage: deploy.py <sam> <stack, or nothing for all> [options of sam deploy]
 
-A version of a function keeps the settings that it was published with, and SAM publishes one only for changed code
-(docs/decisions/releases.md). So a checksum of the settings that the function's own stack takes is put beside its binary.
+A version of a function keeps its settings, and SAM publishes a version only for changed code (docs/decisions/releases.md).
+This script therefore writes a checksum of the stack's settings into the folder of each binary.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ import sys
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# The lake reads the cart's stream.
+# The lake comes after the cart, because it reads the cart's stream.
 STACKS = ["bank", "cart", "lake", "wellness", "ledger"]
 
 
@@ -25,14 +25,14 @@ def template_of(stack):
 
 
 def settings(section):
-    """The parameters of a section, as a map."""
+    """Returns the parameters of a section."""
     given = section.get("parameter_overrides", [])
     pairs = shlex.split(given) if isinstance(given, str) else given
     return dict(pair.split("=", 1) for pair in pairs)
 
 
 def mark(folder, stack, section):
-    """Puts the checksum of its settings beside each binary of the stack."""
+    """Writes the checksum of the stack's settings into the folder of each of its binaries."""
     text = template_of(stack).read_text()
     declared = re.findall(r"^  (\w+):$", text.partition("\nParameters:\n")[2].partition("\nConditions:\n")[0], re.MULTILINE)
     own = {name: value for name, value in settings(section).items() if name in declared}
@@ -44,7 +44,7 @@ def mark(folder, stack, section):
 
 
 def source_of_lake(sam, config):
-    """CartStreamArn as the cart's stack has it."""
+    """Returns the output CartStreamArn of the cart stack."""
     cart = config["cart"]["deploy"]["parameters"]
     command = [sam, "list", "stack-outputs", "--stack-name", cart["stack_name"], "--output", "json"]
     command += [part for name in ("region", "profile") if name in cart for part in (f"--{name}", cart[name])]

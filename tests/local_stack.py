@@ -1,4 +1,4 @@
-"""A local stack on free ports, for tests from outside."""
+"""Runs a local stack on free ports, for tests over HTTP."""
 
 import contextlib
 import pathlib
@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def free_ports(count):
-    """Ports below those that the system gives away, so nobody gets them who asks it for a free one."""
+    """Returns free ports below the system's ephemeral ports, so that no other process is assigned one of them."""
     free = []
     for port in random.sample(range(10_000, 30_000), 1_000):
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -35,7 +35,7 @@ def serves(url):
 
 @contextlib.contextmanager
 def local_stack(binary, *options):
-    """Runs the binary `local`, gives the API's URL when all of it serves, and stops it in the end."""
+    """Runs the binary `local`, yields the API's URL once the stack serves, and stops it at the end."""
     port, dynamodb_port = free_ports(2)
     url = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory() as folder:
@@ -54,6 +54,6 @@ def local_stack(binary, *options):
 
 
 def token(binary, *options):
-    """A token of the local stack."""
+    """Returns a token of the local stack."""
     made = subprocess.run([binary, "token", *options], check=True, stdout=subprocess.PIPE, text=True)
     return made.stdout.strip()

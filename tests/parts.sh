@@ -1,9 +1,9 @@
-# Sourced by scripts of several parts: times each part, and prints the slowest ones.
+# Measures the parts of a script and prints the slowest ones. Source it.
 
 parts=$(mktemp)
 trap 'rm -f "$parts"' EXIT
 
-# Runs a command as the part of that name: part NAME COMMAND…
+# Runs COMMAND and records its duration under NAME: part NAME COMMAND…
 part() {
     local name=$1 start=$SECONDS
     shift

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make test`: builds and runs every test, then checks that no function may do more than the tests needed.
+# `make test`: builds and runs all tests, then checks that no function has unused permissions.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tests/parts.sh
@@ -7,9 +7,9 @@ cd "$(dirname "$0")/.."
 MAX_EXECUTABLES=20
 export PERMISSIONS_USED=$PWD/target/permissions
 export CARGO_TERM_COLOR=never
-# Many tests wait for a lease, a retry or a connection that is lost: two a processor keep it busy.
+# Many tests wait for a lease, a retry or a lost connection. Two threads per processor keep it busy.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(getconf _NPROCESSORS_ONLN)))}
-# Not the functions' binaries: each would be linked as one more executable, without a test in it.
+# Leaves out the functions' binaries. Each would be linked as another executable without tests.
 every=(cargo test --workspace --lib --test '*')
 
 build() {
@@ -26,7 +26,8 @@ run() {
     "${every[@]}" --config "target.'cfg(all())'.runner = ['$PWD/tests/timed.sh']" 2>&1 | tee target/tests.log
 }
 
-# Of `Running tests/bank/main.rs (target/debug/deps/bank-0123)` and `test access::roles ... ok <1.234s>`.
+# Reads `Running tests/bank/main.rs (target/debug/deps/bank-0123)` and `test access::roles ... ok
+# <1.234s>`.
 each_test() {
     awk '/ Running .*\/deps\// { executable = $0; sub(/.*\/deps\//, "", executable); sub(/-[0-9a-f]+\)$/, "", executable) }
          /^test .*<[0-9.]+s>$/ { time = $NF; gsub(/[<s>]/, "", time); print time "\t" executable " " $2 }' target/tests.log

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `cargo test` with these arguments; fails if no test ran, because a filter that matches nothing passes.
+# Runs `cargo test` with these arguments. Fails if no test ran: a filter without matches would pass.
 set -euo pipefail
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -1,6 +1,6 @@
-"""`make dev` restarts the stack with a change that builds, keeps its data, and keeps serving while a change does not build.
+"""Tests that `make dev` restarts the stack after a change, keeps its data, and keeps serving if a build fails.
 
-A stand-in for cargo says whether the build passes. Usage: test_dev.py <the binary `local`>
+A fake cargo decides whether the build passes. Usage: test_dev.py <the binary `local`>
 """
 
 import json
@@ -29,7 +29,7 @@ def wait_for(what, condition):
 
 
 def checkout(folder):
-    """A folder with what `make dev` watches, and a cargo that fails while there is a file named `broken`."""
+    """Creates a folder with the files that `make dev` watches, and a cargo that fails while the file `broken` exists."""
     crate = folder / "crates/local"
     crate.mkdir(parents=True)
     (crate / "dev.py").write_text((ROOT / "crates/local/dev.py").read_text())
@@ -68,7 +68,7 @@ def main(binary):
                 (folder / "broken").touch()
                 source.write_text("// 1\n")
                 wait_for("a build that fails", lambda: builds() == 2)
-                assert serves(url), "it serves while a change does not build"
+                assert serves(url), "the stack keeps serving while a build fails"
                 (folder / "broken").unlink()
                 source.write_text("// 2\n")
                 wait_for("the restart", lambda: "dev: serving the change" in log.read_text())
@@ -77,7 +77,7 @@ def main(binary):
                 for number in (4, 5):
                     saved = folder / "bank.new"
                     saved.write_text((ROOT / "stacks/bank.yaml").read_text())
-                    saved.rename(folder / "stacks/bank.yaml")  # As most editors save.
+                    saved.rename(folder / "stacks/bank.yaml")  # Most editors save this way.
                     wait_for(f"build {number}", lambda: builds() == number)
             finally:
                 dev.terminate()
@@ -86,7 +86,7 @@ def main(binary):
                 except subprocess.TimeoutExpired:
                     dev.kill()
                     raise
-        assert not serves(url), "the stack ends with it"
+        assert not serves(url), "the stack ends with make dev"
     print("make dev: restarted once, kept the data, served while a build failed")
 
 

@@ -16,14 +16,14 @@ def answers(url):
     try:
         urllib.request.urlopen(url, timeout=5).close()
     except urllib.error.HTTPError:
-        return True  # It refuses what is not signed.
+        return True  # DynamoDB Local rejects unsigned requests.
     except OSError:
         return False
     return True
 
 
 def start(folder, port):
-    """The process of a DynamoDB Local in memory."""
+    """Starts DynamoDB Local in memory and returns its process."""
     options = ["-inMemory", "-disableTelemetry", "-port", port]
     command = ["java", "-Djava.library.path=DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", *options]
     return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -31,7 +31,7 @@ def start(folder, port):
 
 @contextlib.contextmanager
 def dynamodb_local(folder):
-    """Runs DynamoDB Local, gives its URL when it answers, and stops it in the end."""
+    """Runs DynamoDB Local, yields its URL once it responds, and stops it at the end."""
     [port] = free_ports(1)
     url = f"http://127.0.0.1:{port}"
     running = start(folder, port)

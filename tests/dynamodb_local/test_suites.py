@@ -1,4 +1,4 @@
-"""The suites of tests/tests against AWS's DynamoDB Local; exactly the tests that docs/dynamodb-local.md lists must fail.
+"""Runs suites of tests/tests on AWS's DynamoDB Local. Exactly the tests in docs/dynamodb-local.md must fail.
 
 Usage: test_suites.py <the folder of DynamoDBLocal.jar> <suites, such as cart::cost, bank::* or *::requests>
 """
@@ -18,7 +18,7 @@ DIFFERENCES = ROOT / "docs/dynamodb-local.md"
 
 
 def suites(patterns):
-    """The modules of the test executables that a pattern names, such as `bank::requests`."""
+    """Returns the test modules that match a pattern, such as `bank::requests`."""
     files = (ROOT / "tests/tests").glob("*/*.rs")
     every = sorted(f"{path.parent.name}::{path.stem}" for path in files if path.stem != "main")
     missing = [pattern for pattern in patterns if not fnmatch.filter(every, pattern)]
@@ -28,7 +28,7 @@ def suites(patterns):
 
 
 def run(executable, modules, url):
-    """Runs modules of a test executable, prints its output, and returns how each test ended."""
+    """Runs modules of a test executable, prints its output, and returns the result of each test."""
     command = ["cargo", "test", "--package", "system-tests", "--test", executable, "--"]
     command += [f"{module}::" for module in modules]
     environment = {**os.environ, "DYNAMODB_LOCAL": url, "RUST_BACKTRACE": "0"}
@@ -38,14 +38,14 @@ def run(executable, modules, url):
         for line in running.stdout:
             print(line, end="", flush=True)
             if ended := re.match(r"test (\S+)(?: - should panic)? \.\.\. (ok|FAILED)", line):
-                # A filter matches anywhere in a name.
+                # A filter matches any part of a test name, so other modules may have run.
                 if ended[1].split("::")[0] in modules:
                     ends[f"{executable}::{ended[1]}"] = ended[2]
     return ends
 
 
 def suite_of(test):
-    """`bank::lists` of `bank::lists::all::pages_are_in_order`."""
+    """Returns `bank::lists` for `bank::lists::all::pages_are_in_order`."""
     return "::".join(test.split("::")[:2])
 
 

@@ -1,7 +1,7 @@
-"""From a change of a cart to the answer of a named query, over the real protocols.
+"""Follows cart changes to the results of the named queries, over the real protocols.
 
-ministack stands in for CloudFormation, S3, Firehose, Glue and Athena. The buckets, the delivery stream, the table and the
-queries are those of stacks/lake.yaml; the cart, its stream and the exporter run in the local stack, whose exporter sends to
+ministack emulates CloudFormation, S3, Firehose, Glue and Athena. The buckets, the delivery stream, the table and the
+queries come from stacks/lake.yaml. The cart, its stream and the exporter run in the local stack. The exporter sends to
 ministack's Firehose. Usage: test_lake.py <the binary `local`>
 """
 
@@ -23,12 +23,12 @@ sys.path.insert(0, str(ROOT / "tests"))
 from local_stack import free_ports  # noqa: E402
 
 STACK = "local"
-# What the stand-in deploys: everything behind the delivery stream's door.
+# The resource types that ministack deploys: the delivery stream and everything behind it.
 TYPES = ("AWS::S3::", "AWS::KinesisFirehose::", "AWS::IAM::Role", "AWS::Glue::", "AWS::Athena::", "AWS::Logs::")
 
 
 def wait_for(what, condition, seconds=60):
-    """Waits for a condition, and gives what it gave."""
+    """Waits until the condition is true, and returns its value."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with contextlib.suppress(OSError):
@@ -40,7 +40,7 @@ def wait_for(what, condition, seconds=60):
 
 @contextlib.contextmanager
 def process(command, environment, folder):
-    """A process that is stopped in the end, with its log in the folder."""
+    """Runs a process with its log in the folder, and stops it at the end."""
     log = pathlib.Path(folder, pathlib.Path(command[0]).name + ".log")
     with log.open("w") as out:
         running = subprocess.Popen(command, env={**os.environ, **environment}, stdout=out, stderr=out, cwd=ROOT)
@@ -55,7 +55,7 @@ def process(command, environment, folder):
 
 
 class Template(yaml.SafeLoader):
-    """CloudFormation's short tags as the long forms."""
+    """Reads CloudFormation's short tags as their long forms."""
 
     def tag(self, suffix, node):
         if isinstance(node, yaml.ScalarNode):
@@ -73,7 +73,7 @@ Template.add_multi_constructor("!", Template.tag)
 
 
 class Cloud:
-    """The stand-in's services."""
+    """The services of ministack."""
 
     def __init__(self, url):
         self.url = url
@@ -85,7 +85,7 @@ class Cloud:
     def deploy(self):
         template = yaml.load((ROOT / "stacks/lake.yaml").read_text(), Template)
         resources = {name: one for name, one in template["Resources"].items() if one["Type"].startswith(TYPES)}
-        # The stand-in's CloudFormation has no named queries; its Athena has.
+        # ministack's CloudFormation does not support named queries, but its Athena does.
         queries = [resources.pop(name)["Properties"] for name in list(resources) if resources[name]["Type"].endswith("NamedQuery")]
         part = {"Parameters": template["Parameters"], "Resources": resources}
         needed = [name for name, one in template["Parameters"].items() if "Default" not in one]
@@ -115,7 +115,7 @@ class Cloud:
             yield athena.get_named_query(NamedQueryId=one)["NamedQuery"]
 
     def ask(self, text, database, workgroup):
-        """The rows of a query's answer."""
+        """Runs a query and returns its rows."""
         athena = self.service("athena")
         context = {"Database": database}
         begun = athena.start_query_execution(QueryString=text, QueryExecutionContext=context, WorkGroup=workgroup)
@@ -153,7 +153,7 @@ class Api:
 
 
 def shop(api):
-    """Carts of four customers; what is in them in the end, by account and item."""
+    """Changes the carts of four customers, and returns their final content by account and item."""
     first = api.add("Ann", "shoes", 1, "89.90")
     api.add("Ann", "shoes", 1)
     api.change(first, status="SAVED")
@@ -177,7 +177,7 @@ def shop(api):
 
 
 def check_state(rows, carts):
-    """The rebuilt state is the state."""
+    """The rebuilt state equals the state of the carts."""
     price = lambda text: None if text is None else float(text)
     rebuilt = {
         (row["account_id"], row["item_id"]): (row["sku"], row["status"], int(row["quantity"]), price(row["price"]), row["order_id"])
@@ -191,7 +191,7 @@ def check_state(rows, carts):
 
 
 def check_reports(answers, carts):
-    """The reports count what happened: joins are no adds of a line, moves are no removals."""
+    """The reports agree with the carts: a join is not an addition, and a move is not a removal."""
     for report in ("weekly_report", "monthly_report"):
         by_sku = {row["sku"]: row for row in answers[report] if row["sku"] in ("shoes", "socks", "hat")}
         bought = sum(line["quantity"] * float(line["price"]) for line in carts.values() if line["status"] == "PURCHASED" and line["sku"] in by_sku)
@@ -224,7 +224,7 @@ def main(local):
 def check(cloud, names, carts):
     files = wait_for("files in the lake", lambda: cloud.objects(names["Lake"]))
     assert all(name.startswith("cart-changes/hour=") and name.endswith(".parquet") for name in files), files
-    assert not cloud.objects(names["FailedChanges"]), "nothing failed"
+    assert not cloud.objects(names["FailedChanges"]), "a change failed"
     database, workgroup = names["LakeDatabase"], names["BiWorkGroup"]
     queries = {query["Name"].removeprefix(f"{STACK} ").replace(" ", "_"): query["QueryString"] for query in cloud.queries(workgroup)}
     assert set(queries) == {path.stem for path in (ROOT / "analytics").glob("*.sql")}, queries.keys()
@@ -232,7 +232,7 @@ def check(cloud, names, carts):
     wait_for("every delivery", lambda: len(state()) == len(carts))
     check_state(state(), carts)
     check_reports({name: cloud.ask(text, database, workgroup) for name, text in queries.items()}, carts)
-    print(f"{len(carts)} lines of carts came back through {len(files)} files and {len(queries)} named queries.")
+    print(f"{len(carts)} cart items were rebuilt from {len(files)} files by {len(queries)} named queries.")
 
 
 if __name__ == "__main__":

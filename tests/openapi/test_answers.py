@@ -1,4 +1,4 @@
-"""schemathesis with docs/openapi.yaml against a local stack: as the operator, and as somebody with few scopes.
+"""Runs schemathesis with docs/openapi.yaml on a local stack, as the operator and as a caller with few scopes.
 
 Usage: test_answers.py <the binary `local`> [options of schemathesis]
 """
@@ -15,7 +15,7 @@ SCOPES = ["bank:read", "cart:write", "wellness:read", "ledger:read"]
 
 
 def ask(url, *options):
-    """Sends requests that the document allows and others; true where every answer is as it says."""
+    """Sends valid and invalid requests. Returns whether every response matches the document."""
     schemathesis = pathlib.Path(sys.executable).with_name("schemathesis")
     config = ROOT / "tests/openapi/schemathesis.toml"
     command = [schemathesis, "--config-file", config, "run", "docs/openapi.yaml", "--url", url, *options]

@@ -1,4 +1,4 @@
-"""Requests to a stack, and a line for everything that must hold of an answer."""
+"""Sends requests to a stack and prints a line per check."""
 
 import json
 import time
@@ -7,12 +7,12 @@ import urllib.parse
 import urllib.request
 import uuid
 
-# Streams and indexes of a busy stack may take a while.
+# The stream and the indexes of a busy stack may lag.
 PATIENCE = 60
 
 
 class Answer:
-    """What came back."""
+    """The response."""
 
     def __init__(self, status, headers, body):
         self.status, self.headers = status, headers
@@ -23,7 +23,7 @@ class Answer:
 
 
 class Contract:
-    """A stack, a caller, what held and what did not, and what is to be cleaned up."""
+    """A stack, a caller, the results of the checks and the actions of the clean-up."""
 
     def __init__(self, url, token):
         self.url, self.token = url.rstrip("/"), token
@@ -32,7 +32,7 @@ class Contract:
         self.undone, self.stays = [], []
 
     def send(self, method, path, body=None, key=None, token=None, kind="application/json"):
-        """One request. `token` is another caller's; an empty one sends no Authorization header."""
+        """Sends a request. `token` replaces the caller's token, and an empty one omits the Authorization header."""
         token = self.token if token is None else token
         headers = {"authorization": f"Bearer {token}"} if token else {}
         if key:
@@ -48,18 +48,18 @@ class Contract:
             return Answer(refusal.code, refusal.headers, refusal.read())
 
     def check(self, what, holds, found=None):
-        """One line."""
+        """Prints the result of a check."""
         self.held, self.failed = self.held + bool(holds), self.failed + (not holds)
         print(f"ok      {what}" if holds else f"FAILED  {what}: {found}", flush=True)
 
     def expect(self, status, what, method, path, **request):
-        """The answer, after a line about its status."""
+        """Sends a request, checks the status and returns the response."""
         answer = self.send(method, path, **request)
         self.check(f"{what}: {status}", answer.status == status, f"{answer.status} {answer.body}")
         return answer
 
     def refused(self, status, name, what, method, path, faults=(), **request):
-        """A problem of that type, which names these faults."""
+        """Sends a request and checks that the response is a problem of this type with exactly these faults."""
         answer = self.send(method, path, **request)
         kind, body = answer.headers.get_content_type(), answer.body or {}
         right = (answer.status, kind, body.get("type")) == (status, "application/problem+json", f"/problems/{name}")
@@ -67,20 +67,21 @@ class Contract:
         self.check(f"{what}: {status} {name}", right, f"{answer.status} {body}")
 
     def created(self, what, path, body, key, other, status=201, location=None):
-        """Posts under a key, once more, and something else under it; gives the first answer. It must be found below
-        `location`, or else below the path that it was posted to."""
+        """Posts with a key, posts again, and posts another body with the same key. Returns the first response.
+
+        The `Location` must be below `location`, or below the path of the request if that is None."""
         first = self.expect(status, what, "POST", path, body=body, key=key)
         found = first.headers.get("location", "")
         below = f"{location or urllib.parse.urlsplit(path).path}/"
         self.check(f"{what}: its Location", found.startswith(below), found)
         again = self.send("POST", path, body=body, key=key)
         same = (again.status, again.body) == (first.status, first.body)
-        self.check(f"{what}: sent again, the same answer", same, again.body)
+        self.check(f"{what}: a retry returns the same response", same, again.body)
         self.refused(422, "idempotency-key-reused", f"{what}: another under its key", "POST", path, body=other, key=key)
         return first
 
     def until(self, what, path, is_so):
-        """Asks until it is so."""
+        """Repeats the request until the condition is true."""
         end, answer = time.monotonic() + PATIENCE, self.send("GET", path)
         while not (answer.status == 200 and is_so(answer)) and time.monotonic() < end:
             time.sleep(0.2)
@@ -89,7 +90,7 @@ class Contract:
         return answer
 
     def paged(self, what, path, name, wanted):
-        """Two items or more, one on a page, and all of them, sooner or later."""
+        """Checks that pages of one item return all items, which the index may show with a delay."""
         mark = "&" if "?" in path else "?"
 
         def ids():
@@ -107,14 +108,14 @@ class Contract:
             found = ids()
         self.check(f"{what}, page by page", sorted(found) == sorted(wanted), found)
         wrong = f"{path}{mark}cursor=c21va2U"
-        self.refused(400, "invalid-request", f"{what}, a cursor made up", "GET", wrong, faults=["/query/cursor"])
+        self.refused(400, "invalid-request", f"{what}, an invalid cursor", "GET", wrong, faults=["/query/cursor"])
 
     def undo(self, what, method, path, statuses=(200,), **request):
-        """Something for the end, the last first."""
+        """Adds an action to the clean-up, which runs them in reverse order."""
         self.undone.append((what, method, path, statuses, request))
 
     def clean(self):
-        """Undoes what was done."""
+        """Runs the clean-up."""
         while self.undone:
             what, method, path, statuses, request = self.undone.pop()
             answer = self.send(method, path, **request)

@@ -1,7 +1,7 @@
-"""The HTTP contract of running services, with test data, which is removed again as far as that is possible.
+"""Checks the HTTP contract of running services with test data, and removes the data where that is possible.
 
 Usage: TOKEN=… smoke.py <service>=<url>…, such as bank=https://…. The token needs the operate scope of each service.
-Without a token no Authorization header is sent, as to a local stack.
+Without a token, requests have no Authorization header, as for a local stack.
 """
 
 import http.client
@@ -15,7 +15,7 @@ import wellness
 from contract import Contract
 
 
-# Each service, with one of its routes.
+# The services, each with one of its routes.
 SERVICES = {
     "bank": (bank.walk, "/bank/payments/due"),
     "cart": (cart.walk, "/cart/accounts/smoke/items"),
@@ -25,25 +25,25 @@ SERVICES = {
 
 
 def gateway(stack, path):
-    """The answers of API Gateway itself."""
+    """Checks the responses of API Gateway itself."""
     for what, token in [("no token", "")] * bool(stack.token) + [("an invalid token", "e30.e30.e30")]:
         answer = stack.send("GET", path, token=token)
         right = (answer.status, answer.body) == (401, {"message": "Unauthorized"})
         stack.check(f"gateway: {what}: 401", right, f"{answer.status} {answer.body}")
     answer = stack.send("GET", "/smoke")
     right = (answer.status, answer.body) == (404, {"message": "Not Found"})
-    stack.check("gateway: no such route: 404", right, f"{answer.status} {answer.body}")
+    stack.check("gateway: unknown route: 404", right, f"{answer.status} {answer.body}")
 
 
 def check(service, url):
-    """The contract of one service: what passed, failed and stays."""
+    """Checks one service. Returns the checks and the data that remains."""
     stack = Contract(url, os.environ.get("TOKEN", ""))
     walk, path = SERVICES[service]
     try:
         gateway(stack, path)
         walk(stack)
     except (KeyError, TypeError, IndexError, ValueError, OSError, http.client.HTTPException) as error:
-        stack.check(f"{service}: to its end", False, repr(error))
+        stack.check(f"{service}: complete", False, repr(error))
     try:
         stack.clean()
     except (ValueError, OSError, http.client.HTTPException) as error:

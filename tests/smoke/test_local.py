@@ -1,4 +1,4 @@
-"""The smoke test against a local stack: without a token, and with one where it must be there.
+"""Runs the smoke test on local stacks, without a token and with a required one.
 
 Usage: test_local.py <the binary `local`>
 """
@@ -27,7 +27,7 @@ def main(binary):
         held = smoke(url, "")
     with local_stack(binary, "--auth", "required") as url:
         held = smoke(url, token(binary, *scopes)) and held
-    # Each stack alone: one that needs another shows here.
+    # Run each service alone, to find dependencies between stacks.
     for service in SERVICES:
         with local_stack(binary, "--stack", service) as url:
             held = smoke(url, "", [service]) and held

@@ -1,4 +1,4 @@
-"""Draws docs/architecture.svg from template.yaml and the stacks that it nests.
+"""Draws docs/architecture.svg from template.yaml and its nested stacks.
 
 usage: draw.py           writes the picture
        draw.py --check   fails if the picture is stale
@@ -15,11 +15,11 @@ PICTURE = ROOT / "docs/architecture.svg"
 
 WIDTH, MARGIN, GAP, GUTTER = 1000, 16, 12, 28
 TOP, HEADER, BOX, SPACE = 64, 42, 44, 18
-# Of the lines beside the boxes, where they have room for it.
+# Distance between the parallel lines next to the boxes, if there is room for it.
 LANE = 7
 FONTS = "system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif"
 WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"}
-# Fill and line of each kind of resource.
+# Fill and line colour of each kind of resource.
 COLOURS = {
     "api": ("#f3ecff", "#7a3ff2"),
     "function": ("#fff1e3", "#c75b00"),
@@ -30,12 +30,12 @@ COLOURS = {
 STREAM, CALL, INK, QUIET = "#c75b00", "#5b6470", "#1f2430", "#4b5360"
 
 
-# A point by the name of a table.
+# Points by table name.
 Points = dict[str, tuple[float, float]]
 
 
 class Loader(yaml.SafeLoader):
-    """Reads the tags of CloudFormation as the functions they stand for."""
+    """Reads CloudFormation's short tags as their long forms."""
 
 
 def tagged(loader: yaml.Loader, suffix: str, node: yaml.Node) -> dict:
@@ -60,7 +60,7 @@ def as_list(value) -> list:
 
 
 class Function:
-    """A function: its name, its triggers, and the tables that it may write."""
+    """A function with its name, its triggers and the tables that it can write to."""
 
     def __init__(self, properties: dict) -> None:
         self.name = Path(properties["CodeUri"]).name
@@ -84,12 +84,12 @@ class Function:
 
 
 def source(stream: dict) -> str:
-    """The table of a stream of this stack, or the parameter that has a stream of another."""
+    """Returns the table of a stream in this stack, or the parameter with the stream of another stack."""
     return stream["Fn::GetAtt"].split(".")[0] if "Fn::GetAtt" in stream else stream["Ref"]
 
 
 def table_of(resource) -> str | None:
-    """The table of a resource of a policy; an index or a bucket is none."""
+    """Returns the table that a policy resource names. None for an index or a bucket."""
     value = resource.get("Fn::GetAtt") if isinstance(resource, dict) else None
     return value.removesuffix(".Arn") if isinstance(value, str) and value.endswith(".Arn") else None
 
@@ -116,7 +116,7 @@ class Stack:
         return {name: one.get("Properties", {}) for name, one in found.items()}
 
     def indexes(self, table: str) -> str:
-        """Names of the table's indexes. Of those under a condition, each may take the place of the other."""
+        """Returns the index names of the table. Conditional indexes are alternatives."""
         always, either = [], []
         for index in self.tables[table].get("GlobalSecondaryIndexes", []):
             if "Fn::If" in index:
@@ -130,7 +130,7 @@ class Stack:
 
 
 def streams_of_parameters(root: dict, stacks: dict[str, Stack]) -> dict[str, tuple[str, str]]:
-    """The stack and the table behind each parameter that the root takes from an output of a stack."""
+    """Returns the stack and table behind each parameter that the root passes from an output."""
     found = {}
     for nested in root["Resources"].values():
         for parameter, value in nested["Properties"]["Parameters"].items():
@@ -161,7 +161,7 @@ class Canvas:
         self.text(middle, y + height / 2 + 12.5, detail, 11, fill=QUIET, anchor="middle", fit=width - 10)
 
     def text(self, x, y, text, size, fill=INK, weight=400, anchor="start", fit=None) -> None:
-        # The average letter of the widest of the fonts below, in units of the size.
+        # Average letter width of the widest of the fonts below, relative to the font size.
         letter = 0.65 if weight > 400 else 0.58
         if fit and len(text) * size * letter > fit:
             size = round(fit / len(text) / letter, 1)
@@ -181,7 +181,7 @@ class Canvas:
 
 
 def draw_service(canvas: Canvas, stack: Stack, left: float, width: float, exported: set[str]) -> tuple[Points, float]:
-    """Draws a column. Returns where the streams that another stack reads leave it, and its lower end."""
+    """Draws a column. Returns the starting points of the streams that another stack reads, and the lower end."""
     x, inner, right = left + GUTTER, width - 2 * GUTTER, left + width - GUTTER
     y = TOP + HEADER
     writers = sum(bool(one.written) for one in stack.http)
@@ -222,7 +222,7 @@ def draw_service(canvas: Canvas, stack: Stack, left: float, width: float, export
 
 
 def draw_lake(canvas: Canvas, stack: Stack, top: float, sources: Points) -> float:
-    """Draws the band below the columns: the stations of a change on its way to the analysts."""
+    """Draws the band below the columns: the path of a change to the BI team."""
     streams, tables = stack.of("AWS::KinesisFirehose::DeliveryStream"), stack.of("AWS::Glue::Table")
     buckets = [name for name in stack.of("AWS::S3::Bucket") if name != "FailedChanges"]
     queries = stack.of("AWS::Athena::NamedQuery")

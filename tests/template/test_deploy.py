@@ -1,4 +1,4 @@
-"""`make deploy`: the order of the stacks, their settings, and which functions a changed setting reaches.
+"""Tests `make deploy`: the order of the stacks, their settings, and the functions that a changed setting affects.
 
 A stand-in for sam notes how it is called, and answers the outputs of the cart's stack.
 """
@@ -23,7 +23,7 @@ esac
 
 
 class Checkout:
-    """A copy of what is deployed, with a stand-in for sam."""
+    """A copy of the deployed files, with a fake sam."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -39,7 +39,7 @@ class Checkout:
         (folder / "sam").chmod(0o755)
 
     def deploy(self, stack, *options, fails="nothing"):
-        """The calls of sam, and what the command said when it failed."""
+        """Returns the calls of sam and the error output."""
         calls = self.folder / "calls"
         calls.write_text("")
         command = [sys.executable, self.folder / "stacks/deploy.py", self.folder / "sam", stack, *options]
@@ -74,7 +74,7 @@ def main():
         checkout.change("Name=app JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart", "Name=app ReadShards=7 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart")
         checkout.deploy("")
         after = checkout.marks()
-        assert {one for one in before if before[one] != after[one]} == functions("bank"), "a setting of the bank reaches the bank only"
+        assert {one for one in before if before[one] != after[one]} == functions("bank"), "a setting of the bank affects only the bank"
 
         checkout.deploy("system")
         before = checkout.marks()
@@ -83,7 +83,7 @@ def main():
         [call] = calls
         assert call.endswith("--template-file " + str(checkout.folder / "template.yaml") + " --no-confirm-changeset"), call
         after = checkout.marks()
-        assert {one for one in before if before[one] != after[one]} == functions("cart"), "as one stack, too"
+        assert {one for one in before if before[one] != after[one]} == functions("cart"), "a setting of the cart affects only the cart in one stack"
 
         calls, said = checkout.deploy("", fails="--config-env cart")
         assert (len(calls), said) == (2, "cart is not deployed: sam deploy failed"), (calls, said)

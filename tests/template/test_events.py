@@ -1,6 +1,6 @@
-"""The events of events/ have the shape of those that `sam local generate-event` makes: no member more, none less, each of
-its type. Free are the members whose names a caller or an item chooses, and those that AWS leaves out where there is
-nothing to say."""
+"""Compares events/ with the events of `sam local generate-event`: both must have the same members with the same types.
+
+Names that a caller or an item chooses are free. Members that AWS omits when they are empty are optional."""
 
 import json
 import pathlib
@@ -9,7 +9,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-# Of a request, a record and a schedule's event: how SAM makes one, what may be missing, and where names are free.
+# For requests, records and schedule events: the arguments of SAM, the optional members, and the
+# members with free names.
 KINDS = {
     "version": (
         ["apigateway", "http-api-proxy"],
@@ -23,14 +24,14 @@ KINDS = {
     ),
     "detail-type": (["cloudwatch", "scheduled-event"], set(), {"detail"}),
 }
-# SAM's own samples lack them: an event says its version, and a deletion by TTL who deleted.
+# Members that SAM's samples lack: the version of an event, and the identity behind a TTL deletion.
 UNKNOWN_TO_SAM = {"detail-type": {"version": str}, "Records": {"Records.userIdentity.type": str, "Records.userIdentity.principalId": str}}
-# Batches and runs that no service sends: that is what they are for.
+# Events that no service sends, with an intended difference.
 NO_SHAPE = ("by-hand", "empty", "no-batch", "no-such-day", "unknown-fields", "unreadable")
 
 
 def members(value, free, path=""):
-    """Every member's path and type."""
+    """Yields the path and type of each member."""
     if isinstance(value, dict) and path not in free:
         for name, member in value.items():
             inner = f"{path}.{name}" if path else name

@@ -1,7 +1,7 @@
-"""The templates are right: what SAM makes of each stack, offline, and that the root passes each stack what it takes.
+"""Checks the templates offline: the result of SAM's transform of each stack, and the parameters that the root passes.
 
-Checked of each stack: its size, that callers use an alias, that tables and failures are kept, that every function logs to its service's
-log group, that alarms and the dashboard cover what the stack has. Writes what SAM made of them into a folder.
+The checks of each stack: its size, callers use aliases, tables and failed events are kept, functions log to the log group
+of the service, and alarms and the dashboard are complete. Writes the transformed templates to a folder.
 """
 
 import json
@@ -19,17 +19,17 @@ from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 
-# CloudFormation takes 500 resources a stack; the rest is a reserve.
+# CloudFormation allows 500 resources per stack. The difference is a reserve.
 MAX_RESOURCES = 450
 MAX_LINES_OF_A_STACK = 1600
 MAX_LINES_OF_A_FUNCTION = 30
-# A shard is read by two consumers without throttling.
+# DynamoDB recommends at most two consumers per stream shard, to avoid throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2
-# The service of a crate's functions, where its name is another.
+# Crates whose service has another name.
 SERVICES = {"export": "lake"}
-# Resources that may name a function without calling it.
+# Resource types that may refer to a function without invoking it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
-# Parameters of a stack that the root sets itself.
+# Parameters of a stack that the root stack sets itself.
 SET_BY_ROOT = {"Name", "CartStreamArn"}
 
 
@@ -53,40 +53,40 @@ def transform(template: dict) -> dict:
     logging.disable(logging.WARNING)
     for resource in template["Resources"].values():
         if resource["Type"] == "AWS::Serverless::Function":
-            # As after `sam package`.
+            # CodeUri as `sam package` writes it.
             resource["Properties"]["CodeUri"] = "s3://bucket/" + Path(resource["Properties"]["CodeUri"]).name
     policies = {"AWSLambdaBasicExecutionRole": "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"}
     return Translator(policies, Parser()).translate(template, {})
 
 
 def root_faults(root: dict, templates: dict):
-    """The root nests every stack, and passes each parameter under its own name, declared as in the stack."""
+    """The root nests every stack and passes each parameter with the same name and declaration."""
     nested = {one["Properties"]["Location"]: one["Properties"]["Parameters"] for one in root["Resources"].values()}
     if set(nested) != {f"stacks/{file.name}" for file in templates}:
-        yield f"template.yaml nests {sorted(nested)}"
+        yield f"template.yaml nests {sorted(nested)}, which are not all stacks"
     passed = set()
     for file, template in templates.items():
         given = nested.get(f"stacks/{file.name}", {})
         if set(given) != set(template["Parameters"]):
-            yield f"template.yaml does not pass to {file.name}: {sorted(set(given) ^ set(template['Parameters']))}"
+            yield f"template.yaml and {file.name} differ in the parameters {sorted(set(given) ^ set(template['Parameters']))}"
         for name in set(given) - SET_BY_ROOT:
             passed.add(name)
             if given[name] != {"Ref": name}:
                 yield f"template.yaml passes {given[name]} as {name}"
             if root["Parameters"].get(name) != template["Parameters"].get(name):
-                yield f"{name} is declared otherwise in template.yaml than in {file.name}"
-    yield from (f"template.yaml has the parameter {name}, which no stack takes" for name in set(root["Parameters"]) - passed)
+                yield f"{name} is declared differently in template.yaml and {file.name}"
+    yield from (f"template.yaml has the parameter {name}, which no stack has" for name in set(root["Parameters"]) - passed)
 
 
 def lines(file: Path):
     text = file.read_text()
     if (count := len(text.splitlines())) > MAX_LINES_OF_A_STACK:
-        yield f"{count} lines, not {MAX_LINES_OF_A_STACK} at most"
+        yield f"{count} lines; the maximum is {MAX_LINES_OF_A_STACK}"
     for key, node in resources_of(yaml.compose(text, Loader=yaml.SafeLoader)):
         kind = next(value.value for name, value in node.value if name.value == "Type")
         count = last_line(node) - key.start_mark.line + 1
         if kind == "AWS::Serverless::Function" and count > MAX_LINES_OF_A_FUNCTION:
-            yield f"{key.value} has {count} lines, not {MAX_LINES_OF_A_FUNCTION} at most"
+            yield f"{key.value} has {count} lines; the maximum is {MAX_LINES_OF_A_FUNCTION}"
 
 
 def resources_of(document: yaml.MappingNode):
@@ -94,7 +94,7 @@ def resources_of(document: yaml.MappingNode):
 
 
 def last_line(node: yaml.Node) -> int:
-    """The line of the last value: a block's own mark is behind the comments that follow it."""
+    """Returns the line of the last value. The end mark of a block is after the comments that follow it."""
     if isinstance(node, yaml.MappingNode) and not node.flow_style:
         return max(last_line(value) for _, value in node.value)
     if isinstance(node, yaml.SequenceNode) and not node.flow_style:
@@ -119,36 +119,36 @@ class Stack:
 
     def size(self):
         if len(self.resources) >= MAX_RESOURCES:
-            yield f"{len(self.resources)} resources; it must be fewer than {MAX_RESOURCES}"
+            yield f"{len(self.resources)} resources; the limit is {MAX_RESOURCES}"
 
     def calls(self):
         aliases = {one["FunctionName"]["Ref"] for one in self.of("AWS::Lambda::Alias").values()}
         yield from (f"{name} has no alias" for name in self.functions - aliases)
         for name, resource in self.resources.items():
-            # With a qualifier it is the alias.
+            # With a qualifier, it refers to the alias.
             if resource["Type"] not in ABOUT and "Qualifier" not in resource["Properties"]:
-                yield from (f"{name} calls {one} and not its alias" for one in self.functions & names(resource))
+                yield from (f"{name} invokes {one} instead of its alias" for one in self.functions & names(resource))
 
     def keeps(self):
         for name, table in self.of("AWS::DynamoDB::Table").items():
             if not table["DeletionProtectionEnabled"] or not table["SSESpecification"]["SSEEnabled"]:
-                yield f"{name} is not protected, or not encrypted"
+                yield f"{name} is not protected or not encrypted"
             if self.resources[name].get("DeletionPolicy") != "Retain":
-                yield f"{name} goes with the stack"
+                yield f"{name} is deleted with the stack"
             if table.get("StreamSpecification", {}).get("StreamViewType", "NEW_AND_OLD_IMAGES") != "NEW_AND_OLD_IMAGES":
-                yield f"the stream of {name} lacks an image"
+                yield f"the stream of {name} does not have both images"
         for name, mapping in self.of("AWS::Lambda::EventSourceMapping").items():
             if not mapping.get("DestinationConfig"):
-                yield f"{name} drops what its function fails on"
+                yield f"{name} drops the failed events of its function"
         kept = self.of("AWS::Lambda::EventInvokeConfig").values()
         kept = {one["FunctionName"]["Ref"] for one in kept if one.get("DestinationConfig")}
         for name, rule in self.of("AWS::Events::Rule").items():
             if not kept.issuperset(self.called(target["Arn"]) for target in rule["Targets"]):
-                yield f"{name} drops what its function fails on"
+                yield f"{name} drops the failed events of its function"
 
     def watches(self):
-        """Each kind of failure has its alarm. The metrics of a log group count for all functions that write to it."""
-        yield from (f"{name} tells nobody" for name, alarm in self.alarms.items() if "AlarmActions" not in alarm)
+        """Each kind of failure has an alarm. Metrics of a log group cover all functions that write to it."""
+        yield from (f"{name} has no alarm actions" for name, alarm in self.alarms.items() if "AlarmActions" not in alarm)
         namespace = {"Fn::Sub": f"${{Name}}/{self.service}"}
         filtered = {}
         for one in self.of("AWS::Logs::MetricFilter").values():
@@ -172,15 +172,15 @@ class Stack:
         needed += [("5xx", str({"Ref": api})) for api in self.of("AWS::ApiGatewayV2::Api")]
         if self.of("AWS::Lambda::EventSourceMapping") or self.of("AWS::Events::Rule"):
             needed.append(("PutRequests", str({"Ref": "FailedChanges"})))
-        yield from (f"{name} has {named[metric, name]} alarms of {metric}, not 1" for metric, name in needed if named[metric, name] != 1)
+        yield from (f"{name} has {named[metric, name]} alarms of {metric}; it must have 1" for metric, name in needed if named[metric, name] != 1)
 
     def shows(self):
-        """The dashboard shows every alarm and table; the metrics of functions it finds by SEARCH."""
+        """The dashboard shows every alarm and table, and finds function metrics by SEARCH."""
         [(name, dashboard)] = self.of("AWS::CloudWatch::Dashboard").items()
         try:
             body = json.loads(dashboard["DashboardBody"]["Fn::Sub"])
         except ValueError as error:
-            yield f"{name} is no JSON: {error}"
+            yield f"{name} is not JSON: {error}"
             return
         shown = names(dashboard["DashboardBody"])
         for wanted in sorted(self.alarms.keys() | self.of("AWS::DynamoDB::Table").keys()):
@@ -198,10 +198,10 @@ class Stack:
         consumers = Counter(json.dumps(mapping["EventSourceArn"]) for mapping in mappings)
         for stream, count in consumers.items():
             if count > MAX_CONSUMERS_OF_A_STREAM:
-                yield f"{stream} has {count} consumers; a stream takes {MAX_CONSUMERS_OF_A_STREAM}"
+                yield f"{stream} has {count} consumers; the maximum is {MAX_CONSUMERS_OF_A_STREAM}"
 
     def logs(self):
-        """Every function is in the stack of its crate's service, logs to the service's group, and counts in its namespace."""
+        """Every function is in the stack of its service, and uses the log group and metrics namespace of the service."""
         for name, function in self.of("AWS::Lambda::Function").items():
             binary = function["Code"]["S3Key"]
             if (service := service_of(binary)) != self.service:
@@ -212,17 +212,17 @@ class Stack:
                 yield f"{name} logs to {group}, not to Logs"
             namespace = function["Environment"]["Variables"].get("METRICS_NAMESPACE")
             if namespace != {"Fn::Sub": f"${{Name}}/{self.service}"}:
-                yield f"{name} counts in {namespace}"
+                yield f"{name} has the metrics namespace {namespace}"
         group = self.of("AWS::Logs::LogGroup").get("Logs", {}).get("LogGroupName")
         if group != {"Fn::Sub": f"/${{Name}}/{self.service}"}:
             yield f"the log group is named {group}"
 
     def releases(self):
-        """A release goes back for an alarm of its own stack only."""
+        """Only alarms of the same stack roll back a release."""
         for name, group in self.of("AWS::CodeDeploy::DeploymentGroup").items():
             stopping = names(group.get("AlarmConfiguration")) & self.alarms.keys()
             if stopping != {"FunctionsFail", "Defects"}:
-                yield f"{name} goes back for {sorted(stopping)}"
+                yield f"the alarms {sorted(stopping)} roll back {name}"
 
     def called(self, alias: dict) -> str:
         return self.resources[alias["Ref"]]["Properties"]["FunctionName"]["Ref"]
@@ -234,7 +234,7 @@ def service_of(function: str) -> str:
 
 
 def names(node) -> set[str]:
-    """The names in a part of the template, of parameters and resources."""
+    """Returns the parameters and resources that a part of the template refers to."""
     text = json.dumps(node)
     found = re.findall(r'"Ref": "(\w+)"|"Fn::GetAtt": \["(\w+)"|\$\{(\w+)[.}]', text)
     return {name for groups in found for name in groups if name}

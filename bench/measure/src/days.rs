@@ -1,4 +1,5 @@
-//! Days full of payments, put past the functions and past DynamoDB's API: a million over HTTP would take minutes.
+//! Days full of payments, which bypass the functions and DynamoDB's API. A million payments over
+//! HTTP would take minutes.
 
 use bank::Payment;
 use dynoxide::{Database, ImportOptions, types::AttributeValue};
@@ -12,11 +13,11 @@ use std::{
 };
 use system_tests::bank::{scheduled_payment, second_of};
 
-/// Items that are imported together.
+/// The number of items in an import.
 const TOGETHER: usize = 10_000;
 const SECONDS: usize = 24 * 60 * 60;
 
-/// A folder with the data of a stack. Dropping it removes it.
+/// A folder with the data of a stack. It is removed on drop.
 pub(crate) struct Days(PathBuf);
 
 impl Days {
@@ -30,12 +31,12 @@ impl Days {
         self.0.join("data")
     }
 
-    /// The stack with these data.
+    /// Starts the stack with this data.
     pub(crate) async fn stack(&self, builder: Builder) -> Stack {
         builder.data(self.file()).start().await.expect("a stack")
     }
 
-    /// So many payments of 2,000 accounts over the day, on each shard in turn.
+    /// Adds payments of 2,000 accounts, spread over the day and the shards.
     pub(crate) fn fill(&self, stack: &Stack, day: &str, count: usize, shards: usize) {
         let table = stack.table("PaymentScheduler").expect("a table");
         let database = open(&self.file());
@@ -49,7 +50,7 @@ impl Days {
 
 impl Drop for Days {
     fn drop(&mut self) {
-        // What is left in the folder of temporary files does no harm.
+        // A leftover temporary folder does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
@@ -63,13 +64,14 @@ fn open(file: &Path) -> Database {
 fn one(day: &str, number: usize, count: usize, shards: usize) -> Payment {
     let second = i64::try_from(number * SECONDS / count).expect("a second");
     let like = scheduled_payment(&format!("A-{}", number % 2_000), second_of(day, second), number % shards);
-    // Of those in one second the next is made a millisecond later: that they lie on the shards in turn is their order as well.
+    // Payments of one second are created a millisecond apart. Their order therefore also alternates
+    // between the shards.
     let made = Timestamp::UNIX_EPOCH + SignedDuration::from_millis(i64::try_from(number).expect("a number"));
     let id = PaymentId::new(like.id().time(), made, &system_tests::random());
     Payment { sort: PaymentSort(id), due: DueSort { payment: id, ..like.due }, ..like }
 }
 
-/// Every attribute of a payment is a string.
+/// Returns the attributes of a payment, which are all strings.
 pub(crate) fn attributes(payment: &Payment) -> impl Iterator<Item = (String, String)> + use<> {
     let Ok(serde_json::Value::Object(attributes)) = serde_json::to_value(payment) else { unreachable!("an object") };
     let kind = (String::from("Type"), String::from("Payment"));

@@ -1,5 +1,5 @@
-//! Ways to the engine: one on which every answer takes some milliseconds more, as far away as DynamoDB is from a Lambda, and one
-//! that keeps answers.
+//! HTTP proxies between the clients and the engine. One delays each response, as a network between
+//! Lambda and DynamoDB does. The other caches responses.
 
 use axum::{
     Router,
@@ -15,12 +15,12 @@ use std::{
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
-/// About what a call to DynamoDB takes from a Lambda.
+/// Approximate duration of a DynamoDB call from a Lambda function.
 pub(crate) const AWAY: Duration = Duration::from_millis(4);
 
 type Answer = (StatusCode, HeaderMap, Bytes);
 
-/// Ends with its owner.
+/// A proxy that stops on drop.
 pub(crate) struct Delayed {
     url: String,
     server: JoinHandle<()>,
@@ -35,12 +35,13 @@ struct Way {
 }
 
 impl Delayed {
-    /// Calls to its URL are answered by the engine, so much later.
+    /// Starts a proxy that delays each response of the engine.
     pub(crate) async fn start(engine: &str, delay: Duration) -> Self {
         Self::serve(Way { engine: engine.to_owned(), http: reqwest::Client::new(), delay, kept: None }).await
     }
 
-    /// What was once asked is answered as it was then, without the engine's work. For who only reads.
+    /// Starts a proxy that caches responses, so that repeated reads do not include the work of the
+    /// engine. For readers only.
     pub(crate) async fn keeping(engine: &str) -> Self {
         let kept = Some(Arc::default());
         Self::serve(Way { engine: engine.to_owned(), http: reqwest::Client::new(), delay: Duration::ZERO, kept }).await
@@ -88,9 +89,11 @@ impl Way {
     }
 }
 
-/// The action and its input. Members, and the keys of a batch, come in any order, so the order of the strings counts for nothing:
-/// a sort key has its payment's id in it, and no two questions have the same ones in other places. To look for it takes no
-/// time from those who are measured.
+/// Hashes the action and the strings of its input.
+///
+/// Members and the keys of a batch may have any order, so the order of the strings is ignored. A
+/// sort key contains the payment id, so different requests have different strings. The lookup does
+/// not slow down the measured readers.
 fn question(headers: &HeaderMap, body: &Bytes) -> u64 {
     let target = headers.get("x-amz-target").map(HeaderValue::as_bytes);
     let parts = body.split(|byte| *byte == b'"').chain(target);

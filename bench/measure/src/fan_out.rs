@@ -1,4 +1,4 @@
-//! A whole day, its shards side by side and one after another, over a way on which every call takes longer.
+//! Reads a whole day with concurrent and sequential shards, over a connection with a delay.
 
 use crate::{
     calls::{count, timed},
@@ -24,7 +24,7 @@ use table::{Dynamo, Index, MergedQuery, Projection, Table};
 const PAYMENTS: usize = 1_000;
 const PAGE: usize = 100;
 const ROUNDS: usize = 7;
-/// Shards, and the milliseconds that a call takes longer.
+/// Number of shards, and the delay per call in milliseconds.
 const CASES: [(usize, u64); 7] = [(1, 5), (2, 5), (5, 0), (5, 5), (5, 20), (10, 5), (20, 5)];
 const FUNCTION: &str = "list-due-payments";
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -43,7 +43,7 @@ pub(crate) async fn measure() -> Value {
     json!({"payments": PAYMENTS, "page": PAGE, "rounds": ROUNDS, "cases": cases})
 }
 
-/// A day on so many shards, each call so many milliseconds away.
+/// A day with a number of shards and a delay per call.
 struct Case<'a> {
     stack: &'a Stack,
     engine: &'a str,
@@ -68,14 +68,14 @@ async fn read(case: Case<'_>) -> Value {
     json!({"shards": case.shards, "delay": case.delay, "readers": readers.iter().map(Reader::told).collect::<Vec<_>>()})
 }
 
-/// What is read in order: a shard after itself, or a page of all shards after the other.
+/// The unit that is read in order: the items of a shard, or the pages over all shards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum By {
     Shard,
     Page,
 }
 
-/// One way to read the day, and what it took.
+/// A reader of the day, and its measurements.
 struct Reader {
     by: By,
     at_once: usize,
@@ -117,7 +117,7 @@ impl Reader {
         self.millis.push(millis);
     }
 
-    /// Without the first, which opens the connections.
+    /// Returns the results without the first round, which opens the connections.
     fn told(&self) -> Value {
         json!({
             "by": if self.by == By::Shard { "shard" } else { "page" },
@@ -127,16 +127,16 @@ impl Reader {
         })
     }
 
-    /// How many calls at least have to wait for one another.
+    /// Returns the minimum number of calls that wait for another call.
     fn waits(&self) -> u64 {
         match self.by {
-            // The shards hold equally much, and none waits for another.
+            // The shards have equal sizes, and none waits for another.
             By::Shard if self.at_once > 1 => self.calls / count(self.shards),
             _ => self.waits,
         }
     }
 
-    /// Each shard to its end, by a worker of its own.
+    /// Reads each shard to its end, with one worker per shard.
     async fn shards(&self) -> usize {
         let range = DueSort::due_on(self.date.parse().expect("a day"), Status::Scheduled);
         let worker = &|shard| tokio::spawn(read_shard(self.table.clone(), shard, range.clone()));
@@ -147,7 +147,7 @@ impl Reader {
             .await
     }
 
-    /// As the function answers: page after page, over all shards, in order.
+    /// Reads page after page over all shards in order, through the function.
     async fn pages(&self) -> usize {
         let (mut read, mut cursor) = (0, String::new());
         loop {

@@ -1,4 +1,5 @@
-//! Transfers of the ledger beside the bare calls that they make, and many writers on one account.
+//! Compares transfers of the ledger with the DynamoDB calls that they make, and measures many
+//! writers on one account.
 
 mod bare;
 
@@ -19,22 +20,22 @@ use system_tests::{
 };
 use uuid::Uuid;
 
-/// As many customers at once, each with accounts of their own.
+/// Number of concurrent customers, each with their own accounts.
 const CUSTOMERS: usize = 4;
-/// What each pays in a round.
+/// Payments per customer and round.
 const PAYMENTS: usize = 5;
 const WARM_UP: usize = 2;
 const ROUNDS: usize = 30;
 const DEADLINE: Duration = Duration::from_secs(10);
 const WRITERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
-/// Paid by all writers together.
+/// Transfers of all writers together.
 const TRANSFERS: usize = 128;
-/// Times that they do.
+/// Number of runs.
 const RUNS: usize = 5;
-/// The accounts of a merchant that one alone is too few for.
+/// Number of accounts of a merchant for whom one account is not enough.
 const RECEIVING: usize = 20;
 
-/// A transfer here and with DynamoDB some milliseconds away, and a hot account there.
+/// Measures a transfer with a local and a distant DynamoDB, and a hot account with the distant one.
 pub(crate) async fn measure() -> Value {
     let books = Books::open().await;
     let away = Delayed::start(books.stack.dynamo_url(), AWAY).await;
@@ -63,13 +64,13 @@ fn process_payment(books: &Books, dynamo: &str) -> Service {
     service(&books.stack, dynamo, "process-payment", &ledger::patterns::process_payment::function())
 }
 
-/// Our transfers.
+/// The ledger's transfers.
 struct Paying {
     service: Service,
 }
 
 impl Paying {
-    /// The status, and how often others got in between.
+    /// Makes a transfer. Returns the status and the number of conflicts.
     async fn pay(&self, key: &str, from: &str, to: &str) -> (u64, u64) {
         let event = posting(key, &payment(from, to, "0.01"), Timestamp::now());
         let invocation = self.service.call(event, within(DEADLINE)).await;
@@ -77,7 +78,7 @@ impl Paying {
         (answer["statusCode"].as_u64().expect("a status"), invocation.usage.conflicts)
     }
 
-    /// As many payments of the customer as a round has.
+    /// Makes all payments of a customer in a round.
     async fn customer(&self, [from, to]: &[String; 2]) {
         for _ in 0..PAYMENTS {
             let (status, conflicts) = self.pay(&Uuid::now_v7().to_string(), from, to).await;
@@ -86,7 +87,8 @@ impl Paying {
     }
 }
 
-/// What a transfer takes, in milliseconds, round by round: the bare transaction, the bare reads before it with it, and ours.
+/// Measures a transfer in milliseconds per round: the transaction alone, the reads and the
+/// transaction, and our function.
 async fn side_by_side(books: &Books, dynamo: &str) -> Value {
     let ours = Paying { service: process_payment(books, dynamo) };
     let mut customers = Vec::new();
@@ -122,7 +124,8 @@ fn each(round: f64) -> f64 {
     round / (CUSTOMERS * PAYMENTS) as f64
 }
 
-/// So many writers, each of whom pays one payment after another into one of so many accounts, and comes again as long as they are told to.
+/// Measures a number of writers that pay into a number of accounts. Each makes one payment after
+/// the other, and retries rejected payments.
 async fn hot(books: &Books, ledger: &Paying, writers: usize, accounts: usize) -> Value {
     let mut receiving = Vec::new();
     for _ in 0..accounts {

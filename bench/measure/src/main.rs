@@ -1,5 +1,6 @@
-//! Measures one part and prints it as JSON: `measure warm`. The times are of single calls, in the order in which they
-//! were made; `bench/` makes medians and ratios of them.
+//! Runs one benchmark and prints it as JSON: `measure warm`.
+//!
+//! The times are of single calls, in order. `bench/` computes medians and ratios.
 #![expect(clippy::expect_used, clippy::panic, reason = "a measurement may stop here")]
 
 mod calls;

@@ -1,4 +1,5 @@
-//! What the exporter's binary takes of memory for batches that grow, up to the largest event that Lambda gives.
+//! Measures the memory of the exporter's binary for growing batches, up to the largest event of
+//! Lambda.
 
 use crate::calls::count;
 use serde_json::{Value, json};
@@ -13,12 +14,13 @@ use system_tests::{
 const FUNCTION: &str = "export-cart-changes";
 const EVENT: &str = "events/cart/export-cart-changes.json";
 const CHANGES: [usize; 5] = [1, 100, 1_000, 2_000, 10_000];
-/// An invocation's payload (Lambda quotas: 6 MB); it ends a batch before the 10,000 records that a mapping may ask for.
+/// Maximum invocation payload (Lambda quotas: 6 MB). It limits a batch to fewer than the 10,000
+/// records that a mapping may request.
 const MAX_BYTES: usize = 6_000_000;
-/// How often the largest is given to one process.
+/// How often one process receives the largest batch.
 const AGAIN: usize = 20;
 
-/// Of that binary.
+/// Measures the memory of this binary.
 pub(crate) async fn measure(binary: &str) -> Value {
     let mut batches = Vec::new();
     for changes in CHANGES {
@@ -28,7 +30,7 @@ pub(crate) async fn measure(binary: &str) -> Value {
     json!({"batches": batches, "again": again})
 }
 
-/// A process that gets the batch so many times.
+/// Sends a batch to a new process a number of times.
 async fn batch(binary: &str, changes: usize, times: usize) -> Value {
     let stack = stack().start().await.expect("a stack");
     let place = Place::of(&stack, FUNCTION);
@@ -51,7 +53,7 @@ async fn batch(binary: &str, changes: usize, times: usize) -> Value {
     })
 }
 
-/// So many changes of a cart, or as many as an event holds, and how many these are.
+/// Builds an event with this number of cart changes, or with as many as fit. Returns their number.
 fn event(changes: usize) -> (String, u64) {
     let text = fs::read_to_string(root().join(EVENT)).expect("an event");
     let event: Value = serde_json::from_str(&text).expect("JSON");
@@ -71,7 +73,7 @@ fn event(changes: usize) -> (String, u64) {
     (format!(r#"{{"Records":[{}]}}"#, records.join(",")), count(records.len()))
 }
 
-/// The most that the process had in memory, in KB.
+/// Returns the peak memory of the process in KB.
 fn peak(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).expect("its status");
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("its peak");

@@ -1,12 +1,13 @@
-//! How the exporter packs changes of one size for Firehose, and what it would send and pay a change a record.
+//! Compares the exporter's packing of changes for Firehose with one record per change: the records
+//! and the bill.
 
 use crate::calls::count;
 use export::pack::{Record, Row, calls, records};
 use serde_json::{Value, json};
 
-/// The largest is what an item of DynamoDB nearly can be.
+/// The largest is close to the maximum size of a DynamoDB item.
 const BYTES: [usize; 7] = [300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000];
-/// Changes that the stream hands over at once: so many, or so many bytes of them.
+/// The stream delivers batches of up to this number of changes, or this number of bytes.
 const MAX_CHANGES: usize = 1_000;
 const MAX_BYTES: usize = 6_000_000;
 

@@ -1,15 +1,15 @@
-//! B3: a page of what comes due on a day, whatever the day holds, through the gateway.
+//! B3: measures a page of due payments through the gateway, for days of different sizes.
 
 use crate::{calls::timed, days::Days};
 use serde_json::{Map, Value, json};
 use system_tests::{Answer, Client, stack, units::consumed};
 
 const SHARDS: usize = 5;
-/// Days with a thousand payments, ten thousand, and so on.
+/// The smallest day. Each further day has ten times as many payments.
 const FEWEST: usize = 1_000;
 const WARM_UP: usize = 5;
 
-/// A day, and the pages of it that are read.
+/// A day, and the pages that are read from it.
 struct Day {
     payments: usize,
     pages: [Page; 3],
@@ -35,7 +35,7 @@ impl Page {
     }
 }
 
-/// Days of up to so many payments, each page so many times.
+/// Measures days of up to `most` payments. Each page is read `rounds` times.
 pub(crate) async fn measure(most: usize, rounds: usize) -> Value {
     let folder = Days::new("pages");
     let stack = folder.stack(stack()).await;
@@ -50,7 +50,7 @@ pub(crate) async fn measure(most: usize, rounds: usize) -> Value {
     }
     for round in 0..rounds + WARM_UP {
         for number in 0..days.len() {
-            // Nobody is always first.
+            // The order rotates, so that no day is always first.
             let at = (number + round) % days.len();
             for page in &mut days[at].pages {
                 page.read(&client).await;
@@ -82,7 +82,7 @@ async fn day(client: &Client, date: &str, payments: usize) -> Day {
     }
 }
 
-/// The page in the middle, which only a walk from the first one finds.
+/// Finds the page in the middle, by following the cursors from the first page.
 async fn middle(client: &Client, path: &str, payments: usize) -> String {
     let mut page = path.to_owned();
     for _ in 0..payments / 2 / 100 {

@@ -1,4 +1,4 @@
-//! A DynamoDB client whose calls take longer on their way, as over a network.
+//! A DynamoDB client with a delay per call, as over a network.
 
 use crate::calls::count;
 use aws_sdk_dynamodb::{
@@ -17,11 +17,11 @@ use std::{
 };
 use tokio::sync::Semaphore;
 
-/// The way of the calls to the engine.
+/// The connection between the client and the engine.
 #[derive(Debug)]
 pub(crate) struct Way {
     delay: Duration,
-    /// How many calls may be under way at once.
+    /// Limits the number of concurrent calls.
     room: Semaphore,
     busy: AtomicUsize,
     calls: AtomicUsize,
@@ -29,7 +29,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// The client over this way.
+    /// Creates a client with this delay.
     pub(crate) fn client(client: &Client, delay: Duration, at_once: usize) -> (Client, Arc<Self>) {
         let way = Arc::new(Self {
             delay,
@@ -43,7 +43,8 @@ impl Way {
         (Client::from_conf(client.config().to_builder().http_client(http).build()), way)
     }
 
-    /// How many calls there were since the last look, and how many of them were sent while none was under way.
+    /// Returns the number of calls since the last call of this function, and how many of them
+    /// started while no other call was running.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (count(self.calls.swap(0, Relaxed)), count(self.waits.swap(0, Relaxed)))
     }

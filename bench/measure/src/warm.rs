@@ -1,5 +1,5 @@
-//! An invocation of a warm function, through the runtime, beside the bare call that it makes, and beside a function that
-//! does nothing.
+//! Compares the warm invocation of a function through the runtime with its DynamoDB call alone, and
+//! with a function that does nothing.
 
 use crate::{
     calls::timed,
@@ -27,12 +27,12 @@ const PAGE: usize = 50;
 const WARM_UP: usize = 100;
 const ROUNDS: usize = 1_000;
 const ROUNDS_AWAY: usize = 200;
-/// Those that are measured.
+/// The measured functions.
 const FUNCTIONS: [&str; 3] = ["get-payment", "schedule-payment", "list-account-payments"];
 
 type Row = HashMap<String, AttributeValue>;
 
-/// Three functions, here and with DynamoDB some milliseconds away.
+/// Measures three functions, with a local and a distant DynamoDB.
 pub(crate) async fn measure() -> Value {
     let stack = stack().start().await.expect("a stack");
     let rows = fill(&stack).await;
@@ -53,7 +53,7 @@ pub(crate) async fn measure() -> Value {
     json!({"away_ms": AWAY.as_millis(), "page": PAGE, "places": places})
 }
 
-/// A page of payments of the account, through the functions, as they stand in the table.
+/// Adds a page of payments of the account through the functions. Returns their items.
 async fn fill(stack: &Stack) -> Vec<Row> {
     let client = system_tests::Client::operator(stack);
     for _ in 0..PAGE {
@@ -72,7 +72,7 @@ fn table(stack: &Stack) -> String {
     stack.table("PaymentScheduler").expect("a table").to_owned()
 }
 
-/// A function, the bare calls, and a function that does nothing.
+/// A function, its DynamoDB calls alone, and a function that does nothing.
 struct Against {
     function: &'static str,
     ours: Runtime,
@@ -102,7 +102,7 @@ impl Against {
         Self { function, ours, hello, processes, bare: Client::from_conf(bare), table: table(stack), rows }
     }
 
-    /// The times of each, round by round.
+    /// Returns the times of each, per round.
     async fn run(&mut self, rounds: usize) -> Value {
         let mut times = [const { Vec::new() }; 3];
         for round in 0..WARM_UP + rounds {
@@ -154,7 +154,7 @@ impl Against {
         Asks { route, path: &path, parameters, key: None, body: body.as_ref() }.at(Timestamp::now())
     }
 
-    /// What the function asks of DynamoDB, by the SDK alone.
+    /// Makes the DynamoDB call of the function with the SDK alone.
     async fn call(&self) {
         let capacity = ReturnConsumedCapacity::Indexes;
         let key = |name: &str| (name.to_owned(), self.rows[0][name].clone());

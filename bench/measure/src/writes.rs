@@ -1,4 +1,5 @@
-//! Payments of 8 KB scheduled through the gateway, beside bare puts of the same item by as many clients.
+//! Schedules payments of 8 KB through the gateway, and compares the rate with plain puts of the
+//! same item by as many clients.
 
 use crate::days::attributes;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
@@ -18,7 +19,8 @@ use uuid::Uuid;
 
 type Row = HashMap<String, AttributeValue>;
 
-/// With its keys the payment has eight write units, as the seed's.
+/// With its keys, the payment has eight write units, as docs/requirements/bank.md#item-size
+/// requires.
 const MEMO: usize = 7_200;
 const CLIENTS: [usize; 3] = [8, 16, 32];
 const TURNS: usize = 8;
@@ -34,7 +36,7 @@ pub(crate) async fn measure() -> Value {
     json!({"cores": cores, "bytes": table::size(&of_8_kb(0)).expect("an item"), "turn": TURN.as_secs(), "cases": cases})
 }
 
-/// Turns of either kind, so many clients at a time, on one table that grows.
+/// Runs turns of both kinds with a number of clients, on one growing table.
 async fn case(clients: usize) -> Value {
     let stack = stack().start().await.expect("a stack");
     let (client, dynamo) = (Client::operator(&stack), stack.client().expect("a client"));
@@ -54,7 +56,8 @@ async fn case(clients: usize) -> Value {
     json!({"clients": clients, "scheduled": path, "put": bare})
 }
 
-/// How many calls a second the clients make, each its next when the last is answered.
+/// Returns the calls per second. Each client starts its next call after the response to the last
+/// one.
 async fn rate<F: Future<Output = ()>>(clients: usize, time: Duration, call: impl Fn(usize) -> F) -> f64 {
     let start = Instant::now();
     let calls = (0..clients).map(|number| {
@@ -82,7 +85,8 @@ async fn schedule(client: &Client, number: usize) {
     assert_eq!(answer.status, 201, "{}", answer.body);
 }
 
-/// As the function puts it: if absent, and told what it consumed.
+/// Puts the item like the function: only if it is absent, and with the consumed units in the
+/// response.
 async fn put(dynamo: &aws_sdk_dynamodb::Client, table: &str, like: &Row) {
     let mut item = like.clone();
     item.insert("SK".to_owned(), AttributeValue::S(format!("2099-12-01T09:30:00Z#{}", Uuid::now_v7())));

@@ -1,4 +1,4 @@
-//! A DynamoDB that answers at once with what it once answered, and keeps what it is asked.
+//! A DynamoDB with recorded responses, which also records requests.
 
 use aws_sdk_dynamodb::{
     Client,
@@ -26,7 +26,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// What DynamoDB was asked.
+/// A request to DynamoDB.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
     Put(PutItemInput),
@@ -35,7 +35,7 @@ pub(crate) enum Input {
     Transact(TransactWriteItemsInput),
 }
 
-/// The answers to a function, by action.
+/// The responses for a function, by action.
 #[derive(Debug, Clone)]
 pub(crate) struct Canned(Arc<HashMap<String, Vec<u8>>>);
 
@@ -57,7 +57,7 @@ impl Canned {
     }
 }
 
-/// Keeps what a client is asked.
+/// Records the requests of a client.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Vec<Input>>>);
 
@@ -66,7 +66,7 @@ impl Recorder {
         Client::from_conf(client.config().to_builder().interceptor(self.clone()).build())
     }
 
-    /// What was asked so far.
+    /// Returns the recorded requests.
     pub(crate) fn inputs(&self) -> Vec<Input> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -96,7 +96,7 @@ impl Intercept for Recorder {
     }
 }
 
-/// Makes the same calls again.
+/// Repeats the recorded calls.
 pub(crate) async fn repeat(client: &Client, inputs: &[Input]) {
     for input in inputs {
         match input.clone() {

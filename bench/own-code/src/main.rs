@@ -1,7 +1,8 @@
-//! Runs a function so many times, or makes so many times the calls that it makes: `own-code function schedule-payment 100`
-//! and `own-code calls schedule-payment 100`. What callgrind counts more of the one than of the other is our own code.
+//! Runs a function a number of times, or only its SDK calls: `own-code function schedule-payment
+//! 100` and `own-code calls schedule-payment 100`. The difference of their callgrind counts is our
+//! own code.
 //!
-//! DynamoDB's answers are those of `answers.json`, without a connection.
+//! The responses of DynamoDB come from `answers.json`, without a connection.
 #![expect(clippy::expect_used, clippy::panic, reason = "a measurement may stop here")]
 
 mod canned;
@@ -14,7 +15,7 @@ use serde_json::Value;
 use std::{env, fs, path::PathBuf};
 use table::Dynamo;
 
-/// The functions, and the folders of their events.
+/// The functions, with the folders of their events.
 fn functions() -> [(&'static str, &'static str, Function); 3] {
     [
         ("schedule-payment", "bank", bank::patterns::schedule_payment::function()),
@@ -59,7 +60,7 @@ async fn main() {
     }
 }
 
-/// From the text of an event to the text of its answer.
+/// Runs a function, from the text of an event to the text of its response.
 async fn invoke(service: &Service, event: &str) {
     let event: Value = serde_json::from_str(event).expect("JSON");
     let mut context = Context::default();

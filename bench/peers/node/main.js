@@ -1,5 +1,6 @@
-// What the managed runtime does, and no more: asks for an event, calls the handler, posts the answer, all on one
-// connection. AWS's own client (aws-lambda-ric) needs a C++ compiler to install, and does more at its start.
+// A minimal Runtime API client: it requests an event, calls the handler and posts the response, all
+// on one connection. AWS's client (aws-lambda-ric) needs a C++ compiler to install, and does more
+// at start.
 import { Agent, request } from "node:http";
 import { handler, warmUp } from "./schedule_payment.js";
 

@@ -1,4 +1,4 @@
-// crates/function/src/error.rs: each refusal as a problem of RFC 9457.
+// crates/function/src/error.rs in JavaScript: maps each error to a problem of RFC 9457.
 
 class Refusal extends Error {
   constructor(status, type, title, detail, errors) {

@@ -1,4 +1,5 @@
-// crates/bank/src/patterns/schedule_payment.rs in JavaScript: the same requests to DynamoDB, the same answers.
+// crates/bank/src/patterns/schedule_payment.rs in JavaScript, with the same DynamoDB requests and
+// responses.
 import { createHash, randomInt } from "node:crypto";
 import { Agent } from "node:https";
 import {
@@ -13,7 +14,7 @@ const MOST_BYTES = 8 * 1024;
 const LATER_BYTES = "TransactionId".length + 4 * 128 + "MovedBy".length + 32;
 const MOST_BODY = 64 * 1024;
 
-// Lambda's credentials stay the same as long as its process: the chain of providers has nothing to find.
+// Lambda's credentials do not change within a process, so no provider chain is needed.
 const credentials = {
   accessKeyId: process.env.AWS_ACCESS_KEY_ID,
   secretAccessKey: process.env.AWS_SECRET_ACCESS_KEY,
@@ -31,7 +32,7 @@ const client = new DynamoDBClient({
 
 let cold = true;
 
-// Opens the connection before the first event, with a key that nobody has.
+// Opens the connection before the first event. No item has this key.
 export async function warmUp() {
   await get(PAYMENTS_TABLE, { PK: "#", SK: "#" }, false).catch(() => {});
 }
@@ -141,7 +142,7 @@ function mustFit(payment, input) {
   throw tooLarge(`A payment is at most 8 KB with its keys; here data may have ${most} bytes.`);
 }
 
-// The record comes before the payment; a retry finishes what a crash in between left undone.
+// The record is written before the payment. A retry completes the work after a crash between them.
 async function scheduleOnce(input, payment, id, now) {
   const parts = [input.time, input.data];
   const record = {
@@ -195,7 +196,7 @@ async function finish(payment) {
   }
 }
 
-// The item that was there already, if one was.
+// Returns the existing item, if any.
 async function putNew(item) {
   try {
     await client.send(new PutItemCommand({
@@ -226,7 +227,7 @@ const keyOf = ({ PK, SK }) => attributes({ PK, SK });
 function created(event, payment) {
   const [scheduledTime, paymentId] = payment.SK.split("#");
   const path = `/bank/accounts/${encodeURIComponent(payment.PK)}/payments/${paymentId}`;
-  // The data goes out as it came in.
+  // The data is returned unchanged.
   const start = JSON.stringify({ paymentId, accountId: payment.PK, scheduledTime, status: "SCHEDULED" }).slice(0, -1);
   return {
     statusCode: 201,

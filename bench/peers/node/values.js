@@ -1,4 +1,4 @@
-// What crate keys checks and writes, as far as a payment needs it.
+// The checks and formats of crate keys that a payment needs.
 import { randomBytes } from "node:crypto";
 
 export function identifierFault(text) {
@@ -11,11 +11,11 @@ export function identifierFault(text) {
 const FORM = "must be an RFC 3339 time such as 2026-12-01T09:30:00Z";
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-// The whole second that the time lies in, in UTC.
+// Returns the time in UTC, truncated to a second.
 export function parseSecond(text, wrong) {
   if (typeof text !== "string" || !RFC3339.test(text)) return wrong(FORM);
   const [time, day] = [Date.parse(text.toUpperCase()), text.slice(0, 10)];
-  // Date takes the 30th of February for the 2nd of March.
+  // Date would read 30 February as 2 March.
   const exists = !Number.isNaN(time) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
   return exists ? second(time) : wrong("is no time that exists between the years 0000 and 9999");
 }

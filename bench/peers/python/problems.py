@@ -1,4 +1,4 @@
-"""crates/function/src/error.rs: each refusal as a problem of RFC 9457."""
+"""crates/function/src/error.rs in Python: maps each error to a problem of RFC 9457."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""crates/bank/src/patterns/schedule_payment.rs in Python: the same requests to DynamoDB, the same answers."""
+"""crates/bank/src/patterns/schedule_payment.rs in Python, with the same DynamoDB requests and responses."""
 
 import base64
 import hashlib
@@ -24,7 +24,7 @@ MOST_BODY = 64 * 1024
 RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 ABSENT = {"ConditionExpression": "attribute_not_exists(PK)"}
 
-# The module is loaded in the init phase: one client a process.
+# The init phase loads the module, so a process has one client.
 client = boto3.client("dynamodb", config=Config(
     connect_timeout=1, read_timeout=2, tcp_keepalive=True,
     retries={"mode": "standard", "total_max_attempts": 5},
@@ -33,10 +33,10 @@ cold = True
 
 
 def warm_up():
-    """Opens the connection before the first event, with a key that nobody has."""
+    """Opens the connection before the first event. No item has this key."""
     try:
         get(PAYMENTS, {"PK": "#", "SK": "#"}, consistent=False)
-    except Exception:  # What is wrong shows again, with its reason, at the first event.
+    except Exception:  # The first event reports the error again, with its reason.
         pass
 
 
@@ -135,7 +135,7 @@ def identifier_fault(text):
 
 
 def parse_second(text, wrong):
-    """The whole second that the time lies in, in UTC."""
+    """Returns the time in UTC, truncated to a second."""
     if not isinstance(text, str) or not RFC3339.fullmatch(text):
         return wrong("must be an RFC 3339 time such as 2026-12-01T09:30:00Z")
     try:
@@ -188,7 +188,7 @@ def must_fit(payment, given):
 
 
 def schedule_once(given, payment, payment_id, now):
-    """The record comes before the payment; a retry finishes what a crash in between left undone."""
+    """Writes the record before the payment. A retry completes the work after a crash between them."""
     record = {
         "PK": given["account"],
         "SK": f"IDEMPOTENCY#{given['key']}",
@@ -242,7 +242,7 @@ def finish(payment):
 
 
 def put_new(item):
-    """Gives the item that was there already, if one was."""
+    """Returns the existing item, if any."""
     try:
         client.put_item(
             TableName=PAYMENTS, Item=attributes(item), **ABSENT,
@@ -278,7 +278,7 @@ def created(payment):
     due, payment_id = payment["SK"].split("#")
     known = {"paymentId": payment_id, "accountId": payment["PK"], "scheduledTime": due, "status": "SCHEDULED"}
     start = json.dumps(known, ensure_ascii=False)
-    # The data goes out as it came in.
+    # The data is returned unchanged.
     body = f'{start[:-1]}, "data": {payment["Data"]}, "createdAt": "{payment["CreatedAt"]}"}}'
     location = f"/bank/accounts/{quote(payment['PK'], safe='-._~')}/payments/{payment_id}"
     headers = {"content-type": "application/json", "location": location}

@@ -5,72 +5,75 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use table::{Binding, Cursor, Page};
 
-/// Characters that a path segment may have as they are (RFC 3986, unreserved).
+/// Percent-encodes all characters except the unreserved ones of RFC 3986.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What a handler answers with.
+/// A response of a handler.
 pub trait Reply: Send {
-    /// The response; `path` is the path of the request, without a slash at its end.
+    /// Returns the HTTP response. `path` is the path of the request without a trailing slash.
     ///
     /// # Errors
-    /// The answer can't be written as JSON.
+    /// Returns [`Error::Internal`] if the body cannot be written as JSON or the `Location` is not a
+    /// valid header.
     fn reply(self, path: &str) -> Result<Response<Body>, Error>;
 }
 
-/// 200, and the thing.
+/// 200 with a body.
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
-/// 201, the thing, and its `Location`: the path that it was posted to, and its id.
+/// 201 with a body. The `Location` is the path of the request followed by the id.
 #[derive(Debug)]
 pub struct Created<T> {
-    /// The id, as it stands in paths.
+    /// The id, not percent-encoded.
     pub id: String,
-    /// The thing.
+    /// The body.
     pub body: T,
 }
 
-/// 201, the thing, and its `Location` where that is not below the path that it was posted to.
+/// 201 with a body and a `Location` that is not below the path of the request.
 #[derive(Debug)]
 pub struct Located<T> {
-    /// Where it is, as a path.
+    /// The path of the created resource.
     pub location: String,
-    /// The thing.
+    /// The body.
     pub body: T,
 }
 
-/// 201 as [`Created`] for what is new, 200 for what was there and is changed.
+/// 201 like [`Created`] for a new resource, 200 for a changed one.
 #[derive(Debug)]
 pub struct Upserted<T> {
-    /// The id of what is new; none for what was there.
+    /// The id of a new resource. `None` if the resource existed.
     pub created: Option<String>,
-    /// The thing.
+    /// The body.
     pub body: T,
 }
 
-/// 201 for what was put where nothing was, 200 for what was replaced. Its `Location` is the path that it was put to.
+/// Response of a PUT: 201 for a new resource, 200 for a replaced one.
+///
+/// The `Location` of a new resource is the path of the request.
 #[derive(Debug)]
 pub struct Put<T> {
-    /// Whether nothing was there.
+    /// Whether the resource is new.
     pub is_new: bool,
-    /// The thing.
+    /// The body.
     pub body: T,
 }
 
-/// 202, for work that goes on after the answer, with the `Location` where it can be followed.
+/// 202 for work that continues after the response. The `Location` is the job.
 #[derive(Debug)]
 pub struct Accepted<T> {
-    /// Where, as a path.
+    /// The path of the job.
     pub location: String,
-    /// How far it is.
+    /// The progress of the job.
     pub body: T,
 }
 
-/// 204, for what is gone.
+/// 204 without a body.
 #[derive(Debug)]
 pub struct NoContent;
 
-/// 200, and a page of a list: `{"items": […], "nextCursor": "…"}`.
+/// 200 with a page of a list: `{"items": […], "nextCursor": "…"}`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct List<T> {
@@ -80,7 +83,7 @@ pub struct List<T> {
 }
 
 impl<T> List<T> {
-    /// A list that is answered whole.
+    /// Creates a list of one page, without a cursor.
     #[must_use]
     pub fn whole(items: Vec<T>) -> Self {
         Self { items, next_cursor: None }
@@ -155,7 +158,7 @@ fn json(status: StatusCode, body: &impl Serialize) -> Result<Response<Body>, Err
     Ok(response)
 }
 
-/// Fills the parameters of a route in: `/accounts/{accountId}` becomes `/accounts/A-1`.
+/// Replaces the parameters of a route: `/accounts/{accountId}` becomes `/accounts/A-1`.
 #[must_use]
 pub fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
     let route = route.split_once(' ').map_or(route, |(_, path)| path);
@@ -167,23 +170,23 @@ pub fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
     route.split('/').map(segment).collect::<Vec<_>>().join("/")
 }
 
-/// The part of a list that a request asks for.
+/// The page of a list that a request asks for.
 #[derive(Debug)]
 pub struct Listing {
-    /// What is left of the range.
+    /// The rest of the range, after the cursor.
     pub range: keys::KeyRange,
-    /// Where the page before ended, for lists whose positions are more than their sort keys.
+    /// The position of the cursor, for lists whose positions contain more than a sort key.
     pub position: Option<String>,
-    /// How many items.
+    /// The maximum number of items.
     pub limit: usize,
-    /// The range.
+    /// The whole range.
     pub whole: keys::KeyRange,
     pub(crate) binding: Binding,
     pub(crate) started: i64,
 }
 
 impl Listing {
-    /// The page as it is answered, with the cursor of the next.
+    /// Returns the page as a response, with the cursor of the next page.
     #[must_use]
     pub fn list<T>(self, page: Page<T>) -> List<T> {
         let cursor = |position: String| Cursor::new(self.binding, self.started, &self.whole, &position).to_string();
@@ -203,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_is_where_it_was_put() {
+    fn put_returns_location_of_a_new_resource_only() {
         assert_eq!(told(Put { is_new: true, body: 1 }), (201, Some("/a/b".to_owned()), "1".to_owned()));
         assert_eq!(told(Put { is_new: false, body: 1 }), (200, None, "1".to_owned()));
     }
 
     #[test]
-    fn what_goes_on_says_where() {
+    fn located_and_accepted_return_their_location() {
         let made = Located { location: "/things/1".to_owned(), body: [true] };
         assert_eq!(told(made), (201, Some("/things/1".to_owned()), "[true]".to_owned()));
         let accepted = Accepted { location: "/jobs/VenueId-1".to_owned(), body: [true] };
@@ -219,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_whole_has_no_cursor() {
+    fn whole_list_has_no_cursor() {
         assert_eq!(told(List::whole(vec![1, 2])), (200, None, r#"{"items":[1,2]}"#.to_owned()));
     }
 }

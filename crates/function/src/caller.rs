@@ -5,10 +5,10 @@ use std::{
     fmt::Display,
 };
 
-/// Who calls, from the authorizer's claims and from nothing else.
+/// The caller of a request. Only the authorizer's claims identify a caller.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
-    /// The user, for logs and records.
+    /// The user (`sub`), for logs and records.
     pub subject: String,
     scopes: BTreeSet<String>,
     accounts: BTreeSet<String>,
@@ -16,8 +16,9 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Reads the claims `sub`, `scope`, `account_ids` and `company_id`. API Gateway hands every claim over as a
-    /// string; a list comes as `a b` or `[a b]`.
+    /// Reads the claims `sub`, `scope`, `account_ids` and `company_id`.
+    ///
+    /// API Gateway passes every claim as a string. A list is `a b` or `[a b]`.
     pub(crate) fn from_claims(claims: &HashMap<String, String>) -> Self {
         let list = |claim: &str| {
             let text = claims.get(claim).map_or("", String::as_str).trim();
@@ -32,46 +33,47 @@ impl Caller {
         }
     }
 
-    /// How far the caller reaches, to bind cursors to.
+    /// Returns the reach of the caller. Cursors are bound to it (docs/decisions/cursor.md).
     pub(crate) fn reach(&self) -> &'static str {
         if self.scopes.iter().any(|scope| scope.ends_with(":operate")) { "all" } else { "own" }
     }
 
-    /// Whether the caller acts for the domain, across accounts.
+    /// Whether the caller is an operator of the domain.
     #[must_use]
     pub fn operates(&self, domain: &str) -> bool {
         self.scopes.contains(&format!("{domain}:operate"))
     }
 
-    /// Lets only the domain's operators through.
+    /// Requires an operator of the domain.
     ///
     /// # Errors
-    /// 403.
+    /// Returns [`Error::Forbidden`] (403) for other callers.
     pub fn must_operate(&self, domain: &str) -> Result<(), Error> {
         if self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
 
-    /// Lets the owner of the account through, and the domain's operators.
+    /// Requires the owner of the account or an operator of the domain.
     ///
     /// # Errors
-    /// 403.
+    /// Returns [`Error::Forbidden`] (403) for other callers.
     pub fn must_own(&self, account: &AccountId, domain: &str) -> Result<(), Error> {
         if self.accounts.contains(account.as_str()) || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
 
-    /// Lets those of the company through, and the domain's operators.
+    /// Requires a member of the company or an operator of the domain.
     ///
     /// # Errors
-    /// 403.
+    /// Returns [`Error::Forbidden`] (403) for other callers.
     pub fn must_belong_to(&self, company: &impl Display, domain: &str) -> Result<(), Error> {
         let belongs = self.company.as_ref().is_some_and(|own| *own == company.to_string());
         if belongs || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
 
-    /// The company that the caller is confined to; none for the domain's operators.
+    /// Returns the company that limits the caller. `None` for an operator of the domain.
     ///
     /// # Errors
-    /// 403 for who has no company and is no operator.
+    /// Returns [`Error::Forbidden`] (403) for a caller with neither a company nor the operator
+    /// scope.
     pub fn confined_to(&self, domain: &str) -> Result<Option<&str>, Error> {
         match &self.company {
             _ if self.operates(domain) => Ok(None),
@@ -80,10 +82,10 @@ impl Caller {
         }
     }
 
-    /// Lets the user alone through, and the domain's operators.
+    /// Requires the user or an operator of the domain.
     ///
     /// # Errors
-    /// 403.
+    /// Returns [`Error::Forbidden`] (403) for other callers.
     pub fn must_be(&self, user: &impl Display, domain: &str) -> Result<(), Error> {
         if self.subject == user.to_string() || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_claim_comes_in_two_forms() {
+    fn list_claims_may_have_brackets() {
         let account: AccountId = "A-2".parse().expect("an account");
         for accounts in ["A-1 A-2", "[A-1 A-2]", "[A-2]", "A-2"] {
             assert!(caller("bank:read", accounts).must_own(&account, "bank").is_ok(), "{accounts}");
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_company_and_a_user_are_the_callers_own() {
+    fn caller_reaches_only_their_company_and_user() {
         let claims = [("sub", "u"), ("scope", "wellness:read"), ("company_id", "C-1")];
         let caller = Caller::from_claims(&claims.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
         assert!(caller.must_belong_to(&"C-1", "wellness").is_ok() && caller.must_be(&"u", "wellness").is_ok());
@@ -118,7 +120,7 @@ mod tests {
             assert!(caller.must_belong_to(&other, "wellness").is_err(), "{other}");
         }
         assert!(caller.must_be(&"C-1", "wellness").is_err());
-        assert!(Caller::default().must_belong_to(&"", "wellness").is_err(), "nobody's company is no company");
+        assert!(Caller::default().must_belong_to(&"", "wellness").is_err(), "no company matches a missing claim");
         assert_eq!(caller.confined_to("wellness").expect("a company"), Some("C-1"));
         assert!(Caller::default().confined_to("wellness").is_err());
         let operator = self::caller("wellness:operate", "");
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operator_reaches_every_account_of_its_domain_only() {
+    fn operator_reaches_all_accounts_of_one_domain() {
         let account: AccountId = "A-2".parse().expect("an account");
         assert!(caller("[bank:operate bank:read]", "").must_own(&account, "bank").is_ok());
         assert!(caller("cart:operate bank:read", "").must_own(&account, "bank").is_err());

@@ -4,8 +4,7 @@ use keys::Random;
 use std::collections::BTreeMap;
 use table::Dynamo;
 
-/// What a process makes its clients of: DynamoDB's, which every function has, and the configuration that those of other
-/// services share.
+/// Clients of a process: the DynamoDB client, and the configuration for clients of other services.
 #[derive(Debug, Clone)]
 pub struct Clients {
     dynamo: Dynamo,
@@ -14,27 +13,27 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// From DynamoDB's client, whose random source the handlers share, and the configuration of all others.
+    /// Creates the clients. The handlers share the random source of `dynamo`.
     #[must_use]
     pub fn new(dynamo: Dynamo, config: SdkConfig) -> Self {
         Self { dynamo, config, endpoints: BTreeMap::new() }
     }
 
-    /// Those of a Lambda, once a process.
+    /// Creates the clients of a Lambda. Call it once per process.
     #[expect(clippy::disallowed_methods, reason = "the one random source of a Lambda")]
     pub(crate) async fn of_environment() -> Result<Self, lambda_runtime::Error> {
         let config = environment::config().await?;
         Ok(Self::new(Dynamo::new(&aws_sdk_dynamodb::Client::new(&config), system_random()?), config))
     }
 
-    /// The service is at that URL in place of AWS: on one machine.
+    /// Uses this URL for the service instead of AWS, for the local stack.
     #[must_use]
     pub fn at(mut self, service: &'static str, url: impl Into<String>) -> Self {
         self.endpoints.insert(service, url.into());
         self
     }
 
-    /// DynamoDB.
+    /// The DynamoDB client.
     #[must_use]
     pub fn dynamo(&self) -> &Dynamo {
         &self.dynamo
@@ -46,7 +45,7 @@ impl Clients {
         self.dynamo.random()
     }
 
-    /// What the client of another service, `firehose` or `s3`, is made of.
+    /// Returns the configuration for the client of another service, such as `firehose` or `s3`.
     #[must_use]
     pub fn config(&self, service: &str) -> SdkConfig {
         match self.endpoints.get(service) {
@@ -56,7 +55,7 @@ impl Clients {
     }
 }
 
-/// For functions that call nothing but DynamoDB.
+/// Creates the clients of functions that call only DynamoDB.
 impl From<Dynamo> for Clients {
     fn from(dynamo: Dynamo) -> Self {
         Self::new(dynamo, SdkConfig::builder().build())

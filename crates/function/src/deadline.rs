@@ -3,17 +3,17 @@ use lambda_runtime::Context;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{Instant, timeout_at};
 
-/// The time by which an invocation must have answered, or by which a part of its work must end.
+/// The time by which an invocation must respond, or by which a part of its work must end.
 ///
-/// Handlers read no clock: they ask their deadline.
+/// Handlers do not read a clock. They ask their deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// A little before Lambda would end the invocation.
+    /// The deadline is a little earlier than Lambda's timeout.
     pub(crate) fn of(context: &Context) -> Self {
         const MARGIN: Duration = Duration::from_millis(300);
-        // `cargo lambda watch` says ten minutes after 1970 began, whenever it is asked.
+        // `cargo lambda watch` always reports a deadline of ten minutes after the epoch (1970).
         const FIRST_DAY: Duration = Duration::from_hours(24);
         const UNKNOWN: Duration = Duration::from_secs(30);
         let since = Duration::from_millis(context.deadline);
@@ -33,33 +33,34 @@ impl Deadline {
         self.0.saturating_duration_since(system::instant())
     }
 
-    /// Earlier by the reserve, but by at most a quarter of the time that is left.
+    /// Returns an earlier deadline that keeps `reserve`, but at most a quarter of the time left.
     #[must_use]
     pub fn with_reserve(self, reserve: Duration) -> Self {
         Self(self.0 - reserve.min(self.left() / 4))
     }
 
-    /// After the budget, if the deadline itself is not earlier.
+    /// Returns the earlier of this deadline and `budget` from now.
     #[must_use]
     pub fn at_most(self, budget: Duration) -> Self {
         self.min(Self(system::instant() + budget))
     }
 
-    /// Whether no more work may begin.
+    /// Whether the deadline has passed. No more work may start then.
     #[must_use]
     pub fn has_passed(self) -> bool {
         self.left().is_zero()
     }
 
-    /// Whether a pause ends before it.
+    /// Whether `pause` ends before the deadline.
     #[must_use]
     pub fn allows(self, pause: Duration) -> bool {
         pause < self.left()
     }
 
-    /// Does the work until the deadline; `None` if it was not done by then.
+    /// Runs `work` until the deadline. Returns `None` if it did not finish in time.
     ///
-    /// The work is boxed: a call of the SDK has several KB, which each caller would carry along.
+    /// The work is boxed because the future of an SDK call has several KB. Every caller's future
+    /// would contain it.
     pub fn bound<F: Future>(self, work: F) -> impl Future<Output = Option<F::Output>> {
         let work = Box::pin(timeout_at(self.0, work));
         async { work.await.ok() }
@@ -77,13 +78,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_past_deadline_leaves_no_time_and_one_of_1970_is_unknown() {
+    async fn past_deadline_has_passed_but_one_of_1970_is_unknown() {
         assert!(in_milliseconds(600_000).allows(Duration::from_secs(20)));
         assert!(in_milliseconds(1_500_000_000_000).has_passed());
     }
 
     #[tokio::test]
-    async fn a_reserve_is_at_most_a_quarter_of_the_time_left() {
+    async fn reserve_is_at_most_a_quarter_of_the_time_left() {
         let deadline = Deadline(system::instant() + Duration::from_hours(4));
         let hours = |reserve| {
             let earlier = deadline.with_reserve(Duration::from_mins(reserve));
@@ -93,14 +94,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_budget_never_extends_the_deadline() {
+    async fn budget_never_extends_the_deadline() {
         let (soon, later) = [1, 100].map(|hours| Deadline(system::instant() + Duration::from_hours(hours))).into();
         let budget = Duration::from_hours(50);
         assert!(soon.at_most(budget) == soon && later.at_most(budget) < later);
     }
 
     #[tokio::test]
-    async fn work_is_bound_by_the_deadline() {
+    async fn work_ends_at_the_deadline() {
         let (passed, later) = (Deadline(system::instant()), Deadline(system::instant() + Duration::from_hours(1)));
         assert_eq!(passed.bound(std::future::pending::<()>()).await, None);
         assert_eq!(later.bound(async { 1 }).await, Some(1));

@@ -1,4 +1,4 @@
-//! The configuration of AWS's clients, from what Lambda puts into the environment.
+//! Configuration of the AWS clients, from Lambda's environment variables.
 use aws_config::{
     BehaviorVersion, SdkConfig,
     ecs::EcsCredentialsProvider,
@@ -25,20 +25,22 @@ use rustls::{
 };
 use std::{env, ffi::OsStr, time::Duration};
 
-/// The five roots that AWS endpoints chain to (Amazon Trust Services). The system's 140 take 3 to 20 ms to load.
+/// The five root certificates of the AWS endpoints (Amazon Trust Services).
+///
+/// Loading the system's 140 roots takes 3 to 20 ms (docs/decisions/tls-start.md).
 const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon.pem");
 
-/// Region, credentials and endpoints come from the environment, under the names that they have everywhere in AWS.
+/// Reads region, credentials and endpoints from the standard AWS environment variables.
 ///
-/// Not from `aws_config::defaults`: profiles, sign-on, STS and instance metadata are nothing that Lambda has, and make the
-/// binary larger (docs/decisions/profile.md).
+/// `aws_config::defaults` would add profiles, single sign-on, STS and instance metadata. Lambda has
+/// none of them, and they make the binary larger (docs/decisions/profile.md).
 pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
     let tls = TlsContext::builder().with_trust_store(trust_store()?).build()?;
     let https = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();
-    // Left alone, it reads the roots once more for each client that is made, and throws them away.
+    // Without this wrapper, each new client reads the roots again and discards them.
     let http = http_client_fn(move |settings, components| https.http_connector(settings, components));
-    // A call that takes longer than two seconds has met a bad connection: the next attempt is faster.
-    // The invocation's deadline bounds all attempts together.
+    // Two seconds for an attempt mean a bad connection, and the next attempt is faster. The
+    // invocation's deadline limits all attempts together.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(2))
@@ -58,7 +60,7 @@ pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
         .build())
 }
 
-/// What Lambda hands out: in variables, and where an environment outlives them at a URL of its own.
+/// Reads the credentials from variables, or from a URL if the environment outlives them.
 fn credentials(http: &SharedHttpClient) -> CredentialsProviderChain {
     let provider = ProviderConfig::default().with_http_client(http.clone());
     CredentialsProviderChain::first_try("Environment", EnvironmentVariableCredentialsProvider::new())
@@ -69,7 +71,7 @@ fn is_on(variable: &str) -> bool {
     env::var(variable).is_ok_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
-/// `AWS_ENDPOINT_URL_DYNAMODB` before `AWS_ENDPOINT_URL`.
+/// Reads `AWS_ENDPOINT_URL_DYNAMODB` first, then `AWS_ENDPOINT_URL`.
 #[derive(Debug)]
 struct Endpoints;
 
@@ -81,7 +83,7 @@ impl LoadServiceConfig for Endpoints {
     }
 }
 
-/// Amazon's roots, or those of the file that somebody behind a proxy of their own names.
+/// Returns Amazon's roots, or those of the named file, for users behind a TLS proxy.
 fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
     let roots = match ["AWS_CA_BUNDLE", "SSL_CERT_FILE"].into_iter().find_map(|name| Some((name, env::var_os(name)?))) {
         None => AMAZON_ROOTS.to_vec(),
@@ -90,12 +92,14 @@ fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
     Ok(TrustStore::empty().with_native_roots(false).with_pem_certificate(roots))
 }
 
-/// The SDK's client would panic at what it can't read, and not before its first call.
+/// Reads and checks a file of root certificates.
+///
+/// The SDK's client would panic on an invalid file, and only in its first call.
 fn named_roots(file: &OsStr) -> Result<Vec<u8>, lambda_runtime::Error> {
     let roots = std::fs::read(file)?;
     let mut store = RootCertStore::empty();
     for (number, certificate) in CertificateDer::pem_slice_iter(&roots).enumerate() {
-        // The error of `add` speaks of a peer, as if somebody had been called.
+        // The error of `add` mentions a peer, which would be misleading here.
         store.add(certificate?).map_err(|_| format!("certificate {} can't be read", number + 1))?;
     }
     if store.is_empty() { Err("no certificate in it".into()) } else { Ok(roots) }
@@ -106,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_that_cannot_be_read_are_an_error_and_no_panic() {
+    fn invalid_roots_are_an_error_not_a_panic() {
         let amazon = String::from_utf8(AMAZON_ROOTS.to_vec()).expect("PEM");
         let cut = &amazon[..amazon.len() / 10];
         let not_base64 = amazon.replacen("MII", "M!!", 1);

@@ -5,43 +5,43 @@ use lambda_runtime::Diagnostic;
 use problem_details::ProblemDetails;
 use serde::Serialize;
 
-/// One thing wrong with a request, and where: a JSON pointer into `body`, `query`, `path` or `header`.
+/// A fault of a request, with a JSON pointer into `body`, `query`, `path` or `header`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    /// Such as `/body/scheduledTime`.
+    /// The location of the fault, such as `/body/scheduledTime`.
     pub pointer: String,
-    /// What is wrong with it.
+    /// The reason.
     pub detail: String,
 }
 
-/// Why a request is not answered as asked; each maps to one problem of RFC 9457.
+/// The reason for a failed request. Each maps to one problem type of RFC 9457.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// 400: the request can't be read; all faults at once.
+    /// 400: the request is invalid. Contains all its faults.
     #[error("invalid: {}", .0.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Fault>),
-    /// 403: another's account, or a scope that the caller lacks.
+    /// 403: the resource belongs to another caller, or the caller lacks a scope.
     #[error("forbidden")]
     Forbidden,
-    /// 404: there is no such thing.
+    /// 404: the resource does not exist.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// 409: what is stored does not allow it; the problem type and a sentence.
+    /// 409: the stored items do not allow the request. Contains the problem type and a sentence.
     #[error("{name}: {1}", name = .0.name())]
     Conflict(Problem, String),
-    /// 412: it was changed since the version that the caller names.
+    /// 412: the resource was changed since the version that the caller names.
     #[error("another version is stored")]
     AnotherVersion,
-    /// 413: more than can be stored.
+    /// 413: the request or the list is too large.
     #[error("too large: {0}")]
     TooLarge(String),
-    /// 415: the body is not JSON by its content type.
+    /// 415: the content type of the body is not JSON.
     #[error("unsupported media type")]
     UnsupportedMediaType,
     /// 422: the idempotency key was used for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,
-    /// 429, 503 or 500, by what became of the call.
+    /// 429, 503 or 500: a DynamoDB call failed. The status depends on the cause.
     #[error(transparent)]
     Table(#[from] table::Error),
     /// 500: a defect.
@@ -50,19 +50,19 @@ pub enum Error {
 }
 
 impl Error {
-    /// What was read did not fit together, or was changed since: to be read again.
+    /// A read that was inconsistent or is outdated. The caller must read again.
     #[must_use]
     pub fn stale() -> Self {
         Self::Table(table::Error::Contended { throttled: false })
     }
 
-    /// One fault in the request.
+    /// Creates an error with one fault.
     #[must_use]
     pub fn invalid(pointer: &str, detail: impl std::fmt::Display) -> Self {
         Self::Invalid(vec![Fault { pointer: pointer.to_owned(), detail: detail.to_string() }])
     }
 
-    /// The problem type, and a sentence that shows nothing of another caller's.
+    /// Returns the problem type and a sentence without data of other callers.
     fn problem(&self) -> (Problem, String) {
         use table::Error as Store;
         const AGAIN: &str = "Send the same request again a little later.";
@@ -94,7 +94,9 @@ impl Error {
         (problem, detail.to_owned())
     }
 
-    /// The one place where an error becomes HTTP. `instance` is the request id.
+    /// Converts the error to an HTTP response. `instance` is the request id.
+    ///
+    /// No other code converts errors to HTTP.
     pub(crate) fn response(&self, instance: &str) -> Response<Body> {
         #[derive(Serialize)]
         struct Extensions<'a> {
@@ -122,27 +124,29 @@ impl Error {
         response
     }
 
-    /// The name of its problem type, for logs.
+    /// Returns the name of the problem type, for logs.
     pub(crate) fn kind(&self) -> &'static str {
         self.problem().0.name()
     }
 
-    /// Whether somebody has to look at it.
+    /// Whether the error is a defect, which a developer must look at.
     pub(crate) fn is_defect(&self) -> bool {
         self.problem().0 == Problem::Internal
     }
 
-    /// Whether what was wanted can't be done now, although nothing is wrong with it.
+    /// Whether the request is valid but cannot be processed at the moment.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self.problem().0, Problem::Throttled | Problem::Unavailable)
     }
 }
 
-/// Does the attempt again while other writes get in between. Not where capacity is missing, which more calls only use up.
+/// Retries the attempt while other writes conflict with it.
+///
+/// Throttled calls are not retried, because retries would use even more capacity.
 ///
 /// # Errors
-/// The last try's, as 503 where others kept getting in between; or whatever is no matter of theirs.
+/// Returns the error of the last attempt: 503 if writes still conflict, otherwise any other error.
 pub async fn optimistically<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
@@ -167,13 +171,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_version_is_a_failed_precondition() {
+    fn another_version_is_412_precondition_failed() {
         let response = Error::AnotherVersion.response("R-1");
         let Body::Text(body) = response.body() else { panic!("{response:?}") };
         let problem: serde_json::Value = serde_json::from_str(body).expect("JSON");
         assert_eq!((response.status().as_u16(), &problem["status"]), (412, &412.into()));
         assert_eq!((&problem["type"], &problem["instance"]), (&"/problems/another-version".into(), &"R-1".into()));
-        assert!(!response.headers().contains_key("retry-after"), "the same request again won't do");
+        assert!(!response.headers().contains_key("retry-after"), "a retry of the same request cannot succeed");
         assert!(!Error::AnotherVersion.is_defect() && !Error::AnotherVersion.is_outage());
     }
 }

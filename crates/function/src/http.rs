@@ -15,25 +15,27 @@ use serde_json::Value;
 use std::{convert::Infallible, sync::Arc};
 use table::{Binding, Usage};
 
-/// A request as an access pattern sees it: read, checked, and with its caller.
+/// A request with its checked input and its caller.
 #[derive(Debug)]
 pub struct Request<I> {
-    /// What the access pattern asked for.
+    /// The input of the access pattern.
     pub input: I,
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
-    /// When the request came, by API Gateway's clock.
+    /// The time of the request, by API Gateway's clock.
     pub now: TimestampSeconds,
-    /// When the first page of the list was asked for: what "today" means on every page. As `now` where there is no cursor,
-    /// and not to be trusted before [`Request::listing`].
+    /// The time of the request for the list's first page. It defines "today" on every page.
+    ///
+    /// Equals `now` without a cursor. Do not trust it before [`Request::listing`] has checked the
+    /// cursor.
     pub first_page: TimestampSeconds,
-    /// When the request came, to the millisecond.
+    /// The time of the request, in milliseconds.
     pub milli: TimestampMillis,
-    /// Random bits for what the request makes.
+    /// The random source for new ids.
     pub random: Random,
-    /// The invocation's id.
+    /// The id of the invocation.
     pub id: RequestId,
-    /// What the caller sent as `Idempotency-Key`, if anything.
+    /// The `Idempotency-Key` of the caller, if present.
     pub idempotency_key: Option<IdempotencyKey>,
     path: String,
     paging: Option<Paging>,
@@ -72,12 +74,13 @@ impl<I: Input> Request<I> {
 }
 
 impl<I> Request<I> {
-    /// The part of the list that is asked for: the range, from the cursor on.
+    /// Returns the requested page of the list: the range after the cursor.
     ///
-    /// A cursor is bound to the path, the caller's reach, the range and the filter.
+    /// A cursor is bound to the path, the caller's reach, the range and the filter
+    /// (docs/decisions/cursor.md).
     ///
     /// # Errors
-    /// 400 for a cursor that was changed or comes from elsewhere.
+    /// Returns [`Error::Invalid`] (400) for a cursor that was changed or belongs to another list.
     pub fn listing(&self, range: KeyRange, filter: &str) -> Result<Listing, Error> {
         let Paging { limit, cursor } = self.paging.clone().unwrap_or(Paging { limit: 50, cursor: None });
         let reach = self.caller.reach();
@@ -110,7 +113,7 @@ fn request_id(request: &lambda_http::Request, now: Timestamp, random: &Random) -
     id.unwrap_or_else(|| RequestId::new(now, random))
 }
 
-/// The function of a route. `warm_up` makes a call that the handler may make anyway.
+/// Creates the function of a route. `warm_up` makes a call that the handler is permitted to make.
 pub fn http<A, I, R, F, W>(
     handler: impl Fn(A, Request<I>) -> F + Clone + Send + Sync + 'static,
     warm_up: impl Fn(A) -> W + Send + Sync + 'static,
@@ -140,7 +143,7 @@ where
     })
 }
 
-/// Serves events from the Lambda runtime.
+/// Handles events from the Lambda runtime.
 pub(crate) async fn serve(handler: HttpHandler) -> Result<(), lambda_runtime::Error> {
     let serve = move |request| {
         let call = handler(request);
@@ -149,7 +152,7 @@ pub(crate) async fn serve(handler: HttpHandler) -> Result<(), lambda_runtime::Er
     lambda_http::run_concurrent(service_fn(serve)).await
 }
 
-/// One event, as the runtime would hand it over.
+/// Handles one event in the format of the Lambda runtime.
 pub(crate) async fn invoke(handler: &HttpHandler, event: Value, context: Context) -> Invocation {
     let mut usage = Usage::default();
     let request: LambdaRequest = match serde_json::from_value(event) {

@@ -11,24 +11,26 @@ use serde_json::value::RawValue;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 use table::Cursor;
 
-/// The largest body that is read at all, in bytes: every item here is far smaller, escapes included.
+/// The maximum size of a body, in bytes. Every item is far smaller, escapes included.
 const MAX_BODY: usize = 64 * 1024;
 
-/// What an access pattern needs of a request, read at the border.
+/// The input of an access pattern, read from a request.
 pub trait Input: Sized + Send {
-    /// Whether it reads the body: then one must be there, and be a JSON object.
+    /// Whether the input has a body. The body must then be a JSON object.
     const BODY: bool = false;
 
-    /// Reads its fields. `None` only where a fault was noted; the faults of all fields come together.
+    /// Reads the fields. Returns `None` only after noting a fault.
+    ///
+    /// The response contains the faults of all fields.
     fn read(fields: &mut Fields) -> Option<Self>;
 }
 
-/// The members of a request, each to be asked for once; what nobody asked for is a fault.
+/// The fields of a request. Each can be read once. A field that is never read is a fault.
 #[derive(Debug, Default)]
 pub struct Fields {
     path: Vec<(String, String)>,
     query: Vec<(String, String)>,
-    /// None where it can't be read, which is a fault of its own: no member of it is missing then.
+    /// `None` if the body is invalid. That is one fault, and its members are not also missing.
     body: Option<Members>,
     headers: http::HeaderMap,
     asked: BTreeSet<String>,
@@ -38,7 +40,7 @@ pub struct Fields {
 
 type Members = Vec<(String, Box<RawValue>)>;
 
-/// Which part of a list is asked for.
+/// The page of a list that a request asks for.
 #[derive(Debug, Clone)]
 pub(crate) struct Paging {
     pub(crate) limit: usize,
@@ -51,7 +53,7 @@ impl Fields {
             let pairs = map.into_iter().flat_map(|map| map.iter());
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
         };
-        // A body that nobody reads may be missing, but not say something.
+        // A request without body fields may have no body or an empty object.
         let is_there = with_body || (changes(request.method()) && !matches!(request.body(), Body::Empty));
         let body = if is_there { body_text(request).and_then(object) } else { Ok(Members::new()) };
         let (body, faults) = match body {
@@ -90,35 +92,35 @@ impl Fields {
         }
     }
 
-    /// Notes a fault, and gives nothing.
+    /// Notes a fault and returns `None`.
     pub fn fault<T>(&mut self, pointer: &str, detail: impl fmt::Display) -> Option<T> {
         self.faults.push(Fault { pointer: pointer.to_owned(), detail: detail.to_string() });
         None
     }
 
-    /// A parameter of the path.
+    /// Reads a path parameter.
     pub fn path<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let values = values(&self.path, name);
         self.parse(&format!("/path/{name}"), &values, true)
     }
 
-    /// A parameter of the path, if the route has it: a function may have two routes.
+    /// Reads a path parameter of only some routes, for functions with several routes.
     pub fn path_if_any<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let values = values(&self.path, name);
         self.parse(&format!("/path/{name}"), &values, false)
     }
 
-    /// A parameter of the query, if it is there.
+    /// Reads an optional query parameter.
     pub fn query<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let values = values(&self.query, name);
         self.parse(&format!("/query/{name}"), &values, false)
     }
 
-    /// A header, if it is there.
+    /// Reads an optional header.
     pub fn header<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/header/{name}");
         let values = self.headers.get_all(name).iter();
-        // Replaced by others, characters would make one key of two.
+        // Reject invalid UTF-8. Replacement characters would make different keys equal.
         let values: Result<Vec<_>, _> =
             values.map(|value| str::from_utf8(value.as_bytes()).map(str::to_owned)).collect();
         match values {
@@ -127,14 +129,14 @@ impl Fields {
         }
     }
 
-    /// A header that must be there; what it says is read elsewhere.
+    /// Requires a header that other code reads.
     pub fn needs_header(&mut self, name: &str) {
         if !self.headers.contains_key(name) {
             self.fault::<()>(&format!("/header/{name}"), "is missing");
         }
     }
 
-    /// A member of the body that must be there.
+    /// Reads a required member of the body.
     pub fn body<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/body/{name}");
         if self.body.as_ref().is_some_and(|body| !body.iter().any(|(member, _)| member == name)) {
@@ -144,7 +146,7 @@ impl Fields {
         self.body_if_any(name)
     }
 
-    /// A member of the body, if it is there.
+    /// Reads an optional member of the body.
     pub fn body_if_any<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/body/{name}");
         self.asked.insert(pointer.clone());
@@ -156,19 +158,19 @@ impl Fields {
         serde_json::from_str(value.get()).map_or_else(|error| self.fault(&pointer, without_position(&error)), Some)
     }
 
-    /// Whether the body has the member, readable or not: what is there and wrong is not missing as well.
+    /// Whether the body has the member, valid or not. An invalid member is not also missing.
     #[must_use]
     pub fn has_body(&self, name: &str) -> bool {
         self.body.as_ref().is_none_or(|body| body.iter().any(|(member, _)| member == name))
     }
 
-    /// Whether the query has the parameter, readable or not.
+    /// Whether the query has the parameter, valid or not.
     #[must_use]
     pub fn has_query(&self, name: &str) -> bool {
         self.query.iter().any(|(parameter, _)| parameter == name)
     }
 
-    /// The members `limit` (1 to 100) and `cursor` of a list's query.
+    /// Reads the query parameters of a list: `limit` (1 to 100) and `cursor`.
     pub fn paging(&mut self, default_limit: usize) {
         let limit = self.query::<Limit>("limit").map_or(default_limit, |Limit(limit)| limit);
         let cursor = self.query("cursor");
@@ -186,7 +188,7 @@ impl Fields {
     }
 }
 
-/// A name as part of a JSON pointer (RFC 6901).
+/// Escapes a name for a JSON pointer (RFC 6901).
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
@@ -195,7 +197,7 @@ fn values(pairs: &[(String, String)], name: &str) -> Vec<String> {
     pairs.iter().filter(|(member, _)| member == name).map(|(_, value)| value.clone()).collect()
 }
 
-/// An access pattern that needs nothing.
+/// Input of an access pattern without parameters.
 impl Input for () {
     fn read(_: &mut Fields) -> Option<Self> {
         Some(())
@@ -213,7 +215,7 @@ impl FromStr for Limit {
     }
 }
 
-/// Whether a request of the method changes something, and may say what.
+/// Whether requests of the method may have a body.
 fn changes(method: &Method) -> bool {
     [Method::POST, Method::PUT, Method::PATCH].contains(method)
 }
@@ -243,13 +245,13 @@ fn object(text: &str) -> Result<Members, Error> {
     Ok(object.0)
 }
 
-/// serde's words end in a position within the member, which says nothing to who sent the whole.
+/// Removes the position from serde's message. It is relative to the member, not to the body.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(words, _)| words.to_owned())
 }
 
-/// A JSON object with its values unread and its duplicates kept, which a map would hide.
+/// A JSON object with unparsed values. Unlike a map, it keeps duplicates.
 struct Object(Members);
 
 impl<'de> Deserialize<'de> for Object {
@@ -303,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn all_faults_come_at_once() {
+    fn reports_all_faults_at_once() {
         assert_eq!(
             faults(r#"{"number": "1", "text": 5, "more": null}"#),
             [
@@ -319,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_only_one_route_has_is_read_or_refused_where_it_is() {
+    fn optional_path_parameter_is_checked_if_present() {
         let fields = |path: &[(&str, &str)]| Fields {
             path: path.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             ..Fields::default()
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_is_there_whether_it_can_be_read_or_not() {
+    fn has_query_finds_invalid_parameters() {
         let pairs = [("year", "x"), ("from", "")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut fields = Fields { query: pairs.to_vec(), ..Fields::default() };
         assert_eq!(["year", "from", "to", "Year"].map(|name| fields.has_query(name)), [true, true, false, false]);
@@ -342,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_is_read() {
+    fn reads_a_valid_event() {
         let read = Fields::of_event(r#"{"number": 1}"#).and_then(|mut fields| fields.read::<Two>());
         assert_eq!(read.expect("right"), Two { number: 1, text: None });
     }

@@ -1,10 +1,13 @@
-//! How a Lambda starts, reads its settings, knows its caller, logs, measures and answers.
+//! Lambda runtime of the services: start, settings, caller, input, responses, errors, logs and
+//! metrics.
 //!
-//! An access pattern is a handler: [`http`] for a route, [`stream`] for a DynamoDB stream and
-//! [`scheduled`] for a schedule each make a [`Function`] of it, and [`run`] is the whole `main` of
-//! its Lambda. Nothing else in the workspace knows HTTP or the Lambda runtime.
+//! A handler implements an access pattern. [`http`] turns the handler of a route into a
+//! [`Function`], [`stream`] the handler of a DynamoDB stream, and [`scheduled`] the handler of a
+//! schedule. [`run`] is the `main` of its Lambda. No other crate of the services depends on HTTP or
+//! the Lambda runtime.
 //!
-//! Handlers get the time and their random source passed in: only module `system` reads them.
+//! Handlers receive the time and a random source as arguments. Only the module `system` asks the
+//! operating system for them (docs/decisions/randomness.md).
 #![deny(clippy::disallowed_methods)]
 
 mod answer;
@@ -55,13 +58,15 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 use table::Usage;
 use tokio::runtime::Builder;
 
-/// What a domain's functions share: its tables and settings, made once a process.
+/// State that the functions of a service share: its tables and settings. Each process creates one.
 pub trait App: Clone + Send + Sync + 'static {
-    /// Reads what it needs; the reader collects every fault.
+    /// Reads the settings and creates the state.
+    ///
+    /// Returns `None` if a setting is missing or invalid. `settings` collects all faults.
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self>;
 }
 
-/// One Lambda function: its handler, and how to start it.
+/// A Lambda function: a handler, and the steps that start it.
 pub struct Function {
     start: Start,
 }
@@ -70,15 +75,16 @@ type Start = Box<dyn Fn(&Settings, Clients) -> Result<Started, SettingsError> + 
 
 struct Started {
     service: Service,
-    /// A call that the function may do anyway, to open the connection before the first event.
+    /// A DynamoDB call that opens the connection before the first event.
     warm_up: BoxFuture<'static, ()>,
 }
 
 type HttpHandler = Arc<dyn Fn(lambda_http::Request) -> BoxFuture<'static, (Response<Body>, Usage)> + Send + Sync>;
 type EventHandler = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, (Result<Value, Error>, Usage)> + Send + Sync>;
 
-/// A function bound to its settings and its client, ready to be invoked: what the Lambda runtime
-/// and the local stack both call.
+/// A function with its settings and clients.
+///
+/// The Lambda runtime and the local stack invoke it.
 #[derive(Clone)]
 pub struct Service(Handler);
 
@@ -88,18 +94,18 @@ enum Handler {
     Event(EventHandler),
 }
 
-/// What an invocation gets passed in, beside its event.
+/// Arguments of an invocation besides the event.
 struct Surroundings {
     deadline: Deadline,
     random: Random,
 }
 
-/// What came of an invocation.
+/// The result of an invocation.
 #[derive(Debug)]
 pub struct Invocation {
-    /// The answer, or the error that Lambda would report.
+    /// The response, or the error that Lambda reports.
     pub answer: Result<Value, Diagnostic>,
-    /// What it did to DynamoDB.
+    /// The DynamoDB calls of the invocation.
     pub usage: Usage,
 }
 
@@ -122,7 +128,7 @@ impl Function {
         Self { start: Box::new(start) }
     }
 
-    /// The function of events that are JSON in and JSON out.
+    /// Creates a function whose event and response are both JSON.
     fn of_events<A, R, F, W>(
         warm_up: impl Fn(A) -> W + Send + Sync + 'static,
         handler: impl Fn(A, Value, Surroundings) -> F + Clone + Send + Sync + 'static,
@@ -149,25 +155,27 @@ impl Function {
         })
     }
 
-    /// Checks the settings and gives the function its clients.
+    /// Reads the settings and connects the function to its clients.
     ///
     /// # Errors
-    /// All that is wrong with the settings.
+    /// Returns all missing and invalid settings.
     pub fn bind(&self, settings: &Settings, clients: impl Into<Clients>) -> Result<Service, SettingsError> {
         Ok((self.start)(settings, clients.into())?.service)
     }
 
-    /// The call that opens the connection before the first event: one that the function may make anyway.
+    /// Returns the call that opens the connection before the first event.
+    ///
+    /// The call uses only permissions that the function already has.
     ///
     /// # Errors
-    /// All that is wrong with the settings.
+    /// Returns all missing and invalid settings.
     pub fn warm_up(&self, settings: &Settings, clients: Clients) -> Result<BoxFuture<'static, ()>, SettingsError> {
         Ok((self.start)(settings, clients)?.warm_up)
     }
 }
 
 impl Service {
-    /// Invokes the function with the event as the Lambda service would send it.
+    /// Invokes the function with an event in the format of the Lambda service.
     pub async fn call(&self, event: Value, context: Context) -> Invocation {
         match &self.0 {
             Handler::Http(handler) => http::invoke(handler, event, context).await,
@@ -179,9 +187,14 @@ impl Service {
     }
 }
 
-/// The whole of a Lambda's `main`: settings from the environment, logs, the client and its warm
-/// connection, then one event after another; or as many at once as `AWS_LAMBDA_MAX_CONCURRENCY` says, which AWS sets on a
-/// Managed Instance. It ends for faulty settings and when the Lambda runtime goes away, and logs why in one line.
+/// Runs a Lambda function. This is the whole `main` of its binary.
+///
+/// Reads the settings from the environment, starts the logs, opens the connection and then handles
+/// events one at a time. On a Managed Instance, AWS sets `AWS_LAMBDA_MAX_CONCURRENCY`, and the
+/// function handles that many events concurrently.
+///
+/// Returns a failure if a setting is invalid or the Lambda runtime ends, and logs the reason in one
+/// line.
 #[must_use]
 pub fn run(function: &Function) -> ExitCode {
     observe::start();
@@ -198,7 +211,8 @@ pub fn run(function: &Function) -> ExitCode {
 async fn serve(function: &Function) -> Result<(), lambda_runtime::Error> {
     let settings = std::env::vars().collect();
     let started = (function.start)(&settings, Clients::of_environment().await?)?;
-    // Init has its own time limit and full CPU; a cold DynamoDB must not eat the first event's time.
+    // The init phase has a time limit of its own and full CPU. A slow DynamoDB must not use up the
+    // time of the first event.
     if tokio::time::timeout(Duration::from_secs(2), started.warm_up).await.is_err() {
         tracing::warn!("the connection is still cold");
     }
@@ -208,8 +222,10 @@ async fn serve(function: &Function) -> Result<(), lambda_runtime::Error> {
     }
 }
 
-/// One thread for an environment that gets one event at a time; a Managed Instance hands out several at once, and has the
-/// processors for them.
+/// Creates the Tokio runtime.
+///
+/// An environment with one event at a time needs one thread only. A Managed Instance sends several
+/// events at once and has several processors.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let several = std::env::var("AWS_LAMBDA_MAX_CONCURRENCY").is_ok_and(|limit| limit != "1");
     let mut builder = if several { Builder::new_multi_thread() } else { Builder::new_current_thread() };

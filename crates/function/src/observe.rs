@@ -13,19 +13,20 @@ use tracing::{Instrument, Level, info_span};
 static METRICS: OnceLock<&'static Collector> = OnceLock::new();
 static WARM: AtomicBool = AtomicBool::new(false);
 
-/// Starts the logs and the metrics of a Lambda. On one machine neither runs: the stack has its own.
+/// Starts the logs and metrics of a Lambda. The local stack has its own and does not call this.
 pub(crate) fn start() {
-    // Not the runtime's own subscriber: its filter by module brings a machine for regular expressions.
+    // The runtime's own subscriber filters by module and links a regular expression engine.
     let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
     let subscriber = tracing_subscriber::fmt().json().with_target(false).without_time();
     subscriber.with_max_level(level.unwrap_or(Level::INFO)).init();
-    // The runtime answers for a panic and logs that there was one; why, only the hook knows.
+    // The runtime responds to a panic and logs it. Only the hook knows the reason.
     std::panic::set_hook(Box::new(|info| {
         let at = info.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!(why = info.payload_as_str().unwrap_or_default(), at, "panicked");
     }));
     let name = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
-    // Each service has its own, so that its dashboard finds all its functions and no other.
+    // Each service has its own namespace, so a dashboard finds exactly the functions of its
+    // service.
     let namespace = std::env::var("METRICS_NAMESPACE").unwrap_or_else(|_| "Functions".to_owned());
     let builder = metrics_cloudwatch_embedded::Builder::new().cloudwatch_namespace(namespace);
     match builder.with_dimension("Function", name).init() {
@@ -36,9 +37,10 @@ pub(crate) fn start() {
     }
 }
 
-/// Runs the work within the invocation's deadline; logs and measures what came of it.
+/// Runs the work until the invocation's deadline, then logs and measures the result.
 ///
-/// No log and no metric shows a request's data: ids of the request, numbers, and kinds of errors.
+/// Logs and metrics contain request ids, numbers and kinds of errors, but no request data
+/// (docs/decisions/logs-and-metrics.md).
 pub(crate) async fn invocation<T>(
     context: &Context,
     work: impl Future<Output = Result<T, Error>>,
@@ -53,12 +55,12 @@ pub(crate) async fn invocation<T>(
     (answer, usage)
 }
 
-/// Counts what the domain alone knows of, as a metric of the function. It is sent with the invocation's others.
+/// Adds `number` to a metric of the domain. It is sent with the metrics of the invocation.
 pub fn count(metric: &'static str, number: u64) {
     metrics::counter!(metric).increment(number);
 }
 
-/// The age of a batch's oldest record. One alarm on it covers all the streams of a service.
+/// Records the age of a batch's oldest record. One alarm covers all streams of a service.
 pub(crate) fn stream_age(age: SignedDuration) {
     metrics::gauge!("StreamAgeMs").set(age.as_secs_f64() * 1_000.0);
 }

@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fmt::Display;
 use table::{Change, Item, Key, Table};
 
-/// How long the outcome of a request is kept, in seconds.
+/// Retention of an idempotency record, in seconds.
 const WEEK: i64 = 7 * 24 * 60 * 60;
 
-/// What came of a request under an idempotency key: written in the same transaction as what it did, and kept for a week.
+/// Outcome of a request with an idempotency key, kept for a week.
 ///
-/// The outcome is kept as JSON text: a key that another function used is told by the request, whatever came of that.
+/// The transaction of the request's writes also writes this record. The outcome is JSON text,
+/// because functions have different outcomes. The fingerprint detects a key that another function
+/// used.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Record {
@@ -26,23 +28,23 @@ impl Item for Record {
     const TYPE: &'static str = "IdempotencyRecord";
 }
 
-/// A request that may come again: its key, if it has one, and what it asks.
+/// A request that may be repeated: its fingerprint and its idempotency key, if it has one.
 #[derive(Debug, Clone)]
 pub struct IdempotentRequest<'a> {
-    /// Where the record is kept: beside the items that the request changes.
+    /// The table of the record, which is also the table of the request's writes.
     pub table: &'a Table,
-    /// Under the partition key of the one who owns them.
+    /// The partition key of the record: the owner of the changed items.
     pub partition: String,
-    /// What the caller sent as `Idempotency-Key`, if anything.
+    /// The `Idempotency-Key` of the caller, if present.
     pub key: Option<&'a IdempotencyKey>,
-    /// What it asks.
+    /// The fingerprint of the request.
     pub request: Fingerprint,
-    /// When it came.
+    /// The time of the request.
     pub now: TimestampMillis,
 }
 
 impl<'a> IdempotentRequest<'a> {
-    /// A request for something of the owner.
+    /// Creates an idempotent request for items of `owner`.
     #[must_use]
     pub fn new(
         table: &'a Table,
@@ -54,10 +56,10 @@ impl<'a> IdempotentRequest<'a> {
         Self { table, partition: owner.to_string(), key, request, now }
     }
 
-    /// What came of the request when it came before; none where this is the first time.
+    /// Returns the recorded outcome of the request, or `None` if the request is new.
     ///
     /// # Errors
-    /// 422 for a key that came with another request.
+    /// Returns [`Error::KeyReused`] (422) if the key was used for another request.
     pub async fn before<O: DeserializeOwned>(&self) -> Result<Option<O>, Error> {
         let Some(key) = self.key else { return Ok(None) };
         let key = Key::new(&self.partition, &IdempotencySort(key.clone()));
@@ -68,10 +70,12 @@ impl<'a> IdempotentRequest<'a> {
         serde_json::from_str(&record.outcome).map(Some).map_err(|error| Error::Internal(error.to_string()))
     }
 
-    /// What remembers the outcome, if nobody has; nothing for a request without a key.
+    /// Returns the write that records the outcome, or `None` for a request without a key.
+    ///
+    /// The write fails if a record exists.
     ///
     /// # Errors
-    /// The outcome can't be written as JSON.
+    /// Returns [`Error::Internal`] if the outcome cannot be written as JSON.
     pub fn remember(&self, outcome: &impl Serialize) -> Result<Option<Change>, Error> {
         let Some(key) = self.key else { return Ok(None) };
         let record = Record {

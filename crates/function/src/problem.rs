@@ -1,16 +1,16 @@
-/// Declares every problem type: status, name, title, and the cases in which it is answered.
+/// Declares the problem types: status, name, title and cases.
 macro_rules! problems {
     ($($variant:ident, $status:literal, $name:literal, $title:expr, $when:literal;)+) => {
-        /// A problem type of RFC 9457, the `type` of an answer that refuses a request.
+        /// A problem type of RFC 9457: the `type` of an error response.
         ///
-        /// The table of `docs/http.md` is written from these.
+        /// The table in `docs/http.md` is generated from these.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Problem {
             $(#[doc = $when] $variant,)+
         }
 
         impl Problem {
-            /// All types, in the order of the documentation.
+            /// All problem types, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             /// The HTTP status.
@@ -19,7 +19,7 @@ macro_rules! problems {
                 match self { $(Self::$variant => $status,)+ }
             }
 
-            /// The last segment of the `type`, such as `not-found` of `/problems/not-found`.
+            /// The last segment of the `type`: `not-found` for `/problems/not-found`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
@@ -31,7 +31,7 @@ macro_rules! problems {
                 match self { $(Self::$variant => $title,)+ }
             }
 
-            /// The cases in which it is answered, for the documentation.
+            /// The cases in which the API returns this problem, for the documentation.
             #[must_use]
             pub const fn when(self) -> &'static str {
                 match self { $(Self::$variant => $when,)+ }
@@ -44,29 +44,29 @@ const CONFLICT: &str = "What is stored does not allow it";
 
 problems! {
     InvalidRequest, 400, "invalid-request", "The request is not valid",
-        "a field is wrong, missing or unknown; a day that is over; a cursor of another list";
+        "a field is invalid, missing or unknown; a day is in the past; a cursor belongs to another list";
     Forbidden, 403, "forbidden", "Not allowed",
-        "the account, company or user is another caller's, or the request reaches across them without `operate`";
+        "the account, company or user belongs to another caller, or the request spans several of them without the `operate` scope";
     NotFound, 404, "not-found", "Not found",
-        "no such thing, or it is another company's";
+        "the resource does not exist or belongs to another company";
     StatusConflict, 409, "status-conflict", CONFLICT,
-        "the payment's status does not allow the move, or the payment has moved already";
+        "the payment's status does not allow the change, or another request has changed it";
     TransactionIdUsed, 409, "transaction-id-used", CONFLICT,
-        "the transaction id names another payment";
+        "another payment has the transaction id";
     CartFull, 409, "cart-full", CONFLICT,
-        "a cart has 32 active items";
+        "the cart has 32 active items";
     CartEmpty, 409, "cart-empty", CONFLICT,
-        "a checkout of an empty cart";
+        "the cart to check out is empty";
     QuantityLimit, 409, "quantity-limit", CONFLICT,
-        "more than 9,999 of a product in one item";
+        "the quantity of a cart item would exceed 9,999";
     Purchased, 409, "purchased", CONFLICT,
-        "a change of an item that was purchased";
+        "the cart item was purchased and cannot be changed";
     ProgressBackwards, 409, "progress-backwards", CONFLICT,
-        "less progress or fewer points than are recorded, without `correction`";
+        "the progress or the points are lower than recorded, without `correction`";
     JobUnderWay, 409, "job-under-way", CONFLICT,
-        "another change of the same references has not ended";
+        "another change of the same references is running";
     JobNotFailed, 409, "job-not-failed", CONFLICT,
-        "a retry of a job that runs or is done";
+        "the job to retry is running or done";
     InsufficientFunds, 409, "insufficient-funds", CONFLICT,
         "the debit would overdraw the account";
     AccountFrozen, 409, "account-frozen", CONFLICT,
@@ -78,23 +78,23 @@ problems! {
     BalanceTooLarge, 409, "balance-too-large", CONFLICT,
         "the balance would have more than 38 digits";
     BalanceNotZero, 409, "balance-not-zero", CONFLICT,
-        "an account is closed before its balance is 0";
+        "the account to close has a balance other than 0";
     AlreadyReversed, 409, "already-reversed", CONFLICT,
-        "another request has reversed the transaction";
+        "another request reversed the transaction";
     IsReversal, 409, "is-reversal", CONFLICT,
-        "the transaction is a reversal itself";
+        "the transaction is itself a reversal";
     AnotherVersion, 412, "another-version", "Changed since",
         "the activity or account was changed since the version that the request names";
     TooLarge, 413, "too-large", "Too large",
-        "a payment or an activity over 8 KB, another part of an activity over 16 KB, a reference over 4 KB, a registration's data over 2 KB, a template over 48 KB, a cart item over 1 KB, a body over 64 KB, or a list over 5 MB";
+        "a payment or an activity is over 8 KB, another part of an activity over 16 KB, a reference over 4 KB, a registration's data over 2 KB, a template over 48 KB, a cart item over 1 KB, a body over 64 KB, or a list over 5 MB";
     UnsupportedMediaType, 415, "unsupported-media-type", "Not JSON",
         "the body is not `application/json`";
     IdempotencyKeyReused, 422, "idempotency-key-reused", "The key was used before",
-        "the key came with another request before";
+        "the key was used for another request";
     Throttled, 429, "throttled", "Too many requests",
-        "DynamoDB throttled; `Retry-After` says when to send the request again";
+        "DynamoDB throttled the request; `Retry-After` has the time to wait before a retry";
     Unavailable, 503, "unavailable", "Not available now",
-        "DynamoDB did not answer before the deadline, or other writes kept getting in between";
+        "DynamoDB did not respond before the deadline, or the retries kept conflicting with other writes";
     Internal, 500, "internal", "Internal error",
-        "a defect; the log has the reason";
+        "a defect; the log contains the reason";
 }

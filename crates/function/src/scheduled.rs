@@ -4,16 +4,16 @@ use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A run of scheduled work: by EventBridge, or by hand with input of its own.
+/// A run of scheduled work. EventBridge starts it, or an operator with an input.
 #[derive(Debug)]
 pub struct Scheduled<I> {
-    /// What was asked by hand; a schedule asks for nothing.
+    /// The operator's input. A schedule has none.
     pub input: I,
-    /// When the schedule was due, or when somebody asked.
+    /// The scheduled time, or the time of the operator's invocation.
     pub now: TimestampSeconds,
-    /// When the run must have ended.
+    /// The time by which the run must end.
     pub deadline: Deadline,
-    /// Random bits for what the run makes.
+    /// The random source for new ids.
     pub random: Random,
 }
 
@@ -32,7 +32,8 @@ impl<I: Input> Scheduled<I> {
     }
 }
 
-/// The function of a schedule. `warm_up` makes a call that the handler may make anyway.
+/// Creates the function of a schedule. `warm_up` makes a call that the handler is permitted to
+/// make.
 pub fn scheduled<A, I, R, F, W>(
     handler: impl Fn(A, Scheduled<I>) -> F + Clone + Send + Sync + 'static,
     warm_up: impl Fn(A) -> W + Send + Sync + 'static,
@@ -50,7 +51,9 @@ where
     })
 }
 
-/// Serves events from the Lambda runtime, which logs the `Debug` of what it gets as an error: words only.
+/// Handles events from the Lambda runtime.
+///
+/// The runtime logs errors with `Debug`. A [`Diagnostic`] contains text only.
 pub(crate) async fn serve(handler: EventHandler) -> Result<(), lambda_runtime::Error> {
     let serve = move |event: LambdaEvent<Value>| {
         let call = handler(event.payload, event.context);

@@ -11,16 +11,16 @@ impl FromIterator<(String, String)> for Settings {
     }
 }
 
-/// Settings that a function can't start with: every fault.
+/// The missing and invalid settings of a function.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("; "))]
 pub struct SettingsError(Vec<String>);
 
 impl Settings {
-    /// Reads what the closure asks for.
+    /// Reads settings in the closure.
     ///
     /// # Errors
-    /// Every fault that it met.
+    /// Returns all missing and invalid settings.
     pub fn read<T>(&self, read: impl FnOnce(&mut SettingsReader<'_>) -> Option<T>) -> Result<T, SettingsError> {
         let mut reader = SettingsReader { settings: self, faults: Vec::new() };
         let value = read(&mut reader);
@@ -36,7 +36,7 @@ pub struct SettingsReader<'a> {
 }
 
 impl SettingsReader<'_> {
-    /// The setting of that name; none, and a fault, where it is missing or can't be read.
+    /// Reads a required setting. Notes a fault and returns `None` if it is missing or invalid.
     pub fn get<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
         match self.settings.0.get(name).filter(|text| !text.is_empty()).map(|text| text.parse()) {
             Some(Ok(value)) => Some(value),
@@ -45,20 +45,21 @@ impl SettingsReader<'_> {
         }
     }
 
-    /// The setting of that name, if it is set; a fault where it can't be read.
+    /// Reads an optional setting. Notes a fault if it is invalid.
     pub fn optional<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
         let is_set = self.settings.0.get(name).is_some_and(|text| !text.is_empty());
         if is_set { self.get(name) } else { None }
     }
 
-    /// The shards of an index, by the names of the settings that say how many are written and how many are read.
+    /// Reads the shards of an index. `write` and `read` name the settings with the number of shards
+    /// that are written and read.
     pub fn shards(&mut self, write: &str, read: &str) -> Option<Shards> {
         let (shards, of) = (self.get(write), self.get(read));
         Shards::new(shards?, of?)
             .map_or_else(|_| self.fault(format!("1 ≤ {write} ≤ {read} ≤ {} must hold", Shards::MAX)), Some)
     }
 
-    /// Notes what is wrong with settings that can be read, and gives nothing.
+    /// Notes a fault of valid settings that contradict each other, and returns `None`.
     pub fn fault<T>(&mut self, fault: impl Display) -> Option<T> {
         self.faults.push(fault.to_string());
         None
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_is_told_at_once() {
+    fn reports_all_faults_at_once() {
         let settings: Settings =
             [("A".to_owned(), "x".to_owned()), ("C".to_owned(), "1".to_owned())].into_iter().collect();
         let read = settings.read(|reader| {

@@ -10,40 +10,42 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use table::{Attribute, Key};
 
-/// A batch of changes of one stream shard, in order.
+/// A batch of changes from one stream shard, in order.
 pub struct Batch {
     /// The changes.
     pub records: Vec<Record>,
-    /// When the batch must have been worked through.
+    /// The time by which the batch must be processed.
     pub deadline: Deadline,
-    /// Random bits for what the batch makes.
+    /// The random source for new ids.
     pub random: Random,
 }
 
-/// A change as the stream sent it, readable or not: one that can't be read must not hold up the others.
+/// A stream record. It is parsed lazily, because an invalid record must not block the others.
 #[derive(Clone)]
 pub struct Record(Value);
 
 impl Record {
-    /// As it came.
+    /// The unparsed record.
     #[must_use]
     pub fn json(&self) -> &Value {
         &self.0
     }
 
-    /// Its place in the shard, by which a failure is reported. Empty where it has none: then the whole batch comes again.
+    /// The sequence number, which identifies the record in a batch item failure.
+    ///
+    /// Empty if the record has none. Lambda then sends the whole batch again.
     #[must_use]
     pub fn sequence_number(&self) -> &str {
         self.0.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The partition key of the item that changed, if the record has it as a string.
+    /// The partition key of the changed item, if it is a string.
     #[must_use]
     pub fn partition_key(&self) -> Option<&str> {
         self.key(Key::PARTITION)
     }
 
-    /// The sort key of the item that changed, if the record has it as a string.
+    /// The sort key of the changed item, if it is a string.
     #[must_use]
     pub fn sort_key(&self) -> Option<&str> {
         self.key(Key::SORT)
@@ -53,25 +55,30 @@ impl Record {
         self.0["dynamodb"]["Keys"][attribute.as_str()]["S"].as_str()
     }
 
-    /// When it happened, to the millisecond; AWS calls it approximate. Read here because `EventRecord` shifts fractions.
+    /// The time of the change, in milliseconds. DynamoDB calls it approximate.
+    ///
+    /// Read here, because `EventRecord` shifts the fraction.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "a float that is no time becomes one out of range")]
+    #[expect(clippy::cast_possible_truncation, reason = "a float that is not a time becomes one that is out of range")]
     pub fn created_at(&self) -> Option<Timestamp> {
         let seconds = self.0.pointer("/dynamodb/ApproximateCreationDateTime")?.as_f64()?;
         Timestamp::from_millisecond((seconds * 1_000.0).round() as i64).ok()
     }
 
-    /// What it says.
+    /// Parses the record.
     ///
     /// # Errors
-    /// It is no record of a DynamoDB stream. The text may quote it: not for logs.
+    /// Returns an error if this is not a record of a DynamoDB stream. The text may quote the
+    /// record, so do not log it.
     pub fn read(&self) -> Result<EventRecord, serde_json::Error> {
         EventRecord::deserialize(&self.0)
     }
 }
 
-/// The function of a DynamoDB stream. The handler answers the sequence numbers of the changes that
-/// failed; everything from the lowest on is delivered again, whatever became of the later ones.
+/// Creates the function of a DynamoDB stream.
+///
+/// The handler returns the sequence numbers of the failed records. Lambda sends all records from
+/// the lowest one again, including later ones that succeeded.
 pub fn stream<A, F, W>(
     handler: impl Fn(A, Batch) -> F + Clone + Send + Sync + 'static,
     warm_up: impl Fn(A) -> W + Send + Sync + 'static,
@@ -99,8 +106,10 @@ where
     })
 }
 
-/// The lowest failure alone: Lambda takes it as the place to go on from. A failure that the batch
-/// does not know makes all of it come again, and so does an empty one, to which Lambda gives that meaning.
+/// Reports the lowest failed sequence number as the batch item failure.
+///
+/// Lambda resumes from it. A sequence number that is empty or not in the batch is reported as
+/// empty, and Lambda then sends the whole batch again.
 fn report(order: &[String], failed: &BTreeSet<String>) -> DynamoDbEventResponse {
     let mut response = DynamoDbEventResponse::default();
     let stranger = failed.iter().any(|number| number.is_empty() || !order.contains(number));
@@ -119,14 +128,14 @@ mod tests {
     use super::*;
 
     fn failures(failed: &[&str]) -> String {
-        // As numbers 9 comes before 10; as texts it does not. The batch's own order decides.
+        // Sequence numbers are compared by their position in the batch. As text, 10 sorts before 9.
         let order = ["8", "9", "10", "11"].map(str::to_owned);
         let failed = failed.iter().map(|number| (*number).to_owned()).collect();
         serde_json::to_string(&report(&order, &failed)).expect("JSON")
     }
 
     #[test]
-    fn the_lowest_failure_is_reported() {
+    fn reports_the_lowest_failure() {
         assert_eq!(failures(&["10", "9"]), r#"{"batchItemFailures":[{"itemIdentifier":"9"}]}"#);
         assert_eq!(failures(&[]), r#"{"batchItemFailures":[]}"#);
         for all in [["7"], [""]] {
@@ -135,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_read_with_its_fraction_or_without() {
+    fn reads_times_with_and_without_fraction() {
         let time = |json: Value| {
             let record = Record(serde_json::json!({"dynamodb": {"ApproximateCreationDateTime": json}}));
             record.created_at().map(|at| at.to_string())
@@ -148,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_none_can_be_reported() {
+    fn invalid_record_has_an_empty_sequence_number() {
         let record = Record(serde_json::json!({"eventID": 7}));
         assert!(record.read().is_err() && record.sequence_number().is_empty());
     }

@@ -1,12 +1,14 @@
-//! The clock and the randomness of the operating system. Nothing else that a Lambda links reads them: clippy denies it.
-#![expect(clippy::disallowed_methods, reason = "everyone else gets the time and the random source passed in")]
+//! The clock and random source of the operating system.
+//!
+//! Clippy denies both to all other code of a Lambda (docs/decisions/randomness.md).
+#![expect(clippy::disallowed_methods, reason = "all other code receives the time and the random source as arguments")]
 
 use jiff::Timestamp;
 use keys::Random;
 use std::io;
 use tokio::time::Instant;
 
-/// The time.
+/// The current time.
 pub(crate) fn now() -> Timestamp {
     Timestamp::now()
 }
@@ -16,10 +18,10 @@ pub(crate) fn instant() -> Instant {
     Instant::now()
 }
 
-/// A random source that the operating system seeds. A process makes one.
+/// Creates a random source that the operating system seeds. A process creates only one.
 ///
 /// # Errors
-/// The system has no random bits.
+/// Returns an error if the system has no random bits.
 pub fn system_random() -> io::Result<Random> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)?;

@@ -1,12 +1,12 @@
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// A line for people to read: 1 to `MOST` characters, none of them a control character.
+/// A text of 1 to `MOST` characters without control characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct BoundedText<const MOST: usize>(String);
 
-/// A text that is no such line.
+/// A text of invalid length, or with a control character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must have 1 to {most} characters, none of them a control character")]
 pub struct InvalidText {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_short_and_printable() {
+    fn text_is_short_and_printable() {
         for good in ["a", "Ünï", "12345"] {
             assert_eq!(good.parse::<BoundedText<5>>().map(|words| words.to_string()).as_deref(), Ok(good));
         }

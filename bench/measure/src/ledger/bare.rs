@@ -1,4 +1,4 @@
-//! The calls of a transfer by the SDK alone, with the items of a real one.
+//! Makes the DynamoDB calls of a transfer with the SDK alone, with the items of a real transfer.
 
 use aws_sdk_dynamodb::{
     Client,
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use system_tests::ledger::{Books, Item};
 use uuid::Uuid;
 
-/// Two accounts, and the items of the transaction that was between them last.
+/// Two accounts, and the items of the last transaction between them.
 pub(crate) struct Bare {
     client: Client,
     table: String,
@@ -22,7 +22,7 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// Of two accounts between which there was a transaction.
+    /// Reads the last transaction between two accounts.
     pub(crate) async fn of(books: &Books, dynamo: &str, accounts: &[String; 2]) -> Self {
         let client = books.stack.client().expect("a client");
         let client = Client::from_conf(client.config().to_builder().endpoint_url(dynamo).build());
@@ -36,14 +36,14 @@ impl Bare {
         Self { client, table: books.table().to_owned(), parts, accounts: own, version: 1_000 }
     }
 
-    /// So many transactions, one after the other.
+    /// Runs a number of transactions in sequence.
     pub(crate) async fn transact(&mut self, count: usize) {
         for _ in 0..count {
             self.write().await;
         }
     }
 
-    /// So many, each after the reads that tell what the accounts hold.
+    /// Runs a number of transactions in sequence, each after the reads of the balances.
     pub(crate) async fn read_and_transact(&mut self, count: usize) {
         for _ in 0..count {
             self.read().await;

@@ -1,4 +1,5 @@
-//! The least that a function can be whose connection is open before its first event: our client, one call, the runtime.
+//! A minimal function that opens its connection before the first event: our client, one call and
+//! the runtime.
 
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
@@ -11,7 +12,7 @@ mod environment;
 async fn main() -> Result<(), Error> {
     let client = Client::new(&environment::config().await?);
     let nobody = AttributeValue::S("#".to_owned());
-    // Whatever it answers, the connection is open.
+    // Any response shows that the connection is open.
     let _ = client.get_item().table_name("payments").key("PK", nobody.clone()).key("SK", nobody).send().await;
     run(service_fn(hello)).await
 }

@@ -1,4 +1,4 @@
-//! The least that a Lambda in Rust can be: the runtime, one thread, no logs.
+//! A minimal Lambda function in Rust: the runtime and one thread, without logs.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use serde_json::{Value, json};

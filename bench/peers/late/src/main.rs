@@ -1,4 +1,4 @@
-//! schedule-payment as it is, but for the call before the first event: its connection opens with its first payment.
+//! schedule-payment without the call before the first event. It connects with the first payment.
 
 use bank::{Bank, patterns::schedule_payment::schedule_payment};
 

@@ -1,5 +1,5 @@
-//! schedule-payment without the trimming: the SDK's own features and client, the system's roots, and no call before the
-//! first event. Jitter entropy is a matter of the build.
+//! schedule-payment without our optimisations: default SDK features and client, system roots, and
+//! no call before the first event. The build adds the jitter entropy.
 
 use aws_config::BehaviorVersion;
 use lambda_runtime::{Diagnostic, Error, LambdaEvent, run, service_fn, tracing};
