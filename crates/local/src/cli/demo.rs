@@ -1,4 +1,4 @@
-//! `local demo`: every access pattern once, with its key condition and what it consumed.
+//! `local demo`: calls every access pattern once, and prints its key condition and consumed units.
 mod bank;
 mod cart;
 mod ledger;
@@ -26,7 +26,7 @@ const MAX_LOOKS: usize = 400;
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
-    // Nobody waits for fuller batches here.
+    // The demo does not wait for the batching window.
     let stack = options.builder().parameter("ExportWindowSeconds", "0").start().await?;
     let walked = walk(&stack).await;
     stack.stop().await;
@@ -47,7 +47,7 @@ async fn walk(stack: &Stack) -> Result<(), CliError> {
     Ok(())
 }
 
-/// One call of the walk.
+/// Call of the demo with its expected status.
 struct Step {
     pattern: &'static str,
     what: &'static str,
@@ -95,7 +95,7 @@ impl Guide {
         Ok(reply)
     }
 
-    /// Looks, without a word, until it is so, or is not after 20 seconds.
+    /// Polls without output until the response satisfies the condition, for at most 20 seconds.
     async fn wait(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Result<(), CliError> {
         for _ in 0..MAX_LOOKS {
             if is_so(&self.client.send(&Call::get(path)).await?.body) {
@@ -106,7 +106,7 @@ impl Guide {
         Ok(())
     }
 
-    /// How far the function's stream is, when it has handed everything on.
+    /// Waits until the function has no pending stream records, and prints its progress.
     async fn handed_on(
         &self,
         pattern: &'static str,
@@ -143,7 +143,7 @@ fn print(step: &Step, reply: &Reply) {
     println!();
 }
 
-/// The calls with their key conditions, each once.
+/// DynamoDB calls with their key conditions, without duplicates.
 fn conditions(consumed: &[Consumed]) -> Vec<String> {
     let calls = consumed.iter().map(|row| {
         let index = row.index.as_ref().map(|index| format!(" {index}")).unwrap_or_default();
@@ -167,7 +167,7 @@ fn with_rest(mut lines: Vec<String>, most: usize) -> Vec<String> {
     lines
 }
 
-/// What a function's stream has handed on; null where it has none.
+/// Progress of a function's mapping; null if it has none.
 fn mapping(streams: &Value, function: &str) -> Value {
     let mut mappings = streams["mappings"].as_array().into_iter().flatten();
     mappings.find(|mapping| mapping["function"] == function).cloned().unwrap_or_default()
@@ -177,7 +177,7 @@ fn check(holds: bool, what: &str) -> Result<(), CliError> {
     if holds { Ok(()) } else { Err(CliError::Failed(format!("not as it should be: {what}"))) }
 }
 
-/// A member of the answer that is a text; empty if it is none.
+/// Text member of the response; empty if there is none.
 fn text(json: &Value, member: &str) -> String {
     json[member].as_str().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,4 @@
-//! `local run`: the stack until somebody stops it.
+//! `local run`: runs the stack until it is interrupted.
 use std::time::Duration;
 
 use serde_json::json;
@@ -45,14 +45,14 @@ async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
     let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
     println!("{}", welcome(stack, options, &loaded));
-    // The TTL service takes up to days; here what has expired is gone within a minute.
+    // DynamoDB's TTL takes up to days. The local stack deletes expired items within a minute.
     loop {
         sleep(SWEEP).await;
         client.send(&Call::post("/_local/ttl", json!({}))).await?;
     }
 }
 
-/// What runs where, and a few calls of each service to begin with.
+/// Welcome text: endpoints, and example calls of each service.
 fn welcome(stack: &Stack, options: &RunOptions, loaded: &sample::Loaded) -> String {
     let (url, tables) = (stack.url(), stack.tables().join(", "));
     let curl = match options.auth {

@@ -1,4 +1,4 @@
-//! The bank: a payment from its scheduling to the history.
+//! Demo of the bank: a payment from scheduling to the history.
 use http::StatusCode;
 use itertools::Itertools;
 use serde_json::json;

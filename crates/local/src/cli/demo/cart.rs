@@ -1,4 +1,4 @@
-//! The cart: lines added, saved, bought and taken out.
+//! Demo of the cart: cart items are added, saved, purchased and removed.
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -13,7 +13,8 @@ impl Guide {
         self.keep_for_later(&shoes).await?;
         self.take_out(&socks).await?;
         self.buy(&shoes).await?;
-        // Every change above goes through the stream to the exporter, and its rows to the delivery stream.
+        // The stream passes each change above to the export function, which writes rows to the
+        // delivery stream.
         let what = "What the cart's stream has handed on; its rows are in the lake";
         self.handed_on("C7", what, "export-cart-changes").await
     }

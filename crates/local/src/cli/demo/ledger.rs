@@ -1,4 +1,4 @@
-//! The ledger: accounts, payments that happen once, statements, a reversal, and the check of it all.
+//! Demo of the ledger: accounts, idempotent payments, statements, a reversal and a reconciliation.
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ impl Guide {
         check(reply.body["status"] == "frozen", "it takes nothing")
     }
 
-    /// All accounts, and the transactions of the day but for the youngest.
+    /// Checks all accounts, and the transactions of the last 24 hours except the most recent ones.
     async fn reconcile(&self) -> Result<(), CliError> {
         let now = Timestamp::now();
         let window = json!({"from": now - SignedDuration::from_hours(24), "to": now});

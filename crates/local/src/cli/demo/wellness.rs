@@ -1,4 +1,4 @@
-//! The wellness programme: a plan year that is filled, lived in, and changed under way.
+//! Demo of the wellness programme: a plan year is created, used and changed.
 use http::StatusCode;
 use itertools::Itertools;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::{
 };
 
 const REGISTRATIONS: &str = "/wellness/users/456/registrations";
-/// Where the end of the year's walk moves to, into the next year.
+/// New end of the walk, in the next year.
 const NEW_END: &str = "02-28T23:59:59";
 
 impl Guide {
@@ -25,7 +25,7 @@ impl Guide {
         self.extend(&walk).await
     }
 
-    /// Answers the id of the template that every company has.
+    /// Returns the id of the template that is shared by all companies.
     async fn prepare(&self) -> Result<String, CliError> {
         let section = json!({"name": "Summer", "startDate": format!("{}-06-01", year()), "endDate": last_second()});
         self.put("W14", "A section of the plan", &format!("{COMPANY}/sections/summer"), section).await?;
@@ -40,7 +40,7 @@ impl Guide {
         Ok(walking.map(|template| text(template, "templateId")).unwrap_or_default())
     }
 
-    /// Answers where the activity is.
+    /// Creates the walk and returns its id, path and version.
     async fn plan(&self, template: &str) -> Result<Walk, CliError> {
         let body = json!({
             "name": "Walk 5000 in summer",
@@ -156,7 +156,7 @@ impl Guide {
         self.handed_on("W18", "What continued the jobs: the stream of their table", "continue-job").await
     }
 
-    /// A step that starts a job, and how the job ends.
+    /// Runs a step that starts a job, and waits for the job.
     async fn job(&self, step: Step) -> Result<(), CliError> {
         let reply = self.step(step).await?;
         let location = reply.headers.get("location").and_then(|location| location.to_str().ok());
@@ -170,7 +170,7 @@ impl Guide {
     }
 }
 
-/// The activity of the walk.
+/// Activity that the demo creates.
 #[derive(Default)]
 struct Walk {
     id: String,
