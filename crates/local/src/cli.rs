@@ -15,7 +15,7 @@ use crate::{Auth, Builder, Stack, StartError, TokenError, client::ClientError};
 
 /// The local stack: API, functions and DynamoDB in one process.
 #[derive(Debug, Parser)]
-#[command(name = "local", about = "The whole stack on this machine: API, functions and DynamoDB in one process")]
+#[command(name = "local", about = "The local stack: API, functions and DynamoDB in one process")]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,

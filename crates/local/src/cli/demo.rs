@@ -43,7 +43,7 @@ async fn walk(stack: &Stack) -> Result<(), CliError> {
     if let Some(books) = &loaded.books {
         guide.ledger(books).await?;
     }
-    println!("Every access pattern answered as it should.");
+    println!("Every access pattern returned the expected response.");
     Ok(())
 }
 
@@ -91,7 +91,7 @@ impl Guide {
     async fn step(&self, step: Step) -> Result<Reply, CliError> {
         let reply = self.client.send(&step.call).await?;
         print(&step, &reply);
-        check(reply.status == step.status, &format!("{} must answer {}", step.pattern, step.status))?;
+        check(reply.status == step.status, &format!("{} must return {}", step.pattern, step.status))?;
         Ok(reply)
     }
 
@@ -118,7 +118,10 @@ impl Guide {
         let mut reply = self.client.send(&step.call).await?;
         reply.body = mapping(&reply.body, function);
         print(&step, &reply);
-        check(reply.body["pending"] == 0 && reply.body["failedBatches"] == 0, "all is handed on, and nothing failed")
+        check(
+            reply.body["pending"] == 0 && reply.body["failedBatches"] == 0,
+            "no record is pending and no batch failed",
+        )
     }
 }
 
@@ -174,7 +177,7 @@ fn mapping(streams: &Value, function: &str) -> Value {
 }
 
 fn check(holds: bool, what: &str) -> Result<(), CliError> {
-    if holds { Ok(()) } else { Err(CliError::Failed(format!("not as it should be: {what}"))) }
+    if holds { Ok(()) } else { Err(CliError::Failed(format!("unexpected response: {what}"))) }
 }
 
 /// Text member of the response; empty if there is none.
