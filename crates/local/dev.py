@@ -49,7 +49,7 @@ def wait_until_it_serves(running, port):
 
 
 def main(port, *command):
-    # A background job of a shell ignores SIGINT, and child processes inherit that.
+    # A shell starts a background job with SIGINT ignored. Handle it in that case too.
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.default_int_handler)
     running, built = None, None

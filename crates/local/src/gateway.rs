@@ -83,7 +83,7 @@ async fn handle(
 
 impl Gateway {
     // The error is a complete response, so `?` ends the request with it.
-    #[expect(clippy::result_large_err, reason = "each is made once a request")]
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
     fn refusals(parts: &Parts) -> Result<(), Response> {
         if !guard::is_local(&parts.headers) {
             return Err(message(StatusCode::FORBIDDEN, "Forbidden"));
@@ -121,7 +121,7 @@ impl Gateway {
         Ok(self.call(&matched.target.function, event).await)
     }
 
-    #[expect(clippy::result_large_err, reason = "each is made once a request")]
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
     fn claims(&self, headers: &HeaderMap) -> Result<Claims, Response> {
         let claims = match (headers.get(header::AUTHORIZATION), self.auth) {
             (None, Auth::Open) => Some(auth::operator(&self.scopes)),

@@ -53,8 +53,8 @@ impl Remote {
         let answer = self.wire.send(target, body.clone()).await?;
         let action = target.rsplit('.').next().unwrap_or_default();
         if WRITES.contains(&action) {
-            // The stream is read before the caller gets the response to its write. The caller then
-            // finds the write among the pending records.
+            // Read the stream before the response to a write is returned. The caller then finds the
+            // write among the pending records.
             let request = String::from_utf8_lossy(&body);
             for stream in self.streams.iter().filter(|stream| stream.is_named_in(&request)) {
                 stream.read(&self.wire).await?;

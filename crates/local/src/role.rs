@@ -182,8 +182,8 @@ impl HttpConnector for Assumed<SharedHttpConnector> {
     }
 }
 
-/// Log of the permissions that were used. Each process writes its own file, with one line per
-/// permission: function, action, resource and partition key pattern, separated by tabs.
+/// Log of the permissions that were used. Each process writes its own file. A line has the
+/// function, action, resource and partition key pattern, separated by tabs.
 #[derive(Debug)]
 pub(crate) struct Notes {
     file: PathBuf,

@@ -1,8 +1,8 @@
 //! Reader of the SAM templates. They are the only declaration of tables, routes, schedules and
 //! permissions.
 //!
-//! The reader supports a strict subset of SAM. Anything else is an error with its line, so the
-//! local stack never differs silently from a deployment (docs/decisions/local-stack.md).
+//! The reader supports a strict subset of SAM. Any other construct is an error with its line. The
+//! local stack therefore never differs silently from a deployment (docs/decisions/local-stack.md).
 mod api;
 mod application;
 mod filter;

@@ -64,7 +64,7 @@ impl Gateway {
         }
     }
 
-    #[expect(clippy::result_large_err, reason = "each is made once a request")]
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
     fn lambda(&self, name: &str) -> Result<&Lambda, Response> {
         let unknown = || {
             let known: Vec<_> = self.lambdas.keys().map(String::as_str).collect();

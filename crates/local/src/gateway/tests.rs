@@ -90,7 +90,7 @@ fn handlers() -> Vec<(String, Bind)> {
                     "fail" => {
                         invocation(Err(Diagnostic { error_type: "broken".into(), error_message: "it broke".into() }))
                     }
-                    "panic" => panic!("as the test wants it"),
+                    "panic" => panic!("expected by the test"),
                     "hang" => std::future::pending().await,
                     _ => invocation(Ok(made())),
                 }

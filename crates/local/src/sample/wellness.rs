@@ -23,8 +23,8 @@ pub(crate) fn section_id() -> String {
     format!("moving-{}", year())
 }
 
-/// Last second of the plan year. Employees are enrolled only in challenges that have not ended, so
-/// the sample challenges end then.
+/// Last second of the plan year. The sample challenges end then, because employees are enrolled
+/// only in challenges that have not ended.
 pub(crate) fn last_second() -> String {
     format!("{}-12-31T23:59:59", year())
 }
