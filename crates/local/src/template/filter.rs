@@ -139,7 +139,7 @@ impl Test {
             Self::AnythingBut(values) => is_leaf(value) && !values.iter().any(|other| same(other, value)),
             Self::Prefix(prefix) => text(&|text| text.starts_with(prefix.as_str())),
             Self::Suffix(suffix) => text(&|text| text.ends_with(suffix.as_str())),
-            // `exists` matches only leaf values, and lists of them.
+            // A leaf value or a list exists. A map does not.
             Self::Exists(exists) => *exists == (is_leaf(value) || value.is_array()),
             Self::Numeric(bounds) => value
                 .as_f64()
