@@ -1,4 +1,4 @@
-"""Runs the local stack, and restarts it whenever a source file changes and the build passes.
+"""Runs the local stack. Restarts it when a source file changes and the build succeeds.
 
 Usage: dev.py <port> <command that runs the stack>
 """
@@ -19,7 +19,7 @@ POLL_SECONDS = 0.2
 
 
 def sources():
-    """Each source file with its time of change, however an editor replaces it."""
+    """Returns the modification time of each source file. Files may disappear while an editor replaces them."""
     times = {}
     for path in [*FILES, *(ROOT / "stacks").glob("*.yaml"), *(path for path in (ROOT / "crates").rglob("*") if path.suffix != ".py")]:
         with contextlib.suppress(OSError):
@@ -49,7 +49,7 @@ def wait_until_it_serves(running, port):
 
 
 def main(port, *command):
-    # A shell that starts this in the background ignores Ctrl-C, and so would we.
+    # A shell starts a background job with SIGINT ignored. Handle it in that case too.
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.default_int_handler)
     running, built = None, None
@@ -60,12 +60,12 @@ def main(port, *command):
                 time.sleep(POLL_SECONDS)
                 continue
             is_first, built = built is None, now
-            # The stack that runs keeps serving until there is a binary to replace it.
+            # The running stack keeps serving until the build succeeds.
             if subprocess.run(BUILD, cwd=ROOT).returncode == 0:
                 stop(running)
                 running = subprocess.Popen(command, cwd=ROOT)
                 if not wait_until_it_serves(running, port):
-                    print("dev: the stack does not serve; it starts again with the next change", flush=True)
+                    print("dev: the stack failed to start; the next change starts it again", flush=True)
                 elif not is_first:
                     print(f"dev: serving the change after {time.monotonic() - saved:.1f} seconds", flush=True)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-//! Who calls: tokens signed with a secret of this machine, and the operator who needs none.
+//! Callers: tokens signed with a local secret, and the operator, who needs no token.
 use std::{
     env,
     time::{Duration, SystemTime},
@@ -12,22 +12,22 @@ use crate::template::Authorizer;
 /// Whether a request needs a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Auth {
-    /// A request without a token is the local operator's, who has every scope.
+    /// A request without a token acts as the local operator, who has every scope.
     #[default]
     Open,
-    /// A request without a token is refused.
+    /// A request without a token is rejected with 401.
     Required,
 }
 
-/// The claims of a caller, as the token has them.
+/// Claims of a caller, as in the token.
 pub type Claims = Map<String, Value>;
 
-/// A token that can't be made.
+/// A token could not be signed.
 #[derive(Debug, thiserror::Error)]
 #[error("the token can't be signed: {0}")]
 pub struct TokenError(#[from] jsonwebtoken::errors::Error);
 
-/// Signs tokens and checks them.
+/// Signs and verifies tokens (HS256).
 #[derive(Clone)]
 pub struct Tokens {
     authorizer: Authorizer,
@@ -36,7 +36,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Tokens as the authorizer wants them, under `LOCAL_JWT_SECRET`.
+    /// Signer and verifier for the authorizer's issuer and audiences. The secret is the environment
+    /// variable `LOCAL_JWT_SECRET`, by default `local-only`.
     #[must_use]
     pub fn new(authorizer: Authorizer) -> Self {
         let secret = env::var("LOCAL_JWT_SECRET").unwrap_or_else(|_| "local-only".to_owned());
@@ -47,10 +48,11 @@ impl Tokens {
         }
     }
 
-    /// A token with these claims; `iss`, `aud` and `exp` (in `life`) are added where they are missing.
+    /// Signs a token with these claims. Adds `iss`, `aud`, `iat` and `exp` (now plus `life`) where
+    /// they are missing.
     ///
     /// # Errors
-    /// When signing fails.
+    /// [`TokenError`] if signing fails.
     pub fn sign(&self, mut claims: Claims, life: Duration) -> Result<String, TokenError> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut default = |name: &str, value: Value| {
@@ -63,7 +65,7 @@ impl Tokens {
         Ok(encode(&Header::new(Algorithm::HS256), &claims, &self.signing)?)
     }
 
-    /// The claims of a token that is in order.
+    /// Claims of a valid token; `None` if its signature, issuer, audience or time is invalid.
     pub(crate) fn check(&self, token: &str) -> Option<Claims> {
         let mut rules = Validation::new(Algorithm::HS256);
         rules.set_issuer(&[&self.authorizer.issuer]);
@@ -75,7 +77,7 @@ impl Tokens {
     }
 }
 
-/// The claims of whoever sits at this machine.
+/// Claims of the local operator: every scope.
 pub(crate) fn operator(scopes: &[String]) -> Claims {
     let mut claims = Claims::new();
     claims.insert("sub".to_owned(), json!("local-operator"));
@@ -83,12 +85,12 @@ pub(crate) fn operator(scopes: &[String]) -> Claims {
     claims
 }
 
-/// The scopes that the claims carry.
+/// Scopes in the claims.
 pub(crate) fn scopes(claims: &Claims) -> Vec<&str> {
     claims.get("scope").and_then(Value::as_str).unwrap_or_default().split_ascii_whitespace().collect()
 }
 
-/// The token of an Authorization header, with or without its scheme.
+/// Token of an Authorization header, with or without the `Bearer` scheme.
 pub(crate) fn bearer(header: &str) -> &str {
     match header.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),

@@ -1,4 +1,4 @@
-//! The commands.
+//! Command line: options of each command, and errors.
 mod demo;
 mod invoke;
 mod plan;
@@ -13,9 +13,9 @@ use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::Sub
 
 use crate::{Auth, Builder, Stack, StartError, TokenError, client::ClientError};
 
-/// The whole stack on this machine: API, functions and `DynamoDB` in one process.
+/// The local stack: API, functions and DynamoDB in one process.
 #[derive(Debug, Parser)]
-#[command(name = "local", about = "The whole stack on this machine: API, functions and DynamoDB in one process")]
+#[command(name = "local", about = "The local stack: API, functions and DynamoDB in one process")]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -23,24 +23,24 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve until Ctrl-C, with a small data set
+    /// Run the local stack with sample data until Ctrl-C
     Run(RunOptions),
-    /// Walk through every access pattern on a stack of its own
+    /// Call every access pattern on a temporary stack
     Demo(StackOptions),
-    /// Run one function once with an event from a file
+    /// Invoke one function with an event from a file
     Invoke(InvokeOptions),
     /// Print a token for a local stack
     Token(TokenOptions),
-    /// Print how many shards an index needs for its writes
+    /// Print the number of shards that an index needs for its writes
     Plan(plan::PlanOptions),
 }
 
 #[derive(Debug, Args)]
 struct StackOptions {
-    /// The template to run
+    /// Template to run
     #[arg(long, default_value = "template.yaml")]
     template: PathBuf,
-    /// A value for a parameter of the template, such as ReadShards=7
+    /// Parameter of the template, such as ReadShards=7; repeatable
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = name_and_value)]
     parameters: Vec<(String, String)>,
 }
@@ -49,25 +49,25 @@ struct StackOptions {
 struct RunOptions {
     #[command(flatten)]
     stack: StackOptions,
-    /// A nested stack to run, such as bank; more than one may be given, and without one all run
+    /// Nested stack to run, such as bank; repeatable; default: all
     #[arg(long = "stack", value_name = "NAME")]
     stacks: Vec<String>,
     /// Port of the API
     #[arg(long, env = "PORT", default_value_t = 3000)]
     port: u16,
-    /// Port where the tables are served
+    /// Port of the DynamoDB endpoint
     #[arg(long, env = "DYNAMODB_PORT", default_value_t = 8000)]
     dynamodb_port: u16,
-    /// File that keeps the data; without it the data is gone at the end
+    /// File that stores the data; by default the data is in memory
     #[arg(long, env = "DATA")]
     data: Option<PathBuf>,
-    /// Folder of the buckets, where the delivery streams land; without it they are gone at the end
+    /// Folder of the S3 buckets; by default a temporary folder
     #[arg(long, env = "LAKE")]
     lake: Option<PathBuf>,
-    /// Where functions find Firehose in place of the folder: another stand-in
+    /// Firehose endpoint for the functions, instead of the local one
     #[arg(long)]
     firehose_endpoint: Option<String>,
-    /// Where functions find S3 in place of the folder
+    /// S3 endpoint for the functions, instead of the local one
     #[arg(long)]
     s3_endpoint: Option<String>,
     /// Whether requests need a token
@@ -79,12 +79,12 @@ struct RunOptions {
 struct InvokeOptions {
     /// Name of the function, such as list-due-payments
     function: String,
-    /// File with the event as the service sends it
+    /// File with the event in the format of the AWS service
     event: PathBuf,
-    /// A running stack, in place of one of its own
+    /// URL of a running stack; by default the stack on --port, or a temporary one
     #[arg(long)]
     url: Option<String>,
-    /// Port where a stack may be running already
+    /// Port of a running stack
     #[arg(long, env = "PORT", default_value_t = 3000)]
     port: u16,
     #[command(flatten)]
@@ -93,24 +93,24 @@ struct InvokeOptions {
 
 #[derive(Debug, Args)]
 struct TokenOptions {
-    /// A scope; more than one may be given
+    /// Scope of the token; repeatable
     #[arg(long = "scope", required = true)]
     scopes: Vec<String>,
-    /// An account of the caller's; more than one may be given
+    /// Account of the caller; repeatable
     #[arg(long = "account")]
     accounts: Vec<String>,
-    /// The caller's company
+    /// Company of the caller
     #[arg(long)]
     company: Option<String>,
-    /// The caller
+    /// User id of the caller
     #[arg(long, default_value = "local-user")]
     sub: String,
-    /// How long the token lives, such as 30m or 8h
+    /// Lifetime of the token, such as 30m or 8h
     #[arg(long, default_value = "1h", value_parser = duration)]
     expires_in: std::time::Duration,
 }
 
-/// Why a command failed, in one line.
+/// A command failed. The message is one line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
     #[error(transparent)]
@@ -130,9 +130,9 @@ pub(crate) enum CliError {
 }
 
 impl Cli {
-    /// Runs the command; what went wrong is one line on standard error and exit code 1.
+    /// Runs the command. An error is printed to standard error in one line, with exit code 1.
     pub async fn execute(self) -> ExitCode {
-        // The engine warns of every condition that fails, and here they are meant to.
+        // The engine logs a warning for each failed condition. Failed conditions are normal here.
         let levels = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         tracing_subscriber::registry().with(lines.with_filter(levels)).init();

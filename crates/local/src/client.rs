@@ -1,4 +1,4 @@
-//! Calls of a running stack over HTTP, as its users make them.
+//! HTTP client of a running stack, as its users call it.
 use std::{collections::BTreeMap, time::Duration};
 
 use http::{HeaderMap, Method, StatusCode};
@@ -9,7 +9,7 @@ use crate::usage::CONSUMED;
 
 const PATIENCE: Duration = Duration::from_mins(15);
 
-/// A call that had no answer.
+/// A call got no response.
 #[derive(Debug, thiserror::Error)]
 #[error("{method} {path}: {reason}")]
 pub(crate) struct ClientError {
@@ -18,14 +18,14 @@ pub(crate) struct ClientError {
     reason: String,
 }
 
-/// One stack.
+/// Client of one stack.
 pub(crate) struct Client {
     pub(crate) url: String,
     token: Option<String>,
     http: reqwest::Client,
 }
 
-/// What a stack answered.
+/// Response of a stack.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -33,7 +33,7 @@ pub(crate) struct Reply {
     pub(crate) consumed: Vec<Consumed>,
 }
 
-/// What one call of a function to `DynamoDB` consumed on one table or index.
+/// Units that one DynamoDB call of a function consumed on one table or index.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Consumed {
     pub(crate) action: String,
@@ -44,7 +44,7 @@ pub(crate) struct Consumed {
     pub(crate) write: f64,
 }
 
-/// A request to send.
+/// Request to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) method: Method,
@@ -82,18 +82,18 @@ impl Call {
 impl Client {
     pub(crate) fn new(url: impl Into<String>) -> Result<Self, ClientError> {
         let url = url.into();
-        // A proxy of the environment has no business with this machine's own ports.
+        // A proxy from the environment must not be used for loopback.
         let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build();
         let http = http.map_err(|error| Call::get(&url).error(&error))?;
         Ok(Self { url: url.trim_end_matches('/').to_owned(), token: None, http })
     }
 
-    /// The same, as the owner of the token.
+    /// Same client, with a token.
     pub(crate) fn with_token(self, token: String) -> Self {
         Self { token: Some(token), ..self }
     }
 
-    /// Whether a stack is there.
+    /// Whether a stack is running at the URL.
     pub(crate) async fn is_healthy(&self) -> bool {
         let reply = self.send(&Call::get("/_local/health")).await;
         reply.is_ok_and(|reply| reply.status == StatusCode::OK && reply.body["status"] == "ok")
@@ -119,7 +119,8 @@ impl Client {
     }
 }
 
-/// Lines that say what each table and index gave, such as `local-PaymentScheduler GSI1: 2.5 read`.
+/// Consumed units of each table and index, one line each, such as `local-PaymentScheduler GSI1: 2.5
+/// read`.
 pub(crate) fn summary(consumed: &[Consumed]) -> Vec<String> {
     let mut sums: BTreeMap<(&str, Option<&str>), (f64, f64)> = BTreeMap::new();
     for row in consumed {

@@ -1,11 +1,11 @@
 use function::{Declared, Function, Pattern};
 
-/// A domain of the system.
+/// Service with its access patterns.
 #[derive(Debug, Clone)]
 pub struct Domain {
-    /// The name of its crate.
+    /// Name of its crate.
     pub name: &'static str,
-    /// Its access patterns, in the order of the design.
+    /// Its access patterns, in the order of docs/access-patterns.md.
     pub patterns: Vec<Declared>,
 }
 
@@ -15,7 +15,7 @@ impl Domain {
     }
 }
 
-/// Every domain. This is the only list of them: the local stack and the tests of the whole system read it.
+/// All services. The local stack and the system tests read this list; there is no other.
 #[must_use]
 pub fn domains() -> Vec<Domain> {
     vec![
@@ -27,7 +27,7 @@ pub fn domains() -> Vec<Domain> {
     ]
 }
 
-/// Every function, by the name of its binary.
+/// All functions, by the name of their binary.
 pub fn functions() -> impl Iterator<Item = (&'static str, Function)> {
     let patterns = domains().into_iter().flat_map(|domain| domain.patterns);
     patterns.map(|pattern| (pattern.name, (pattern.function)()))

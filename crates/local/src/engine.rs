@@ -1,4 +1,5 @@
-//! The embedded `DynamoDB`: its tables are the template's, in memory or in a file.
+//! The DynamoDB endpoint: an embedded engine with the tables of the template, in memory or in a
+//! file.
 use std::path::Path;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig};
@@ -22,7 +23,7 @@ use crate::{
     template::{REGION, Table},
 };
 
-/// The engine and its HTTP endpoint.
+/// DynamoDB engine with its HTTP endpoint.
 pub(crate) struct Engine {
     pub(crate) url: String,
     pub(crate) store: Store,
@@ -30,7 +31,8 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Opens the data, makes the tables that are missing and serves; or serves the other `DynamoDB` that has them.
+    /// Opens the data, creates missing tables and serves the endpoint. With a `remote`, the
+    /// endpoint forwards to that DynamoDB instead.
     pub(crate) async fn start(
         port: Port,
         data: Option<&Path>,
@@ -63,19 +65,20 @@ fn serve(port: Port, store: &Store) -> Server {
     })
 }
 
-/// A client of the engine, or of the endpoint that is in its place.
+/// DynamoDB client for an endpoint.
 pub(crate) fn client(config: &SdkConfig, url: &str) -> Client {
     let config = aws_sdk_dynamodb::config::Builder::from(config)
         .endpoint_url(url)
-        // What retries one function has left is no concern of another in the same process.
+        // Each function has its own retry budget, although all run in one process.
         .retry_partition(RetryPartition::custom("function").token_bucket(TokenBucket::default()).build())
         .build();
     Client::from_conf(config)
 }
 
-/// What every client of this machine's services is made of.
+/// Base configuration of every client of the local services.
 pub(crate) fn config() -> Result<SdkConfig, StartError> {
-    // The endpoints are plain HTTP: reading the machine's certificates would only slow the start down.
+    // The endpoints are plain HTTP. Loading the root certificates of the machine would only slow
+    // down the start.
     let tls = TlsContext::builder().with_trust_store(TrustStore::empty()).build();
     let tls = tls.map_err(|error| StartError::Client(error.to_string()))?;
     let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();

@@ -1,4 +1,5 @@
-//! Event source mappings at work: each follows a table's stream and hands its changes to its function.
+//! Event source mappings: a poller per mapping reads the stream of a table and invokes the function
+//! (docs/decisions/streams-locally.md).
 mod batch;
 mod destination;
 mod poller;
@@ -19,10 +20,10 @@ use crate::{
     template::{Mapping, Start},
 };
 
-// What a batch that is being delivered has to end.
+// Time that a batch in delivery gets to finish at the stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What every mapping needs of the stack.
+/// State shared by all mappings.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) store: Store,
@@ -31,12 +32,12 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// With the positions beside the data, if there is a file of it.
+    /// Opens the checkpoints beside the data file, if there is one.
     pub(crate) fn new(store: Store, lake: Arc<Lake>, data: Option<&Path>) -> io::Result<Self> {
         Ok(Self { store, lake, positions: Arc::new(Positions::open(data)?) })
     }
 
-    /// A mapping where it was before, or where it begins.
+    /// Creates a poller at the checkpoint of its mapping, or at the starting position.
     pub(crate) fn poller(&self, lambda: &Arc<Lambda>, mapping: &Mapping) -> Result<EventSourcePoller, String> {
         let name = format!("{}/{}/{}", lambda.spec.name, mapping.name, mapping.table);
         let position = match (self.positions.get(&name), mapping.start) {
@@ -48,14 +49,14 @@ impl Context {
     }
 }
 
-/// All mappings of a stack. Dropping it ends them, without waiting.
+/// Pollers of a stack. Dropping them stops them without waiting.
 pub(crate) struct Follower {
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
 
 impl Follower {
-    /// Begins to follow.
+    /// Starts the enabled pollers.
     pub(crate) fn start(pollers: &[Arc<EventSourcePoller>]) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -65,16 +66,17 @@ impl Follower {
         Self { stop, tasks }
     }
 
-    /// Ends: what is being delivered has a second for it.
+    /// Stops the pollers. A batch in delivery gets a second to finish.
     pub(crate) async fn stop(mut self) {
         self.stop.send_replace(true);
         let ended = async { while self.tasks.join_next().await.is_some() {} };
-        // The rest ends with the set, and is delivered again after the next start.
+        // Remaining tasks are aborted with the set. Their batches are delivered again after the
+        // next start.
         let _ = timeout(PATIENCE, ended).await;
     }
 }
 
-/// What the mappings have done and have before them.
+/// Body of `GET /_local/streams`: counters and pending records of each mapping.
 pub(crate) fn report(pollers: &[Arc<EventSourcePoller>]) -> Result<Value, String> {
     let mappings = pollers.iter().map(|poller| poller.report()).collect::<Result<Vec<_>, _>>()?;
     Ok(json!({"mappings": mappings}))

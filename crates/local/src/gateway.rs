@@ -1,4 +1,5 @@
-//! The HTTP API on loopback: what API Gateway does between a request and a function.
+//! HTTP gateway on loopback. It does what API Gateway does: routes, tokens, scopes, limits and
+//! events.
 mod admin;
 mod answer;
 mod event;
@@ -36,11 +37,12 @@ use crate::{
 };
 
 const LARGEST_BODY: usize = 10 * 1024 * 1024;
-// A sender that finds nobody reading sees a broken connection in place of the answer.
+// A client that is still sending sees a broken connection instead of the response. The gateway
+// therefore reads and discards the rest of a body that is too large.
 const LARGEST_DISCARDED: usize = 64 * 1024 * 1024;
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 
-/// Everything that a request can reach.
+/// State shared by all requests.
 pub(crate) struct Gateway {
     pub(crate) routes: Routes,
     pub(crate) lambdas: BTreeMap<String, Arc<Lambda>>,
@@ -50,11 +52,11 @@ pub(crate) struct Gateway {
     pub(crate) auth: Auth,
     pub(crate) scopes: Vec<String>,
     pub(crate) stack: String,
-    /// What `GET /_local/health` says, once all of it serves.
+    /// Body of `GET /_local/health`, set once everything is serving.
     pub(crate) health: OnceLock<serde_json::Value>,
 }
 
-/// Serves on the port until it is stopped.
+/// Serves requests on the port until the server is stopped.
 pub(crate) fn serve(port: Port, gateway: Arc<Gateway>) -> Server {
     let router = Router::new().fallback(handle).with_state(gateway);
     let service = router.into_make_service_with_connect_info::<SocketAddr>();
@@ -80,8 +82,8 @@ async fn handle(
 }
 
 impl Gateway {
-    // A refusal is a response too, so that `?` ends the request with it.
-    #[expect(clippy::result_large_err, reason = "each is made once a request")]
+    // The error is a complete response, so `?` ends the request with it.
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
     fn refusals(parts: &Parts) -> Result<(), Response> {
         if !guard::is_local(&parts.headers) {
             return Err(message(StatusCode::FORBIDDEN, "Forbidden"));
@@ -119,7 +121,7 @@ impl Gateway {
         Ok(self.call(&matched.target.function, event).await)
     }
 
-    #[expect(clippy::result_large_err, reason = "each is made once a request")]
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
     fn claims(&self, headers: &HeaderMap) -> Result<Claims, Response> {
         let claims = match (headers.get(header::AUTHORIZATION), self.auth) {
             (None, Auth::Open) => Some(auth::operator(&self.scopes)),

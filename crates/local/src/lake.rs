@@ -1,4 +1,4 @@
-//! The lake on this machine: what delivery streams and functions put into buckets, as files of a folder.
+//! The local lake: Firehose and S3 endpoints that store objects as files in a folder.
 mod firehose;
 mod prefix;
 mod s3;
@@ -31,13 +31,13 @@ use crate::{
 
 const LARGEST_BODY: usize = 64 * 1024 * 1024;
 
-/// The folder of the buckets; a folder of its own is removed in the end.
+/// Folder of the buckets. A temporary folder is removed at the end.
 pub(crate) struct Lake {
     folder: PathBuf,
     is_temporary: bool,
     buckets: Vec<String>,
     streams: Vec<DeliveryStream>,
-    /// The object that each delivery stream is writing.
+    /// Object that each delivery stream currently writes.
     open: Mutex<BTreeMap<String, Object>>,
 }
 
@@ -48,7 +48,7 @@ struct Object {
 }
 
 impl Lake {
-    /// The lake in that folder, or in one of its own.
+    /// Opens the lake in the folder, or in a temporary one.
     pub(crate) fn new(folder: Option<&Path>, template: &Template) -> io::Result<Self> {
         let own = || env::temp_dir().join(format!("local-lake-{}", Uuid::new_v4()));
         let lake = Self {
@@ -73,7 +73,8 @@ impl Lake {
         self.streams.iter().find(|stream| stream.name == name)
     }
 
-    /// Appends what arrived to the stream's object, which ends when the prefix of the time or its size does.
+    /// Appends data to the stream's current object. A new object starts when the prefix changes
+    /// with the time, or when the object would exceed its maximum size.
     fn deliver(&self, stream: &DeliveryStream, data: &[u8], now: Timestamp) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let prefix = stream.prefix.at(now);
@@ -85,19 +86,20 @@ impl Lake {
         }
         let Some(object) = open.get_mut(&stream.name) else { return Ok(()) };
         object.size += size;
-        // By its path each time: somebody may have emptied the folder meanwhile.
+        // The file is opened by path each time, because the folder may have been emptied in
+        // between.
         object.path.parent().map_or(Ok(()), fs::create_dir_all)?;
         OpenOptions::new().append(true).create(true).open(&object.path)?.write_all(data)
     }
 
-    /// Puts an object into a bucket; false when there is no such bucket.
+    /// Stores an object in a bucket; `false` if the bucket does not exist.
     pub(crate) fn put(&self, bucket: &str, key: &str, data: &[u8]) -> io::Result<bool> {
         let Some(path) = self.path(bucket, key)? else { return Ok(false) };
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         fs::write(path, data).map(|()| true)
     }
 
-    /// The file of an object; none when there is no such bucket.
+    /// File of an object; `None` if the bucket does not exist.
     fn path(&self, bucket: &str, key: &str) -> io::Result<Option<PathBuf>> {
         if key.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the key is no path of files"));
@@ -116,13 +118,14 @@ impl Drop for Lake {
     }
 }
 
-/// As Firehose names its objects; `1` is the version of the delivery stream's configuration.
+/// Object name in the format of Firehose; `1` is the version of the delivery stream's
+/// configuration.
 fn object_name(stream: &DeliveryStream, prefix: &str, now: Timestamp) -> String {
     let time = now.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d-%H-%M-%S").to_string();
     format!("{prefix}{}-1-{time}-{}.json", stream.name, Uuid::new_v4())
 }
 
-/// Serves Firehose and S3 on the port until it is stopped.
+/// Serves Firehose and S3 on the port until the server is stopped.
 pub(crate) fn serve(port: Port, lake: Arc<Lake>) -> Server {
     let router = Router::new().fallback(handle).with_state(lake);
     Server::serve(port, router, "Firehose and S3")
@@ -136,7 +139,7 @@ async fn handle(State(lake): State<Arc<Lake>>, request: Request) -> Response {
     let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
         return s3::refusal(StatusCode::BAD_REQUEST, "EntityTooLarge");
     };
-    // Firehose names its action in a header, S3 in the method.
+    // Firehose names its action in a header, S3 in the HTTP method.
     match parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok()) {
         Some(target) => firehose::answer(&lake, target, &body, Timestamp::now()),
         None => s3::answer(&lake, &parts, &body),

@@ -1,4 +1,4 @@
-//! A function as the Lambda service keeps it: its limits, its identity and how to call it.
+//! Invocations: runs a function with a timeout and a context, as the Lambda service does.
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},
@@ -14,25 +14,25 @@ use uuid::Uuid;
 
 use crate::template::{self, ACCOUNT, REGION};
 
-/// What an event is handed to.
+/// Handler of an event.
 pub type Handler = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Invocation> + Send + Sync>;
-/// Checks the settings and makes the handler.
+/// Constructor of a handler. It fails if the settings are invalid.
 pub(crate) type Bind = Box<dyn Fn(&Settings, Clients) -> Result<Handler, String> + Send + Sync>;
 
-/// A function that can be invoked.
+/// Function that can be invoked.
 pub(crate) struct Lambda {
     pub(crate) spec: template::Lambda,
     config: Arc<Config>,
     handler: Handler,
 }
 
-/// What came of an invocation.
+/// Result of an invocation and the units that it consumed.
 pub(crate) struct Outcome {
     pub(crate) answer: Result<Value, Failure>,
     pub(crate) usage: Usage,
 }
 
-/// A failure as Lambda reports it.
+/// Error type and message of a failed invocation, as Lambda reports them.
 pub(crate) struct Failure {
     pub(crate) kind: String,
     pub(crate) message: String,
@@ -50,7 +50,7 @@ impl Lambda {
         Self { spec, config: Arc::new(config), handler }
     }
 
-    /// Runs the function once, to its end even when the caller has gone, as Lambda does.
+    /// Runs the function once. It runs to its end even if the caller disconnects, as in Lambda.
     pub(crate) async fn invoke(&self, event: Value) -> Outcome {
         let running = (self.handler)(event, self.context());
         let mut task = tokio::spawn(running);
@@ -87,7 +87,7 @@ fn deadline(timeout: Duration) -> u64 {
     u64::try_from(end.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A real function, behind the seam that tests put theirs.
+/// Constructor for a function of a crate. Tests pass their own constructors.
 pub(crate) fn bind(function: Function) -> Bind {
     Box::new(move |settings, clients| {
         let service = function.bind(settings, clients).map_err(|error| error.to_string())?;

@@ -1,7 +1,8 @@
-//! The whole stack in one process, on loopback only, read from template.yaml and the stacks that it nests.
+//! The local stack: API, functions, DynamoDB, streams and the lake in one process, on loopback.
 //!
-//! A request becomes the very event that API Gateway sends, and runs the same service that a Lambda's `main` hands to
-//! the runtime: only the runtime's own loop is left out.
+//! It reads template.yaml and the stacks that it nests. The gateway converts each request to the
+//! event that API Gateway sends, and calls the same service as the function's binary. Only the loop
+//! of the Lambda runtime is left out (docs/decisions/local-stack.md).
 mod auth;
 pub mod cli;
 mod client;

@@ -1,4 +1,4 @@
-//! The local stack from the command line.
+//! Command line of the local stack.
 use std::process::ExitCode;
 
 use clap::Parser;

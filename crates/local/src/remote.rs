@@ -1,5 +1,5 @@
-//! Another `DynamoDB` in the place of the embedded one, such as `DynamoDB` Local: what comes to the stack's endpoint is
-//! handed on to it.
+//! Proxy to another DynamoDB, such as DynamoDB Local, that replaces the embedded engine
+//! (docs/decisions/dynamodb-local.md).
 mod stream;
 mod wire;
 
@@ -25,14 +25,14 @@ use wire::{JSON, TARGET, Wire};
 
 const WRITES: [&str; 5] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
 
-/// The other `DynamoDB`, as one stack calls it.
+/// The other DynamoDB, as used by one stack.
 pub(crate) struct Remote {
     wire: Wire,
     streams: Vec<Stream>,
 }
 
 impl Remote {
-    /// Makes the tables there. The store gets what their streams say.
+    /// Creates the tables there. Their stream records are copied to the store.
     pub(crate) async fn start(url: &str, tables: &[Table], store: &Store) -> Result<Self, StartError> {
         let wire = Wire::new(url).map_err(StartError::Client)?;
         let mut streams = Vec::new();
@@ -43,7 +43,7 @@ impl Remote {
         Ok(Self { wire, streams })
     }
 
-    /// Serves it on the port until it is stopped.
+    /// Serves the proxy on the port until the server is stopped.
     pub(crate) fn serve(self, port: Port) -> Server {
         let router = Router::new().fallback(handle).with_state(Arc::new(self));
         Server::serve(port, router, "DynamoDB")
@@ -53,7 +53,8 @@ impl Remote {
         let answer = self.wire.send(target, body.clone()).await?;
         let action = target.rsplit('.').next().unwrap_or_default();
         if WRITES.contains(&action) {
-            // Before its caller hears of a write, so that who then asks what is pending finds it.
+            // Read the stream before the response to a write is returned. The caller then finds the
+            // write among the pending records.
             let request = String::from_utf8_lossy(&body);
             for stream in self.streams.iter().filter(|stream| stream.is_named_in(&request)) {
                 stream.read(&self.wire).await?;
@@ -63,7 +64,7 @@ impl Remote {
     }
 }
 
-/// Makes the table; its stream, if it has one.
+/// Creates the table and opens its stream, if it has one.
 async fn make(wire: &Wire, table: &Table, store: &Store) -> Result<Option<Stream>, String> {
     let made: Value = wire.ask("DynamoDB_20120810.CreateTable", &table.definition).await?;
     match made["TableDescription"]["LatestStreamArn"].as_str() {

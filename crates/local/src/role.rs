@@ -1,4 +1,5 @@
-//! A function's role: a call that its policy does not allow is refused as IAM refuses it, and what it does allow is noted.
+//! Roles of functions: denies each call that the function's policy does not allow, with the error
+//! of IAM, and records the permissions that are used (docs/decisions/permissions.md).
 use std::{
     collections::BTreeSet,
     fs::{self, OpenOptions},
@@ -22,7 +23,7 @@ use crate::template::{ACCOUNT, Lambda, REGION, Statement};
 #[cfg(test)]
 mod tests;
 
-/// What a function may do.
+/// Role of a function: the statements of its policy.
 #[derive(Debug)]
 pub(crate) struct Role {
     function: String,
@@ -30,12 +31,12 @@ pub(crate) struct Role {
     notes: Option<Arc<Notes>>,
 }
 
-/// A permission that a call needs.
+/// Permission that a call requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Need {
     action: String,
     resource: String,
-    /// The partition key, where the call names it.
+    /// Partition key, if the request has one.
     key: Option<String>,
 }
 
@@ -44,13 +45,13 @@ impl Role {
         Self { function: lambda.name.clone(), statements: lambda.statements.clone(), notes }
     }
 
-    /// The configuration, with which every call goes by this role.
+    /// Client configuration whose calls are checked against this role.
     pub(crate) fn assume(self, config: &SdkConfig) -> SdkConfig {
         let Some(inner) = config.http_client() else { return config.clone() };
         config.to_builder().http_client(Assumed { inner, role: Arc::new(self) }).build()
     }
 
-    /// The answer to a call that is not allowed.
+    /// Error response to a call that the policy denies; `None` if the call is allowed.
     fn refuse(&self, request: &HttpRequest) -> Option<HttpResponse> {
         let needs = needs(request);
         let missing = needs.iter().find(|need| !self.allows(need))?;
@@ -80,7 +81,8 @@ impl Role {
 }
 
 impl Statement {
-    /// The resource and the pattern of partition keys (`*` for any) by which it allows that.
+    /// Resource and partition key pattern (`*` for any) by which this statement allows the call;
+    /// `None` if it does not allow it.
     fn allowing(&self, need: &Need) -> Option<(&str, &str)> {
         let resource = self.resources.iter().find(|resource| is_like(&need.resource, resource))?;
         let key = match (&self.leading_keys[..], &need.key) {
@@ -92,12 +94,12 @@ impl Statement {
     }
 }
 
-/// A `*` is known at the end only.
+/// Matches a pattern. A `*` is supported only at its end.
 fn is_like(text: &str, pattern: &str) -> bool {
     pattern.strip_suffix('*').map_or(text == pattern, |prefix| text.starts_with(prefix))
 }
 
-/// What the call needs; all of it must be allowed.
+/// Permissions that the call requires. All of them must be allowed.
 fn needs(request: &HttpRequest) -> Vec<Need> {
     let body: Value = request.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
     match request.headers().get("x-amz-target").and_then(|target| target.split_once('.')) {
@@ -114,7 +116,8 @@ fn needs(request: &HttpRequest) -> Vec<Need> {
     }
 }
 
-/// A transaction needs what its parts would need alone, and no permission of its own; a batch needs its own.
+/// A transaction requires the permission of each of its actions and none of its own. A batch
+/// requires the batch action for each table and key.
 fn of_dynamodb(action: &str, body: &Value) -> Vec<Need> {
     let one = |action: &str, table: &str, call: &Value| {
         let index = call["IndexName"].as_str().map(|index| format!("/index/{index}")).unwrap_or_default();
@@ -134,7 +137,7 @@ fn of_dynamodb(action: &str, body: &Value) -> Vec<Need> {
     vec![one(action, &table(body), body)]
 }
 
-/// The reads or writes of a batch on one table, each as it were alone.
+/// Reads or writes of a batch on one table, each in the form of a single request.
 fn parts_of(batch: &Value) -> Vec<Value> {
     match &batch["Keys"] {
         Value::Array(keys) => keys.iter().map(|key| json!({"Key": key})).collect(),
@@ -149,14 +152,14 @@ fn parts_of(batch: &Value) -> Vec<Value> {
     }
 }
 
-/// An object that is written or read; buckets stand in the path, as everywhere on one machine.
+/// Permission for an object of a path-style request (`/bucket/key`).
 fn of_s3(request: &HttpRequest) -> Need {
     let path = request.uri().parse::<http::Uri>().map(|uri| uri.path().trim_start_matches('/').to_owned());
     let action = if request.method() == "PUT" { "s3:PutObject" } else { "s3:GetObject" };
     Need { action: action.to_owned(), resource: format!("arn:aws:s3:::{}", path.unwrap_or_default()), key: None }
 }
 
-/// A client whose calls go by a role.
+/// HTTP client or connector that checks each call against a role.
 #[derive(Debug)]
 struct Assumed<T> {
     inner: T,
@@ -179,7 +182,8 @@ impl HttpConnector for Assumed<SharedHttpConnector> {
     }
 }
 
-/// Permissions that were used, a line each in a file of this process: function, action, resource and keys, with tabs between.
+/// Log of the permissions that were used. Each process writes its own file. A line has the
+/// function, action, resource and partition key pattern, separated by tabs.
 #[derive(Debug)]
 pub(crate) struct Notes {
     file: PathBuf,
@@ -187,7 +191,7 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// In that folder.
+    /// Opens the log in a folder.
     pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         Ok(Self { file: folder.join(std::process::id().to_string()), known: Mutex::default() })

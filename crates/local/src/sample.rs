@@ -1,4 +1,5 @@
-//! The rows of the models, the seed's company and the seed's ledger, loaded through the API.
+//! Sample data of each service, loaded through the API. It has the rows of the examples in
+//! docs/requirements.
 mod bank;
 mod cart;
 pub(crate) mod ledger;
@@ -14,7 +15,7 @@ use crate::{
     client::{Call, Client, ClientError, Reply},
 };
 
-/// Why the sample was not loaded.
+/// The sample data could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SampleError {
     #[error(transparent)]
@@ -23,7 +24,7 @@ pub(crate) enum SampleError {
     Refused { path: String, status: StatusCode, body: Value },
 }
 
-/// The sample data of each service that runs, loaded now or before.
+/// Sample data of each running service, loaded by this or an earlier start.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Loaded {
     pub(crate) payments: Option<usize>,
@@ -32,7 +33,7 @@ pub(crate) struct Loaded {
     pub(crate) books: Option<ledger::Books>,
 }
 
-/// Loads the missing sample data of the stack's services.
+/// Loads the missing sample data of the services of the stack.
 pub(crate) async fn load(client: &Client, stack: &Stack) -> Result<Loaded, SampleError> {
     let mut loaded = Loaded::default();
     for service in stack.template().services() {

@@ -1,11 +1,11 @@
-//! The event that `EventBridge` sends when a schedule is due.
+//! Scheduled events in the format of EventBridge.
 use jiff::{Timestamp, Unit};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::template::{ACCOUNT, REGION};
 
-/// The scheduled event of a rule, due now.
+/// Scheduled event of a rule that is due now.
 pub(crate) fn event(rule: &str, now: Timestamp) -> Value {
     let time = now.round(Unit::Second).unwrap_or(now);
     json!({
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_event_is_the_one_that_eventbridge_sends() {
+    fn builds_the_event_of_eventbridge() {
         let mut event = event("local-Archive", "2026-12-01T23:59:00.25Z".parse().unwrap());
         let id = event["id"].take();
         assert_eq!(id.as_str().map(str::len), Some(36));

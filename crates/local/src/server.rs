@@ -1,20 +1,20 @@
-//! A listener on loopback whose server stops when asked, or when it is dropped.
+//! Servers on loopback, which stop on request or when dropped.
 use std::{io, net::Ipv4Addr, net::SocketAddr, time::Duration};
 
 use axum::Router;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};
 
-// A request that is still running holds the end of its server no longer than this.
+// Longest time that a running request can delay the stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A bound port of this machine's loopback interface.
+/// Bound port of the loopback interface.
 pub(crate) struct Port {
     pub(crate) listener: TcpListener,
     pub(crate) address: SocketAddr,
 }
 
 impl Port {
-    /// Binds the port, or any free one for 0.
+    /// Binds the port; 0 binds any free port.
     pub(crate) async fn bind(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
@@ -22,14 +22,15 @@ impl Port {
     }
 }
 
-/// A server in a task of its own.
+/// Server that runs in its own task.
 pub(crate) struct Server {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Server {
-    /// Starts a server that ends after the future that it is given; dropping the `Server` ends that one too.
+    /// Starts a server. Its receiver resolves when the server must stop, or when `Server` is
+    /// dropped.
     pub(crate) fn start<F>(serve: impl FnOnce(oneshot::Receiver<()>) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -38,7 +39,7 @@ impl Server {
         Self { stop, task: tokio::spawn(serve(stopped)) }
     }
 
-    /// Serves the routes on the port; `what` is what a log line calls the endpoint.
+    /// Serves the routes on the port. Log lines call the endpoint `what`.
     pub(crate) fn serve(port: Port, router: Router, what: &'static str) -> Self {
         Self::start(move |stopped| async move {
             let served = axum::serve(port.listener, router).with_graceful_shutdown(async {
@@ -50,7 +51,7 @@ impl Server {
         })
     }
 
-    /// Stops it: idle connections at once, running requests within a second.
+    /// Stops the server: idle connections at once, running requests after at most a second.
     pub(crate) async fn stop(mut self) {
         drop(self.stop);
         if timeout(PATIENCE, &mut self.task).await.is_err() {

@@ -1,4 +1,4 @@
-//! The stack: the template's tables in the engine, its functions behind the gateway.
+//! The local stack: the tables of the template in the engine, and its functions behind the gateway.
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, fs, io,
@@ -26,56 +26,57 @@ use crate::{
     template::{self, Authorizer, Mapping, Selection, Template, TemplateError},
 };
 
-// Long enough for any test or try-out; `--expires-in` and an `exp` claim say otherwise.
+// Default lifetime of a token, long enough for a test. `--expires-in` or an `exp` claim overrides
+// it.
 const TOKEN_LIFE: Duration = Duration::from_hours(1);
 
-/// The environment variable with a folder in which every function's permissions are noted that it used.
+/// Environment variable with the folder where each function's used permissions are recorded.
 const PERMISSIONS_USED: &str = "PERMISSIONS_USED";
-/// The environment variable with the URL of the `DynamoDB` that takes the embedded engine's place.
+/// Environment variable with the URL of a DynamoDB that replaces the embedded engine.
 const DYNAMODB_LOCAL: &str = "DYNAMODB_LOCAL";
 
-/// Why a stack did not start.
+/// A stack could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The template can't be read.
+    /// The template file can't be read.
     #[error("{path}: {1}", path = .0.display())]
     Read(PathBuf, io::Error),
-    /// The template says something that the local stack does not understand.
+    /// The template has an error, or something that the local stack does not support.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// A port is taken.
+    /// A port is in use.
     #[error("port {0} is already in use: choose another with --{1} or {2}")]
     PortInUse(u16, &'static str, &'static str),
-    /// A port can't be had.
+    /// A port can't be opened for another reason.
     #[error("port {0} can't be opened: {1}")]
     Port(u16, io::Error),
-    /// The data can't be opened.
+    /// The data file can't be opened.
     #[error("the data in {path}: {1}", path = .0.display())]
     Data(PathBuf, String),
-    /// The lake's folder can't be had.
+    /// The folder of the lake can't be created.
     #[error("the lake: {0}")]
     Lake(io::Error),
-    /// The folder of the permissions that are used can't be had.
+    /// The folder of the used permissions can't be created.
     #[error("{PERMISSIONS_USED}: {0}")]
     Notes(io::Error),
-    /// The operating system has no random bits.
+    /// The operating system provides no random bytes.
     #[error("the random source: {0}")]
     Random(io::Error),
-    /// A table can't be made.
+    /// A table can't be created.
     #[error("table {0}: {1}")]
     Table(String, String),
-    /// The client can't be made.
+    /// A client can't be created.
     #[error("the DynamoDB client: {0}")]
     Client(String),
-    /// The template and the crates don't have the same functions.
+    /// The template has a function twice, or one that no crate has.
     #[error("{0}")]
     Functions(String),
-    /// A function refuses its settings.
+    /// A function rejects its settings.
     #[error("function {0}: {1}")]
     Settings(String, String),
 }
 
-/// What a stack is to be; see [`Stack::builder`].
+/// Options of a stack; see [`Stack::builder`].
 pub struct Builder {
     source: Source,
     name: String,
@@ -125,107 +126,109 @@ impl Builder {
         }
     }
 
-    /// The stack's name, which begins the names of its tables (`local`).
+    /// Sets the name of the stack, the prefix of its table names. Default: `local`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// A value for a parameter of the template.
+    /// Sets a parameter of the template.
     #[must_use]
     pub fn parameter(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.parameters.insert(name.into(), value.into());
         self
     }
 
-    /// The nested applications to run (all), such as `bank`.
+    /// Selects the nested applications to run, such as `bank`. Default: all.
     #[must_use]
     pub fn stacks(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         self.selection = Selection::of(names);
         self
     }
 
-    /// An environment variable that every function gets, over the template's.
+    /// Sets an environment variable of every function. It overrides the template.
     #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
         self
     }
 
-    /// Whether requests need a token (they don't).
+    /// Sets whether requests need a token. Default: [`Auth::Open`].
     #[must_use]
     pub fn auth(mut self, auth: Auth) -> Self {
         self.auth = auth;
         self
     }
 
-    /// The gateway's port (any free one).
+    /// Sets the port of the gateway. Default: any free port.
     #[must_use]
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
         self
     }
 
-    /// The port of the `DynamoDB` endpoint (any free one).
+    /// Sets the port of the DynamoDB endpoint. Default: any free port.
     #[must_use]
     pub fn dynamodb_port(mut self, port: u16) -> Self {
         self.dynamodb_port = port;
         self
     }
 
-    /// A file that keeps the data (in memory).
+    /// Sets the file that stores the data. Default: in memory.
     #[must_use]
     pub fn data(mut self, path: impl Into<PathBuf>) -> Self {
         self.data = Some(path.into());
         self
     }
 
-    /// Where the functions find `DynamoDB` in place of the engine: a proxy that injects faults, or another stack's
-    /// engine. The stack's own keeps its endpoint.
+    /// Sets another DynamoDB endpoint for the functions, such as a proxy that injects faults, or
+    /// the engine of another stack. The stack's own engine keeps its endpoint.
     #[must_use]
     pub fn dynamo_endpoint(mut self, url: impl Into<String>) -> Self {
         self.dynamo_endpoint = Some(url.into());
         self
     }
 
-    /// Another `DynamoDB` in the place of the embedded engine: the tables are made and read there.
+    /// Replaces the embedded engine with the DynamoDB at this URL. The tables are created and read
+    /// there.
     #[must_use]
     pub fn dynamodb(mut self, url: impl Into<String>) -> Self {
         self.remote = Some(url.into());
         self
     }
 
-    /// The random source of the functions (one that the operating system seeds). With the same seed, the same calls in
-    /// the same order make the same ids, shards and tokens.
+    /// Sets the random source of the functions. Default: seeded by the operating system. With the
+    /// same seed, the same calls in the same order produce the same ids, shards and tokens
+    /// (docs/decisions/randomness.md).
     #[must_use]
     pub fn random(mut self, random: Random) -> Self {
         self.random = Some(random);
         self
     }
 
-    /// The folder of the buckets (one of its own, removed at the end).
+    /// Sets the folder of the buckets. Default: a temporary folder that is removed at the end.
     #[must_use]
     pub fn lake(mut self, path: impl Into<PathBuf>) -> Self {
         self.lake = Some(path.into());
         self
     }
 
-    /// Where the functions find Firehose in place of the stack's own endpoint.
+    /// Sets another Firehose endpoint for the functions.
     #[must_use]
     pub fn firehose_endpoint(mut self, url: impl Into<String>) -> Self {
         self.firehose_endpoint = Some(url.into());
         self
     }
 
-    /// Where the functions find S3 in place of the stack's own endpoint. Failure destinations stay in the lake.
+    /// Sets another S3 endpoint for the functions. Failure destinations stay in the lake.
     #[must_use]
     pub fn s3_endpoint(mut self, url: impl Into<String>) -> Self {
         self.s3_endpoint = Some(url.into());
         self
     }
 
-    /// The functions to run in place of the crates' own.
+    /// Replaces the functions of the crates.
     #[must_use]
     pub fn functions(mut self, functions: impl IntoIterator<Item = (&'static str, Function)>) -> Self {
         let bound = functions.into_iter().map(|(name, function)| (name.to_owned(), lambda::bind(function)));
@@ -233,8 +236,8 @@ impl Builder {
         self
     }
 
-    /// What runs instead of the crates' own functions: their binaries under an emulator of Lambda, say. Settings and
-    /// clients are then that one's affair.
+    /// Replaces the functions of the crates with handlers, for example with their binaries under a
+    /// Lambda emulator. The handlers need their own settings and clients.
     #[must_use]
     pub fn handlers(mut self, handlers: impl IntoIterator<Item = (&'static str, Handler)>) -> Self {
         let bound = handlers.into_iter().map(|(name, handler)| -> (String, Bind) {
@@ -250,10 +253,10 @@ impl Builder {
         self
     }
 
-    /// Starts the stack; all of it serves when this returns.
+    /// Starts the stack. Everything is serving when this returns.
     ///
     /// # Errors
-    /// What stops it, in one line.
+    /// [`StartError`], whose message is one line.
     pub async fn start(self) -> Result<Stack, StartError> {
         let template = self.template()?;
         check_functions(&template, &self.functions)?;
@@ -279,7 +282,7 @@ impl Builder {
             access,
             template,
         };
-        // Nothing else sets it.
+        // Set only here.
         let _ = gateway.health.set(stack.health());
         Ok(stack)
     }
@@ -329,7 +332,7 @@ impl Builder {
     }
 }
 
-/// Where the services are, and how a function comes to its clients.
+/// Endpoints of the services and the configuration of the functions' clients.
 struct Access {
     config: SdkConfig,
     dynamodb: String,
@@ -353,7 +356,7 @@ impl Access {
         })
     }
 
-    /// What a function's clients are made of, which may do what its policy says.
+    /// Client configuration of a function, limited by its policy.
     fn config(&self, lambda: &template::Lambda) -> SdkConfig {
         Role::new(lambda, self.notes.clone()).assume(&self.config)
     }
@@ -384,7 +387,7 @@ async fn bind(port: u16, option: &'static str, variable: &'static str) -> Result
     })
 }
 
-/// The crates must have each function of the template, and the template must have it once.
+/// Each function of the template must be in a crate, and in the template once.
 fn check_functions(template: &Template, functions: &[(String, Bind)]) -> Result<(), StartError> {
     let built: BTreeSet<_> = functions.iter().map(|(name, _)| name.as_str()).collect();
     let mut described = BTreeSet::new();
@@ -398,7 +401,7 @@ fn check_functions(template: &Template, functions: &[(String, Bind)]) -> Result<
     if faults.is_empty() { Ok(()) } else { Err(StartError::Functions(faults.join("; "))) }
 }
 
-/// A running stack. Dropping it ends it too, without waiting.
+/// A running stack. Dropping it stops it without waiting.
 pub struct Stack {
     url: String,
     services_url: String,
@@ -419,97 +422,99 @@ impl fmt::Debug for Stack {
 }
 
 impl Stack {
-    /// A stack of the template in a file.
+    /// Options for a stack of a template file.
     #[must_use]
     pub fn builder(template: impl Into<PathBuf>) -> Builder {
         Builder::new(Source::File(template.into()))
     }
 
-    /// A stack of a template's text.
+    /// Options for a stack of a template's text.
     #[must_use]
     pub fn of_text(template: impl Into<String>) -> Builder {
         Builder::new(Source::Text(template.into()))
     }
 
-    /// Where the routes are, without a slash at the end.
+    /// URL of the gateway, without a trailing slash.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where the engine is.
+    /// URL of the DynamoDB endpoint.
     #[must_use]
     pub fn dynamo_url(&self) -> &str {
         &self.engine.url
     }
 
-    /// Where Firehose and S3 are.
+    /// URL of the Firehose and S3 endpoint.
     #[must_use]
     pub fn services_url(&self) -> &str {
         &self.services_url
     }
 
-    /// The folder with a folder for each bucket.
+    /// Folder of the lake, with a folder for each bucket.
     #[must_use]
     pub fn lake(&self) -> &Path {
         self.lake.folder()
     }
 
-    /// The template that it runs.
+    /// Template of the stack.
     #[must_use]
     pub fn template(&self) -> &Template {
         &self.template
     }
 
-    /// The physical names of its tables.
+    /// Physical names of the tables.
     #[must_use]
     pub fn tables(&self) -> Vec<&str> {
         self.template.tables.iter().map(|table| table.name.as_str()).collect()
     }
 
-    /// The physical name of the table whose name ends so.
+    /// Physical name of the table with this suffix.
     #[must_use]
     pub fn table(&self, end: &str) -> Option<&str> {
         self.tables().into_iter().find(|name| name.ends_with(end))
     }
 
-    /// A token with these claims; `iss`, `aud` and an `exp` in an hour are added where they are missing.
+    /// Signs a token with these claims. Adds `iss`, `aud`, `iat` and an `exp` in one hour where
+    /// they are missing.
     ///
     /// # Errors
-    /// When signing fails.
+    /// [`TokenError`] if signing fails.
     pub fn token(&self, claims: Claims) -> Result<String, TokenError> {
         self.tokens.sign(claims, TOKEN_LIFE)
     }
 
-    /// A token of the local operator, who has every scope.
+    /// Signs a token of the local operator, who has every scope.
     ///
     /// # Errors
-    /// When signing fails.
+    /// [`TokenError`] if signing fails.
     pub fn operator_token(&self) -> Result<String, TokenError> {
         self.token(auth::operator(&self.template.scopes()))
     }
 
-    /// A client of the engine.
+    /// DynamoDB client of the stack, without a role.
     ///
     /// # Errors
-    /// When it can't be made.
+    /// [`StartError::Client`] if the client can't be created.
     pub fn client(&self) -> Result<aws_sdk_dynamodb::Client, StartError> {
         Ok(engine::client(&engine::config()?, self.dynamo_url()))
     }
 
-    /// What the function has in this stack: clients that may do what its policy says.
+    /// Clients of the function in this stack, limited by its policy.
     #[must_use]
     pub fn clients_of(&self, lambda: &template::Lambda) -> Clients {
         self.access.clients(lambda)
     }
 
-    /// The same for DynamoDB alone, to be changed: to another endpoint, or in how it repeats.
+    /// DynamoDB client of the function, limited by its policy. The caller can change its endpoint
+    /// or its retries.
     #[must_use]
     pub fn client_of(&self, lambda: &template::Lambda) -> aws_sdk_dynamodb::Client {
         engine::client(&self.access.config(lambda), self.dynamo_url())
     }
 
-    /// Stops it: no connection stays open, and the data's file is closed.
+    /// Stops the stack, closes its connections and the data file.
     pub async fn stop(self) {
         self.server.stop().await;
         self.follower.stop().await;

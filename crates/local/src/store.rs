@@ -1,4 +1,4 @@
-//! The embedded database: the template's tables, their streams and their expiry, in memory or in a file.
+//! Embedded database: the tables of the template, their streams and TTL, in memory or in a file.
 mod expiry;
 mod make;
 
@@ -23,9 +23,10 @@ use crate::{
     template::{REGION, Table},
 };
 
-/// What the engine adds to a record's number, so that it has the 21 figures of the service's.
+/// Offset that the engine adds to sequence numbers, so that they have 21 digits as in AWS.
 const FIRST_NUMBER: u128 = 100_000_000_000_000_000_000;
-// The engine looks for the highest number of a table at every write, through all records without this.
+// At every write, the engine queries the highest sequence number of a table. Without this index,
+// that query reads all records (docs/decisions/stream-record-index.md).
 const INDEX: &str = "CREATE INDEX IF NOT EXISTS _local_stream_records_by_number
     ON _stream_records (table_name, CAST(sequence_number AS INTEGER))";
 const APPEND: &str = "INSERT INTO _stream_records
@@ -33,35 +34,35 @@ const APPEND: &str = "INSERT INTO _stream_records
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The number of a record in its stream; 0 is before the first.
+/// Position of a record in its stream; 0 is before the first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Position(i64);
 
 impl Position {
-    /// From the `SequenceNumber` of a record.
+    /// Position of a record, from its `SequenceNumber`.
     pub(crate) fn of(record: &Value) -> Option<Self> {
         let number: u128 = record["dynamodb"]["SequenceNumber"].as_str()?.parse().ok()?;
         number.checked_sub(FIRST_NUMBER).and_then(|number| i64::try_from(number).ok()).map(Self)
     }
 }
 
-/// The database, shared by all that use it.
+/// Database, shared by all its users.
 #[derive(Clone)]
 pub(crate) struct Store {
     database: Database,
-    /// A second connection, for what the engine has no call for.
+    /// Second connection, for queries that the engine has no API for.
     sql: Arc<Mutex<Connection>>,
-    /// Whoever reads a stream waits while a record is being completed.
+    /// Readers of a stream wait while a record is being completed.
     complete: Arc<RwLock<()>>,
     tables: Arc<Vec<Table>>,
 }
 
 impl Store {
-    /// Opens the data and makes the tables that are missing.
+    /// Opens the data and creates the missing tables.
     pub(crate) fn open(data: Option<&Path>, tables: &[Table]) -> Result<Self, StartError> {
         let fail = |error: String| StartError::Data(data.unwrap_or(Path::new("memory")).to_owned(), error);
         let path = match data {
-            // In memory as well, but more than one connection can open it.
+            // Also in memory, but several connections can open it.
             None => format!("file:/{}?vfs=memdb", Uuid::new_v4()),
             Some(path) => path.to_str().map(str::to_owned).ok_or_else(|| fail("its name is not UTF-8".to_owned()))?,
         };
@@ -74,18 +75,18 @@ impl Store {
         Ok(Self { database, sql, complete, tables: Arc::new(tables.to_vec()) })
     }
 
-    /// The engine itself.
+    /// Handle of the engine.
     pub(crate) fn database(&self) -> Database {
         self.database.clone()
     }
 
-    /// The last change of a table.
+    /// Position of the last record of a table's stream.
     pub(crate) fn last(&self, table: &str) -> Result<Position, String> {
         self.number("SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1", (table,))
             .map(Position)
     }
 
-    /// How many changes of a table come after a position.
+    /// Number of records after a position.
     pub(crate) fn count_after(&self, table: &str, position: Position) -> Result<i64, String> {
         let query = "SELECT COUNT(*) FROM _stream_records
             WHERE table_name = ?1 AND CAST(sequence_number AS INTEGER) > ?2";
@@ -100,7 +101,7 @@ impl Store {
         number.map(Option::unwrap_or_default).map_err(|error| error.to_string())
     }
 
-    /// The changes of a table after a position, as Lambda hands them to functions.
+    /// Records after a position, in the form that Lambda passes to functions.
     pub(crate) fn changes(&self, table: &str, after: Position, limit: usize) -> Result<Vec<Value>, String> {
         let _complete = self.complete.read().unwrap_or_else(PoisonError::into_inner);
         let records = self.records(table, after, limit)?;
@@ -108,7 +109,7 @@ impl Store {
         records.iter().map(|record| event(record, arn)).collect()
     }
 
-    /// Adds a record of another engine's stream.
+    /// Adds a record from the stream of another engine.
     pub(crate) fn append(&self, table: &str, record: &Value) -> Result<(), String> {
         let change = &record["dynamodb"];
         let number: u128 = text(&change["SequenceNumber"]).parse().map_err(|_| "a record has no number")?;
@@ -140,7 +141,7 @@ fn event(record: &Record, arn: Option<&str>) -> Result<Value, String> {
     let mut event = serde_json::to_value(record).map_err(|error| error.to_string())?;
     event["awsRegion"] = json!(REGION);
     event["eventSourceARN"] = json!(arn);
-    // Whole seconds, without the fraction that the engine writes.
+    // AWS has whole seconds. The engine writes a fraction.
     if let Ok(time) = format!("{:.0}", record.dynamodb.approximate_creation_date_time).parse::<i64>() {
         event["dynamodb"]["ApproximateCreationDateTime"] = json!(time);
     }

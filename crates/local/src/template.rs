@@ -1,7 +1,8 @@
-//! Reads the templates, the one place that says which tables, routes, schedules and permissions exist.
+//! Reader of the SAM templates. They are the only declaration of tables, routes, schedules and
+//! permissions.
 //!
-//! It is a strict subset: what this reader does not understand stops it with the line, so that the local stack
-//! never runs something else than what is deployed.
+//! The reader supports a strict subset of SAM. Any other construct is an error with its line. The
+//! local stack therefore never differs silently from a deployment (docs/decisions/local-stack.md).
 mod api;
 mod application;
 mod filter;
@@ -31,9 +32,9 @@ use resolve::Scope;
 pub use table::Table;
 pub(crate) use table::stream_arn;
 
-/// The region that the stack is in.
+/// Region of the local stack.
 pub(crate) const REGION: &str = "us-east-1";
-/// The account that the stack is in.
+/// Account id of the local stack.
 pub(crate) const ACCOUNT: &str = "000000000000";
 
 const TRANSFORM: &str = "AWS::Serverless-2016-10-31";
@@ -43,38 +44,38 @@ const ATTRIBUTES: [&str; 3] = ["Type", "Properties", "Condition"];
 const ATTRIBUTES_MEANINGLESS: [&str; 3] = ["DeletionPolicy", "UpdateReplacePolicy", "Metadata"];
 const LOG_GROUP_MEANINGLESS: [&str; 2] = ["LogGroupName", "RetentionInDays"];
 
-/// Why a template can't be run: `template.yaml:12: …`.
+/// A template can't be run. The message has the form `template.yaml:12: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
 pub struct TemplateError {
-    /// The file's name.
+    /// Name of the file.
     pub file: String,
-    /// The line, from 1.
+    /// Line, counted from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// Description of the error.
     pub message: String,
 }
 
-/// The stack that a template describes, with every intrinsic resolved.
+/// Resources of a template, with all intrinsics resolved.
 #[derive(Debug, Clone, Default)]
 pub struct Template {
-    /// The tables.
+    /// Tables.
     pub tables: Vec<Table>,
-    /// The functions.
+    /// Functions.
     pub lambdas: Vec<Lambda>,
-    /// The physical names of the buckets.
+    /// Physical names of the buckets.
     pub buckets: Vec<String>,
-    /// The delivery streams.
+    /// Delivery streams.
     pub delivery_streams: Vec<DeliveryStream>,
-    /// Whose tokens the API takes.
+    /// JWT authorizer of the API.
     pub authorizer: Option<Authorizer>,
 }
 
 impl Template {
-    /// Reads a template's text. `file` is what errors call it.
+    /// Reads a template and all its nested applications. Errors name the file `file`.
     ///
     /// # Errors
-    /// The first thing that the reader does not understand, with its line.
+    /// [`TemplateError`] for the first construct that the reader does not support, with its line.
     pub fn read(
         text: &str,
         file: &Path,
@@ -84,10 +85,10 @@ impl Template {
         Self::read_some(text, file, stack, parameters, &Selection::default())
     }
 
-    /// Reads a template's text, and of its nested applications those that are selected.
+    /// Reads a template and the selected nested applications.
     ///
     /// # Errors
-    /// As [`Template::read`], and a selected application that the template does not nest.
+    /// [`TemplateError`] as in [`Template::read`], and if a selected application does not exist.
     pub fn read_some(
         text: &str,
         file: &Path,
@@ -106,14 +107,14 @@ impl Template {
         })
     }
 
-    /// The first parts of the routes' paths, once each: `bank`, `cart`.
+    /// Names of the services: the distinct first segments of the routes, such as `bank` and `cart`.
     #[must_use]
     pub fn services(&self) -> BTreeSet<&str> {
         let routes = self.lambdas.iter().flat_map(|lambda| &lambda.routes);
         routes.filter_map(|route| route.path.split('/').nth(1)).collect()
     }
 
-    /// Every scope that some route lets in, once each.
+    /// Distinct scopes of all routes, sorted.
     #[must_use]
     pub fn scopes(&self) -> Vec<String> {
         let mut scopes: Vec<String> =
@@ -124,7 +125,7 @@ impl Template {
     }
 }
 
-/// The template and the values of its outputs.
+/// Reads a template and the values of its outputs.
 fn build(
     text: &str,
     file: &Path,
@@ -149,12 +150,14 @@ fn build(
     check_selection(resources, selection)?;
     let globals = lambda::globals(document.get("Globals"), &scope)?;
     let template = read_resources(resources, &scope, &globals, selection)?;
-    // Some outputs are those of applications that are left out.
+    // Outputs may refer to applications that are not selected, so they are read only with all
+    // applications.
     let outputs = document.get("Outputs").filter(|_| selection.is_all());
     Ok((template, outputs.map_or_else(|| Ok(BTreeMap::new()), |outputs| read_outputs(outputs, &scope))?))
 }
 
-/// A deployment must say whose tokens it takes, and what its stack is called; here it is the stack's own name, and its own tokens.
+/// Adds local values for the parameters that a deployment must set: the token issuer and audience,
+/// and the stack name.
 fn with_local_identity(document: &Node, stack: &str, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let declared = |name: &str| document.get("Parameters").is_some_and(|section| section.get(name).is_some());
     let mut given = given.clone();
@@ -214,7 +217,7 @@ fn read_resources(
 }
 
 impl Template {
-    /// Takes in what a nested application has. One gateway serves the APIs of all.
+    /// Adds the resources of a nested application. One gateway serves all APIs.
     fn merge(&mut self, nested: Template, line: usize) -> node::Result<()> {
         match (&self.authorizer, nested.authorizer) {
             (Some(own), Some(other)) if *own != other => {
@@ -276,7 +279,7 @@ fn check_routes(template: &Template) -> node::Result<()> {
         if template.authorizer.is_none() {
             return lambda.fault(route.line, "a route needs an AWS::Serverless::HttpApi");
         }
-        // Parameters' names don't tell routes apart.
+        // Routes that differ only in parameter names are equal.
         let shape: Vec<_> = route.path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part }).collect();
         let shape = (route.method.as_str(), shape.join("/"));
         if seen.contains(&shape) {
@@ -288,7 +291,8 @@ fn check_routes(template: &Template) -> node::Result<()> {
     Ok(())
 }
 
-/// What a stream comes from and goes to must be the stack's own, or a nested application's.
+/// The table of each mapping and its failure bucket must be in the stack or in a nested
+/// application.
 fn check_streams(template: &Template) -> node::Result<()> {
     let has_stream = |name: &str| template.tables.iter().any(|table| table.name == name && table.stream.is_some());
     let mappings =

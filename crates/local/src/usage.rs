@@ -1,14 +1,14 @@
-//! What an invocation consumed, as the header that the local gateway adds.
+//! Response header with the units that an invocation consumed.
 use std::fmt::Write;
 
 use http::HeaderValue;
 use serde_json::{Value, json};
 use table::{Call, Units, Usage};
 
-/// The header that carries it.
+/// Name of the header with the consumed units.
 pub const CONSUMED: &str = "x-local-consumed";
 
-/// Compact JSON, a row for each table or index of each call.
+/// Compact JSON with a row for each table or index of each call.
 pub(crate) fn header(usage: &Usage) -> Option<HeaderValue> {
     let rows: Value = usage.calls.iter().map(row).collect();
     HeaderValue::from_str(&ascii(&rows.to_string())).ok()
@@ -29,7 +29,7 @@ fn number(units: Units) -> Value {
     serde_json::from_str(&units.to_string()).unwrap_or_default()
 }
 
-/// A header holds visible ASCII; JSON can say everything else in it.
+/// Header values are visible ASCII. JSON escapes represent all other characters.
 fn ascii(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for unit in json.chars() {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_is_ascii_and_the_same_json() {
+    fn the_header_is_ascii_with_equal_json() {
         let call = Call {
             action: "Query",
             condition: Some("PK = 'ä\u{7f}😀'".into()),

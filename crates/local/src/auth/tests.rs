@@ -14,7 +14,7 @@ fn checked(value: Value) -> Option<Claims> {
 }
 
 #[test]
-fn a_token_carries_its_claims() {
+fn a_signed_token_has_its_claims() {
     let claims = checked(json!({"sub": "u", "scope": "a b", "account_ids": ["x", "y"]})).unwrap();
     assert_eq!(claims["account_ids"], json!(["x", "y"]));
     assert_eq!((&claims["iss"], &claims["aud"]), (&json!("local"), &json!("local")));
@@ -22,7 +22,7 @@ fn a_token_carries_its_claims() {
 }
 
 #[test]
-fn a_token_that_is_not_in_order_is_refused() {
+fn rejects_an_invalid_time_issuer_or_audience() {
     assert!(checked(json!({"exp": 1})).is_none());
     assert!(checked(json!({"exp": "soon"})).is_none());
     assert!(checked(json!({"nbf": 99_999_999_999_u64})).is_none());
@@ -32,7 +32,7 @@ fn a_token_that_is_not_in_order_is_refused() {
 }
 
 #[test]
-fn a_token_of_another_hand_is_refused() {
+fn rejects_another_secret_or_algorithm() {
     let body = claims(json!({"iss": "local", "aud": "local", "exp": 99_999_999_999_u64}));
     let sign =
         |algorithm, secret: &[u8]| encode(&Header::new(algorithm), &body, &EncodingKey::from_secret(secret)).unwrap();
@@ -49,7 +49,7 @@ fn a_token_of_another_hand_is_refused() {
 }
 
 #[test]
-fn the_scheme_may_be_left_out() {
+fn the_bearer_scheme_is_optional() {
     for header in ["t", "Bearer t", "bearer t", "BEARER  t "] {
         assert_eq!(bearer(header), "t");
     }

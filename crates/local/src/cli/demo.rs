@@ -1,4 +1,4 @@
-//! `local demo`: every access pattern once, with its key condition and what it consumed.
+//! `local demo`: calls every access pattern once, and prints its key condition and consumed units.
 mod bank;
 mod cart;
 mod ledger;
@@ -36,7 +36,7 @@ const MAX_LOOKS: usize = 400;
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
-    // Nobody waits for fuller batches here.
+    // The demo does not wait for the batching window.
     let stack = options.builder().parameter("ExportWindowSeconds", "0").start().await?;
     let events = options.template.with_file_name("events");
     let walked = walk(&stack, events).await;
@@ -57,11 +57,11 @@ async fn walk(stack: &Stack, events: PathBuf) -> Result<(), CliError> {
     guide.remaining_reads().await?;
     let missing = guide.missing();
     check(missing.is_empty(), &format!("the walk must show {}", missing.join(", ")))?;
-    println!("Every access pattern answered as it should.");
+    println!("Every access pattern returned the expected response.");
     Ok(())
 }
 
-/// One call of the walk.
+/// Call of the demo with its expected status.
 struct Step {
     what: &'static str,
     call: Call,
@@ -145,11 +145,11 @@ impl Guide {
         let pattern = self.show(&step.call)?;
         let reply = self.client.send(&step.call).await?;
         print(pattern, &step, &reply);
-        check(reply.status == step.status, &format!("{pattern} must answer {}", step.status))?;
+        check(reply.status == step.status, &format!("{pattern} must return {}", step.status))?;
         Ok(reply)
     }
 
-    /// Looks, without a word, until it is so, or is not after 20 seconds.
+    /// Polls without output until the response satisfies the condition, for at most 20 seconds.
     async fn wait(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Result<(), CliError> {
         for _ in 0..MAX_LOOKS {
             if is_so(&self.client.send(&Call::get(path)).await?.body) {
@@ -160,7 +160,7 @@ impl Guide {
         Ok(())
     }
 
-    /// How far the function's stream is, when it has handed everything on.
+    /// Waits until the function has no pending stream records, and prints its progress.
     async fn handed_on(&self, what: &'static str, function: &'static str) -> Result<(), CliError> {
         self.wait(STREAMS, |streams| mapping(streams, function)["pending"] == 0).await?;
         let pattern = self.show_function(function)?;
@@ -168,7 +168,10 @@ impl Guide {
         let mut reply = self.client.send(&step.call).await?;
         reply.body = mapping(&reply.body, function);
         print(pattern, &step, &reply);
-        check(reply.body["pending"] == 0 && reply.body["failedBatches"] == 0, "all is handed on, and nothing failed")
+        check(
+            reply.body["pending"] == 0 && reply.body["failedBatches"] == 0,
+            "no record is pending and no batch failed",
+        )
     }
 }
 
@@ -193,7 +196,7 @@ fn print(pattern: &str, step: &Step, reply: &Reply) {
     println!();
 }
 
-/// The calls with their key conditions, each once.
+/// DynamoDB calls with their key conditions, without duplicates.
 fn conditions(consumed: &[Consumed]) -> Vec<String> {
     let calls = consumed.iter().map(|row| {
         let index = row.index.as_ref().map(|index| format!(" {index}")).unwrap_or_default();
@@ -217,17 +220,17 @@ fn with_rest(mut lines: Vec<String>, most: usize) -> Vec<String> {
     lines
 }
 
-/// What a function's stream has handed on; null where it has none.
+/// Progress of a function's mapping; null if it has none.
 fn mapping(streams: &Value, function: &str) -> Value {
     let mut mappings = streams["mappings"].as_array().into_iter().flatten();
     mappings.find(|mapping| mapping["function"] == function).cloned().unwrap_or_default()
 }
 
 fn check(holds: bool, what: &str) -> Result<(), CliError> {
-    if holds { Ok(()) } else { Err(CliError::Failed(format!("not as it should be: {what}"))) }
+    if holds { Ok(()) } else { Err(CliError::Failed(format!("unexpected response: {what}"))) }
 }
 
-/// A member of the answer that is a text; empty if it is none.
+/// Text member of the response; empty if there is none.
 fn text(json: &Value, member: &str) -> String {
     json[member].as_str().unwrap_or_default().to_owned()
 }

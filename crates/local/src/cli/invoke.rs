@@ -1,4 +1,4 @@
-//! `local invoke`: one function, one event.
+//! `local invoke`: runs one function with one event.
 use std::{fs, path::Path};
 
 use http::StatusCode;
@@ -29,7 +29,7 @@ async fn on_fresh(stack: &Stack, call: &Call) -> Result<(), CliError> {
     print(&client.send(call).await?)
 }
 
-/// The stack that is running already: the one that was asked for, or the one on the usual port.
+/// Client of the running stack: the one at `--url`, or the one on the default port.
 async fn running(options: &InvokeOptions) -> Result<Option<Client>, CliError> {
     let usual = format!("http://127.0.0.1:{}", options.port);
     let client = Client::new(options.url.as_ref().unwrap_or(&usual))?;
@@ -46,7 +46,7 @@ pub(super) fn read(path: &Path) -> Result<Value, CliError> {
     serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
 }
 
-// The answer alone on standard output, so that it can be piped.
+// Standard output has only the response, so that it can be piped.
 fn print(reply: &Reply) -> Result<(), CliError> {
     if reply.status != StatusCode::OK {
         return Err(CliError::Failed(reply.body["detail"].as_str().unwrap_or_default().to_owned()));

@@ -1,28 +1,29 @@
-//! How many shards an index needs.
+//! `local plan`: prints the number of shards that an index needs.
 use clap::Args;
 use keys::plan::{Plan, Writes, plan};
 
-/// The workload to plan for; the seed's where nothing is said.
+/// Workload to plan for. The defaults are those of
+/// docs/requirements/bank.md#volume-and-write-rate.
 #[derive(Debug, Args)]
 pub(super) struct PlanOptions {
-    /// Payments scheduled in the time
+    /// Payments that are scheduled in the time span
     #[arg(long, default_value_t = 1_000_000)]
     payments: u64,
-    /// The time, in minutes
+    /// Time span in minutes
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     minutes: u64,
-    /// Size of a payment, in KB
+    /// Size of a payment in KB
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     kilobytes: u64,
-    /// Moves of the status that happen at the same rate
+    /// Status changes of each payment in the time span; default: 0, 1 and 2
     #[arg(long)]
     moves: Option<u64>,
-    /// How full a shard may get, in per cent
+    /// Maximum utilisation of a shard in percent; default: 100 and 70
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100))]
     utilisation: Option<u64>,
 }
 
-/// Prints a row for every projection, and for the usual moves and utilisations where none are named.
+/// Prints a row for each projection, number of status changes and utilisation.
 pub(super) fn print(options: &PlanOptions) {
     let PlanOptions { payments, minutes, kilobytes, .. } = *options;
     println!("{payments} payments of {kilobytes} KB in {minutes} minutes\n");
@@ -33,7 +34,7 @@ pub(super) fn print(options: &PlanOptions) {
         for &moves in &moves {
             for &percent in &utilisations {
                 let put = Writes { count: payments, units_each };
-                // A moved entry is deleted and put.
+                // A status change deletes and puts the index entry.
                 let again = Writes { count: payments.saturating_mul(moves), units_each: units_each.saturating_mul(2) };
                 let all = plan(&[put, again], minutes.saturating_mul(60), percent);
                 let Plan { units_per_second, shards, .. } = all;

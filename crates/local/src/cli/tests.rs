@@ -8,12 +8,12 @@ fn parse(line: &str) -> Result<Command, ErrorKind> {
 }
 
 #[test]
-fn the_commands_are_consistent() {
+fn the_command_definitions_are_valid() {
     Cli::command().debug_assert();
 }
 
 #[test]
-fn run_takes_its_options() {
+fn run_parses_its_options() {
     let line = "run --port 1 --dynamodb-port 2 --data d.db --lake l --auth required --parameter ReadShards=7 --parameter A=b=c";
     let Ok(Command::Run(options)) = parse(line) else { unreachable!() };
     assert_eq!((options.port, options.dynamodb_port, options.auth), (1, 2, Auth::Required));
@@ -24,14 +24,14 @@ fn run_takes_its_options() {
 }
 
 #[test]
-fn invoke_takes_a_function_and_an_event() {
+fn invoke_parses_a_function_and_an_event() {
     let Ok(Command::Invoke(options)) = parse("invoke f e.json --url http://127.0.0.1:1") else { unreachable!() };
     assert_eq!((options.function.as_str(), options.event), ("f", PathBuf::from("e.json")));
     assert_eq!(options.url.as_deref(), Some("http://127.0.0.1:1"));
 }
 
 #[test]
-fn a_token_has_the_claims_that_were_asked_for() {
+fn a_token_has_the_requested_claims() {
     let line =
         "token --scope bank:read --scope bank:write --account A --account B --company C --sub u --expires-in 30m";
     let Ok(Command::Token(options)) = parse(line) else { unreachable!() };
@@ -43,7 +43,7 @@ fn a_token_has_the_claims_that_were_asked_for() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn rejects_invalid_arguments() {
     for line in [
         "run --parameter X",
         "run --parameter =1",

@@ -1,4 +1,4 @@
-//! `local token`.
+//! `local token`: prints a signed token.
 use serde_json::json;
 
 use super::{CliError, TokenOptions};

@@ -1,4 +1,4 @@
-//! The records that go to a function in one invocation.
+//! Batches: the records of one invocation.
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::store::Position;
 
-/// What an invocation takes at most.
+/// Maximum payload of an invocation.
 const LARGEST_PAYLOAD: usize = 6 * 1024 * 1024;
-// `{"Records":[]}`, and a comma a record.
+// Size of `{"Records":[]}`. Each record adds a comma.
 const ENVELOPE: usize = 14;
 
-/// One change, as functions get it.
+/// Stream record in the form that functions receive.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
     pub(crate) position: Position,
@@ -19,7 +19,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// None for what has no number; the engine gives each one.
+    /// `None` if the record has no sequence number. The engine assigns one to each record.
     pub(crate) fn of(value: Value) -> Option<Self> {
         Position::of(&value).map(|position| Self { position, value })
     }
@@ -33,20 +33,20 @@ impl Record {
         Timestamp::from_second(seconds).unwrap_or_default()
     }
 
-    /// Whether it is older than that.
+    /// Whether the record is older than `age`.
     pub(crate) fn is_older_than(&self, age: Duration, now: Timestamp) -> bool {
         SignedDuration::try_from(age).is_ok_and(|age| now.duration_since(self.time()) > age)
     }
 }
 
-/// Records that belong together until they are delivered or given up.
+/// Records that are delivered together, until each of them is delivered or discarded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,
-    /// The last change that was seen for it, whether it was let through or not.
+    /// Position of the last record that was read, including filtered ones.
     pub(crate) end: Position,
     pub(crate) filtered: u64,
-    /// How often it was tried again.
+    /// Number of retries.
     pub(crate) retries: u32,
     pub(crate) size: usize,
 }
@@ -56,7 +56,7 @@ impl Batch {
         Self { end, ..Self::default() }
     }
 
-    /// Takes the record; not when the payload would be too large with it.
+    /// Adds the record, unless the payload would become too large. Returns whether it was added.
     pub(crate) fn take(&mut self, record: Record) -> bool {
         let size = self.size + record.value.to_string().len() + 1;
         if size + ENVELOPE > LARGEST_PAYLOAD && !self.records.is_empty() {
@@ -72,14 +72,14 @@ impl Batch {
         json!({"Records": self.records.iter().map(|record| &record.value).collect::<Vec<_>>()})
     }
 
-    /// Cuts the first records off; what stays is a batch that was not tried yet.
+    /// Removes and returns the first records. The remaining batch starts with 0 retries.
     pub(crate) fn cut(&mut self, count: usize) -> Vec<Record> {
         let rest = self.records.split_off(count);
         self.retries = 0;
         std::mem::replace(&mut self.records, rest)
     }
 
-    /// Both halves. That it was halved is no retry.
+    /// Splits the batch into halves. A split does not count as a retry.
     pub(crate) fn halves(mut self) -> [Self; 2] {
         let retries = self.retries;
         let end = self.end;

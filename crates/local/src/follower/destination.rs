@@ -1,11 +1,12 @@
-//! The document that Lambda leaves at the failure destination, with the whole invocation record.
+//! Failure destination: the document that Lambda writes for a discarded batch, with the whole
+//! invocation record.
 use jiff::{Timestamp, Unit, tz::TimeZone};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::batch::Batch;
 
-/// Why a batch was given up.
+/// Reason for a discarded batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Condition {
     RetryAttemptsExhausted,
@@ -21,11 +22,11 @@ impl Condition {
     }
 }
 
-/// What was given up, and whose it was.
+/// Discarded batch with its function and stream.
 pub(crate) struct GivenUp<'a> {
     pub(crate) batch: &'a Batch,
     pub(crate) condition: Condition,
-    /// Whether the function failed, or reported that records did.
+    /// Whether the function failed, as opposed to reporting failed records.
     pub(crate) function_error: bool,
     pub(crate) function_arn: &'a str,
     pub(crate) stream_arn: &'a str,
@@ -65,7 +66,7 @@ impl GivenUp<'_> {
     }
 }
 
-/// The key of the document: by mapping, shard and day.
+/// Object key of the document, by mapping, shard and day.
 pub(crate) fn key(mapping: Uuid, shard: &str, now: Timestamp) -> String {
     let time = now.to_zoned(TimeZone::UTC);
     let (day, second) = (time.strftime("%Y/%m/%d"), time.strftime("%Y-%m-%dT%H.%M.%S"));

@@ -1,4 +1,4 @@
-//! One mapping: one batch after the other, in the stream's order.
+//! Poller of one mapping. It delivers one batch at a time, in the order of the stream.
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -25,19 +25,19 @@ use crate::{
     template::{ACCOUNT, Mapping, REGION},
 };
 
-/// How soon a poller looks for changes again; twice as long after each look that finds none.
+/// First interval between reads. It doubles after each empty read.
 const FIRST_POLL: Duration = Duration::from_millis(10);
 const LONGEST_POLL: Duration = Duration::from_millis(40);
-/// What the engine gives in one read.
+/// Maximum number of records in one read of the engine.
 const MAX_READ: usize = 1000;
-// The service waits up to a minute; nobody wants to see that at a desk.
+// Pauses between retries. AWS waits up to a minute, which is too slow for local work.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const SHARD: &str = "shardId-00000001";
 
 type Stopped = watch::Receiver<bool>;
 
-/// A mapping with its place in the stream.
+/// Poller of a mapping, with its progress in the stream.
 pub(crate) struct EventSourcePoller {
     name: String,
     id: Uuid,
@@ -73,7 +73,7 @@ impl EventSourcePoller {
         self.mapping.enabled
     }
 
-    /// Follows the stream until it is told to stop.
+    /// Delivers batches until it is stopped.
     pub(crate) async fn follow(self: Arc<Self>, mut stopped: Stopped) {
         while let Some(batch) = self.gather(&mut stopped).await {
             self.deliver(batch, &mut stopped).await;
@@ -104,7 +104,8 @@ impl EventSourcePoller {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next batch: full, or as large as it is when its window ends. None at the end of all.
+    /// Collects the next batch. It is complete when it is full or its batching window ends. `None`
+    /// when the poller is stopped.
     async fn gather(&self, stopped: &mut Stopped) -> Option<Batch> {
         let mut batch = Batch::after(self.progress().position);
         let (mut window, mut poll) = (None, FIRST_POLL);
@@ -121,7 +122,7 @@ impl EventSourcePoller {
             }
             if !batch.records.is_empty() {
                 let ends = *window.get_or_insert_with(|| Instant::now() + self.mapping.window);
-                // Without a window a batch takes what is there already.
+                // Without a window, a batch has the records that are already in the stream.
                 if Instant::now() >= ends && (is_last || !self.mapping.window.is_zero()) {
                     return Some(batch);
                 }
@@ -142,7 +143,7 @@ impl EventSourcePoller {
         })
     }
 
-    /// Puts what fits the filters into the batch; false when it is full before the end.
+    /// Adds the records that match the filters to the batch; `false` if the batch became full.
     fn fill(&self, batch: &mut Batch, records: Vec<Value>) -> bool {
         for record in records.into_iter().filter_map(Record::of) {
             if !self.mapping.wants(&record.value) {
@@ -155,7 +156,7 @@ impl EventSourcePoller {
         true
     }
 
-    /// Delivers the batch, whole or in parts, until each record is delivered or given up.
+    /// Delivers the batch, whole or in parts, until each record is delivered or discarded.
     async fn deliver(&self, batch: Batch, stopped: &mut Stopped) {
         let (end, filtered) = (batch.end, batch.filtered);
         let mut parts = vec![batch];
@@ -196,7 +197,7 @@ impl EventSourcePoller {
         }
     }
 
-    /// What to try next of what is left of a batch, the last one first; nothing when it was given up.
+    /// Batches to try next, as a stack with the next one last. Empty if the batch was discarded.
     fn after_failure(&self, mut part: Batch, verdict: Verdict) -> Vec<Batch> {
         self.progress().failed_batches += 1;
         let next = match verdict {
@@ -204,7 +205,7 @@ impl EventSourcePoller {
                 let [first, second] = part.halves();
                 vec![second, first]
             }
-            // It got ahead: what is left is a batch of its own.
+            // Some records succeeded. The remaining ones form a new batch.
             Verdict::From(index) if index > 0 => vec![part],
             _ if self.mapping.retries.is_some_and(|most| part.retries >= most) => {
                 self.give_up(&part, Condition::RetryAttemptsExhausted, verdict == Verdict::Failed);
@@ -219,7 +220,7 @@ impl EventSourcePoller {
         next
     }
 
-    /// Gives up the first records when they are too old; the later ones are younger.
+    /// Discards the leading records that are too old. Later records are younger.
     fn give_up_old(&self, part: &mut Batch) {
         let Some(age) = self.mapping.record_age else { return };
         let (now, retries) = (Timestamp::now(), part.retries);
@@ -263,7 +264,7 @@ impl EventSourcePoller {
         self.move_to(&mut progress, records.last().map(|record| record.position));
     }
 
-    /// Goes to the end of a batch whose records are done.
+    /// Moves the checkpoint to the end of a finished batch.
     fn pass(&self, batch: &Batch) {
         let mut progress = self.progress();
         progress.filtered += batch.filtered;
@@ -287,7 +288,7 @@ fn pause_before(retries: u32) -> Duration {
     if retries == 0 { Duration::ZERO } else { (FIRST_PAUSE * 2_u32.pow((retries - 1).min(8))).min(LONGEST_PAUSE) }
 }
 
-/// Waits that long; an error when all ends before.
+/// Sleeps; an error if the poller is stopped first.
 async fn pause(time: Duration, stopped: &mut Stopped) -> Result<(), ()> {
     if *stopped.borrow() {
         return Err(());

@@ -1,4 +1,4 @@
-//! How far each mapping is, beside the data so that a restart loses nothing.
+//! Checkpoints of the mappings, stored beside the data file, so that a restart loses no records.
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -8,14 +8,14 @@ use std::{
 
 use crate::store::Position;
 
-/// The position of each mapping by its name; in a file when the data is in one.
+/// Checkpoint of each mapping by its name. They are in a file if the data is in a file.
 pub(crate) struct Positions {
     file: Option<PathBuf>,
     known: Mutex<BTreeMap<String, Position>>,
 }
 
 impl Positions {
-    /// Those of the data in that file.
+    /// Opens the checkpoints of a data file (`<data>.positions.json`).
     pub(crate) fn open(data: Option<&Path>) -> io::Result<Self> {
         let file = data.map(|data| {
             let mut name = data.as_os_str().to_owned();
@@ -34,7 +34,8 @@ impl Positions {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
     }
 
-    /// Keeps how far a mapping is. Whoever reads the file sees the old or the new one, never half of it.
+    /// Stores the checkpoint of a mapping. The file is replaced by a rename, so readers see the old
+    /// or the new version.
     pub(crate) fn set(&self, name: &str, position: Position) -> io::Result<()> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(name.to_owned(), position);

@@ -46,15 +46,15 @@ Resources:
 const DESTINATION: &str = "            DestinationConfig: {OnFailure: {Type: S3, Destination: !GetAtt Failed.Arn}}\n";
 const REPORTS: &str = "            FunctionResponseTypes: [ReportBatchItemFailures]\n";
 
-/// What the function answers to the sort keys of a batch.
+/// Response of the function to the sort keys of a batch.
 type Answer = Arc<dyn Fn(&[String]) -> Result<Value, &'static str> + Send + Sync>;
 
-/// A stack with one function that keeps the events it got.
+/// Stack with one function that records its events.
 struct Scene {
     stack: Stack,
     seen: Arc<Mutex<Vec<Value>>>,
     http: reqwest::Client,
-    /// Goes with the scene.
+    /// Removed when the scene is dropped.
     _data: Option<Data>,
 }
 
@@ -103,7 +103,8 @@ impl Scene {
         Self { stack, seen, http: reqwest::Client::builder().no_proxy().build().unwrap(), _data: None }
     }
 
-    /// Data that has so many changes before the mapping sees the first, so that its batches are known.
+    /// Data with this many stream records before the mapping is enabled. The batches are then
+    /// predictable.
     async fn data(changes: usize) -> Data {
         let data = Data::new();
         let scene = Self::of(data.stack(&with("            Enabled: false\n")), fine()).await;
@@ -127,7 +128,7 @@ impl Scene {
         self.call(Method::GET, "streams", &Value::Null).await["mappings"][0].clone()
     }
 
-    /// Waits until everything that was written is done with.
+    /// Waits until no record is pending.
     async fn drained(&self) -> Value {
         let end = Instant::now() + Duration::from_mins(1);
         while Instant::now() < end {
@@ -164,7 +165,7 @@ impl Scene {
         self.seen.lock().unwrap().clone()
     }
 
-    /// The documents in the failure destination.
+    /// Documents in the failure destination.
     fn documents(&self) -> Vec<Value> {
         let files = files(&self.stack.lake().join("local-failed"));
         files.iter().map(|file| serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()).collect()
@@ -193,7 +194,7 @@ fn with(lines: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_event_is_the_one_that_lambda_sends() {
+async fn builds_the_stream_event_of_lambda() {
     let scene = Scene::start(TEMPLATE, fine()).await;
     scene.put("S", None).await;
     scene.drained().await;
@@ -226,7 +227,7 @@ async fn the_event_is_the_one_that_lambda_sends() {
 }
 
 #[tokio::test]
-async fn changes_arrive_in_order_and_in_batches() {
+async fn delivers_records_in_order_and_in_batches() {
     let scene = Scene::after(25, "", fine()).await;
     let report = scene.drained().await;
     let batches: Vec<_> = scene.events().iter().map(keys).collect();
@@ -240,10 +241,10 @@ async fn changes_arrive_in_order_and_in_batches() {
 }
 
 #[tokio::test]
-async fn a_window_collects_what_comes_in_it() {
+async fn collects_records_during_the_batching_window() {
     let scene = Scene::start(&with("            MaximumBatchingWindowInSeconds: 300\n"), fine()).await;
     scene.put_all(9).await;
-    // Nine wait for a tenth, however long that takes.
+    // Nine records wait for the tenth, because the window is long.
     assert_eq!((scene.report().await["pending"].as_u64(), scene.events().len()), (Some(9), 0));
     scene.put("last", None).await;
     scene.drained().await;
@@ -251,7 +252,7 @@ async fn a_window_collects_what_comes_in_it() {
 }
 
 #[tokio::test]
-async fn a_reported_failure_goes_on_from_the_lowest() {
+async fn retries_from_the_lowest_batch_item_failure() {
     let seen: Arc<Mutex<Vec<Value>>> = Arc::default();
     let mut functions = export(&seen, fine());
     let once = Arc::new(Mutex::new(true));
@@ -283,7 +284,7 @@ async fn a_reported_failure_goes_on_from_the_lowest() {
 }
 
 #[tokio::test]
-async fn without_the_response_type_a_report_means_nothing() {
+async fn ignores_batch_item_failures_without_the_response_type() {
     let scene = Scene::start(TEMPLATE, Arc::new(|_| Ok(json!({"batchItemFailures": [{"itemIdentifier": ""}]})))).await;
     scene.put_all(3).await;
     let report = scene.drained().await;
@@ -291,7 +292,7 @@ async fn without_the_response_type_a_report_means_nothing() {
 }
 
 #[tokio::test]
-async fn a_failed_batch_is_halved_until_the_poisoned_record_is_alone() {
+async fn bisects_a_failed_batch_down_to_the_poison_record() {
     let answer: Answer = Arc::new(|keys| if keys.contains(&number(6)) { Err("poison") } else { Ok(Value::Null) });
     let lines = "            BisectBatchOnFunctionError: true\n            MaximumRetryAttempts: 2\n";
     let scene = Scene::after(12, &format!("{lines}{DESTINATION}"), answer).await;
@@ -299,7 +300,7 @@ async fn a_failed_batch_is_halved_until_the_poisoned_record_is_alone() {
     let counts = (&report["delivered"], &report["givenUp"]);
     assert_eq!(counts, (&json!(11), &json!(1)));
     let alone = scene.events().iter().filter(|event| keys(event) == [number(6)]).count();
-    // Halving is no retry: alone it is tried once, and twice again.
+    // A split is not a retry: the single record is tried once and retried twice.
     assert_eq!(alone, 3);
     let delivered: Vec<_> =
         scene.events().iter().map(keys).filter(|keys| !keys.contains(&number(6))).collect::<Vec<_>>().concat();
@@ -311,7 +312,7 @@ async fn a_failed_batch_is_halved_until_the_poisoned_record_is_alone() {
 }
 
 #[tokio::test]
-async fn what_fails_for_good_goes_to_the_destination_and_the_rest_goes_on() {
+async fn continues_after_it_writes_a_batch_to_the_failure_destination() {
     let answer: Answer = Arc::new(|keys| if keys.contains(&number(2)) { Err("no") } else { Ok(Value::Null) });
     let lines = format!("            MaximumRetryAttempts: 1\n{DESTINATION}");
     let scene = Scene::after(13, &lines, answer).await;
@@ -339,7 +340,7 @@ async fn what_fails_for_good_goes_to_the_destination_and_the_rest_goes_on() {
 }
 
 #[tokio::test]
-async fn a_function_that_hangs_is_tried_again() {
+async fn retries_after_a_timeout() {
     let hung = Mutex::new(false);
     let answer: Answer = Arc::new(move |_| {
         let again = std::mem::replace(&mut *hung.lock().unwrap(), true);
@@ -352,7 +353,7 @@ async fn a_function_that_hangs_is_tried_again() {
 }
 
 #[tokio::test]
-async fn what_no_filter_lets_through_is_counted_only() {
+async fn counts_filtered_records_without_delivery() {
     let filter = r#"            FilterCriteria:
               Filters:
                 - Pattern: '{"dynamodb": {"Keys": {"SK": {"S": [{"prefix": "ACTIVE#"}]}}}}'
@@ -368,7 +369,7 @@ async fn what_no_filter_lets_through_is_counted_only() {
 }
 
 #[tokio::test]
-async fn what_expires_is_removed_by_the_service() {
+async fn marks_ttl_deletions_as_made_by_the_service() {
     let scene = Scene::start(TEMPLATE, fine()).await;
     let now = jiff::Timestamp::now().as_second();
     scene.put("past", Some(now - 10)).await;
@@ -392,14 +393,14 @@ async fn what_expires_is_removed_by_the_service() {
 }
 
 #[tokio::test]
-async fn a_restart_on_the_same_data_loses_nothing() {
+async fn resumes_at_the_checkpoint_after_a_restart() {
     let data = Data::new();
     let builder = || data.stack(TEMPLATE);
     let first = Scene::of(builder(), fine()).await;
     first.put("1", None).await;
     first.drained().await;
     first.stack.stop().await;
-    // This one fails all it gets, so that it ends with work left.
+    // This function fails every batch, so records are pending at the stop.
     let second = Scene::of(builder(), Arc::new(|_| Err("no"))).await;
     second.put("2", None).await;
     second.put("3", None).await;
@@ -418,7 +419,7 @@ async fn a_restart_on_the_same_data_loses_nothing() {
 }
 
 #[tokio::test]
-async fn latest_begins_after_what_is_there() {
+async fn latest_skips_existing_records() {
     let data = Data::new();
     let first = Scene::of(data.stack(&with("            Enabled: false\n")), fine()).await;
     first.put("old", None).await;
@@ -433,7 +434,7 @@ async fn latest_begins_after_what_is_there() {
     second.stack.stop().await;
 }
 
-/// A file for data that is gone with the test.
+/// Data file that is removed at the end of the test.
 struct Data(PathBuf);
 
 impl Data {
@@ -455,7 +456,7 @@ impl Drop for Data {
 }
 
 #[tokio::test]
-async fn what_is_too_old_is_given_up_without_a_try() {
+async fn discards_old_records_without_an_invocation() {
     let data = Data::new();
     let first = Scene::of(data.stack(&with("            Enabled: false\n")), fine()).await;
     first.put_all(3).await;
@@ -474,7 +475,7 @@ async fn what_is_too_old_is_given_up_without_a_try() {
 }
 
 #[tokio::test]
-async fn data_of_before_gets_its_stream_and_its_expiry() {
+async fn enables_stream_and_ttl_on_existing_data() {
     let data = Data::new();
     let plain = TEMPLATE
         .lines()
@@ -491,7 +492,7 @@ async fn data_of_before_gets_its_stream_and_its_expiry() {
     second.drained().await;
     assert_eq!(second.events()[0]["Records"][0]["eventName"], "REMOVE");
     second.stack.stop().await;
-    // Another view, and another attribute.
+    // Another stream view and another TTL attribute.
     let other = TEMPLATE.replace("NEW_AND_OLD_IMAGES", "KEYS_ONLY").replace("ExpiresAt", "Ends");
     let third = Scene::of(data.stack(&other), fine()).await;
     third.put("kept", Some(1)).await;

@@ -1,20 +1,20 @@
-//! What a function's answer means for its batch.
+//! Interpretation of a function's response to a batch.
 use serde_json::Value;
 
 use super::batch::Record;
 
-/// What is left to do for a batch.
+/// Outcome of an invocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing.
+    /// All records succeeded.
     Done,
-    /// Everything from this record on, as the function reported.
+    /// The records from this index on must be retried, as the function reported.
     From(usize),
-    /// All of it: the function failed.
+    /// The function failed. The whole batch must be retried.
     Failed,
 }
 
-/// Reads the answer as the service does: whatever is no report is a success.
+/// Reads the response as Lambda does. A response without a valid report is a success.
 pub(crate) fn read(answer: &Value, records: &[Record]) -> Verdict {
     let Some(failures) = answer["batchItemFailures"].as_array().filter(|failures| !failures.is_empty()) else {
         return Verdict::Done;
@@ -24,7 +24,7 @@ pub(crate) fn read(answer: &Value, records: &[Record]) -> Verdict {
         records.iter().position(|record| record.number() == number)
     };
     let indexes: Option<Vec<_>> = failures.iter().map(index).collect();
-    // An identifier that is empty or of no record says nothing about where to go on: all of it comes again.
+    // With an empty or unknown identifier, Lambda retries the whole batch.
     Verdict::From(indexes.and_then(|indexes| indexes.into_iter().min()).unwrap_or(0))
 }
 
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lowest_failure_is_where_it_goes_on() {
+    fn resumes_at_the_lowest_failure() {
         let number = |n: u8| format!("10000000000000000000{n}");
         let records: Vec<_> =
             (1..=4).filter_map(|n| Record::of(json!({"dynamodb": {"SequenceNumber": number(n)}}))).collect();

@@ -1,4 +1,5 @@
-//! What only the local stack has: health, invocations by hand, schedules now, how far streams are, expiry now.
+//! Routes below `/_local/`, which only the local stack has: health, manual invocations, schedules,
+//! stream progress and TTL.
 use std::sync::Arc;
 
 use axum::{body::Bytes, response::Response};
@@ -14,11 +15,11 @@ use crate::{
     schedule, usage,
 };
 
-/// The header by which the Lambda service says that a function failed.
+/// Header that marks a failed invocation, as in the Lambda API.
 const FUNCTION_ERROR: &str = "x-amz-function-error";
 
 impl Gateway {
-    /// Answers `/_local/…`.
+    /// Responds to a request below `/_local/`.
     pub(super) async fn administer(&self, method: &Method, path: &str, body: Bytes) -> Result<Response, Response> {
         let parts: Vec<_> = path.split('/').collect();
         match (method.as_str(), parts.as_slice()) {
@@ -63,7 +64,7 @@ impl Gateway {
         }
     }
 
-    #[expect(clippy::result_large_err, reason = "each is made once a request")]
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
     fn lambda(&self, name: &str) -> Result<&Lambda, Response> {
         let unknown = || {
             let known: Vec<_> = self.lambdas.keys().map(String::as_str).collect();
@@ -73,13 +74,13 @@ impl Gateway {
     }
 }
 
-/// Runs what waits for the database where it holds nobody up.
+/// Runs database work on a blocking thread, so that it does not stall other requests.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, Response> {
     let done = spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()));
     done.map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error))
 }
 
-/// The time of a body such as `{"now": 1764633600}`; none of an empty one.
+/// Time of a body such as `{"now": 1764633600}`; `None` if the body is empty or has no `now`.
 fn time(body: &[u8]) -> Result<Option<Timestamp>, String> {
     if body.is_empty() {
         return Ok(None);
@@ -94,7 +95,8 @@ fn time(body: &[u8]) -> Result<Option<Timestamp>, String> {
     }
 }
 
-/// Answers as Lambda's own Invoke does: the bare answer, or the error under 200 with a header.
+/// Responds like Lambda's Invoke API: with the bare result, or with status 200, a header and the
+/// error.
 async fn invoke(lambda: &Lambda, event: Value) -> Response {
     let Outcome { answer, usage } = lambda.invoke(event).await;
     let mut response = match answer {

@@ -1,15 +1,15 @@
-//! From what a function answered to an HTTP response, by the rules of payload 2.0.
+//! Conversion of a function's result to an HTTP response, by the rules of payload 2.0.
 use axum::{body::Body, response::Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
-/// An answer of the gateway's own.
+/// Response of the gateway itself, in the form of API Gateway.
 pub(crate) fn message(status: StatusCode, message: &str) -> Response {
     json_response(status, &json!({"message": message}))
 }
 
-/// A JSON response.
+/// Response with a JSON body.
 pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response {
     let mut response = Response::new(Body::from(body.to_string()));
     *response.status_mut() = status;
@@ -17,7 +17,12 @@ pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response {
     response
 }
 
-/// The function's answer; an error says what API Gateway could not read in it.
+///
+/// HTTP response for a function's result.
+///
+/// # Errors
+///
+/// Text that names what API Gateway could not read in the result.
 pub(crate) fn response(answer: &Value) -> Result<Response, String> {
     if answer.get("statusCode").is_none() {
         return Ok(json_response(StatusCode::OK, answer));

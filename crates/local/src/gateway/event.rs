@@ -1,4 +1,4 @@
-//! A request as the API Gateway event (HTTP API, payload 2.0) that a function gets.
+//! Conversion of an HTTP request to the API Gateway event (HTTP API, payload 2.0).
 use std::net::IpAddr;
 
 use axum::body::Bytes;
@@ -14,7 +14,7 @@ use crate::{
     template::ACCOUNT,
 };
 
-/// What came in.
+/// Request with the values that its event needs.
 pub(crate) struct Incoming<'a> {
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
@@ -28,7 +28,7 @@ pub(crate) struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// The event for the route that it matched, from this caller.
+    /// Event for the matched route and the caller.
     pub(crate) fn event(&self, matched: &Match<'_>, claims: &Claims) -> Value {
         let (body, base64) = self.body();
         let mut event = json!({
@@ -52,7 +52,7 @@ impl Incoming<'_> {
         event
     }
 
-    // HTTP APIs, unlike REST APIs and function URLs, hand the path on decoded.
+    // HTTP APIs pass the path on decoded. REST APIs and function URLs do not.
     fn decoded_path(&self) -> String {
         percent_decode_str(self.path).decode_utf8_lossy().into_owned()
     }
@@ -139,14 +139,14 @@ fn path_parameters(matched: &Match<'_>) -> Option<Value> {
     (!parameters.is_empty()).then_some(Value::Object(parameters))
 }
 
-/// The content types that API Gateway does not wrap in base64.
+/// Whether API Gateway passes a body of this content type on as text, without base64.
 fn is_text(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     kind.starts_with("text/")
         || ["application/json", "application/xml", "application/javascript"].contains(&kind.as_str())
 }
 
-/// Every claim is text in the event, a list such as `[a b]`.
+/// API Gateway converts every claim to text; a list becomes `[a b]`.
 fn claims_as_text(claims: &Claims) -> Map<String, Value> {
     claims.iter().map(|(name, value)| (name.clone(), json!(as_text(value)))).collect()
 }

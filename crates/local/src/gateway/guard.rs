@@ -1,10 +1,11 @@
-//! What is refused before anything looks at the route.
+//! Checks of a request before its route is looked up.
 use http::{HeaderMap, HeaderValue, Uri, header, request::Parts};
 
 const LARGEST_HEAD: usize = 10_240;
 
-/// Whether the request means this machine. A web page can make a browser ask 127.0.0.1 under the page's own host name
-/// (DNS rebinding), or send a form to it: the Host gives away the one and the Origin the other.
+/// Whether the request comes from this machine and not from a foreign web page. A page can make a
+/// browser call 127.0.0.1 under the page's host name (DNS rebinding), or post a form to it. The
+/// `Host` header reveals the first case and the `Origin` header the second.
 pub(crate) fn is_local(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let origin = headers.get(header::ORIGIN);
@@ -24,7 +25,7 @@ fn is_loopback(authority: &str) -> bool {
     ["127.0.0.1", "[::1]"].contains(&name) || name.eq_ignore_ascii_case("localhost")
 }
 
-/// Whether the request line and the headers are longer than API Gateway takes.
+/// Whether the request line and the headers exceed the limit of API Gateway (10,240 bytes).
 pub(crate) fn has_too_large_head(parts: &Parts) -> bool {
     let line = parts.method.as_str().len() + parts.uri.to_string().len() + "  HTTP/1.1\r\n".len();
     let headers: usize =
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_is_local() {
+    fn accepts_only_loopback_hosts() {
         for host in ["127.0.0.1", "127.0.0.1:3000", "localhost:1", "LOCALHOST", "[::1]:3000", "[::1]"] {
             assert!(is_loopback(host), "{host}");
         }
@@ -49,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_from_elsewhere_is_refused() {
+    fn rejects_foreign_origins() {
         let headers = |origin: &str| {
             HeaderMap::from_iter([
                 (header::HOST, HeaderValue::from_static("127.0.0.1:3000")),

@@ -1,9 +1,9 @@
-//! Which function a method and a path lead to, chosen as API Gateway chooses.
+//! Routing of a method and a path to a function, in the order of precedence of API Gateway.
 use percent_encoding::percent_decode_str;
 
 use crate::template::{Route, Template};
 
-/// A route with what API Gateway calls it.
+/// Route with its function and its route key.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) function: String,
@@ -15,19 +15,20 @@ pub(crate) struct Target {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
-    // A literal part goes before a parameter, from left to right: the order of the variants is the rule.
+    // A literal segment takes precedence over a parameter, from left to right. The derived order of
+    // the variants implements this rule.
     Literal(String),
     Parameter(String),
 }
 
-/// A target with the values of its path's parameters, decoded.
+/// Matched route with the decoded values of its path parameters.
 #[derive(Debug)]
 pub(crate) struct Match<'a> {
     pub(crate) target: &'a Target,
     pub(crate) parameters: Vec<(&'a str, String)>,
 }
 
-/// All routes, the most specific first.
+/// All routes, most specific first.
 #[derive(Debug, Default)]
 pub(crate) struct Routes(Vec<Target>);
 
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_part_goes_before_a_parameter() {
+    fn a_literal_segment_precedes_a_parameter() {
         let routes = routes(&["/a/{x}", "/a/due", "/{y}/due", "/a/{x}/b"]);
         assert_eq!(found(&routes, "/a/due"), Some("/a/due"));
         assert_eq!(found(&routes, "/a/other"), Some("/a/{x}"));
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_route_names_is_not_found() {
+    fn finds_no_route_for_an_unknown_path() {
         let routes = routes(&["/a/{x}"]);
         for path in ["/", "/a", "/a/", "/a/1/", "/a/1/2", "/A/1", "a/1", "//a/1"] {
             assert_eq!(found(&routes, path), None, "{path}");
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_decoded() {
+    fn decodes_path_parameters() {
         let routes = routes(&["/a/{x}"]);
         for (path, value) in
             [("/a/x%23y", "x#y"), ("/a/%2F", "/"), ("/a/%00", "\0"), ("/a/a+b", "a+b"), ("/a/%ff", "\u{fffd}")]

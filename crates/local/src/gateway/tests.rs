@@ -90,7 +90,7 @@ fn handlers() -> Vec<(String, Bind)> {
                     "fail" => {
                         invocation(Err(Diagnostic { error_type: "broken".into(), error_message: "it broke".into() }))
                     }
-                    "panic" => panic!("as the test wants it"),
+                    "panic" => panic!("expected by the test"),
                     "hang" => std::future::pending().await,
                     _ => invocation(Ok(made())),
                 }
@@ -135,7 +135,7 @@ fn refusal(status: u16, message: &str) -> (StatusCode, Value) {
 }
 
 #[tokio::test]
-async fn the_operator_needs_no_token_and_has_every_scope() {
+async fn grants_the_operator_every_scope_without_a_token() {
     let api = Api::start(Auth::Open).await;
     let (status, body) = answer(api.request(Method::POST, "/things/1").json(&json!({"a": 1}))).await;
     assert_eq!(status, 200);
@@ -149,7 +149,7 @@ async fn the_operator_needs_no_token_and_has_every_scope() {
 }
 
 #[tokio::test]
-async fn a_token_is_checked_before_the_function_sees_it() {
+async fn checks_the_token_before_it_calls_the_function() {
     let api = Api::start(Auth::Required).await;
     let post = || api.request(Method::POST, "/things/1");
     assert_eq!(answer(post()).await, refusal(401, "Unauthorized"));
@@ -167,14 +167,14 @@ async fn a_token_is_checked_before_the_function_sees_it() {
 }
 
 #[tokio::test]
-async fn an_open_stack_still_checks_the_token_that_it_gets() {
+async fn an_open_stack_rejects_an_invalid_token() {
     let api = Api::start(Auth::Open).await;
     let request = api.request(Method::POST, "/things/1").bearer_auth("nonsense");
     assert_eq!(answer(request).await, refusal(401, "Unauthorized"));
 }
 
 #[tokio::test]
-async fn what_api_gateway_refuses_the_gateway_refuses() {
+async fn rejects_the_requests_that_api_gateway_rejects() {
     let api = Api::start(Auth::Open).await;
     assert_eq!(answer(api.request(Method::GET, "/nothing")).await, refusal(404, "Not Found"));
     assert_eq!(answer(api.request(Method::GET, "/things/1")).await, refusal(404, "Not Found"));
@@ -192,7 +192,7 @@ async fn what_api_gateway_refuses_the_gateway_refuses() {
 }
 
 #[tokio::test]
-async fn a_function_that_fails_is_an_internal_error() {
+async fn returns_an_internal_error_if_a_function_fails() {
     let api = Api::start(Auth::Open).await;
     for path in ["/fail", "/panic", "/hang"] {
         assert_eq!(answer(api.request(Method::GET, path)).await, refusal(500, "Internal Server Error"), "{path}");
@@ -200,7 +200,7 @@ async fn a_function_that_fails_is_an_internal_error() {
 }
 
 #[tokio::test]
-async fn the_answer_is_the_functions_own_with_what_it_consumed() {
+async fn returns_the_functions_response_and_its_consumed_units() {
     let api = Api::start(Auth::Open).await;
     let response = api.request(Method::GET, "/made").send().await.unwrap();
     assert_eq!(response.status(), 201);
@@ -214,7 +214,7 @@ async fn the_answer_is_the_functions_own_with_what_it_consumed() {
 }
 
 #[tokio::test]
-async fn a_function_can_be_invoked_by_hand() {
+async fn invokes_a_function_manually() {
     let api = Api::start(Auth::Required).await;
     let invoke = |name: &str| api.request(Method::POST, &format!("/_local/functions/{name}/invocations"));
     let (status, body) = answer(invoke("echo").body(r#"{"date": "2026-12-01"}"#)).await;
@@ -233,7 +233,7 @@ async fn a_function_can_be_invoked_by_hand() {
 }
 
 #[tokio::test]
-async fn a_schedule_runs_when_it_is_asked_for() {
+async fn runs_a_schedule_on_request() {
     let api = Api::start(Auth::Open).await;
     let run = |name: &str| api.request(Method::POST, &format!("/_local/schedules/{name}"));
     let (status, body) = answer(run("echo")).await;
@@ -245,7 +245,7 @@ async fn a_schedule_runs_when_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn health_says_what_serves() {
+async fn health_lists_functions_tables_and_endpoints() {
     let api = Api::start(Auth::Required).await;
     let (status, body) = answer(api.request(Method::GET, "/_local/health")).await;
     assert_eq!(status, 200);
@@ -263,9 +263,9 @@ async fn health_says_what_serves() {
 }
 
 #[tokio::test]
-async fn a_stopped_stack_gives_its_ports_back_in_time() {
+async fn stop_releases_the_ports() {
     let api = Api::start(Auth::Open).await;
-    // A kept-alive connection and a call that never ends must not hold it.
+    // An idle connection and a call that never ends must not delay the stop.
     answer(api.request(Method::GET, "/_local/health")).await;
     let hanging = tokio::spawn(api.request(Method::GET, "/hang").send());
     let port = api.stack.url().rsplit_once(':').unwrap().1.parse().unwrap();
@@ -278,7 +278,7 @@ async fn a_stopped_stack_gives_its_ports_back_in_time() {
 }
 
 #[tokio::test]
-async fn refuses_a_template_with_a_function_of_no_crate() {
+async fn rejects_a_function_that_no_crate_has() {
     let mut without = handlers();
     let _ = without.remove(0);
     let error = Stack::of_text(TEMPLATE).bound(without).start().await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Firehose's JSON 1.1 protocol, as far as a function uses it.
+//! The part of Firehose's JSON 1.1 protocol that functions use.
 use axum::{body::Body, response::Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderValue, StatusCode, header};
@@ -11,17 +11,17 @@ use crate::template::{ACCOUNT, DeliveryStream, REGION};
 
 const MAX_RECORDS: usize = 500;
 const LARGEST_CALL: usize = 4 * 1024 * 1024;
-/// Of a record, before base64.
+/// Maximum size of a record, before base64.
 const LARGEST_RECORD: usize = 1000 * 1024;
 
-/// A refusal by the name of its exception.
+/// Error response: status, exception name and message.
 struct Refusal(StatusCode, &'static str, String);
 
 fn invalid(message: impl Into<String>) -> Refusal {
     Refusal(StatusCode::BAD_REQUEST, "InvalidArgumentException", message.into())
 }
 
-/// Answers one call.
+/// Responds to one call.
 pub(super) fn answer(lake: &Lake, target: &str, body: &[u8], now: Timestamp) -> Response {
     match act(lake, target, body, now) {
         Ok(answer) => response(StatusCode::OK, &answer),

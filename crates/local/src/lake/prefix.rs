@@ -1,24 +1,24 @@
-//! What the names of a delivery stream's objects begin with: `!{…}` expressions over the time of arrival.
+//! Object prefixes of a delivery stream, with `!{…}` expressions over the arrival time.
 use std::fmt::Write;
 
 use jiff::{Timestamp, tz::TimeZone};
 use uuid::Uuid;
 
-/// A prefix with its expressions.
+/// Object prefix with its expressions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prefix(Vec<Part>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(String),
-    /// `strftime` directives of the UTC time.
+    /// `strftime` directives, applied to the time in UTC.
     Time(String),
     RandomString,
     ErrorOutputType,
 }
 
 impl Prefix {
-    /// Reads a prefix; an error says what is not understood.
+    /// Parses a prefix. The error text names the expression that is not supported.
     pub(crate) fn read(text: &str, of_errors: bool) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -32,14 +32,14 @@ impl Prefix {
         if of_errors && !text.is_empty() && !parts.contains(&Part::ErrorOutputType) {
             return Err("an ErrorOutputPrefix needs !{firehose:error-output-type}".to_owned());
         }
-        // The service adds the hour to a prefix that does not say when.
+        // Firehose appends the hour to a prefix without a timestamp.
         if !of_errors && !parts.iter().any(|part| matches!(part, Part::Time(_))) {
             parts.push(Part::Time("%Y/%m/%d/%H/".to_owned()));
         }
         Ok(Self(parts))
     }
 
-    /// The prefix of what arrives then.
+    /// Prefix for data that arrives at this time.
     #[must_use]
     pub fn at(&self, time: Timestamp) -> String {
         let time = time.to_zoned(TimeZone::UTC);
@@ -68,7 +68,7 @@ impl Part {
     }
 }
 
-/// The subset of Java's date patterns that is figures.
+/// Converts the numeric subset of Java's date patterns to `strftime` directives.
 fn directives(pattern: &str) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = pattern;
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prefix_is_evaluated_by_the_utc_time_of_arrival() {
+    fn evaluates_a_prefix_in_utc() {
         let time: Timestamp = "2026-03-04T23:59:58.5-05:00".parse().unwrap();
         for (prefix, expected) in [
             ("cart-changes/hour=!{timestamp:yyyy-MM-dd-HH}/", "cart-changes/hour=2026-03-05-04/"),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_prefix_is_refused() {
+    fn rejects_an_invalid_prefix() {
         for (prefix, of_errors, message) in [
             ("a/!{timestamp:yyyy", false, "a prefix has a !{ without its }"),
             ("!{timestamp:EEE}/", false, "the local stack does not know EEE of a timestamp"),

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Lake;
 
-/// Answers one call.
+/// Responds to one call.
 pub(super) fn answer(lake: &Lake, parts: &Parts, body: &[u8]) -> Response {
     let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy();
     let Some((bucket, key)) = path.trim_start_matches('/').split_once('/') else {
@@ -55,7 +55,8 @@ fn is_chunked(headers: &HeaderMap) -> bool {
     text("content-encoding").contains("aws-chunked") || text("x-amz-content-sha256").starts_with("STREAMING-")
 }
 
-/// The data of an `aws-chunked` body: each chunk has its length in hexadecimal before it, the last one is empty.
+/// Decodes an `aws-chunked` body: each chunk follows its length in hexadecimal, and the last chunk
+/// is empty.
 fn dechunk(body: &[u8]) -> Option<Vec<u8>> {
     let (mut rest, mut data) = (body, Vec::with_capacity(body.len()));
     loop {
@@ -71,7 +72,7 @@ fn dechunk(body: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// An error as S3 writes it.
+/// Error response in the format of S3.
 pub(super) fn refusal(status: StatusCode, code: &str) -> Response {
     let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code></Error>");
     let mut response = Response::new(Body::from(body));
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chunked_body_is_put_together() {
+    fn decodes_a_chunked_body() {
         let body = b"4;chunk-signature=x\r\nab\r\n\r\n3\r\ncde\r\n0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n";
         assert_eq!(dechunk(body).unwrap(), b"ab\r\ncde");
         for broken in [&b""[..], b"5\r\nab\r\n0\r\n", b"x\r\n", b"2\r\nabc\r\n0\r\n", b"ffffffffffffffff\r\nab"] {

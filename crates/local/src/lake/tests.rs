@@ -49,7 +49,7 @@ fn objects(stack: &Stack) -> Vec<PathBuf> {
 }
 
 #[tokio::test]
-async fn records_land_one_after_the_other_in_an_object_named_as_firehose_does() {
+async fn appends_records_in_order_to_one_object() {
     let stack = start().await;
     let (status, body) =
         firehose(&stack, "PutRecordBatch", &batch(&[b"{\"a\":1}\n".into(), b"{\"a\":2}\n".into()])).await;
@@ -72,7 +72,7 @@ async fn records_land_one_after_the_other_in_an_object_named_as_firehose_does() 
 }
 
 #[test]
-fn a_new_hour_or_a_full_object_begins_another() {
+fn starts_an_object_for_a_new_hour_or_when_one_is_full() {
     let template = Template::read(TEMPLATE, Path::new("template.yaml"), "local", &BTreeMap::new()).unwrap();
     let lake = Lake::new(None, &template).unwrap();
     let stream = &template.delivery_streams[0];
@@ -98,7 +98,7 @@ fn a_new_hour_or_a_full_object_begins_another() {
 }
 
 #[tokio::test]
-async fn firehose_keeps_its_limits() {
+async fn enforces_the_limits_of_firehose() {
     let stack = start().await;
     let record = |size: usize| vec![b'x'; size];
     for (records, status) in [
@@ -128,7 +128,7 @@ async fn firehose_keeps_its_limits() {
 }
 
 #[tokio::test]
-async fn an_object_is_put_and_got() {
+async fn puts_and_gets_an_object() {
     let folder = env::temp_dir().join(format!("lake-{}", Uuid::new_v4()));
     let stack = Stack::of_text(TEMPLATE).functions([]).lake(&folder).start().await.unwrap();
     let url = |path: &str| format!("{}/{path}", stack.services_url());
@@ -160,7 +160,7 @@ async fn an_object_is_put_and_got() {
 }
 
 #[tokio::test]
-async fn functions_find_the_services_here_or_where_they_are_told() {
+async fn functions_use_the_local_or_the_configured_endpoints() {
     let template = format!(
         "{TEMPLATE}  Export:
     Type: AWS::Serverless::Function

@@ -1,4 +1,5 @@
-//! A table's stream in the other `DynamoDB`: its records become those that the follower reads.
+//! A table's stream in the other DynamoDB. Its records are copied to the store, where the pollers
+//! read them.
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -9,12 +10,13 @@ pub(super) struct Stream {
     table: String,
     store: Store,
     shard: Value,
-    /// None before the first record: `DynamoDB` Local refuses an iterator that is older than all records.
+    /// `None` before the first record: DynamoDB Local rejects an iterator that is older than all
+    /// records.
     iterator: Mutex<Option<String>>,
 }
 
 impl Stream {
-    /// From its beginning.
+    /// Opens the stream at its oldest record.
     pub(super) async fn open(wire: &Wire, arn: &str, table: &str, store: Store) -> Result<Self, String> {
         let described = wire.ask("DynamoDBStreams_20120810.DescribeStream", &json!({"StreamArn": arn})).await?;
         let shard = &described["StreamDescription"]["Shards"][0]["ShardId"];
@@ -27,7 +29,7 @@ impl Stream {
         request.contains(&self.table)
     }
 
-    /// Brings over what is new.
+    /// Copies new records to the store.
     pub(super) async fn read(&self, wire: &Wire) -> Result<(), String> {
         let mut iterator = self.iterator.lock().await;
         loop {

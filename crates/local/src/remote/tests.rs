@@ -34,7 +34,7 @@ Resources:
           Properties: {Stream: !GetAtt Cart.StreamArn, StartingPosition: TRIM_HORIZON, BatchSize: 1}
 ";
 
-/// The function, which hands on what it is invoked with.
+/// Function that sends each of its events to the channel.
 fn export(events: mpsc::UnboundedSender<Value>) -> Vec<(String, Bind)> {
     let handler: Handler = Arc::new(move |event, _| {
         events.send(event).unwrap();
@@ -45,7 +45,7 @@ fn export(events: mpsc::UnboundedSender<Value>) -> Vec<(String, Bind)> {
 }
 
 #[tokio::test]
-async fn tables_are_made_there_and_what_their_streams_tell_is_delivered() {
+async fn creates_the_tables_and_delivers_their_stream_records() {
     let other = Engine::start(Port::bind(0).await.unwrap(), None, None, &[]).await.unwrap();
     let (events, mut delivered) = mpsc::unbounded_channel();
     let stack = Stack::of_text(TEMPLATE).bound(export(events)).dynamodb(&other.url).start().await.unwrap();
@@ -65,7 +65,7 @@ async fn tables_are_made_there_and_what_their_streams_tell_is_delivered() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_at_the_start() {
+async fn fails_to_start_if_nothing_listens_at_the_endpoint() {
     let gone = Port::bind(0).await.unwrap();
     let url = format!("http://{}", gone.address);
     drop(gone);

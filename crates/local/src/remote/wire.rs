@@ -1,4 +1,4 @@
-//! Calls of the other `DynamoDB`.
+//! Calls to the other DynamoDB.
 use axum::body::Bytes;
 use http::{StatusCode, header};
 use serde_json::Value;
@@ -17,15 +17,16 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn new(url: &str) -> Result<Self, String> {
-        // A proxy of the environment has no business with this machine's own ports.
+        // A proxy from the environment must not be used for loopback.
         let http = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
-        // DynamoDB Local keeps a database for each access key: every stack has its own. It checks no signature.
+        // DynamoDB Local has a separate database for each access key and checks no signature. A
+        // random key gives each stack its own database.
         let credential = format!("{}/20200101/{REGION}/dynamodb/aws4_request", Uuid::new_v4().simple());
         let authorization = format!("AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=none");
         Ok(Self { http, url: url.to_owned(), authorization })
     }
 
-    /// What it answers, whatever that is.
+    /// Sends a call and returns the response with any status.
     pub(super) async fn send(&self, target: &str, body: Bytes) -> Result<(StatusCode, Bytes), String> {
         let request = self.http.post(&self.url).header(TARGET, target).header(header::CONTENT_TYPE, JSON);
         let request =
@@ -35,7 +36,7 @@ impl Wire {
         Ok((status, answer.bytes().await.map_err(|error| error.to_string())?))
     }
 
-    /// What it answers to a call that must go well.
+    /// Sends a call and returns its body. Any other status than success is an error.
     pub(super) async fn ask(&self, target: &str, body: &Value) -> Result<Value, String> {
         let (status, answer) = self.send(target, body.to_string().into()).await?;
         if !status.is_success() {

@@ -17,13 +17,13 @@ fn need(action: &str, resource: &str, key: Option<&str>) -> (String, String, Opt
 }
 
 #[test]
-fn a_query_needs_the_index_that_it_reads() {
+fn a_query_requires_permission_for_its_index() {
     let needed = needed("DynamoDB_20120810.Query", &json!({"TableName": "t", "IndexName": "GSI1"}));
     assert_eq!(needed, [need("dynamodb:Query", "table/t/index/GSI1", None)]);
 }
 
 #[test]
-fn a_transaction_needs_what_its_parts_need() {
+fn a_transaction_requires_the_permissions_of_its_actions() {
     let key = json!({"PK": {"S": "a"}, "SK": {"S": "b"}});
     let body = json!({"TransactItems": [
         {"Put": {"TableName": "t", "Item": key}},
@@ -37,7 +37,7 @@ fn a_transaction_needs_what_its_parts_need() {
 }
 
 #[test]
-fn a_batch_needs_its_own_permission_for_each_key() {
+fn a_batch_requires_the_batch_action_for_each_key() {
     let key = |partition: &str| json!({"PK": {"S": partition}, "SK": {"S": "s"}});
     let reads = json!({"RequestItems": {"t": {"Keys": [key("a"), key("b")], "ConsistentRead": true}}});
     let wanted = ["a", "b"].map(|partition| need("dynamodb:BatchGetItem", "table/t", Some(partition)));
@@ -49,7 +49,7 @@ fn a_batch_needs_its_own_permission_for_each_key() {
 }
 
 #[test]
-fn other_services_need_the_stream_or_the_object() {
+fn firehose_and_s3_calls_require_their_stream_or_object() {
     let needed = needed("Firehose_20150804.PutRecordBatch", &json!({"DeliveryStreamName": "changes"}));
     assert_eq!(needed, [need("firehose:PutRecordBatch", "deliverystream/changes", None)]);
     let mut put = HttpRequest::empty();
@@ -73,7 +73,7 @@ fn put(table: &str, key: &str) -> HttpRequest {
 }
 
 #[test]
-fn what_a_statement_allows_is_allowed_and_nothing_else() {
+fn allows_only_calls_that_match_a_statement() {
     let is_allowed = |role: &Role, request| role.refuse(&request).is_none();
     assert!(is_allowed(&role(&[]), put("t", "a")));
     assert!(!is_allowed(&role(&[]), put("t2", "a")));
@@ -84,8 +84,8 @@ fn what_a_statement_allows_is_allowed_and_nothing_else() {
 }
 
 #[test]
-fn a_refusal_is_worded_as_iam_words_it() {
-    let refusal = role(&[]).refuse(&put("u", "a")).expect("it may not");
+fn denies_with_the_error_of_iam() {
+    let refusal = role(&[]).refuse(&put("u", "a")).expect("denied");
     let body: Value = serde_json::from_slice(refusal.body().bytes().expect("bytes")).expect("JSON");
     assert_eq!((refusal.status().as_u16(), &body["__type"]), (400, &json!("AccessDeniedException")));
     let resource = format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/u");

@@ -1,4 +1,5 @@
-//! The four payments of the model, with their times moved into the future.
+//! The four example payments of docs/requirements/bank.md#example-payments, with their times moved
+//! into the future.
 use http::StatusCode;
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
 use serde_json::json;
@@ -6,7 +7,7 @@ use serde_json::json;
 use super::{SampleError, expect};
 use crate::client::{Call, Client};
 
-/// The transaction of the one that is processed.
+/// Transaction id of the processed payment.
 pub(crate) const TRANSACTION: &str = "sample-transaction-1";
 
 struct Row {
@@ -29,7 +30,8 @@ pub(crate) fn tomorrow() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date().saturating_add(1.day())
 }
 
-/// Schedules what is not there yet; says how many that were, now or earlier today.
+/// Schedules the missing payments. Returns the number of payments that exist, whether they were
+/// created now or earlier today.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     let mut loaded = 0;
     for (number, row) in ROWS.iter().enumerate() {
@@ -44,7 +46,7 @@ async fn load_row(client: &Client, number: usize, row: &Row) -> Result<bool, Sam
     let body = json!({"scheduledTime": time, "data": "PaymentInfo Here"});
     let call = Call::post(&path, body).key(format!("sample-{number}"));
     let reply = client.send(&call).await?;
-    // On data of another day the same key comes with another time.
+    // The data may be from another day. The key was then used with another time.
     if reply.status == StatusCode::UNPROCESSABLE_ENTITY {
         return Ok(false);
     }
@@ -57,7 +59,7 @@ async fn load_row(client: &Client, number: usize, row: &Row) -> Result<bool, Sam
         };
         let call = Call::patch(format!("{path}/{payment}"), body);
         let reply = client.send(&call).await?;
-        // A payment that was loaded before has made the move, and may be archived.
+        // A payment of an earlier start already has this status, and may be archived.
         expect(&call, reply, &[StatusCode::OK, StatusCode::CONFLICT, StatusCode::NOT_FOUND])?;
     }
     Ok(true)

@@ -1,4 +1,5 @@
-//! The five lines of the model, in its order; their times are now.
+//! The five example cart items of docs/requirements/cart.md#example-rows, in the same order, added
+//! now.
 use http::StatusCode;
 use serde_json::json;
 
@@ -9,7 +10,7 @@ struct Row {
     account: &'static str,
     sku: &'static str,
     price: &'static str,
-    /// Where it stands by its sort key. The model's Shipped is PURCHASED here.
+    /// Status by the sort key of the example. `Shipped` of the example is PURCHASED here.
     status: &'static str,
 }
 
@@ -21,7 +22,8 @@ const ROWS: [Row; 5] = [
     Row { account: "Liz", sku: "d9bl3", price: "34.99", status: "PURCHASED" },
 ];
 
-/// Adds what is not there yet; says how many lines that were, now or during the last week.
+/// Adds the missing cart items. Returns their number, whether they were added now or during the
+/// last week.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     for row in &ROWS {
         let path = format!("/cart/accounts/{}/items", row.account);
@@ -33,7 +35,7 @@ pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
             let item = reply.body["itemId"].as_str().unwrap_or_default();
             let call = Call::patch(format!("{path}/{item}"), json!({"status": row.status}));
             let reply = client.send(&call).await?;
-            // A line that was loaded before may have been taken out, or bought, since.
+            // A cart item of an earlier start may have been removed or purchased since.
             expect(&call, reply, &[StatusCode::OK, StatusCode::CONFLICT, StatusCode::NOT_FOUND])?;
         }
     }

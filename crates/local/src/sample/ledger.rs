@@ -1,4 +1,5 @@
-//! The seed's ledger: Coffee Shop Inc, an account of Ann's that holds 1500.00 and the coffee that she buys.
+//! The ledger example of docs/requirements/ledger.md#transactions: the merchant Coffee Shop Inc,
+//! Ann's account with a deposit of 1500.00, and her coffee.
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -7,12 +8,13 @@ use crate::client::{Call, Client};
 
 const ACCOUNTS: &str = "/ledger/accounts";
 
-/// Who is in the sample. Who loads it and its keys make the ids, so they are the same each time.
+/// Ids of the sample. They depend only on the caller and the idempotency keys, so every load
+/// returns the same ids.
 #[derive(Debug, Clone)]
 pub(crate) struct Books {
     /// The merchant.
     pub(crate) merchant: String,
-    /// Where money comes from: an account that may hold less than nothing.
+    /// Account that deposits come from. It may have a negative balance.
     pub(crate) outside: String,
     /// Ann's account.
     pub(crate) ann: String,
@@ -20,7 +22,7 @@ pub(crate) struct Books {
     pub(crate) shop: String,
 }
 
-/// Makes what is not there yet.
+/// Creates the missing merchant, accounts and transactions.
 pub(super) async fn load(client: &Client) -> Result<Books, SampleError> {
     let shop = json!({"name": "Coffee Shop Inc", "category": "Restaurant"});
     let merchant = make(client, "/ledger/merchants", "sample-merchant", shop, "merchantId").await?;
@@ -36,7 +38,7 @@ pub(super) async fn load(client: &Client) -> Result<Books, SampleError> {
     Ok(books)
 }
 
-/// The body of a payment in USD.
+/// Request body of a payment in USD.
 pub(crate) fn payment(kind: &str, debit: &str, credit: &str, amount: &str) -> Value {
     json!({
         "transactionType": kind,
@@ -52,7 +54,7 @@ async fn account(client: &Client, user: &str, kind: &str, allow_negative: bool) 
     make(client, ACCOUNTS, &format!("sample-{user}"), terms, "accountId").await
 }
 
-/// The id of what the key makes, now or before.
+/// Creates the object under the key, unless it exists, and returns its id.
 async fn make(client: &Client, path: &str, key: &str, body: Value, id: &str) -> Result<String, SampleError> {
     let call = Call::post(path, body).key(key);
     let reply = expect(&call, client.send(&call).await?, &[StatusCode::CREATED])?;

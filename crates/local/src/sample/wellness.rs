@@ -1,4 +1,5 @@
-//! The seed's company 123 in the plan year that it is: what it has, what it plans, and an employee of Sales.
+//! Company 123 of docs/requirements/wellness.md in the current plan year: its section, venues,
+//! activities and an employee in Sales.
 use http::StatusCode;
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::{Value, json};
@@ -6,38 +7,40 @@ use serde_json::{Value, json};
 use super::{SampleError, expect};
 use crate::client::{Call, Client};
 
-/// The company.
+/// Path of the company.
 pub(crate) const COMPANY: &str = "/wellness/companies/123";
-/// The template that every company has.
+/// Name of the template that is shared by all companies.
 pub(crate) const TEMPLATE: &str = "Walking challenge";
 const ADDRESS: &str = "211 Wabash Street";
 
-/// Year (UTC) of the plan.
+/// Plan year: the current year in UTC.
 pub(crate) fn year() -> i16 {
     Timestamp::now().to_zoned(TimeZone::UTC).year()
 }
 
-/// Section that the sample's challenges are in.
+/// Section of the sample challenges.
 pub(crate) fn section_id() -> String {
     format!("moving-{}", year())
 }
 
-/// Last second of the plan. The employee is registered for what is not over, so the challenges end no sooner.
+/// Last second of the plan year. The sample challenges end then, because employees are enrolled
+/// only in challenges that have not ended.
 pub(crate) fn last_second() -> String {
     format!("{}-12-31T23:59:59", year())
 }
 
-/// Address of Blood Bank A, as every activity that takes place there has it.
+/// Data of Blood Bank A, as its activities store it.
 pub(crate) fn blood_bank_a(address: &str) -> Value {
     json!({"Name": "Blood Bank A", "Addr1": address, "City": "Chicago", "ST": "IL", "Postal": "60606"})
 }
 
-/// The same of Blood Bank B.
+/// Data of Blood Bank B.
 pub(crate) fn blood_bank_b() -> Value {
     json!({"Name": "Blood Bank B", "Addr1": "456 Wabash Street", "City": "Chicago", "ST": "IL", "Postal": "60606"})
 }
 
-/// Makes the plan of the year where it is not there yet; says how many of its activities there are, made now or before.
+/// Creates the missing activities of the plan year. Returns their number, whether they were created
+/// now or before.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     let list = format!("{COMPANY}/activities?year={}&status=draft,active,completed,cancelled", year());
     let there = names(client, &list).await?;
@@ -46,7 +49,8 @@ pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     if challenges.iter().chain(&drives).any(missing) {
         put_company(client).await?;
         make_all(client, challenges.iter().filter(|activity| missing(activity))).await?;
-        // After what there is to be registered for, and before what tells that all of it is there.
+        // The employee comes after the challenges that she is enrolled in. The drives come last,
+        // because their presence marks the sample as complete.
         let employee = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Sue"});
         put(client, format!("{COMPANY}/employees/123"), employee).await?;
         make_all(client, drives.iter().filter(|activity| missing(activity))).await?;
@@ -86,7 +90,7 @@ fn template() -> Value {
     })
 }
 
-/// One for each of two departments.
+/// A challenge for each of two departments.
 fn challenges() -> [Value; 2] {
     [("Walk 5000", "Sales"), ("Run 50", "Engineering")].map(|(name, department)| {
         let mut challenge = template();
@@ -100,7 +104,7 @@ fn challenges() -> [Value; 2] {
     })
 }
 
-/// A blood drive a quarter, at Blood Bank A.
+/// A blood drive per quarter, at Blood Bank A.
 fn drives() -> [Value; 4] {
     [(1, "03-31"), (2, "06-30"), (3, "09-30"), (4, "12-31")].map(|(quarter, day)| {
         json!({
@@ -125,7 +129,8 @@ async fn put(client: &Client, path: String, body: Value) -> Result<(), SampleErr
     expect(&call, client.send(&call).await?, &[StatusCode::OK, StatusCode::CREATED]).map(drop)
 }
 
-/// The key lets one of two loads at a time make it. What was made under it within a week, and called otherwise since, stays.
+/// Creates an object under the key. Of two concurrent loads, only one creates it. An object that
+/// was created under the key within a week and renamed since stays as it is.
 async fn make(client: &Client, path: &str, key: String, body: Value) -> Result<(), SampleError> {
     let call = Call::post(path, body).key(key);
     expect(&call, client.send(&call).await?, &[StatusCode::CREATED, StatusCode::UNPROCESSABLE_ENTITY]).map(drop)

@@ -1,4 +1,4 @@
-//! The TTL service: deletes what has expired, in the service's own name.
+//! TTL: deletes expired items, and marks their stream records as deletions by the service.
 use std::sync::PoisonError;
 
 use dynoxide::{actions::delete_item::DeleteItemRequest, actions::scan::ScanRequest, errors::DynoxideError};
@@ -11,14 +11,15 @@ use crate::template::Table;
 const IDENTITY: &str = r#"{"type":"Service","principalId":"dynamodb.amazonaws.com"}"#;
 const COMPLETE: &str = "UPDATE _stream_records SET user_identity = ?1 WHERE table_name = ?2
     AND CAST(sequence_number AS INTEGER) = ?3";
-// Others may write between the look at the stream and the deletion.
+// Upper bound of concurrent writes between the read of the stream position and the deletion.
 const MAX_CONCURRENT: usize = 1000;
 
 impl Store {
-    /// Deletes what has expired by then, or by now; says how many.
+    /// Deletes the items that have expired at `then`, by default now. Returns their number.
     pub(crate) fn sweep(&self, then: Option<Timestamp>) -> Result<usize, String> {
         let Some(then) = then else { return self.database.sweep_ttl().map_err(|error| error.to_string()) };
-        // The engine sweeps by its own clock only, and a deletion of ours has no name on it.
+        // The engine's TTL uses only its own clock, and records of other deletions have no user
+        // identity.
         let mut deleted = 0;
         for table in self.tables.iter() {
             if let Some(attribute) = &table.expires_by {
@@ -53,7 +54,8 @@ impl Store {
         }
     }
 
-    /// Deletes the item if it is still expired, and puts the service's name to its record.
+    /// Deletes the item if it is still expired, and adds the service's user identity to its stream
+    /// record.
     fn expire(&self, table: &Table, item: &Value, condition: &Value) -> Result<bool, String> {
         let _complete = self.complete.write().unwrap_or_else(PoisonError::into_inner);
         let key = key_of(table, item);

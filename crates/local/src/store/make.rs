@@ -1,4 +1,4 @@
-//! Brings the tables of the data in line with the template's, as a deployment would.
+//! Updates the stored tables to match the template, as a deployment does.
 use std::collections::BTreeSet;
 
 use dynoxide::{Database, errors::DynoxideError};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{StartError, template::Table};
 
-/// Makes the table, or brings the indexes of one that is there in line, as a deployment would.
+/// Creates the table, or updates the indexes, stream and TTL of an existing one.
 pub(super) fn ensure(database: &Database, table: &Table) -> Result<(), StartError> {
     let fail = |error: String| StartError::Table(table.name.clone(), error);
     let description = match database.describe_table(request(&json!({"TableName": table.name})).map_err(fail)?) {
@@ -38,7 +38,7 @@ fn ensure_stream(database: &Database, table: &Table, description: &Value) -> Res
     if is == should {
         return Ok(());
     }
-    // The view of a stream can't change: the old one ends, and a new one begins.
+    // The view of a stream can't change. The stream is disabled and enabled again.
     if !is.is_null() {
         set_stream(database, table, &json!({"StreamEnabled": false}))?;
     }
@@ -73,7 +73,7 @@ fn same_key(left: &Value, right: &Value) -> bool {
     left["KeySchema"] == right["KeySchema"]
 }
 
-/// What the index's entries carry, in whatever order the attributes were named.
+/// Projection type and attributes of an index, in any order.
 fn projection(index: &Value) -> (&Value, BTreeSet<&str>) {
     let projection = &index["Projection"];
     let attributes = projection["NonKeyAttributes"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -97,12 +97,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_that_carries_other_attributes_is_made_anew() {
+    fn recreates_an_index_with_another_projection() {
         let table = |attributes: &[&str]| {
             let projection = json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": attributes});
             json!({"GlobalSecondaryIndexes": [{"IndexName": "GSI1", "KeySchema": [], "Projection": projection}]})
         };
         assert!(index_updates(&table(&["A", "B"]), &table(&["B", "A"])).is_empty());
-        assert_eq!(index_updates(&table(&["A"]), &table(&["A", "B"])).len(), 2, "deleted and made");
+        assert_eq!(index_updates(&table(&["A"]), &table(&["A", "B"])).len(), 2, "deleted and created");
     }
 }

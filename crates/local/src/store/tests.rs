@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::template::Template;
 
-/// Every put asks for the highest number of its table's stream, and so does every read of it.
+/// Every put and every read of a stream looks up records by number.
 #[test]
-fn the_engine_finds_stream_records_by_number() {
+fn stream_queries_use_the_index_by_number() {
     let store = Store::open(None, &[]).unwrap();
     let sql = store.sql.lock().unwrap();
     for query in [
@@ -22,7 +22,7 @@ fn the_engine_finds_stream_records_by_number() {
 }
 
 #[test]
-fn two_stores_in_memory_are_two() {
+fn stores_in_memory_are_separate() {
     let text = "\
 Transform: AWS::Serverless-2016-10-31
 Resources:

@@ -1,19 +1,19 @@
-//! The HTTP API: whose tokens it takes.
+//! The HTTP API and its JWT authorizer.
 use super::node::{Node, Result, fault};
 
 const WHAT: &str = "AWS::Serverless::HttpApi";
 
-/// The JWT authorizer that every route has.
+/// JWT authorizer of all routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authorizer {
-    /// The issuer of the tokens.
+    /// Issuer of the tokens.
     pub issuer: String,
-    /// The audiences, one of which a token must be for.
+    /// Accepted audiences. A token must have one of them.
     pub audiences: Vec<String>,
 }
 
 impl Authorizer {
-    /// The authorizer of a stack on this machine.
+    /// Authorizer of a local stack: issuer and audience `local`.
     #[must_use]
     pub fn local() -> Self {
         Self { issuer: "local".to_owned(), audiences: vec!["local".to_owned()] }

@@ -1,4 +1,4 @@
-//! Nested applications: each is a template of its own, whose resources become a part of the stack.
+//! Nested applications: templates whose resources become part of the stack.
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -8,12 +8,12 @@ use std::{
 use super::node::{Node, Result, fault};
 use super::{Template, build};
 
-/// Which nested applications are run: those that were named, or all.
+/// Selection of nested applications: the named ones, or all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection(BTreeSet<String>);
 
 impl Selection {
-    /// The applications of these names, in any case; all if there is none.
+    /// Selects the applications with these names, ignoring case; all if there are no names.
     pub fn of(names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         Self(names.into_iter().map(|name| name.as_ref().to_lowercase()).collect())
     }
@@ -26,13 +26,13 @@ impl Selection {
         self.is_all() || self.0.contains(&application.to_lowercase())
     }
 
-    /// The first name that is none of these applications.
+    /// First selected name that is not an application.
     pub(crate) fn unknown(&self, applications: &[String]) -> Option<&String> {
         self.0.iter().find(|name| !applications.contains(name))
     }
 }
 
-/// A nested template with the values of its outputs.
+/// Nested template with the values of its outputs.
 pub(crate) struct Application {
     pub(crate) template: Template,
     outputs: BTreeMap<String, String>,
@@ -59,7 +59,7 @@ impl Application {
         Ok(Self { template, outputs, location: path })
     }
 
-    /// The value of `Outputs.<name>`.
+    /// Value of `Outputs.<name>`.
     pub(crate) fn output(&self, attribute: &str, line: usize) -> Result<String> {
         let value = attribute.strip_prefix("Outputs.").and_then(|name| self.outputs.get(name));
         value.map_or_else(

@@ -1,22 +1,22 @@
-//! Event filter patterns: which records of a stream a mapping hands to its function.
+//! Event filter patterns: select the stream records that a mapping passes to its function.
 use serde_json::{Map, Number, Value};
 
-/// One pattern: every field of it must fit the record.
+/// Filter pattern. All its fields must match the record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern(Fields);
 
 #[derive(Debug, Clone, PartialEq)]
 struct Fields {
     fields: Vec<(String, Rule)>,
-    /// `$or`: one of these must fit too.
+    /// Alternatives of `$or`, one of which must also match.
     any: Vec<Fields>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Rule {
-    /// The value is a map that fits.
+    /// The value is a map whose fields match.
     Inside(Fields),
-    /// One of the tests holds.
+    /// One of the tests matches.
     OneOf(Vec<Test>),
 }
 
@@ -41,7 +41,7 @@ enum Comparison {
 }
 
 impl Pattern {
-    /// Reads a pattern's JSON text; an error says what is not understood.
+    /// Parses the JSON text of a pattern. The error text names the part that is not supported.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let pattern: Value =
             serde_json::from_str(text).map_err(|error| format!("a filter pattern is JSON: {error}"))?;
@@ -51,7 +51,7 @@ impl Pattern {
         }
     }
 
-    /// Whether the record fits.
+    /// Whether the record matches.
     #[must_use]
     pub fn matches(&self, record: &Value) -> bool {
         self.0.matches(record)
@@ -93,7 +93,7 @@ impl Fields {
 impl Rule {
     fn matches(&self, value: Option<&Value>) -> bool {
         match self {
-            // What is absent has no fields, and a field may be one that must not exist.
+            // An absent value has no fields, and `exists: false` on one of its fields must match.
             Self::Inside(fields) => fields.matches(value.unwrap_or(&Value::Null)),
             Self::OneOf(tests) => tests.iter().any(|test| test.matches(value)),
         }
@@ -124,7 +124,7 @@ impl Test {
 
     fn matches(&self, value: Option<&Value>) -> bool {
         let Some(value) = value else { return *self == Self::Exists(false) };
-        // A test holds for a list when it holds for one of its elements.
+        // A test matches a list if it matches one of its elements.
         match value {
             Value::Array(items) if !matches!(self, Self::Exists(_)) => items.iter().any(|item| self.holds(item)),
             value => self.holds(value),
@@ -139,7 +139,7 @@ impl Test {
             Self::AnythingBut(values) => is_leaf(value) && !values.iter().any(|other| same(other, value)),
             Self::Prefix(prefix) => text(&|text| text.starts_with(prefix.as_str())),
             Self::Suffix(suffix) => text(&|text| text.ends_with(suffix.as_str())),
-            // Only leaves exist for a filter.
+            // A leaf value or a list exists. A map does not.
             Self::Exists(exists) => *exists == (is_leaf(value) || value.is_array()),
             Self::Numeric(bounds) => value
                 .as_f64()
@@ -175,7 +175,7 @@ fn is_leaf(value: &Value) -> bool {
     !value.is_object() && !value.is_array()
 }
 
-/// As JSON compares them, but 5 and 5.0 are one number.
+/// JSON equality, except that 5 and 5.0 are equal.
 fn same(left: &Value, right: &Value) -> bool {
     let number = |value: &Value| value.as_number().and_then(Number::as_f64);
     match (number(left), number(right)) {
@@ -215,9 +215,10 @@ mod tests {
         Pattern::read(&pattern.to_string()).unwrap().matches(record)
     }
 
-    /// The operators of the table in AWS's guide to event filtering, each with what fits and what does not.
+    /// Operators in the table of AWS's guide to event filtering, each with matching and
+    /// non-matching values.
     #[test]
-    fn the_operators_do_what_the_guide_says() {
+    fn operators_match_the_examples_of_the_aws_guide() {
         for (rule, fit, unfit) in [
             (json!([null]), vec![json!(null)], vec![json!(""), json!("null"), json!(0)]),
             (json!([""]), vec![json!("")], vec![json!(" "), json!(null)]),
@@ -239,16 +240,16 @@ mod tests {
         ] {
             let pattern = json!({"data": {"Field": rule}});
             for value in fit {
-                assert!(matches(&pattern, &json!({"data": {"Field": value}})), "{pattern} fits {value}");
+                assert!(matches(&pattern, &json!({"data": {"Field": value}})), "{pattern} must match {value}");
             }
             for value in unfit {
-                assert!(!matches(&pattern, &json!({"data": {"Field": value}})), "{pattern} does not fit {value}");
+                assert!(!matches(&pattern, &json!({"data": {"Field": value}})), "{pattern} must not match {value}");
             }
         }
     }
 
     #[test]
-    fn all_fields_must_fit_and_absent_ones_fit_only_where_nothing_may_be() {
+    fn requires_all_fields_unless_they_must_not_exist() {
         let both = json!({"Location": ["New York"], "Day": ["Monday"]});
         assert!(matches(&both, &json!({"Location": "New York", "Day": "Monday", "more": 1})));
         assert!(!matches(&both, &json!({"Location": "New York"})));
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_several_fields_is_enough_for_or() {
+    fn or_requires_one_matching_alternative() {
         let pattern = json!({"eventName": ["INSERT"], "$or": [{"Location": ["New York"]}, {"Day": ["Monday"]}]});
         assert!(matches(&pattern, &json!({"eventName": "INSERT", "Day": "Monday"})));
         assert!(matches(&pattern, &json!({"eventName": "INSERT", "Location": "New York", "Day": "Friday"})));
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_a_dynamodb_record_is_filtered_by_its_prefix() {
+    fn filters_a_dynamodb_key_by_its_prefix() {
         let pattern = json!({"dynamodb": {"Keys": {"SK": {"S": [{"prefix": "ACTIVE#"}, {"prefix": "SAVED#"}]}}}});
         let record = |key: &str| json!({"dynamodb": {"Keys": {"PK": {"S": "A"}, "SK": {"S": key}}}});
         assert!(matches(&pattern, &record("SAVED#1")));
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn rejects_invalid_patterns() {
         for (pattern, message) in [
             ("{", "a filter pattern is JSON: EOF while parsing an object at line 1 column 1"),
             ("[]", "a filter pattern is a map"),

@@ -1,4 +1,4 @@
-//! The way to the lake: buckets, delivery streams, and what describes their data.
+//! Resources of the lake: buckets, delivery streams, and the catalogue of their data.
 use super::node::{Entry, Node, Result, fault};
 use crate::lake::Prefix;
 
@@ -24,7 +24,8 @@ const DESTINATION_MEANINGLESS: [&str; 6] = [
     "RoleARN",
 ];
 
-/// What the local stack has no use for: alarms and dashboards, permissions, tables over files, queries, log streams.
+/// Resource types that the local stack ignores: alarms, dashboards, permissions, table definitions,
+/// queries and log streams.
 const MEANINGLESS: [(&str, &[&str]); 10] = [
     (
         "AWS::CloudWatch::Alarm",
@@ -62,18 +63,18 @@ const MEANINGLESS: [(&str, &[&str]); 10] = [
     ("AWS::Logs::LogStream", &["LogGroupName", "LogStreamName"]),
 ];
 
-/// A delivery stream to a bucket.
+/// Delivery stream to a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryStream {
-    /// Its physical name.
+    /// Physical name.
     pub name: String,
-    /// The physical name of the bucket.
+    /// Physical name of the bucket.
     pub bucket: String,
-    /// What the names of its objects begin with.
+    /// Prefix of its object names.
     pub prefix: Prefix,
-    /// How large an object becomes, in bytes.
+    /// Maximum size of an object in bytes.
     pub size: u64,
-    /// Where the template describes it.
+    /// Line in the template.
     pub line: usize,
 }
 
@@ -103,10 +104,10 @@ fn prefix(destination: &Node, key: &str, of_errors: bool) -> Result<Prefix> {
 }
 
 fn size(destination: &Node) -> Result<u64> {
-    // Five are the service's own default.
+    // Default of Firehose.
     let mut megabytes = 5;
     if let Some(hints) = destination.get("BufferingHints") {
-        // Objects grow as records arrive, so that nobody waits for them here.
+        // The local lake writes records at once and does not buffer for an interval.
         hints.only("BufferingHints", &["SizeInMBs"], &["IntervalInSeconds"])?;
         if let Some(size) = hints.get("SizeInMBs") {
             megabytes = size.number()?;
@@ -118,7 +119,7 @@ fn size(destination: &Node) -> Result<u64> {
     Ok(megabytes * 1024 * 1024)
 }
 
-/// The bucket that an ARN names.
+/// Name of the bucket in an ARN.
 pub(crate) fn bucket_of(arn: &Node) -> Result<String> {
     match arn.text()?.strip_prefix("arn:aws:s3:::") {
         Some(bucket) if !bucket.is_empty() && !bucket.contains('/') => Ok(bucket.to_owned()),
@@ -126,17 +127,17 @@ pub(crate) fn bucket_of(arn: &Node) -> Result<String> {
     }
 }
 
-/// Checks a bucket's properties.
+/// Checks that all properties of a bucket are known.
 pub(crate) fn check_bucket(bucket: &Node) -> Result<()> {
     bucket.only(BUCKET, &["BucketName"], &BUCKET_MEANINGLESS).map(drop)
 }
 
-/// Whether the type is one of those that mean nothing here; its properties must be known ones.
+/// Whether the local stack ignores the resource type. Its properties must be known.
 pub(crate) fn is_meaningless(kind: &str, properties: &Node) -> Result<bool> {
     let Some((kind, known)) = MEANINGLESS.iter().find(|(known, _)| *known == kind) else { return Ok(false) };
     properties.only(kind, &[], known)?;
     for Entry { key, line, .. } in properties.map()?.iter().filter(|entry| entry.key == "CatalogId") {
-        // A catalogue of another account would be no part of this stack.
+        // The catalogue of another account is not part of the stack.
         if properties.get(key).map(Node::text).transpose()? != Some(super::ACCOUNT) {
             return fault(*line, "the catalogue is the account's own");
         }

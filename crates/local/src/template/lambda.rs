@@ -1,4 +1,4 @@
-//! Functions: their settings, events and permissions.
+//! Functions: settings, events and permissions.
 use std::{collections::BTreeMap, time::Duration};
 
 use super::mapping::Mapping;
@@ -7,7 +7,7 @@ use super::resolve::Scope;
 
 const WHAT: &str = "AWS::Serverless::Function";
 const READ: [&str; 6] = ["CodeUri", "Environment", "Events", "MemorySize", "Policies", "Timeout"];
-// Nothing is released here: what the workspace builds is what runs, without versions, aliases and reserves.
+// The local stack runs the current build. It has no versions, aliases or concurrency limits.
 const MEANINGLESS: [&str; 11] = [
     "Architectures",
     "AutoPublishAlias",
@@ -22,65 +22,65 @@ const MEANINGLESS: [&str; 11] = [
     "Tracing",
 ];
 
-/// One function of the template.
+/// Function of the template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lambda {
-    /// The name of its binary: the last part of `CodeUri`.
+    /// Name of its binary: the last segment of `CodeUri`.
     pub name: String,
-    /// How long it may run.
+    /// Timeout.
     pub timeout: Duration,
-    /// Its memory in MB.
+    /// Memory in MB.
     pub memory: i32,
-    /// Its environment variables.
+    /// Environment variables.
     pub environment: BTreeMap<String, String>,
-    /// The routes that call it.
+    /// Routes that invoke it.
     pub routes: Vec<Route>,
-    /// The schedules that call it.
+    /// Schedules that invoke it.
     pub schedules: Vec<Schedule>,
-    /// The streams that call it.
+    /// Event source mappings that invoke it.
     pub mappings: Vec<Mapping>,
-    /// What it may do.
+    /// Statements of its policy.
     pub statements: Vec<Statement>,
-    /// The file of the nested template that describes it.
+    /// File of the nested template that declares it.
     pub(crate) file: Option<String>,
-    /// Where the template describes it.
+    /// Line in the template.
     pub line: usize,
 }
 
-/// A route of the HTTP API.
+/// Route of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// The method, in capitals.
+    /// HTTP method in upper case.
     pub method: String,
-    /// The path, with parameters such as `{accountId}`.
+    /// Path with parameters such as `{accountId}`.
     pub path: String,
-    /// The scopes, any of which lets in.
+    /// Scopes, one of which the caller needs.
     pub scopes: Vec<String>,
-    /// Where the template describes it.
+    /// Line in the template.
     pub line: usize,
 }
 
-/// A schedule that calls a function.
+/// Schedule that invokes a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// The event's name in the template.
+    /// Name of the event in the template.
     pub name: String,
-    /// When it calls, such as `cron(0/15 * * * ? *)`.
+    /// Schedule expression, such as `cron(0/15 * * * ? *)`.
     pub expression: String,
 }
 
-/// One statement of a function's policy.
+/// Statement of a function's policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
-    /// The actions, such as `dynamodb:Query`.
+    /// Actions, such as `dynamodb:Query`.
     pub actions: Vec<String>,
-    /// The ARNs.
+    /// ARNs of the resources.
     pub resources: Vec<String>,
-    /// Patterns of partition keys, one of which a call must match; any key where there are none.
+    /// Patterns for the partition key, one of which a call must match. Empty: any key.
     pub leading_keys: Vec<String>,
 }
 
-/// What every function has.
+/// Settings of all functions.
 pub(crate) fn globals(section: Option<&Node>, scope: &Scope<'_>) -> Result<Node> {
     let Some(section) = section else { return Ok(Node::new(1, Value::Map(Vec::new()))) };
     section.only("Globals", &["Function"], &[])?;
@@ -112,7 +112,7 @@ impl Lambda {
         Ok(lambda)
     }
 
-    /// A failure at a line of the template that describes the function.
+    /// Error at a line of the template that declares the function.
     pub(crate) fn fault<T>(&self, line: usize, message: impl Into<String>) -> Result<T> {
         fault(line, message).map_err(|fault: Fault| match &self.file {
             Some(file) => fault.within(file),
@@ -138,7 +138,8 @@ impl Lambda {
     }
 }
 
-/// As SAM merges: maps key by key, lists one after the other, anything else is the function's own.
+/// Merges like SAM: maps by key, lists by concatenation. Other values of the function replace the
+/// global ones.
 fn merge(global: &Node, own: &Node) -> Node {
     let value = match (&global.value, &own.value) {
         (Value::List(global), Value::List(own)) => Value::List(global.iter().chain(own).cloned().collect()),
@@ -190,7 +191,7 @@ fn read_statement(statement: &Node) -> Result<Statement> {
     Ok(Statement { actions, resources, leading_keys })
 }
 
-/// The one condition that is known here: which partition keys a statement is for.
+/// Partition key patterns of a statement. `dynamodb:LeadingKeys` is the only supported condition.
 fn leading_keys(condition: &Node) -> Result<Vec<String>> {
     const TEST: &str = "ForAllValues:StringLike";
     const KEYS: &str = "dynamodb:LeadingKeys";

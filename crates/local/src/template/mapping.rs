@@ -1,4 +1,4 @@
-//! Event source mappings: how the changes of a table reach a function.
+//! Event source mappings of table streams to functions.
 use std::{fmt::Display, str::FromStr, time::Duration};
 
 use super::filter::Pattern;
@@ -19,46 +19,46 @@ const READ: [&str; 11] = [
     "DestinationConfig",
     "Enabled",
 ];
-// One shard is one poller here: order holds for more keys than the service promises.
+// Each table has one shard and one poller here. The order is stricter than AWS guarantees.
 const MEANINGLESS: [&str; 1] = ["ParallelizationFactor"];
 
-/// Where a mapping begins.
+/// Starting position of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// With the oldest change that the stream still has.
+    /// Oldest record in the stream.
     TrimHorizon,
-    /// With the first change after the stack's start.
+    /// First record after the start of the stack.
     Latest,
 }
 
-/// A table's stream that calls a function.
+/// Event source mapping of a table's stream to a function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mapping {
-    /// The event's name in the template.
+    /// Name of the event in the template.
     pub name: String,
-    /// The physical name of the table.
+    /// Physical name of the table.
     pub table: String,
-    /// Where it begins.
+    /// Starting position.
     pub start: Start,
-    /// How many records an invocation gets at most.
+    /// Maximum number of records in a batch.
     pub batch_size: usize,
-    /// How long records wait for others.
+    /// Batching window.
     pub window: Duration,
-    /// Whether the function reports which records failed.
+    /// Whether the function returns batch item failures.
     pub reports_failures: bool,
-    /// Whether a batch is halved when the function fails.
+    /// Whether a batch is bisected if the function fails.
     pub bisects: bool,
-    /// How often a failed batch is tried again; without a number until its records are too old.
+    /// Maximum number of retries; `None` retries until the records exceed `record_age`.
     pub retries: Option<u32>,
-    /// How old a record may be.
+    /// Maximum age of a record; `None` for no limit.
     pub record_age: Option<Duration>,
-    /// The patterns, one of which a record must fit; without any each fits.
+    /// Filter patterns, one of which a record must match. Empty: all records match.
     pub filters: Vec<Pattern>,
-    /// The bucket that keeps what could not be delivered.
+    /// Bucket of the failure destination.
     pub failure_bucket: Option<String>,
-    /// Whether it delivers at all.
+    /// Whether the mapping is enabled.
     pub enabled: bool,
-    /// Where the template describes it.
+    /// Line in the template.
     pub line: usize,
 }
 
@@ -82,7 +82,7 @@ impl Mapping {
         })
     }
 
-    /// Whether a record goes to the function.
+    /// Whether a record passes the filters.
     #[must_use]
     pub fn wants(&self, record: &serde_json::Value) -> bool {
         self.filters.is_empty() || self.filters.iter().any(|pattern| pattern.matches(record))
@@ -118,7 +118,7 @@ fn between<T: Number>(event: &Node, key: &str, low: T, high: T) -> Result<Option
     Ok(Some(number))
 }
 
-/// A number, or -1 for no bound.
+/// Number in a range, or -1 for no limit.
 fn bounded<T: Number>(event: &Node, key: &str, low: T, high: T) -> Result<Option<T>> {
     match event.get(key).map(Node::text).transpose()? {
         Some("-1") => Ok(None),

@@ -1,12 +1,13 @@
-//! YAML as `CloudFormation` sees it: every scalar is text, every node knows its line and its intrinsic.
+//! YAML as `CloudFormation` reads it: every scalar is text, and every node has its line and its
+//! intrinsic.
 use std::{iter::Peekable, str::FromStr};
 
 use saphyr_parser::{Event, Parser, ScanError, Span, StrInput, Tag};
 
-/// What is wrong with the template, and where.
+/// Error in the template, with its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// The nested template's file; `None` for the template that is read first.
+    /// File of the nested template; `None` for the root template.
     pub(crate) file: Option<String>,
     pub(crate) line: usize,
     pub(crate) message: String,
@@ -14,19 +15,19 @@ pub(crate) struct Fault {
 
 pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
-/// A failure at a line.
+/// Error at a line.
 pub(crate) fn fault<T>(line: usize, message: impl Into<String>) -> Result<T> {
     Err(Fault { file: None, line, message: message.into() })
 }
 
 impl Fault {
-    /// The same fault in a nested template.
+    /// Sets the file of the error, unless it is already set.
     pub(crate) fn within(self, file: &str) -> Self {
         Self { file: self.file.or_else(|| Some(file.to_owned())), ..self }
     }
 }
 
-/// One node; the tag is an intrinsic, such as `!Ref`.
+/// Node of the document. Its tag is an intrinsic, such as `!Ref`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) line: usize,
@@ -34,7 +35,7 @@ pub(crate) struct Node {
     pub(crate) value: Value,
 }
 
-/// What a node holds.
+/// Value of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
     Text(String),
@@ -42,7 +43,7 @@ pub(crate) enum Value {
     Map(Vec<Entry>),
 }
 
-/// A key of a map with its node.
+/// Key of a map with its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -106,8 +107,8 @@ impl Node {
         self.get(key).map_or_else(|| fault(self.line, format!("{what} needs {key}")), Ok)
     }
 
-    /// A map whose keys are all known: those that the local stack reads, and those that mean nothing
-    /// on one machine. A new one is a deliberate decision.
+    /// Checks that all keys of a map are known: those in `read`, and those in `meaningless`, which
+    /// have no effect in the local stack. A new key must be added to one of the two lists.
     pub(crate) fn only(&self, what: &str, read: &[&str], meaningless: &[&str]) -> Result<&Self> {
         for Entry { key, line, .. } in self.map()? {
             if !read.contains(&key.as_str()) && !meaningless.contains(&key.as_str()) {
@@ -118,7 +119,7 @@ impl Node {
     }
 }
 
-/// Reads the one document of the text.
+/// Parses the text, which must have exactly one document.
 pub(crate) fn parse(text: &str) -> Result<Node> {
     let mut reader = Reader { events: Parser::new_from_str(text).peekable(), line: 1 };
     let mut document = None;

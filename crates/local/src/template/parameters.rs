@@ -1,4 +1,4 @@
-//! Parameters: their defaults, what overrides them, and the constraints on both.
+//! Parameters: defaults, given values, and constraints on both.
 use std::collections::BTreeMap;
 
 use regex_lite::Regex;
@@ -9,7 +9,7 @@ const READ: [&str; 8] =
     ["Type", "Default", "AllowedValues", "AllowedPattern", "MinValue", "MaxValue", "MinLength", "MaxLength"];
 const MEANINGLESS: [&str; 3] = ["Description", "ConstraintDescription", "NoEcho"];
 
-/// The value of every parameter.
+/// Values of all parameters.
 pub(crate) fn read(section: Option<&Node>, given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
     let declared = section.map(Node::map).transpose()?.unwrap_or_default();
     if let Some(unknown) = given.keys().find(|name| declared.iter().all(|entry| entry.key != **name)) {
@@ -31,7 +31,7 @@ fn value(Entry { key, line, node }: &Entry, given: Option<&String>) -> Result<St
     }
 }
 
-/// The rule that the value breaks.
+/// Constraint that the value violates, if any.
 fn broken(node: &Node, value: &str) -> Result<Option<String>> {
     let number = match node.need("a parameter", "Type")?.text()? {
         "String" => None,

@@ -1,4 +1,4 @@
-//! The intrinsics, and what a name stands for.
+//! Resolution of intrinsics and names.
 use std::{cell::RefCell, collections::BTreeMap, path::Path};
 
 use super::node::{Entry, Node, Result, Value, fault};
@@ -8,7 +8,7 @@ use super::{
     table::stream_arn,
 };
 
-/// Everything that an intrinsic can name.
+/// Names that intrinsics can refer to.
 pub(crate) struct Scope<'a> {
     stack: &'a str,
     folder: &'a Path,
@@ -16,7 +16,7 @@ pub(crate) struct Scope<'a> {
     parameters: &'a BTreeMap<String, String>,
     conditions: &'a [Entry],
     resources: &'a [Entry],
-    // What is being worked out now, so that a name that needs itself is an error and not a stack overflow.
+    // Names in resolution. A circular reference is an error and not a stack overflow.
     open: RefCell<Vec<String>>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Scope<'a> {
         Self { stack, folder, selection, parameters, conditions, resources, open: RefCell::default() }
     }
 
-    /// The nested template of an `AWS::Serverless::Application`.
+    /// Reads the nested template of an `AWS::Serverless::Application`.
     pub(crate) fn application(&self, name: &str, line: usize) -> Result<Application> {
         if !self.selection.has(name) {
             return fault(
@@ -45,7 +45,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// The node without intrinsics; none when it is `AWS::NoValue`.
+    /// Resolves the intrinsics of a node; `None` if it is `AWS::NoValue`.
     pub(crate) fn resolve(&self, node: &Node) -> Result<Option<Node>> {
         match node.tag.as_deref() {
             None => self.plain(node).map(Some),
@@ -62,7 +62,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A node that must have a value.
+    /// Resolves a node that must have a value.
     pub(crate) fn value(&self, node: &Node) -> Result<Node> {
         self.resolve(node)?.map_or_else(|| fault(node.line, "AWS::NoValue can't stand here"), Ok)
     }
@@ -97,7 +97,7 @@ impl<'a> Scope<'a> {
         let [condition, yes, no] = node.list()? else {
             return fault(node.line, "!If takes a condition and two values");
         };
-        // Both sides must be understood, whichever holds now.
+        // Both branches must be valid, whichever is chosen.
         let (yes, no) = (self.resolve(yes)?, self.resolve(no)?);
         Ok(if self.named_condition(condition.text()?, condition.line)? { yes } else { no })
     }
@@ -164,7 +164,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Only a table that has a stream has its ARN.
+    /// Checks that the table has a stream.
     fn stream_of(&self, name: &str, line: usize) -> Result<()> {
         let properties = self.resource(name, line)?.get("Properties");
         match properties.and_then(|properties| properties.get("StreamSpecification")) {
@@ -193,7 +193,7 @@ impl<'a> Scope<'a> {
         let given = property.iter().fold(properties, |node, key| node.and_then(|node| node.get(key)));
         match given {
             Some(node) => self.once(name, line, || self.value(node)?.text().map(str::to_owned)),
-            // The name of a bucket is in lower case.
+            // Bucket names are in lower case.
             None if kind == "AWS::S3::Bucket" => Ok(made.to_lowercase()),
             None => Ok(made),
         }
@@ -210,7 +210,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The truth of a condition's function.
+    /// Evaluates a condition function.
     pub(crate) fn condition(&self, node: &Node) -> Result<bool> {
         let all = |node: &Node| node.list()?.iter().map(|item| self.condition(item)).collect::<Result<Vec<_>>>();
         match node.tag.as_deref() {
@@ -230,7 +230,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The truth of a condition of the Conditions section.
+    /// Evaluates a condition of the `Conditions` section.
     pub(crate) fn named_condition(&self, name: &str, line: usize) -> Result<bool> {
         match self.conditions.iter().find(|entry| entry.key == name) {
             Some(entry) => self.once(name, line, || self.condition(&entry.node)),

@@ -1,4 +1,4 @@
-//! Tables, as the `CreateTable` request that makes them.
+//! Tables in the form of their `CreateTable` requests.
 use serde_json::{Map, Value, json};
 
 use super::node::{Node, Result, Value as Content, fault};
@@ -18,23 +18,23 @@ const MEANINGLESS: [&str; 4] =
     ["DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput"];
 
 const VIEWS: [&str; 4] = ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"];
-/// The label of every stream here; the service takes the time that the stream was made.
+/// Label of every local stream. In AWS it is the creation time of the stream.
 pub(crate) const STREAM_LABEL: &str = "2026-01-01T00:00:00.000";
 
-/// A table with its physical name.
+/// Table with its stream and TTL settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// The physical name.
+    /// Physical name.
     pub name: String,
-    /// The body of the `CreateTable` call.
+    /// Body of the `CreateTable` request.
     pub definition: Value,
-    /// The ARN of its stream, if it has one.
+    /// ARN of the stream, if it has one.
     pub stream: Option<String>,
-    /// The attribute by whose time items expire, if they do.
+    /// TTL attribute, if TTL is enabled.
     pub expires_by: Option<String>,
 }
 
-/// The ARN of a table's stream.
+/// ARN of a table's stream.
 pub(crate) fn stream_arn(table: &str) -> String {
     format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table}/stream/{STREAM_LABEL}")
 }

@@ -58,7 +58,7 @@ fn read(text: &str, parameters: &[(&str, &str)]) -> Result<Template, String> {
     Template::read(text, Path::new("somewhere/template.yaml"), "stack", &parameters).map_err(|error| error.to_string())
 }
 
-/// The project's own template.
+/// Reads the template of the project.
 fn whole(parameters: &[(&str, &str)], stacks: &[&str]) -> Result<Template, String> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../template.yaml");
     let parameters = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -66,14 +66,14 @@ fn whole(parameters: &[(&str, &str)], stacks: &[&str]) -> Result<Template, Strin
     Template::read_some(&text, &file, "stack", &parameters, &Selection::of(stacks)).map_err(|error| error.to_string())
 }
 
-/// The small template with one line put in place of another, and the number of that line.
+/// Replaces one line of the small template. Returns the text and the line number.
 fn changed(from: &str, to: &str) -> (String, usize) {
     let line = SMALL.lines().position(|line| line.contains(from.trim_end())).unwrap() + 1;
     (SMALL.replacen(from, to, 1), line)
 }
 
 #[test]
-fn the_template_of_the_project_is_understood() {
+fn reads_the_template_of_the_project() {
     let template = whole(&[], &[]).unwrap();
     let names: Vec<_> = template.tables.iter().map(|table| table.name.as_str()).collect();
     assert_eq!(
@@ -117,7 +117,7 @@ fn the_template_of_the_project_is_understood() {
 }
 
 #[test]
-fn some_of_the_nested_stacks_are_read_alone() {
+fn reads_only_the_selected_stacks() {
     let bank = whole(&[], &["bank"]).unwrap();
     assert_eq!(bank.services().into_iter().collect::<Vec<_>>(), ["bank"]);
     assert_eq!(bank.tables.len(), 2);
@@ -130,7 +130,7 @@ fn some_of_the_nested_stacks_are_read_alone() {
 }
 
 #[test]
-fn names_the_nested_template_of_a_fault() {
+fn errors_name_the_nested_template() {
     let folder = std::env::temp_dir().join(format!("nested-{}", uuid::Uuid::new_v4()));
     std::fs::create_dir_all(folder.join("stacks")).unwrap();
     let root = "\
@@ -163,7 +163,7 @@ Outputs:
 }
 
 #[test]
-fn every_projection_has_its_indexes_and_the_readers_know_which() {
+fn each_projection_creates_its_indexes_and_selects_one_to_read() {
     for (projection, indexes, due) in [
         ("KEYS_ONLY", vec!["GSI1"], "GSI1"),
         ("KEYS_ONLY_AND_ALL", vec!["GSI1", "GSI1All"], "GSI1"),
@@ -191,7 +191,7 @@ fn every_projection_has_its_indexes_and_the_readers_know_which() {
 }
 
 #[test]
-fn intrinsics_are_resolved_and_globals_merged() {
+fn resolves_intrinsics_and_merges_globals() {
     let environment = |parameters: &[(&str, &str)]| read(SMALL, parameters).unwrap().lambdas[0].environment.clone();
     let expected = [
         ("ARN", "arn:aws:dynamodb:us-east-1:000000000000:table/stack-Things/index/a/${Literal}"),
@@ -207,7 +207,7 @@ fn intrinsics_are_resolved_and_globals_merged() {
 }
 
 #[test]
-fn parameters_keep_their_constraints() {
+fn enforces_constraints_of_parameters() {
     for (name, value, rule) in [
         ("Size", "0", "it must be at least 1"),
         ("Size", "11", "it must be at most 10"),
@@ -232,7 +232,7 @@ fn parameters_keep_their_constraints() {
 }
 
 #[test]
-fn what_the_reader_does_not_understand_stops_it_with_the_line() {
+fn rejects_unsupported_constructs_with_their_line() {
     for (from, to, message) in [
         (
             "Type: AWS::DynamoDB::Table",
@@ -285,7 +285,7 @@ fn what_the_reader_does_not_understand_stops_it_with_the_line() {
 }
 
 #[test]
-fn one_route_belongs_to_one_function() {
+fn rejects_a_duplicate_route() {
     let again = SMALL.rsplit_once("  Get:").unwrap().1.replace("{id}", "{other}");
     let line = SMALL.lines().count() + again.lines().count();
     let text = format!("{SMALL}  Again:{again}");

@@ -1,4 +1,4 @@
-//! The bank: a payment from its scheduling to the history.
+//! Demo of the bank: a payment from scheduling to the history.
 use http::StatusCode;
 use itertools::Itertools;
 use serde_json::json;
@@ -31,7 +31,7 @@ impl Guide {
             let what = ["Schedule a payment", "Schedule another in the same second"][number - 1];
             let reply = self.step(Step { what, call, status: StatusCode::CREATED }).await?;
             let id = reply.body["paymentId"].as_str().unwrap_or_default().to_owned();
-            check(!id.is_empty() && !ids.contains(&id), "each payment has an id of its own")?;
+            check(!id.is_empty() && !ids.contains(&id), "payment ids must be unique")?;
             ids.push(id);
         }
         match <[String; 2]>::try_from(ids) {
@@ -41,49 +41,52 @@ impl Guide {
     }
 
     async fn payments(&self, first: &str, second: &str) -> Result<(), CliError> {
-        let reply = self.get("An account's next 90 days", "/bank/accounts/Account3/payments").await?;
-        check(ids(&reply, "paymentId") == sorted(&[first, second]), "both payments are the account's")?;
+        let reply = self.get("List the next 90 days of an account", "/bank/accounts/Account3/payments").await?;
+        check(ids(&reply, "paymentId") == sorted(&[first, second]), "the list must have both payments")?;
         let due = format!("/bank/payments/due?date={}", sample::tomorrow());
-        let reply = self.get("What comes due tomorrow, over every account", &due).await?;
+        let reply = self.get("List the payments of all accounts that are due tomorrow", &due).await?;
         let listed = ids(&reply, "paymentId");
-        check(listed.len() == 3 && listed.iter().any(|id| id == first), "the due list has them and the sample's")
+        check(
+            listed.len() == 3 && listed.iter().any(|id| id == first),
+            "the list must have both payments and the sample payment",
+        )
     }
 
     async fn moves(&self, payment: &str) -> Result<(), CliError> {
         let path = format!("/bank/accounts/Account3/payments/{payment}");
         for (what, body) in [
-            ("The batch takes it up", json!({"status": "PENDING"})),
-            ("It is paid", json!({"status": "PROCESSED", "transactionId": TRANSACTION})),
+            ("The batch job takes the payment: PENDING", json!({"status": "PENDING"})),
+            ("The payment succeeds: PROCESSED", json!({"status": "PROCESSED", "transactionId": TRANSACTION})),
         ] {
             let reply = self.patch(what, &path, body.clone()).await?;
-            check(reply.body["status"] == body["status"], "the payment has the new status")?;
+            check(reply.body["status"] == body["status"], "the payment must have the new status")?;
         }
         let call = Call::post(
             "/_local/functions/archive-processed-payments/invocations",
             json!({"date": sample::tomorrow().to_string()}),
         );
-        let what = "The end of the day: what was processed goes to the history";
+        let what = "End of the day: archive processed payments";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
-        check(!reply.headers.contains_key("x-amz-function-error"), "the archive ran")
+        check(!reply.headers.contains_key("x-amz-function-error"), "the archive must run")
     }
 
     async fn history(&self, payment: &str) -> Result<(), CliError> {
         let path = "/bank/accounts/Account3/transactions";
-        let reply = self.get("The account's transactions", path).await?;
-        check(ids(&reply, "paymentId") == [payment], "the archived payment is the account's transaction")?;
+        let reply = self.get("List the transactions of an account", path).await?;
+        check(ids(&reply, "paymentId") == [payment], "the history must have the archived payment")?;
         let path = format!("/bank/transactions?date={}&status=PROCESSED", sample::tomorrow());
-        let reply = self.get("The day's transactions, over every account", &path).await?;
+        let reply = self.get("List the transactions of a day, for all accounts", &path).await?;
         let both = sorted(&[TRANSACTION, SAMPLE_TRANSACTION]);
-        check(ids(&reply, "transactionId") == both, "the day has this transaction and the sample's")?;
+        check(ids(&reply, "transactionId") == both, "the list must have this transaction and the sample transaction")?;
         let path = format!("/bank/transactions/{TRANSACTION}");
-        let reply = self.get("One transaction by its id", &path).await?;
-        check(reply.body["paymentId"] == payment, "the transaction names its payment")
+        let reply = self.get("Find a transaction by its id", &path).await?;
+        check(reply.body["paymentId"] == payment, "the transaction must have the payment id")
     }
 
     async fn get_payment(&self, payment: &str) -> Result<(), CliError> {
         let path = format!("/bank/accounts/Account3/payments/{payment}");
-        let reply = self.get("One payment", &path).await?;
-        check(reply.body["paymentId"] == payment, "the payment is the one asked for")
+        let reply = self.get("Get a payment", &path).await?;
+        check(reply.body["paymentId"] == payment, "the response must be the requested payment")
     }
 }
 

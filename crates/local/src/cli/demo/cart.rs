@@ -1,4 +1,4 @@
-//! The cart: lines added, saved, bought and taken out.
+//! Demo of the cart: cart items are added, saved, purchased and removed.
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -13,54 +13,59 @@ impl Guide {
         self.keep_for_later(&shoes).await?;
         self.take_out(&socks).await?;
         self.buy(&shoes).await?;
-        // Every change above goes through the stream to the exporter, and its rows to the delivery stream.
-        let what = "What the cart's stream has handed on; its rows are in the lake";
+        // The stream passes each change above to the export function, which writes rows to the
+        // delivery stream.
+        let what = "Progress of the export; its rows are in the lake";
         self.handed_on(what, "export-cart-changes").await
     }
 
     async fn fill(&self) -> Result<(String, String), CliError> {
         let shoes = json!({"sku": "shoes-42", "quantity": 1, "price": "89.90", "currency": "USD"});
-        let first = self.post("Put shoes into the cart", ITEMS, shoes).await?;
+        let first = self.post("Add shoes to the cart", ITEMS, shoes).await?;
         let socks = json!({"sku": "socks-42", "quantity": 2, "price": "4.50", "currency": "USD"});
-        let second = self.post("Put socks into it", ITEMS, socks).await?;
+        let second = self.post("Add socks to the cart", ITEMS, socks).await?;
         let call = Call::post(ITEMS, json!({"sku": "shoes-42", "quantity": 1})).key("demo-shoes");
-        let what = "One more pair of shoes, with a key: send it as often as you like";
-        for what in [what, "Send it again: the same answer, and still one more pair"] {
+        let what = "Add another pair of shoes, with an idempotency key";
+        for what in [what, "Retry the request: same response, and no third pair"] {
             let step = Step { what, call: call.clone(), status: StatusCode::OK };
             let reply = self.step(step).await?;
-            check(reply.body["quantity"] == 2, "the line has two pairs")?;
+            check(reply.body["quantity"] == 2, "the cart item must have two pairs")?;
         }
         let (first, second) = (item(&first), item(&second));
-        let reply = self.get("The cart, newest first", ITEMS).await?;
-        check(items(&reply) == [second.as_str(), &first], "both lines are in the cart")?;
+        let reply = self.get("List the cart, newest first", ITEMS).await?;
+        check(items(&reply) == [second.as_str(), &first], "the cart must have both items")?;
         Ok((first, second))
     }
 
     async fn keep_for_later(&self, shoes: &str) -> Result<(), CliError> {
         let path = format!("{ITEMS}/{shoes}");
-        self.patch("Three pairs", &path, json!({"quantity": 3})).await?;
-        self.patch("Keep them for later: the key changes, the id stays", &path, json!({"status": "SAVED"})).await?;
-        let reply = self.get("What is kept for later", &format!("{ITEMS}?status=SAVED")).await?;
-        check(items(&reply) == [shoes], "the shoes are kept")?;
-        self.patch("Back into the cart", &path, json!({"status": "ACTIVE"})).await?;
-        let reply = self.get("One line by its id", &path).await?;
-        check(reply.body["quantity"] == 3 && reply.body["status"] == "ACTIVE", "the line came along")
+        self.patch("Change the quantity to three", &path, json!({"quantity": 3})).await?;
+        self.patch("Save the shoes for later: the key changes, the id does not", &path, json!({"status": "SAVED"}))
+            .await?;
+        let reply = self.get("List the saved items", &format!("{ITEMS}?status=SAVED")).await?;
+        check(items(&reply) == [shoes], "the list must have the shoes")?;
+        self.patch("Move the shoes back into the cart", &path, json!({"status": "ACTIVE"})).await?;
+        let reply = self.get("Get a cart item by its id", &path).await?;
+        check(
+            reply.body["quantity"] == 3 && reply.body["status"] == "ACTIVE",
+            "the cart item must be active, with its quantity",
+        )
     }
 
     async fn take_out(&self, socks: &str) -> Result<(), CliError> {
         let call = Call { method: Method::DELETE, ..Call::get(format!("{ITEMS}/{socks}")) };
-        let what = "Take the socks out";
+        let what = "Remove the socks";
         self.step(Step { what, call, status: StatusCode::NO_CONTENT }).await.map(drop)
     }
 
     async fn buy(&self, shoes: &str) -> Result<(), CliError> {
         let call = Call { body: None, ..Call::post("/cart/accounts/Ann/checkout", Value::Null) }.key("demo-order");
-        let step = Step { what: "Buy what is in the cart, all of it or nothing", call, status: StatusCode::OK };
+        let step = Step { what: "Buy all items of the cart in one transaction", call, status: StatusCode::OK };
         let order = self.step(step).await?;
-        check(items(&order) == [shoes], "the shoes are bought")?;
+        check(items(&order) == [shoes], "the order must have the shoes")?;
         let path = "/cart/skus/shoes-42/items?status=PURCHASED";
-        let reply = self.get("Who bought these shoes, newest first", path).await?;
-        check(items(&reply) == [shoes], "the line is found by its product")
+        let reply = self.get("List the purchases of these shoes, newest first", path).await?;
+        check(items(&reply) == [shoes], "the list must have the purchase")
     }
 }
 

@@ -1,4 +1,4 @@
-//! The ledger: accounts, payments that happen once, statements, a reversal, and the check of it all.
+//! Demo of the ledger: accounts, idempotent payments, statements, a reversal and a reconciliation.
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -25,18 +25,18 @@ impl Guide {
 
     async fn merchants(&self, books: &Books) -> Result<(), CliError> {
         let bakery = json!({"name": "Bakery Ltd", "category": "Restaurant"});
-        self.post("Put a merchant on record", "/ledger/merchants", bakery).await?;
-        let reply = self.get("A merchant by its id", &format!("/ledger/merchants/{}", books.merchant)).await?;
-        check(reply.body["name"] == "Coffee Shop Inc", "it is the seed's")
+        self.post("Create a merchant", "/ledger/merchants", bakery).await?;
+        let reply = self.get("Get a merchant by its id", &format!("/ledger/merchants/{}", books.merchant)).await?;
+        check(reply.body["name"] == "Coffee Shop Inc", "the merchant must be the sample merchant")
     }
 
     async fn open_accounts(&self, books: &Books) -> Result<String, CliError> {
         let terms = json!({"userId": "ann", "accountType": "savings", "currency": "USD"});
         let savings = text(&self.post("Open a savings account for Ann", ACCOUNTS, terms).await?.body, "accountId");
-        let reply = self.get("Her checking account", &format!("{ACCOUNTS}/{}", books.ann)).await?;
-        check(reply.body["balance"] == "1494.50", "1500.00 without a coffee")?;
-        let reply = self.get("All accounts of hers, each as it is now", "/ledger/users/ann/accounts").await?;
-        check(items(&reply) == 2, "she has two")?;
+        let reply = self.get("Get her checking account", &format!("{ACCOUNTS}/{}", books.ann)).await?;
+        check(reply.body["balance"] == "1494.50", "the balance must be 1500.00 less a coffee")?;
+        let reply = self.get("List her accounts with their current balances", "/ledger/users/ann/accounts").await?;
+        check(items(&reply) == 2, "she must have two accounts")?;
         Ok(savings)
     }
 
@@ -44,15 +44,15 @@ impl Guide {
         let mut body = payment("payment", &books.ann, &books.shop, "5.50");
         (body["merchantId"], body["description"]) = (json!(books.merchant), json!("Coffee purchase"));
         let mut coffee = String::new();
-        let what = "Another coffee: header, two legs and two balances in one transaction";
-        for what in [what, "Send it again: the same answer, and paid once"] {
+        let what = "Pay for a coffee: header, two legs and two balances in one transaction";
+        for what in [what, "Retry the request: same response, and no second payment"] {
             let reply = self.pay(what, "demo-coffee", body.clone(), StatusCode::CREATED).await?;
-            check(reply.body["legs"][0]["balanceAfter"] == "1489.00", "it was paid once")?;
+            check(reply.body["legs"][0]["balanceAfter"] == "1489.00", "the payment must be posted once")?;
             coffee = text(&reply.body, "transactionId");
         }
         let too_much = payment("payment", &books.ann, &books.shop, "1489.01");
         self.pay(
-            "A cent more than there is: refused, and nothing is written",
+            "Pay a cent more than the balance: rejected, and nothing is written",
             "demo-much",
             too_much,
             StatusCode::CONFLICT,
@@ -60,8 +60,13 @@ impl Guide {
         .await?;
         let leg = |account: &str, kind: &str, amount: &str| json!({"accountId": account, "legType": kind, "amount": amount, "currency": "USD"});
         let legs = [leg(&books.ann, "debit", "100"), leg(savings, "credit", "98"), leg(&books.shop, "credit", "2")];
-        self.pay("Three legs, whose debits and credits agree", "demo-legs", json!({"legs": legs}), StatusCode::CREATED)
-            .await?;
+        self.pay(
+            "Post three legs with equal debits and credits",
+            "demo-legs",
+            json!({"legs": legs}),
+            StatusCode::CREATED,
+        )
+        .await?;
         Ok(coffee)
     }
 
@@ -70,50 +75,53 @@ impl Guide {
     }
 
     async fn books_by(&self, books: &Books, coffee: &str) -> Result<(), CliError> {
-        self.get("The coffee with its legs, in one query", &format!("{TRANSACTIONS}/{coffee}")).await?;
-        let reply = self.get("What was paid in the last 24 hours", TRANSACTIONS).await?;
-        check(items(&reply) == 4, "a deposit, two coffees, and the three legs")?;
+        self.get("Get the coffee payment with its legs, in one query", &format!("{TRANSACTIONS}/{coffee}")).await?;
+        let reply = self.get("List the transactions of the last 24 hours", TRANSACTIONS).await?;
+        check(items(&reply) == 4, "the list must have a deposit, two coffees and the three legs")?;
         let path = format!("{TRANSACTIONS}?idempotencyKey=abc123def456");
-        let reply = self.get("What came of the seed's key", &path).await?;
-        check(items(&reply) == 1, "one transaction")?;
+        let reply = self.get("Find the transaction of an idempotency key", &path).await?;
+        check(items(&reply) == 1, "the key must have one transaction")?;
         let path = format!("{ACCOUNTS}/{}/statement", books.ann);
         let reply = self.get("Ann's statement, newest first, with running balances", &path).await?;
-        check(reply.body["items"][0]["balanceAfter"] == "1389.00", "it is what she holds")
+        check(reply.body["items"][0]["balanceAfter"] == "1389.00", "the newest running balance must be her balance")
     }
 
     async fn give_back(&self, books: &Books, coffee: &str) -> Result<(), CliError> {
         let call = Call { body: None, ..Call::post(format!("{TRANSACTIONS}/{coffee}/reversal"), Value::Null) };
-        let what = "Give the coffee back: history stays, and the contrary is posted";
+        let what = "Reverse the coffee: post a reversal, and keep the history";
         self.step(Step { what, call, status: StatusCode::CREATED }).await?;
-        let reply = self.get("What Ann has by then", &format!("{ACCOUNTS}/{}", books.ann)).await?;
-        check(reply.body["balance"] == "1394.50", "the coffee's price is back")
+        let reply = self.get("Get Ann's account after the reversal", &format!("{ACCOUNTS}/{}", books.ann)).await?;
+        check(reply.body["balance"] == "1394.50", "the balance must include the price of the coffee")
     }
 
     async fn freeze(&self, savings: &str) -> Result<(), CliError> {
         let path = format!("{ACCOUNTS}/{savings}");
-        let reply = self.patch("Freeze the savings", &path, json!({"status": "frozen"})).await?;
-        check(reply.body["status"] == "frozen", "it takes nothing")
+        let reply = self.patch("Freeze the savings account", &path, json!({"status": "frozen"})).await?;
+        check(reply.body["status"] == "frozen", "the account must be frozen")
     }
 
-    /// All accounts, and the transactions of the day but for the youngest.
+    /// Checks all accounts, and the transactions of the last 24 hours except the most recent ones.
     async fn reconcile(&self) -> Result<(), CliError> {
         let now = Timestamp::now();
         let window = json!({"from": now - SignedDuration::from_hours(24), "to": now});
         let call = Call::post("/ledger/reconciliations", window).key("demo-books");
-        let what = "Check the books: a job, which the stream of its table continues";
+        let what = "Start a reconciliation: a job that runs from the stream of its table";
         let reply = self.step(Step { what, call, status: StatusCode::ACCEPTED }).await?;
         let path = format!("/ledger/reconciliations/{}", text(&reply.body, "reconciliationId"));
         self.wait(&path, |body| body["status"] == "done").await?;
-        let reply = self.get("What does not agree", &path).await?;
-        check(reply.body["status"] == "done" && reply.body["discrepancies"] == json!([]), "the books agree")?;
+        let reply = self.get("Get the discrepancies", &path).await?;
+        check(
+            reply.body["status"] == "done" && reply.body["discrepancies"] == json!([]),
+            "there must be no discrepancies",
+        )?;
         let call = Call { body: None, ..Call::post(format!("{path}/retry"), Value::Null) };
-        let what = "Only a failed reconciliation can be run again";
+        let what = "Retry the reconciliation: rejected, because it has not failed";
         self.step(Step { what, call, status: StatusCode::CONFLICT }).await?;
         let call = Call::post("/_local/functions/start-daily-reconciliation/invocations", json!({}));
-        let what = "The nightly schedule starts the reconciliation of yesterday";
+        let what = "Nightly schedule: start the reconciliation of yesterday";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
-        check(!text(&reply.body, "reconciliationId").is_empty(), "the reconciliation of yesterday was started")?;
-        self.handed_on("What the stream of the jobs has handed on", "reconcile").await
+        check(reply.body["reconciliationId"].is_string(), "the reconciliation of yesterday must start")?;
+        self.handed_on("Progress of the job stream", "reconcile").await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The wellness programme: a plan year that is filled, lived in, and changed under way.
+//! Demo of the wellness programme: a plan year is created, used and changed.
 use http::StatusCode;
 use itertools::Itertools;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::{
 };
 
 const REGISTRATIONS: &str = "/wellness/users/456/registrations";
-/// Where the end of the year's walk moves to, into the next year.
+/// New end of the walk, in the next year.
 const NEW_END: &str = "02-28T23:59:59";
 
 impl Guide {
@@ -25,22 +25,22 @@ impl Guide {
         self.extend(&walk).await
     }
 
-    /// Answers the id of the template that every company has.
+    /// Returns the id of the template that is shared by all companies.
     async fn prepare(&self) -> Result<String, CliError> {
         let section = json!({"name": "Summer", "startDate": format!("{}-06-01", year()), "endDate": last_second()});
-        self.put("A section of the plan", &format!("{COMPANY}/sections/summer"), section).await?;
+        self.put("Create a section of the plan", &format!("{COMPANY}/sections/summer"), section).await?;
         let tracker = json!({"name": "Step counter", "data": {"unit": "steps"}});
         let path = format!("{COMPANY}/references/trackers/steps");
-        self.put("A tracker that activities may refer to, as they do to venues", &path, tracker).await?;
+        self.put("Create a tracker, which activities can refer to", &path, tracker).await?;
         let own = json!({"name": "Stairs challenge", "type": "challenge", "subType": "Fitness"});
-        self.post("A template of the company's own", &format!("{COMPANY}/templates"), own).await?;
-        let reply = self.get("The templates that every company has", "/wellness/templates").await?;
+        self.post("Create a template of the company", &format!("{COMPANY}/templates"), own).await?;
+        let reply = self.get("List the templates that all companies share", "/wellness/templates").await?;
         let walking = items(&reply).find(|template| template["name"] == TEMPLATE);
-        check(walking.is_some(), "the sample's template is every company's")?;
+        check(walking.is_some(), "the list must have the sample template")?;
         Ok(walking.map(|template| text(template, "templateId")).unwrap_or_default())
     }
 
-    /// Answers where the activity is.
+    /// Creates the walk and returns its id, path and version.
     async fn plan(&self, template: &str) -> Result<Walk, CliError> {
         let body = json!({
             "name": "Walk 5000 in summer",
@@ -53,62 +53,63 @@ impl Guide {
         });
         let call = Call::post(format!("{COMPANY}/activities"), body).key("demo-walk");
         let mut replies = Vec::new();
-        for what in
-            ["A challenge for Sales; goal, reward and groups are the template's", "Send it again: the same activity"]
-        {
+        for what in ["Create a challenge for Sales from a template", "Retry the request: same activity"] {
             replies.push(self.step(Step { what, call: call.clone(), status: StatusCode::CREATED }).await?);
         }
-        check(replies.iter().map(|reply| &reply.body).all_equal(), "a repeated request has the same answer")?;
+        check(replies.iter().map(|reply| &reply.body).all_equal(), "a retry must return the same response")?;
         let walk = replies.first().map(Walk::made).unwrap_or_default();
-        check(!walk.id.is_empty(), "the activity has an id")?;
+        check(!walk.id.is_empty(), "the activity must have an id")?;
         Ok(walk)
     }
 
     async fn overview(&self, walk: &Walk) -> Result<(), CliError> {
         let path = format!("{COMPANY}/activities?year={}", year());
-        let reply = self.get("The plan year: activities, and the sections that they are in", &path).await?;
+        let reply = self.get("List the activities and sections of the plan year", &path).await?;
         let mut sections = reply.body["sections"].as_array().into_iter().flatten();
         let summer = sections.find(|section| section["sectionId"] == "summer");
-        check(summer.is_some_and(|it| it["activityIds"] == json!([walk.id])), "the walk is in its section")?;
+        check(summer.is_some_and(|it| it["activityIds"] == json!([walk.id])), "the section must have the walk")?;
         let path = format!("{COMPANY}/activity-options?role=EmployeeOnPlan&department=Sales&type=challenge");
-        let reply = self.get("What an employee of Sales may take part in, from the narrow index", &path).await?;
+        let reply = self.get("List the challenges for Sales, from the narrow index", &path).await?;
         let names = items(&reply).map(|option| text(option, "name")).sorted().collect_vec();
-        check(names == ["Walk 5000", "Walk 5000 in summer"], "the challenge of Engineering is not among them")
+        check(names == ["Walk 5000", "Walk 5000 in summer"], "the list must not have the challenge of Engineering")
     }
 
     async fn start_work(&self, walk: &Walk) -> Result<(), CliError> {
         let employee = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann"});
-        self.put("Somebody starts in Sales", &format!("{COMPANY}/employees/456"), employee).await?;
+        self.put("Add an employee in Sales", &format!("{COMPANY}/employees/456"), employee).await?;
         self.wait(REGISTRATIONS, |body| registration(body, walk).is_some()).await?;
-        let what = "Her start went through the table's stream, and registered her";
+        let what = "The table's stream enrols her in challenges";
         self.handed_on(what, "register-new-employee").await?;
-        let reply = self.get("Her registrations of the year", REGISTRATIONS).await?;
+        let reply = self.get("List her registrations of the year", REGISTRATIONS).await?;
         let names = items(&reply).map(|registration| text(registration, "name")).sorted().collect_vec();
-        check(names == ["Walk 5000", "Walk 5000 in summer"], "she takes part in what Sales may, and in nothing else")
+        check(names == ["Walk 5000", "Walk 5000 in summer"], "she must be registered for the challenges of Sales only")
     }
 
     async fn walk(&self, walk: &Walk) -> Result<(), CliError> {
         let path = format!("{REGISTRATIONS}/{}", walk.id);
         let body = json!({"progress": 40.4, "progressText": "404 / 1000 steps", "earnedPoints": 40});
-        self.patch("She has walked 404 of 1000 steps", &path, body).await?;
+        self.patch("Report 404 of 1000 steps", &path, body).await?;
         let call = Call::patch(&path, json!({"progress": 30}));
-        let what = "What comes late does not take steps back";
+        let what = "Report less progress: rejected";
         self.step(Step { what, call, status: StatusCode::CONFLICT }).await?;
-        let reply = self.get("Her registrations show it", REGISTRATIONS).await?;
+        let reply = self.get("List her registrations with the progress", REGISTRATIONS).await?;
         let shown = registration(&reply.body, walk).map(|it| [&it["progress"], &it["earnedPoints"]]);
-        check(shown == Some([&json!(40.4), &json!(40)]), "progress and points stand")
+        check(shown == Some([&json!(40.4), &json!(40)]), "progress and points must be unchanged")
     }
 
     async fn look(&self, walk: &Walk) -> Result<(), CliError> {
-        let reply = self.get("All of an activity", &walk.path).await?;
-        check(reply.body["goal"]["parameters"]["target"] == 1000, "the goal came from the template")?;
+        let reply = self.get("Get an activity with all its parts", &walk.path).await?;
+        check(reply.body["goal"]["parameters"]["target"] == 1000, "the goal must be that of the template")?;
         let path = format!("{}?include=Program%23Groups", walk.path);
-        let reply = self.get("Its groups alone", &path).await?;
-        check(reply.body["groups"]["items"].as_array().is_some_and(|it| it.len() == 2), "it has two groups")?;
+        let reply = self.get("Get only its groups", &path).await?;
+        check(
+            reply.body["groups"]["items"].as_array().is_some_and(|it| it.len() == 2),
+            "the activity must have two groups",
+        )?;
         let call = Call::put(format!("{}/section", walk.path), json!({"sectionId": section_id()}));
-        let what = "To another section: an attribute changes, no key";
+        let what = "Move it to another section: an attribute changes, but no key";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
-        check(reply.body["sectionId"] == section_id(), "it is in the other section")
+        check(reply.body["sectionId"] == section_id(), "the activity must be in the other section")
     }
 }
 
@@ -116,46 +117,49 @@ impl Guide {
     async fn change_venues(&self) -> Result<(), CliError> {
         let (bank_a, bank_b) = (format!("{COMPANY}/references/venues/123"), format!("{COMPANY}/references/venues/456"));
         let (at_a, at_b) = (format!("{bank_a}/activities"), format!("{bank_b}/activities"));
-        let reply = self.get("What takes place at Blood Bank A from now on", &at_a).await?;
+        let reply = self.get("List the upcoming activities at Blood Bank A", &at_a).await?;
         let drives = activity_ids(&reply);
-        check(!drives.is_empty(), "the sample has a blood drive there")?;
+        check(!drives.is_empty(), "the list must have a blood drive")?;
 
         let call = Call::patch(&bank_a, json!({"data": blood_bank_a("311 Wabash Street")}));
-        self.job(Step { what: "It moves to 311", call, status: StatusCode::ACCEPTED }).await?;
-        let reply = self.get("Every activity has its new address", &at_a).await?;
-        check(items(&reply).all(|it| it["data"]["Addr1"] == "311 Wabash Street"), "each has the address")?;
+        self.job(Step { what: "Blood Bank A moves: change its address", call, status: StatusCode::ACCEPTED }).await?;
+        let reply = self.get("List its activities with the new address", &at_a).await?;
+        check(
+            items(&reply).all(|it| it["data"]["Addr1"] == "311 Wabash Street"),
+            "each activity must have the new address",
+        )?;
 
         let body = json!({"replacementId": "456", "data": blood_bank_b()});
         let call = Call::post(format!("{bank_a}/replacement"), body);
-        let what = "It closes: Blood Bank B takes its place";
+        let what = "Blood Bank A closes: replace it with Blood Bank B";
         self.job(Step { what, call, status: StatusCode::ACCEPTED }).await?;
-        let reply = self.get("Nothing takes place at A", &at_a).await?;
-        check(items(&reply).next().is_none(), "A has no activity left")?;
-        let reply = self.get("All of it does at B", &at_b).await?;
-        check(activity_ids(&reply) == drives, "B has what A had")
+        let reply = self.get("List the activities at A: none", &at_a).await?;
+        check(items(&reply).next().is_none(), "A must have no activities")?;
+        let reply = self.get("List the activities at B", &at_b).await?;
+        check(activity_ids(&reply) == drives, "B must have the activities of A")
     }
 
     async fn extend(&self, walk: &Walk) -> Result<(), CliError> {
         let end = format!("{}-{NEW_END}", year() + 1);
         let body = json!({"version": walk.version, "endDate": end});
-        let what = "The walk goes on into the next year; registrations follow it";
+        let what = "Extend the walk into the next year, with its registrations";
         let reply = self.patch(what, &walk.path, body.clone()).await?;
         let job = format!("{COMPANY}/jobs/{}", text(&reply.body, "jobId"));
         self.done(&job).await?;
         let call = Call { body: None, ..Call::post(format!("{job}/retry"), Value::Null) };
-        let what = "Only a failed job can be run again";
+        let what = "Retry the job: rejected, because it has not failed";
         self.step(Step { what, call, status: StatusCode::CONFLICT }).await?;
         let call = Call::patch(&walk.path, body);
-        let what = "The same version again: somebody has changed it since";
+        let what = "Change an outdated version: rejected";
         self.step(Step { what, call, status: StatusCode::PRECONDITION_FAILED }).await?;
         let path = format!("{REGISTRATIONS}?year={}", year() + 1);
-        let reply = self.get("Her registrations of the next year", &path).await?;
+        let reply = self.get("List her registrations of the next year", &path).await?;
         let followed = registration(&reply.body, walk).is_some_and(|it| it["endDate"] == format!("{end}Z"));
-        check(followed, "the registration has the new end")?;
-        self.handed_on("What continued the jobs: the stream of their table", "continue-job").await
+        check(followed, "the registration must have the new end")?;
+        self.handed_on("Progress of the job stream", "continue-job").await
     }
 
-    /// A step that starts a job, and how the job ends.
+    /// Runs a step that starts a job, and waits for the job.
     async fn job(&self, step: Step) -> Result<(), CliError> {
         let reply = self.step(step).await?;
         let location = reply.headers.get("location").and_then(|location| location.to_str().ok());
@@ -164,12 +168,12 @@ impl Guide {
 
     async fn done(&self, job: &str) -> Result<(), CliError> {
         self.wait(job, |body| body["status"] == "done").await?;
-        let reply = self.get("How far the job is", job).await?;
-        check(reply.body["status"] == "done" && reply.body["left"] == 0, "nothing is left to do")
+        let reply = self.get("Get the progress of the job", job).await?;
+        check(reply.body["status"] == "done" && reply.body["left"] == 0, "the job must be done")
     }
 }
 
-/// The activity of the walk.
+/// Activity that the demo creates.
 #[derive(Default)]
 struct Walk {
     id: String,

@@ -38,7 +38,7 @@ impl Sent<'_> {
 }
 
 #[test]
-fn the_event_is_the_one_that_api_gateway_sends() {
+fn builds_the_event_of_api_gateway() {
     let sent = Sent {
         method: Method::PATCH,
         target: "/bank/accounts/Acc%20%231/payments/p-1?a=1&b=x%20y&a=2+3",
@@ -105,7 +105,7 @@ fn the_event_is_the_one_that_api_gateway_sends() {
 }
 
 #[test]
-fn what_a_request_lacks_the_event_lacks() {
+fn omits_fields_that_the_request_does_not_have() {
     let sent =
         Sent { method: Method::PATCH, target: "/bank/payments/due", headers: &[("host", "127.0.0.1")], body: b"" };
     let event = sent.event(json!({}));
@@ -117,7 +117,7 @@ fn what_a_request_lacks_the_event_lacks() {
 }
 
 #[test]
-fn a_body_that_is_not_text_is_base64() {
+fn encodes_binary_bodies_in_base64() {
     for (kind, body, expected) in [
         ("text/plain", "ä".as_bytes(), json!(["ä", false])),
         ("application/json", b"\xff", json!(["/w==", true])),

@@ -81,7 +81,7 @@ Resources:
 ";
 
 #[test]
-fn a_stream_its_mapping_and_its_delivery_are_read() {
+fn reads_streams_mappings_and_delivery_streams() {
     let template = read(TEMPLATE, &[]).unwrap();
     let cart = &template.tables[0];
     let arn = "arn:aws:dynamodb:us-east-1:000000000000:table/stack-Cart/stream/2026-01-01T00:00:00.000";
@@ -105,7 +105,7 @@ fn a_stream_its_mapping_and_its_delivery_are_read() {
 }
 
 #[test]
-fn what_a_delivery_is_named_reaches_the_function() {
+fn resolves_names_and_arns_of_the_lake() {
     let environment = &read(TEMPLATE, &[]).unwrap().lambdas[0].environment;
     for (name, value) in [
         ("STREAM", "stack-Delivery"),
@@ -119,7 +119,7 @@ fn what_a_delivery_is_named_reaches_the_function() {
 }
 
 #[test]
-fn a_mapping_has_the_defaults_of_the_service() {
+fn applies_the_defaults_of_a_mapping() {
     let start = TEMPLATE.find("            BatchSize").unwrap();
     let template = read(&TEMPLATE[..start], &[]).unwrap();
     let mapping = &template.lambdas[0].mappings[0];
@@ -133,7 +133,7 @@ fn a_mapping_has_the_defaults_of_the_service() {
 }
 
 #[test]
-fn what_the_reader_does_not_understand_of_a_stream_stops_it_with_the_line() {
+fn rejects_unsupported_stream_settings_with_their_line() {
     for (from, to, message) in [
         (
             "NEW_AND_OLD_IMAGES",
@@ -192,7 +192,7 @@ fn what_the_reader_does_not_understand_of_a_stream_stops_it_with_the_line() {
 }
 
 #[test]
-fn a_stream_ends_in_a_bucket_of_the_stack() {
+fn rejects_a_bucket_outside_the_stack() {
     let other = TEMPLATE.replacen("BucketARN: !GetAtt Lake.Arn", "BucketARN: arn:aws:s3:::another", 1);
     let line = TEMPLATE.lines().position(|line| line.contains("DeliveryStreamType")).unwrap() + 1;
     assert_eq!(read(&other, &[]).unwrap_err(), format!("template.yaml:{line}: there is no bucket another"));
