@@ -1,8 +1,8 @@
 //! The events of `events/`, in an order in which each one finds the items that it needs.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
-use crate::root;
-use serde_json::Value;
+use crate::{patterns, root};
+use serde_json::{Value, json};
 use std::{fs, path::PathBuf};
 
 /// An event: its function, the reason in its file name, and the response status. The status is
@@ -152,9 +152,28 @@ const LEDGER: [Event; 37] = [
     ("start-daily-reconciliation", "no-such-day", None),
 ];
 
-/// All events by folder.
-pub const ALL: [(&str, &[Event]); 5] =
+/// The listed events, with their folders.
+const LISTED: [(&str, &[Event]); 5] =
     [("bank", &BANK), ("cart", &CART), ("cart", &STREAM), ("wellness", &WELLNESS), ("ledger", &LEDGER)];
+
+/// The reason of an event that is made from the function's own: its caller has no claims but `sub`.
+pub const NO_CLAIMS: &str = "no-claims";
+
+/// Every event, with its folder. A GET pattern that is not listed answers 200 to its event, and 403 to a caller without
+/// claims.
+#[must_use]
+pub fn all() -> Vec<(&'static str, Vec<Event>)> {
+    let mut all: Vec<_> = LISTED.iter().map(|(folder, events)| (*folder, events.to_vec())).collect();
+    let is_listed = |name| LISTED.iter().any(|(_, events)| events.iter().any(|(function, ..)| *function == name));
+    for pattern in patterns::all().into_iter().filter(|pattern| !is_listed(pattern.name)) {
+        let route = pattern.routes().iter().find(|route| route.method == "GET");
+        let service = route.and_then(|route| route.path.split('/').nth(1));
+        all.extend(
+            service.map(|service| (service, vec![(pattern.name, "", Some(200)), (pattern.name, NO_CLAIMS, Some(403))])),
+        );
+    }
+    all
+}
 
 /// The file name of an event.
 #[must_use]
@@ -165,8 +184,17 @@ pub fn file(function: &str, why: &str) -> String {
 /// The content of an event.
 #[must_use]
 pub fn event(folder: &str, function: &str, why: &str) -> Value {
-    let path = root().join("events").join(folder).join(file(function, why));
-    serde_json::from_str(&fs::read_to_string(path).expect("an event")).expect("JSON")
+    let read = |why: &str| -> Value {
+        let path = root().join("events").join(folder).join(file(function, why));
+        serde_json::from_str(&fs::read_to_string(path).expect("an event")).expect("JSON")
+    };
+    if why != NO_CLAIMS {
+        return read(why);
+    }
+    let mut event = read("");
+    let claims = &mut event["requestContext"]["authorizer"]["jwt"]["claims"];
+    *claims = json!({"sub": claims["sub"]});
+    event
 }
 
 /// The folders of `events/`, one for each service.

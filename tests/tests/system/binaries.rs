@@ -18,7 +18,7 @@ use std::{
 use system_tests::{
     Answer, Client,
     emulator::{Environment, Lambdas, PATIENCE, Place, Port, binary, listening},
-    events::{ALL, event, file},
+    events::{all, event, file},
     faults::{Fault, Proxy},
     root,
     runtime::log_lines,
@@ -66,7 +66,7 @@ async fn each_event_gets_the_same_response_as_on_the_local_stack() {
     let clients = [Client::operator(&inside), Client::operator(&outside)];
     let mut names = [Names::default(), Names::default()];
     for (folder, (function, why, _)) in
-        ALL.iter().flat_map(|(folder, events)| events.iter().map(move |event| (folder, event)))
+        all().iter().flat_map(|(folder, events)| events.iter().map(move |event| (folder, event)))
     {
         let event = event(folder, function, why);
         let mut answers = Vec::new();
