@@ -39,8 +39,8 @@ pub struct Job {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The id of the last request for this job. A change of this attribute makes the stream call
-    /// the function again.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// the function again. It is never read.
+    #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub nudged_by: Option<String>,
     /// The number of written steps. A run can write a step only if it has read the previous one.
     pub step: i64,
