@@ -29,6 +29,10 @@ CONDITION = re.compile(rf"(\w+) = ({TEXT})(?: AND (\w+) BETWEEN ({TEXT}) AND ({T
 # one row.
 SHARDED, SHARDS = ("PaymentScheduler", "TransactionHistory"), "01234"
 UNITS = "RWI"
+# A row of the short tables whose trigger is a route.
+ROUTE = re.compile(r"^\| (\w+) \| \[([\w-]+)[^]]*\]\([^)]*\) \| `(GET|POST|PUT|PATCH|DELETE) (\S+)`", re.MULTILINE)
+# They need a failed job. Tests hold their cost.
+NOT_WALKED = {"retry-job", "retry-reconciliation"}
 
 
 class Meter:
@@ -132,7 +136,21 @@ def measure(binary=LOCAL):
     with local_stack(binary, "--parameter", "ExportWindowSeconds=0") as url:
         meter = Meter(url)
         walk(meter.step)
+        for name, (pattern, method, path) in routes().items():
+            if method == "GET" and name not in walked(meter.rows):
+                [event] = [json.loads(file.read_text()) for file in ROOT.glob(f"events/*/{name}.json")]
+                meter.step(pattern, name, method, f"{event['rawPath']}?{event['rawQueryString']}")
     return {"patterns": meter.rows}
+
+
+def routes():
+    """Returns the number, method and path of each pattern with a route, by the name of its function."""
+    page = (ROOT / "docs/access-patterns.md").read_text()
+    return {name: (pattern, method, path) for pattern, name, method, path in ROUTE.findall(page)}
+
+
+def walked(rows):
+    return {row["name"].partition(",")[0] for row in rows}
 
 
 def reasoned(row):
@@ -147,6 +165,8 @@ def reasoned(row):
 def faults():
     """Yields the patterns that differ from the minimum plus the explained units."""
     patterns = measure()["patterns"]
+    for name in routes().keys() - walked(patterns) - NOT_WALKED:
+        yield f"{name} was not measured: add a step to bench/cost_walk.py"
     for name in REASONS.keys() - {row["name"] for row in patterns}:
         yield f"{name} has reasons but was not measured"
     for row in patterns:
