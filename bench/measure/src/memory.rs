@@ -17,7 +17,7 @@ const CHANGES: [usize; 5] = [1, 100, 1_000, 2_000, 10_000];
 /// Maximum invocation payload (Lambda quotas: 6 MB). It limits a batch to fewer than the 10,000
 /// records that a mapping may request.
 const MAX_BYTES: usize = 6_000_000;
-/// How often one process receives the largest batch.
+/// Number of times that one process receives the largest batch.
 const AGAIN: usize = 20;
 
 /// Measures the memory of this binary.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use system_tests::{Answer, Client, stack, units::consumed};
 
 const SHARDS: usize = 5;
-/// The smallest day. Each further day has ten times as many payments.
+/// Number of payments on the smallest day. Each further day has ten times as many.
 const FEWEST: usize = 1_000;
 const WARM_UP: usize = 5;
 
