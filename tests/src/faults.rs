@@ -26,7 +26,7 @@ use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 pub struct Call {
     /// The number of the call, from 1, since the rule was set.
     pub number: usize,
-    /// The number of the call among those of its action, from 1.
+    /// The number of the call among the calls of its action, from 1.
     pub nth: usize,
     /// The action, such as `Query`.
     pub action: String,
@@ -47,7 +47,7 @@ pub enum Moment {
     After,
 }
 
-/// Both moments, for tests that inject a fault at each.
+/// Both moments.
 pub const MOMENTS: [Moment; 2] = [Moment::Before, Moment::After];
 
 /// The outcome of a call.

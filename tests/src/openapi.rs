@@ -171,7 +171,7 @@ impl<'a> Operation<'a> {
         all.filter(|parameter| parameter["in"] == kind).filter_map(|parameter| parameter["name"].as_str()).collect()
     }
 
-    /// The scopes of the operation. One of them is enough.
+    /// The scopes of the operation. The caller needs at least one of them.
     #[must_use]
     pub fn scopes(self) -> BTreeSet<&'a str> {
         let alternatives = self.value["security"].as_array().expect("security");

@@ -25,7 +25,7 @@ MAX_LINES_OF_A_STACK = 1600
 MAX_LINES_OF_A_FUNCTION = 30
 # DynamoDB recommends at most two consumers per stream shard, to avoid throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2
-# Crates whose service has another name.
+# Crates whose name differs from that of their service.
 SERVICES = {"export": "lake"}
 # Resource types that may refer to a function without invoking it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}

@@ -53,7 +53,8 @@ async fn batch(binary: &str, changes: usize, times: usize) -> Value {
     })
 }
 
-/// Builds an event with this number of cart changes, or with as many as fit. Returns their number.
+/// Builds an event with this number of cart changes, or with as many as fit. Returns the number of
+/// changes in the event.
 fn event(changes: usize) -> (String, u64) {
     let text = fs::read_to_string(root().join(EVENT)).expect("an event");
     let event: Value = serde_json::from_str(&text).expect("JSON");

@@ -76,7 +76,7 @@ impl<I: Input> Request<I> {
 impl<I> Request<I> {
     /// Returns the requested page of the list: the range after the cursor.
     ///
-    /// A cursor is bound to the path, the caller's reach, the range and the filter
+    /// A cursor is bound to the path, the range, the filter and whether the caller is an operator
     /// (docs/decisions/cursor.md).
     ///
     /// # Errors

@@ -20,13 +20,14 @@ pub trait Input: Sized + Send {
     /// Whether the input has a body. The body must then be a JSON object.
     const BODY: bool = false;
 
-    /// Reads the fields. Returns `None` only if a fault was noted.
+    /// Reads the fields. Returns `None` only if a fault was recorded.
     ///
     /// The response contains the faults of all fields.
     fn read(fields: &mut Fields) -> Option<Self>;
 }
 
-/// The fields of a request. Each can be read once. A field that is never read is a fault.
+/// The fields of a request. Each field can be read only once. A field that is never read is a
+/// fault.
 #[derive(Debug, Default)]
 pub struct Fields {
     path: Vec<(String, String)>,
@@ -94,7 +95,7 @@ impl Fields {
         }
     }
 
-    /// Notes a fault and returns `None`.
+    /// Records a fault and returns `None`.
     pub fn fault<T>(&mut self, pointer: &str, detail: impl fmt::Display) -> Option<T> {
         self.faults.push(Fault { pointer: pointer.to_owned(), detail: detail.to_string() });
         None

@@ -14,7 +14,7 @@ pub struct Pattern<C: 'static> {
     pub name: &'static str,
     /// The trigger of the function.
     pub trigger: Trigger,
-    /// The DynamoDB calls. If a variant of the request makes other calls, it has a separate entry.
+    /// The DynamoDB calls. A request variant that makes other calls has a separate entry.
     pub calls: &'static [Calls<C>],
     /// Creates the function.
     pub function: fn() -> Function,

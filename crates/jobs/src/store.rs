@@ -12,8 +12,8 @@ pub struct Jobs {
     table: Table,
 }
 
-/// Returns whether a conditional write succeeded. DynamoDB refuses the write if another run, or a
-/// run of another start, has changed the job.
+/// Returns whether a conditional write succeeded. DynamoDB refuses the write if another run has
+/// changed the job.
 fn written(outcome: Result<(), table::Error>) -> Result<bool, Error> {
     match outcome {
         Ok(()) => Ok(true),

@@ -508,8 +508,8 @@ impl Stack {
         self.access.clients(lambda)
     }
 
-    /// DynamoDB client of the function, limited by its policy. The caller can change its endpoint
-    /// or its retries.
+    /// DynamoDB client of the function, limited by its policy. The caller can change the endpoint
+    /// or the retries of the client.
     #[must_use]
     pub fn client_of(&self, lambda: &template::Lambda) -> aws_sdk_dynamodb::Client {
         engine::client(&self.access.config(lambda), self.dynamo_url())

@@ -88,7 +88,8 @@ impl Template {
     /// Reads a template and the selected nested applications.
     ///
     /// # Errors
-    /// [`TemplateError`] as in [`Template::read`], and if a selected application does not exist.
+    /// The errors of [`Template::read`], and a [`TemplateError`] if a selected application does not
+    /// exist.
     pub fn read_some(
         text: &str,
         file: &Path,

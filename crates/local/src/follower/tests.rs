@@ -492,7 +492,7 @@ async fn enables_stream_and_ttl_on_existing_data() {
     second.drained().await;
     assert_eq!(second.events()[0]["Records"][0]["eventName"], "REMOVE");
     second.stack.stop().await;
-    // Another stream view and another TTL attribute.
+    // The template now has another stream view and another TTL attribute.
     let other = TEMPLATE.replace("NEW_AND_OLD_IMAGES", "KEYS_ONLY").replace("ExpiresAt", "Ends");
     let third = Scene::of(data.stack(&other), fine()).await;
     third.put("kept", Some(1)).await;

@@ -30,8 +30,8 @@ pub(crate) fn tomorrow() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date().saturating_add(1.day())
 }
 
-/// Schedules the missing payments. Returns the number of payments that exist, whether they were
-/// created now or earlier today.
+/// Schedules the missing payments. Returns the number of payments, including those that were
+/// created earlier today.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     let mut loaded = 0;
     for (number, row) in ROWS.iter().enumerate() {

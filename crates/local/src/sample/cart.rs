@@ -23,8 +23,8 @@ const ROWS: [Row; 5] = [
     Row { account: "Liz", sku: "d9bl3", price: "34.99", status: "PURCHASED" },
 ];
 
-/// Adds the missing cart items. Returns their number, whether they were added now or during the
-/// last week.
+/// Adds the missing cart items. Returns the number of cart items, including those that were added
+/// during the last week.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     for row in &ROWS {
         let path = format!("/cart/accounts/{}/items", row.account);

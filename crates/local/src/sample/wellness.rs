@@ -39,8 +39,8 @@ pub(crate) fn blood_bank_b() -> Value {
     json!({"Name": "Blood Bank B", "Addr1": "456 Wabash Street", "City": "Chicago", "ST": "IL", "Postal": "60606"})
 }
 
-/// Creates the missing activities of the plan year. Returns their number, whether they were created
-/// now or before.
+/// Creates the missing activities of the plan year. Returns the number of activities, including
+/// those that were created before.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     let list = format!("{COMPANY}/activities?year={}&status=draft,active,completed,cancelled", year());
     let there = names(client, &list).await?;
