@@ -50,7 +50,7 @@ pub(crate) async fn measure(most: usize, rounds: usize) -> Value {
     }
     for round in 0..rounds + WARM_UP {
         for number in 0..days.len() {
-            // The order rotates, so that no day is always first.
+            // The order of the days rotates, so that no day is always first.
             let at = (number + round) % days.len();
             for page in &mut days[at].pages {
                 page.read(&client).await;

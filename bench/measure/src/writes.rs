@@ -85,8 +85,8 @@ async fn schedule(client: &Client, number: usize) {
     assert_eq!(answer.status, 201, "{}", answer.body);
 }
 
-/// Puts the item like the function: only if it is absent, and with the consumed units in the
-/// response.
+/// Puts the item as the function does: only if the item is absent, and with the consumed units in
+/// the response.
 async fn put(dynamo: &aws_sdk_dynamodb::Client, table: &str, like: &Row) {
     let mut item = like.clone();
     item.insert("SK".to_owned(), AttributeValue::S(format!("2099-12-01T09:30:00Z#{}", Uuid::now_v7())));

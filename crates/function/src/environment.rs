@@ -61,7 +61,7 @@ pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
 }
 
 /// Reads the credentials from environment variables. If they are not set, reads them from the
-/// container credentials URL, because the execution environment outlives a set of credentials.
+/// container credentials URL, which an execution environment that outlives its credentials has.
 fn credentials(http: &SharedHttpClient) -> CredentialsProviderChain {
     let provider = ProviderConfig::default().with_http_client(http.clone());
     CredentialsProviderChain::first_try("Environment", EnvironmentVariableCredentialsProvider::new())

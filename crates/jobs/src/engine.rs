@@ -34,13 +34,13 @@ pub trait JobService: Sync {
 
 /// The steps of a kind of job. A runner lives for one run and may cache what it reads.
 pub trait JobRunner: Send {
-    /// The stored progress. The first step gets the default.
+    /// The stored progress. The first step gets the default value of this type.
     type Progress: Serialize + DeserializeOwned + Default + Send + Sync;
 
     /// Executes one step and returns the new progress, which is then written.
     ///
-    /// A crash after any call of a step repeats the step from its start, so the step must not count
-    /// anything twice. A long step must return when `stop` has passed.
+    /// The engine may repeat a step from its start after any of the step's calls, so the step must
+    /// not count anything twice. A long step must return when `stop` has passed.
     ///
     /// # Errors
     /// The same errors as in [`JobService::run`].

@@ -129,8 +129,8 @@ async fn put(client: &Client, path: String, body: Value) -> Result<(), SampleErr
     expect(&call, client.send(&call).await?, &[StatusCode::OK, StatusCode::CREATED]).map(drop)
 }
 
-/// Creates an object under the key. Of two concurrent loads, only one creates it. If an object was
-/// created under the key within a week and renamed since, it is not changed.
+/// Creates an object with this idempotency key. Of two concurrent loads, only one creates it. If an
+/// object was created under the key within a week and renamed since, it is not changed.
 async fn make(client: &Client, path: &str, key: String, body: Value) -> Result<(), SampleError> {
     let call = Call::post(path, body).key(key);
     expect(&call, client.send(&call).await?, &[StatusCode::CREATED, StatusCode::UNPROCESSABLE_ENTITY]).map(drop)
