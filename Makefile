@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi tools test-dev test-smoke test-dynamodb-local smoke need need-java need-python need-valgrind need-peers
 
-# The Runtime Interface Emulator, which `sam local invoke` uses in its containers.
+# The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
 LOCAL = cargo run --quiet --bin local --
 SERVE = target/debug/local run --port $(PORT) --dynamodb-port $(DYNAMODB_PORT) --lake $(LAKE) $(if $(DATA),--data $(DATA)) $(STACKS:%=--stack %) $(ARGS)
@@ -11,7 +11,8 @@ DYNAMODB_PORT ?= 8000
 LAKE ?= lake
 TEMPLATES = template.yaml $(wildcard stacks/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
-# Its zip file exceeds 4 MB without link-time optimisation (docs/decisions/export-lto.md).
+# Without link-time optimisation, the zip file of this function exceeds 4 MB
+# (docs/decisions/export-lto.md).
 LARGE = export-cart-changes
 SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
@@ -31,7 +32,7 @@ run: need ## Run the local stack, or some services with STACKS="bank ledger": AP
 	@exec $(SERVE)
 
 dev: DATA ?= .data/dev
-dev: need need-python ## Like `make run`, with a restart when a source file changes; the data is kept in DATA (.data/dev)
+dev: need need-python ## Run the local stack, and restart it when a source file changes; the data is kept in DATA (.data/dev)
 	@mkdir -p $(dir $(DATA))
 	@exec python3 crates/local/dev.py $(PORT) $(SERVE)
 
@@ -57,7 +58,8 @@ docs: need ## Generate the derived parts of docs/ and the templates
 picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and stacks/
 	.venv/bin/python tests/template/draw.py
 
-# Dependencies keep bitcode next to their code. The link of LARGE uses it, so they are built once.
+# Dependencies contain bitcode in addition to machine code. LARGE is linked from the bitcode, so the
+# dependencies are built only once.
 build own-code: export RUSTFLAGS += -C embed-bitcode=yes
 build: need ## Build the release binaries of all functions, or of FUNCTIONS, as target/lambda/<function>/bootstrap for sam
 	$(if $(SMALL),cargo build --profile $(PROFILE) $(LAMBDAS) $(SMALL:%=--bin %))
@@ -118,7 +120,7 @@ test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Send c
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
-test-slow: need ## Run the tests that take minutes, or those that SLOW names
+test-slow: need ## Run the tests that take minutes, or only those that SLOW names
 	tests/some.sh --workspace --test export --test ledger --test wellness -- --ignored $(SLOW)
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda

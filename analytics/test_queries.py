@@ -96,7 +96,7 @@ class Story:
         return self.emit(item, "remove", at, {**line, "version": line["version"] + 1}, gone=True)
 
     def expire(self, item, at):
-        """TTL deletes the item, and keeps the version of the last change."""
+        """Adds the deletion of the item by TTL, with the version of its last change."""
         return self.emit(item, "expire", at, dict(self.lines[item]), gone=True)
 
 
@@ -108,30 +108,31 @@ def handmade():
     s.insert("L2", "A", "pen", "2026-02-24 11:00:00", 1)
     s.move("L1", "2026-02-26 10:00:00", "PURCHASED", "O1")
     s.move("L2", "2026-02-26 10:00:00", "PURCHASED", "O1")
-    # Added in the last second of a week, saved in the first second of the next, moved back and
-    # forth, then bought.
+    # An item is added in the last second of a week, saved in the first second of the next, moved
+    # back and forth, and then purchased.
     s.insert("L3", "B", "pen", "2026-03-01 23:59:59", 1, "3.00", "EUR", added="2026-03-01 23:59:59.900")
     s.move("L3", "2026-03-02 00:00:00", "SAVED")
     s.move("L3", "2026-03-03 00:00:00", "ACTIVE")
     s.move("L3", "2026-03-04 00:00:00", "SAVED")
     s.move("L3", "2026-03-05 00:00:00", "ACTIVE")
     s.move("L3", "2026-03-06 00:00:00", "PURCHASED", "O2", exact="2026-03-06 00:00:00.400")
-    # A saved item joins the active one, which has another currency. The active one is removed
+    # A saved item is merged into an active item with another currency. The active item is removed
     # later.
     s.insert("L4", "C", "pen", "2026-03-02 09:00:00", 2, "3.00", "EUR")
     s.move("L4", "2026-03-02 10:00:00", "SAVED")
     s.insert("L5", "C", "pen", "2026-03-02 11:00:00", 1, "3.50", "USD")
     s.join("L4", "L5", "2026-03-03 12:00:00")
     s.remove("L5", "2026-03-10 10:00:00")
-    # Expired on Sunday and deleted on Tuesday; expired and still in the table; untouched; untouched
-    # without a price, twice.
+    # One item expired on Sunday and was deleted on Tuesday. One expired and is still in the table.
+    # Three were never changed, and two of these have no price.
     s.insert("L6", "D", "ink", "2026-03-02 08:00:00", 1, "10", "USD", expires="2026-03-08 23:59:59")
     s.expire("L6", "2026-03-10 05:00:00")
     s.insert("L7", "E", "ink", "2026-02-27 08:00:00", 2, "10", "USD", expires="2026-03-08 00:00:00")
     s.insert("L8", "F", "ink", "2026-03-01 08:00:00", 3, "9.00", "EUR")
     s.insert("L16", "K", "pad", "2026-03-02 08:00:00", 2)
     s.insert("L17", "L", "pad", "2026-03-02 09:00:00", 1)
-    # Expired a second ago; expires in a second, and changed yesterday to a lower quantity.
+    # One item expired a second ago. The other expires in a second, and its quantity was lowered
+    # yesterday.
     s.insert("L21", "P", "ink", "2026-03-10 12:00:00", 1, "1.00", "EUR", expires="2026-03-11 11:59:59")
     s.insert("L9", "F", "pad", "2026-03-01 08:00:00", 3, expires="2026-03-11 12:00:01")
     s.change("L9", "2026-03-10 08:00:00", 1)
@@ -139,15 +140,16 @@ def handmade():
     s.insert("L19", "N", "cap", "2026-02-24 08:00:00", 1, "5", "USD")
     s.move("L19", "2026-02-24 09:00:00", "SAVED")
     s.expire("L19", "2026-03-10 08:00:00")
-    # Bought in the week of the join.
+    # An item is purchased in the same week as the merge above.
     s.insert("L20", "O", "pen", "2026-03-02 08:00:00", 1, "4.00", "USD")
     s.move("L20", "2026-03-03 08:00:00", "PURCHASED", "O5")
-    # Removed at once; saved and still present.
+    # One item is removed after a minute. The other is saved and still in the table.
     s.insert("L10", "G", "pad", "2026-03-03 08:00:00", 1, "1.10", "USD")
     s.remove("L10", "2026-03-03 08:01:00")
     s.insert("L11", "G", "pad", "2026-03-04 08:00:00", 1, "1.10", "USD")
     s.move("L11", "2026-03-04 09:00:00", "SAVED")
-    # Long ago; a second before the first week; in the first second of the first week.
+    # Items are added long ago, a second before the first week of the reports, in its first second,
+    # and later.
     s.insert("L12", "J", "cap", "2025-10-01 08:00:00", 1, "5", "USD")
     s.move("L12", "2025-10-01 09:00:00", "SAVED")
     s.insert("L13", "I", "pad", "2025-12-14 23:59:59", 4, "1.00", "USD", expires="2026-01-01 00:00:00")

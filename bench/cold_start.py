@@ -1,7 +1,8 @@
 """Measures the cold start of schedule-payment, equivalent functions in other languages, and minimal functions.
 
-All run with a Runtime API and a DynamoDB of this script, which leaves only the start of the function. They run at full CPU,
-at the CPU share of 128 MB, and as in Lambda: at full CPU until the first `next`, and at the share from then on.
+This script serves a Runtime API and a DynamoDB, so the times contain only the start of the function. The functions run
+at full CPU, at the CPU share of 128 MB, and as in Lambda: at full CPU until the first `next`, and at the share from
+then on.
 """
 
 import contextlib
@@ -60,7 +61,7 @@ class Bench:
         }
 
     def run(self, contestant, events, group=None, from_next=False):
-        """Runs a process until it has answered the events. It joins the group at the start or at its first `next`."""
+        """Runs a contestant until it has answered the events. It joins the group at the start or at the first `next`."""
         started = threading.Event()
 
         def at_first():
@@ -70,9 +71,9 @@ class Bench:
 
         self.runtime.begin(events, at_first)
         self.dynamo.calls.clear()
-        # A shell joins the group and then executes the contestant, so the servers stay outside the
-        # group. A child of Python would spend milliseconds of the share before it executes the
-        # contestant.
+        # A shell joins the group and then replaces itself with the contestant. The servers of this
+        # script stay outside the group. A forked Python process would use up milliseconds of the
+        # group's CPU share before it executes the contestant.
         join = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', group] if group and not from_next else []
         command, environment = [*join, *contestant.command], self.environment(contestant)
         start = time.perf_counter()
@@ -81,17 +82,18 @@ class Bench:
         try:
             if not self.runtime.done.wait(60):
                 raise SystemExit(f"{contestant.name} does not answer")
-            # wait4 reports a peak that includes the memory of this script, which the child is
-            # forked from.
+            # The peak that wait4 reports includes the memory of this script, from which the child
+            # is forked.
             status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
         finally:
-            # Popen.kill would reap a process that has ended, and its usage would be lost.
+            # Popen.kill would reap a process that has ended, and the resource usage of the process
+            # would be lost.
             os.kill(process.pid, signal.SIGKILL)
             _, process.returncode, usage = os.wait4(process.pid, 0)
         (first, second, *_), (answered, again, *_) = self.runtime.asked, [at for at, _ in self.runtime.answered]
         return {
             "next": 1000 * (first - start),
-            # If it joins the group at `next`, the time to join is excluded.
+            # If the process joins the group at `next`, the time to join is excluded.
             "answer": 1000 * (first - start + answered - self.runtime.handed[0]),
             "second": 1000 * (again - second),
             "cpu": 1000 * (usage.ru_utime + usage.ru_stime),
@@ -99,7 +101,7 @@ class Bench:
         }
 
     def behaviour(self, contestant):
-        """Returns its responses and DynamoDB calls, without values that differ between runs."""
+        """Returns the contestant's responses and DynamoDB calls, without values that differ between runs."""
         self.run(contestant, [EVENT, REFUSED])
         answers = []
         for _, answer in self.runtime.answered:
@@ -132,7 +134,7 @@ class Bench:
                 if turn >= WARM_UP:
                     rows[contestant.name].append(row)
                 if group:
-                    # The next process starts with an unused share.
+                    # The pause lets the next process start with an unused CPU share.
                     time.sleep(3 * cpu_share.PERIOD / 1e6)
         return rows
 

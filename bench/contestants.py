@@ -29,9 +29,9 @@ class Contestant:
 
 
 def contestants(ours=OURS):
-    """Returns all seven, with ours first.
+    """Returns all seven functions, with ours first.
 
-    Each trusts as many roots as in Lambda: ours Amazon's, Node its own, and the others those of a system.
+    Each trusts as many root certificates as in Lambda: ours Amazon's, Node its own, and the others the system's.
     """
     if not pathlib.Path(ours).is_file():
         sys.exit(f"{ours} is missing: make build FUNCTIONS=schedule-payment")
@@ -64,8 +64,8 @@ def build():
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", BUILT / "python"]
         subprocess.run([*install, "--requirement", PEERS / "python/requirements.txt"], check=True)
     # Build one at a time, so that cargo does not unify their features. The last one has the jitter
-    # entropy that .cargo/config.toml disables, and its own target directory, so that neither is
-    # rebuilt each time.
+    # entropy that .cargo/config.toml disables, and its own target directory, so that its build does
+    # not invalidate the other builds.
     for name, no_jitter in [("hello", 1), ("connected", 1), ("late", 1), ("untrimmed", 0)]:
         cargo(name, no_jitter)
 
@@ -78,7 +78,8 @@ def cargo(name, no_jitter):
     settled = {"CARGO_TARGET_DIR": str(target), "AWS_LC_SYS_NO_JITTER_ENTROPY": str(no_jitter)}
     command = ["cargo", "build", "--release", "--quiet", "--package", name, *settings]
     subprocess.run(command, cwd=PEERS, env={**os.environ, **settled}, check=True)
-    # Like `make build`. A file written by the linker causes more page faults than a copy.
+    # Copies the binary, as `make build` does. A file written by the linker causes more page faults
+    # than a copy.
     shutil.copy(target / "release" / name, BUILT)
 
 

@@ -10,7 +10,7 @@ COMPANY, YEAR = "/wellness/companies/123", datetime.datetime.now(datetime.UTC).y
 
 
 def walk(step):
-    """Calls `step` for each request. `step` returns the response, and counts nothing for a call without a name.
+    """Calls `step` for each request. `step` returns the response. A call without a name is not counted.
 
     `types` are the types of the items that the pattern must write, and `under` is the prefix of their sort keys. `item` is
     the item that it must get. `reads` is for patterns that read ranges, and `fetched` for items that an index lacks."""

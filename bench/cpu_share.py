@@ -14,12 +14,12 @@ V2 = pathlib.Path("/sys/fs/cgroup")
 
 
 class NoShare(Exception):
-    """The machine does not permit such a group. The message has the reason."""
+    """The machine does not permit a group with a CPU share. The message contains the reason."""
 
 
 @contextlib.contextmanager
 def of_memory(megabytes):
-    """Creates a group with the share. Yields the file to which a process writes its id to join, with its children."""
+    """Creates a group with the CPU share. Yields the file in which a process writes its id to join the group."""
     quota = PERIOD * megabytes // MB_A_PROCESSOR
     is_v1 = (V1 / "cpu.cfs_quota_us").exists()
     group = (V1 if is_v1 else V2) / f"bench-{os.getpid()}"

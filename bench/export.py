@@ -6,7 +6,7 @@ from spread import table
 
 PICTURE = "Billed bytes over real bytes by size of a change, and memory by size of an event"
 FUNCTION = ROOT / "target/lambda/export-cart-changes/bootstrap"
-# The maximum memory of a full batch, in addition to its bytes.
+# The maximum memory that a full batch takes in addition to the bytes of the batch.
 MOST = 1.1
 
 TEXT = """\

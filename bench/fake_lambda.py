@@ -109,7 +109,7 @@ class Runtime:
 
 
 def serve(handler, wrap=lambda socket: socket):
-    """Serves on a free loopback port and returns it."""
+    """Serves on a free loopback port and returns the port number."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.socket = wrap(server.socket)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -2,9 +2,9 @@
 
 `make run` starts the binary of the development profile, in memory. It has the API with all functions, six tables with
 their indexes and streams, and local substitutes for Firehose and S3. It is healthy when `GET /_local/health` returns
-200. It then loads the sample data through the functions; the second time is when this data can be read. The
-comparison is AWS's DynamoDB Local alone, in memory and without tables, until its first response. A round starts each
-once, in random order."""
+200. It then loads the sample data through the functions; the second measured time ends when this data can be read. The
+comparison is AWS's DynamoDB Local alone, in memory and without tables, until its first response. Each round starts
+both once, in random order."""
 
 import os
 import pathlib

@@ -25,7 +25,7 @@ from local_stack import local_stack  # noqa: E402
 
 PAYMENTS, SECONDS = 1_000_000, 30 * 60
 UNITS_A_SECOND, BURST_SECONDS, FIRST_PARTITIONS, SPLIT_AFTER = 1_000, 300, 4, 60
-# All possible splits have happened by then.
+# All possible splits of partitions have happened after this number of seconds.
 SETTLED = 10 * 60
 PAYMENT = {"scheduledTime": "2099-12-01T09:30:00Z", "data": {"memo": "x" * 7_000}}
 
@@ -75,7 +75,7 @@ def planned(binary, projection, moves):
 
 
 class Partitions:
-    """The item collections by partition, with the accepted and throttled units of each second."""
+    """The item collections of each partition, and the accepted and throttled units of each second."""
 
     def __init__(self, keys):
         first = [int(hashlib.md5(key.encode()).hexdigest(), 16) % FIRST_PARTITIONS for key in keys]
@@ -155,7 +155,7 @@ def measure(binary=LOCAL, number=200):
 
 
 def faults():
-    """Yields cases in which too few shards do not throttle permanently, or enough shards do."""
+    """Yields the wrong cases: too few shards without permanent throttling, or enough shards with it."""
     for case in measure()["cases"]:
         units = case["wanted_settled"] / (SECONDS - SETTLED)
         enough = units < UNITS_A_SECOND * case["shards"]

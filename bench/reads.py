@@ -67,7 +67,7 @@ def day(day, fewest):
 def compared(case):
     """Compares each reader with concurrent and sequential calls."""
     ways = {}
-    # With one shard, both are the same.
+    # With one shard, concurrent and sequential calls are the same.
     for by in ("shard", "page"):
         together, alone = [reader for reader in case["readers"] if reader["by"] == by]
         ways[by] = {

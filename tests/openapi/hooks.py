@@ -25,7 +25,7 @@ def filter_case(_context, case):
 
 @schemathesis.hook
 def before_call(_context, case, **_arguments):
-    """Gives each request its own key. A repeated key returns the first response, such as 201 for an item deleted since."""
+    """Gives each request its own idempotency key. A repeated key would return the first response again."""
     if case.meta is not None and case.meta.phase.name.value == "stateful" and "Idempotency-Key" in (case.headers or {}):
         case.headers["Idempotency-Key"] = str(uuid.uuid4())
 

@@ -67,7 +67,7 @@ class Contract:
         self.check(f"{what}: {status} {name}", right, f"{answer.status} {body}")
 
     def created(self, what, path, body, key, other, status=201, location=None):
-        """Posts with a key, posts again, and posts another body with the same key. Returns the first response.
+        """Sends a POST request twice, and then another body with the same key. Returns the first response.
 
         The `Location` must be below `location`, or below the path of the request if that is None."""
         first = self.expect(status, what, "POST", path, body=body, key=key)

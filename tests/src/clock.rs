@@ -28,7 +28,7 @@ pub struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The operator of the stack at the time.
+    /// Creates an operator of the stack at a fixed time.
     #[must_use]
     pub fn new(stack: &'a Stack, operator: &'a Client, now: Timestamp) -> Self {
         Self { stack, operator, now }
@@ -81,7 +81,7 @@ impl<'a> At<'a> {
         unreachable!("{path} has no end")
     }
 
-    /// The function and the route that match the path, and the values of the path parameters.
+    /// Returns the function and the route for the path, and the values of the path parameters.
     fn route(self, method: &str, path: &str) -> (&'a str, String, Value) {
         let lambdas = self.stack.template().lambdas.iter();
         let mut routes = lambdas.flat_map(|lambda| lambda.routes.iter().map(|route| (lambda.name.as_str(), route)));

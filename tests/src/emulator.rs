@@ -24,7 +24,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-/// A function that crashed never responds.
+/// Maximum time to wait for a response. A function that crashed never responds.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The settings and limits of a function's environment.
@@ -69,8 +69,8 @@ impl Place {
     }
 }
 
-/// The path of a function's binary: in the folder `BINARIES` if `make build` put it there, else the
-/// dev build.
+/// The path of a function's binary: in the folder that `BINARIES` names if `make build` has built
+/// it there, else the dev build.
 ///
 /// # Panics
 /// `BINARIES` is not a folder.
@@ -85,7 +85,8 @@ pub fn binary(function: &str) -> PathBuf {
 /// A TCP port of 127.0.0.1 for a process that takes its port as an argument.
 ///
 /// The number is below the system's range of ephemeral ports, so the system does not assign it. The
-/// UDP port with the same number is held, so no other test gets it while this value lives.
+/// value holds the UDP port with the same number, so no other test gets this number while the value
+/// lives.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -196,7 +197,7 @@ impl Environment {
         lines.map(|line| serde_json::from_str(line).unwrap_or_else(|_| json!({"not JSON": line}))).collect()
     }
 
-    /// Stops the emulator. The function then exits on its own, because the runtime API is gone.
+    /// Stops the emulator. The function then exits by itself, because the Runtime API is gone.
     ///
     /// # Panics
     /// The emulator cannot be stopped.
@@ -226,7 +227,7 @@ fn emulator(port: &Port, api: &Port, bootstrap: &Path, place: &Place, folder: &P
         .expect("the emulator")
 }
 
-/// All functions as real binaries. Each function has as many environments as concurrent callers.
+/// All functions as real binaries. Each function has one environment per concurrent caller.
 #[derive(Debug, Default)]
 pub struct Lambdas {
     places: OnceLock<BTreeMap<String, Place>>,

@@ -156,11 +156,12 @@ const LEDGER: [Event; 37] = [
 const LISTED: [(&str, &[Event]); 5] =
     [("bank", &BANK), ("cart", &CART), ("cart", &STREAM), ("wellness", &WELLNESS), ("ledger", &LEDGER)];
 
-/// The reason of an event that is made from the function's own: its caller has no claims but `sub`.
+/// The reason in the file name of an event that is derived from the accepted event of the function.
+/// Its caller has no claims except `sub`.
 pub const NO_CLAIMS: &str = "no-claims";
 
-/// Every event, with its folder. A GET pattern that is not listed answers 200 to its event, and 403 to a caller without
-/// claims.
+/// Every event, with its folder. A function of a GET pattern that is not listed returns 200 for its
+/// event, and 403 for a caller without claims.
 #[must_use]
 pub fn all() -> Vec<(&'static str, Vec<Event>)> {
     let mut all: Vec<_> = LISTED.iter().map(|(folder, events)| (*folder, events.to_vec())).collect();

@@ -26,7 +26,7 @@ use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 pub struct Call {
     /// The number of the call, from 1, since the rule was set.
     pub number: usize,
-    /// The number of the call among those of its action, from 1.
+    /// The number of the call among the calls of its action, from 1.
     pub nth: usize,
     /// The action, such as `Query`.
     pub action: String,
@@ -59,17 +59,18 @@ pub enum Fault {
     Lost(Moment),
     /// The caller crashes: this connection and those of all later calls close.
     Death(Moment),
-    /// No response.
+    /// The proxy sends no response.
     Silence,
-    /// DynamoDB receives the call after the calls are released, even if the sender has given up.
+    /// DynamoDB receives the call only after the release of the held calls, even if the sender has
+    /// given up.
     Held,
     /// The proxy returns this response, and DynamoDB does not receive the call.
     Refused(StatusCode, Value),
-    /// DynamoDB executes this number of keys or writes of a batch. The rest are returned as
+    /// DynamoDB executes this number of keys or writes of a batch. The other ones are returned as
     /// unprocessed.
     Partly(usize),
-    /// The result of a query lacks this number of its first items, as while a transaction is being
-    /// written.
+    /// This number of items is missing at the start of a query result. Queries during a transaction
+    /// can return such a result.
     Torn(usize),
 }
 
@@ -127,9 +128,9 @@ struct Shared {
     http: reqwest::Client,
     record: Mutex<Record>,
     dead: watch::Sender<bool>,
-    /// Calls that DynamoDB is executing.
+    /// Number of calls that DynamoDB is executing.
     busy: watch::Sender<usize>,
-    /// Calls that wait for their release.
+    /// Number of calls that wait for their release.
     held: watch::Sender<usize>,
     released: watch::Sender<bool>,
 }
@@ -383,7 +384,7 @@ fn split(tables: Map<String, Value>, mut done: usize) -> (Map<String, Value>, Ma
     (sent, left)
 }
 
-/// Two stacks on one DynamoDB. One of them reaches it through a proxy only.
+/// Two stacks on one DynamoDB. One of them reaches DynamoDB only through a proxy.
 pub struct Twins {
     /// The stack that uses DynamoDB directly.
     pub healthy: Stack,
@@ -409,14 +410,15 @@ impl Twins {
     }
 }
 
-/// A function that can crash: after that it runs no retries and no clean-up.
+/// A function that can crash. After a crash, it runs no retries and no clean-up.
 pub struct Process<'a> {
     service: Service,
     proxy: &'a Proxy,
 }
 
 impl<'a> Process<'a> {
-    /// Starts a function of the stack's template that reaches DynamoDB through the proxy only.
+    /// Starts a function of the stack's template. The function reaches DynamoDB only through the
+    /// proxy.
     #[must_use]
     pub fn start(stack: &Stack, proxy: &'a Proxy, name: &str, function: &Function) -> Self {
         Self::of(service(stack, proxy.url(), name, function), proxy)

@@ -1,4 +1,4 @@
-//! Shards that grow while entries are written and listed. No reader may miss an entry.
+//! Writes and lists entries while the number of shards grows. No reader may miss an entry.
 #![expect(clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::Client;
@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-/// The number of entries of each writer in each step.
+/// The number of entries that each writer adds in each step.
 pub const ENTRIES: usize = 16;
 
 /// Writers and readers of one list, and the ids of the entries written so far.
@@ -24,8 +24,8 @@ pub struct Growth<W, L> {
 }
 
 impl<W: AsyncFn(&Client, usize) -> String, L: AsyncFn(&Client) -> Vec<String>> Growth<W, L> {
-    /// `write` writes the entry with a number and returns its id. `list` returns the ids of all
-    /// entries.
+    /// `write` writes the entry with the given number and returns the id of the entry. `list`
+    /// returns the ids of all entries.
     pub fn new(write: W, list: L) -> Self {
         Self { write, list, written: Mutex::default() }
     }

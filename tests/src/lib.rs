@@ -38,7 +38,7 @@ pub fn stack() -> Builder {
     Stack::builder(root().join("template.yaml"))
 }
 
-/// The complete system, as template.yaml nests it.
+/// The complete system: template.yaml with its nested stacks.
 #[must_use]
 pub fn template() -> Template {
     let file = root().join("template.yaml");
@@ -185,7 +185,7 @@ pub enum End {
 }
 
 impl End {
-    /// The outcome of a response. `None` for any other response.
+    /// The outcome that a response means. `None` for any other response.
     #[must_use]
     pub fn of(answer: &Answer) -> Option<Self> {
         match (answer.status, answer.body["type"].as_str()) {
@@ -214,7 +214,7 @@ pub struct Asks<'a> {
 }
 
 impl Asks<'_> {
-    /// The event of an operator's request, as API Gateway would send it at the time.
+    /// The event that API Gateway would send for this request of an operator at the given time.
     #[must_use]
     pub fn at(&self, now: jiff::Timestamp) -> Value {
         let (path, query) = self.path.split_once('?').unwrap_or((self.path, ""));
@@ -252,19 +252,19 @@ impl Asks<'_> {
     }
 }
 
-/// The string value of a member.
+/// The string value of a field.
 #[must_use]
 pub fn text<'a>(item: &'a Value, member: &str) -> &'a str {
     item[member].as_str().expect("a text")
 }
 
-/// Parses a value.
+/// Parses a value from its text.
 #[must_use]
 pub fn parsed<T: FromStr<Err: Debug>>(text: &str) -> T {
     text.parse().expect(text)
 }
 
-/// The string value of a member of each item.
+/// The string value of a field of each item.
 #[must_use]
 pub fn texts<'a>(items: &'a [Value], member: &str) -> Vec<&'a str> {
     items.iter().map(|item| text(item, member)).collect()

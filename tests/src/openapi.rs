@@ -80,8 +80,9 @@ impl Document {
     }
 }
 
-/// Adds a skeleton of each missing route to the document. It contains the declarations of the
-/// pattern and the responses that every route has. Its summary and schemas are written by hand.
+/// Adds a skeleton of each missing route to the document. A skeleton contains the declarations of
+/// the pattern and the responses that every route has. Its summary and schemas are then written by
+/// hand.
 #[must_use]
 pub fn with_missing_routes(text: &str, patterns: &[Declared]) -> String {
     let mut text = text.to_owned();
@@ -103,7 +104,7 @@ pub fn with_missing_routes(text: &str, patterns: &[Declared]) -> String {
     text
 }
 
-/// The end of the last block with this beginning: before the next line with the same or less
+/// The end of the last block that starts with `begin`, before the next line with the same or less
 /// indentation.
 fn end_of_block(text: &str, begin: &str) -> usize {
     let begin = text.rfind(begin).map_or(0, |at| at + 1);
@@ -132,13 +133,13 @@ fn path_item(route: &Route) -> String {
 fn operation(pattern: &Declared, route: &Route) -> String {
     let service = route.path.split('/').nth(1).unwrap_or_default();
     let method = route.method.to_lowercase();
-    // The second route of a function is for a company.
+    // If a function has two routes, the second one is for a company.
     let is_one_of_two = matches!(pattern.trigger, Trigger::Http([_, _])) && route.path.contains("/companies/");
     let suffix = if is_one_of_two { "-of-company" } else { "" };
     let scopes: Vec<_> = route.scopes.iter().map(|scope| format!("{{token: ['{scope}']}}")).collect();
     let mut text = format!(
         "    {method}:\n      operationId: {}{suffix}\n      x-pattern: {}\n      tags: [{service}]\n      summary: {}\n      security: [{}]\n      \
-         responses:\n        '200':\n          description: The answer.\n          content: {{application/json: {{schema: {{}}}}}}\n",
+         responses:\n        '200':\n          description: The response body.\n          content: {{application/json: {{schema: {{}}}}}}\n",
         pattern.name,
         pattern.id,
         pattern.name.replace('-', " "),
@@ -170,7 +171,7 @@ impl<'a> Operation<'a> {
         all.filter(|parameter| parameter["in"] == kind).filter_map(|parameter| parameter["name"].as_str()).collect()
     }
 
-    /// The scopes of the operation. One of them is enough.
+    /// The scopes of the operation. The caller needs at least one of them.
     #[must_use]
     pub fn scopes(self) -> BTreeSet<&'a str> {
         let alternatives = self.value["security"].as_array().expect("security");

@@ -27,7 +27,8 @@ pub fn operator_scopes() -> String {
     scopes.copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// The declared cost of calls. `label` is the function's name and the variant of its calls.
+/// The declared cost of the calls with this label: the function name, and the suffix of the request
+/// variant.
 pub fn cost_of<C>(patterns: &[Pattern<C>], label: &str, case: &C) -> Cost {
     let mut calls = patterns.iter().flat_map(Pattern::labelled);
     let (_, calls) = calls.find(|(known, _)| known == label).expect("declared calls");

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 /// Data of another owner. No response may contain it.
 pub const SECRET: &str = "of-somebody-else";
 
-/// A request with its expected status and problem. `right` has the pointers of the errors for 400,
-/// and the problem type for other statuses. It is `None` for a response of the gateway.
+/// A request with its expected status and problem. `right` contains the pointers of the errors for
+/// 400, and the problem type for other statuses. `right` is `None` for a response of the gateway.
 #[derive(Debug)]
 pub struct Case {
     name: String,
@@ -105,7 +105,7 @@ pub fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// A request with a body that is JSON or is expected to be.
+/// A request with a body that is sent as JSON, even if it is invalid.
 pub fn sent(client: &Client, method: &str, path: &str, body: impl Into<reqwest::Body>) -> RequestBuilder {
     client.request(method, path).header("content-type", "application/json").body(body)
 }
@@ -190,7 +190,7 @@ pub fn wrong_identifiers() -> Vec<String> {
     WRONG.map(str::to_owned).into_iter().chain([format!("{:?}", "x".repeat(129))]).collect()
 }
 
-/// The cursor of the list's first page of two items. The list must have a query.
+/// The cursor after a first page of two items. The path of the list must have a query string.
 pub async fn cursor(client: &Client, list: &str) -> String {
     let page = client.get(&format!("{list}&limit=2")).await;
     page.body["nextCursor"].as_str().expect("a cursor").to_owned()
@@ -202,8 +202,8 @@ pub async fn must_refuse_cursor(client: &Client, list: &str, cursor: &str) {
     assert_eq!((answer.status, faults_of(&answer.body)), (400, BTreeSet::from(["/query/cursor"])), "{list} {cursor}");
 }
 
-/// Edits of a cursor: a character removed or replaced at each position, each prefix, and some other
-/// variants.
+/// Edited cursors: with a character removed or replaced at each position, truncated to each prefix,
+/// and some other variants.
 #[must_use]
 pub fn changes_of(cursor: &str) -> BTreeSet<String> {
     let forms = ["{}A", "{}AAAA", "A{}", "{}=", "{}%20", "%20{}", "{}%00", "{}{}"];

@@ -19,7 +19,7 @@ use tokio::{
     sync::{Mutex, mpsc},
 };
 
-/// A function that crashed never responds.
+/// Maximum time to wait for a response. A function that crashed never responds.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The server side of the Runtime API. It delivers events in order, and receives responses and
@@ -82,7 +82,8 @@ async fn answer(
     axum::http::StatusCode::ACCEPTED
 }
 
-/// The command of the binary with Lambda's environment variables and these. Its output is piped.
+/// The command that runs the binary with Lambda's environment variables and those in `environment`.
+/// The output is piped.
 #[must_use]
 pub fn command(binary: &str, function: &str, runtime: &str, environment: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary);

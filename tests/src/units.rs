@@ -32,7 +32,7 @@ pub fn consumed(answer: &Answer) -> Consumed {
     sums
 }
 
-/// The declared units in the same form.
+/// The declared units, in the form of [`consumed`].
 #[must_use]
 pub fn declared(cost: &Cost) -> Consumed {
     let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);

@@ -1,4 +1,4 @@
-//! YAML as JSON. The form of a plain scalar determines its type, and a quoted scalar is a string.
+//! YAML as JSON. The text of a plain scalar determines its type, and a quoted scalar is a string.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
 
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
@@ -18,7 +18,7 @@ pub fn read(text: &str) -> Value {
 struct Events<'a>(Parser<'a, StrInput<'a>>);
 
 impl Events<'_> {
-    /// The value of the next event. `None` if the event begins or ends another structure.
+    /// Reads the value that starts with the next event. `None` if the event starts no value.
     fn value(&mut self) -> Option<Value> {
         let (event, span) = self.0.next().expect("an unfinished document").expect("YAML");
         match event {

@@ -30,7 +30,7 @@ COLOURS = {
 STREAM, CALL, INK, QUIET = "#c75b00", "#5b6470", "#1f2430", "#4b5360"
 
 
-# Points by table name.
+# Connection points by table name.
 Points = dict[str, tuple[float, float]]
 
 

@@ -1,6 +1,6 @@
-"""Compares events/ with the events of `sam local generate-event`: both must have the same members with the same types.
+"""Compares events/ with the events of `sam local generate-event`: both must have the same fields with the same types.
 
-Names that a caller or an item chooses are free. Members that AWS omits when they are empty are optional."""
+Names that a caller or an item chooses are free. Fields that AWS omits when they are empty are optional."""
 
 import json
 import pathlib
@@ -9,8 +9,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-# For requests, records and schedule events: the arguments of SAM, the optional members, and the
-# members with free names.
+# For requests, records and schedule events: the arguments of SAM, the optional fields, and the
+# fields with free names.
 KINDS = {
     "version": (
         ["apigateway", "http-api-proxy"],
@@ -24,14 +24,14 @@ KINDS = {
     ),
     "detail-type": (["cloudwatch", "scheduled-event"], set(), {"detail"}),
 }
-# Members that SAM's samples lack: the version of an event, and the identity behind a TTL deletion.
+# Fields that SAM's samples lack: the version of an event, and the user identity of a TTL deletion.
 UNKNOWN_TO_SAM = {"detail-type": {"version": str}, "Records": {"Records.userIdentity.type": str, "Records.userIdentity.principalId": str}}
-# Events that no service sends, with an intended difference.
+# Events that differ on purpose, because no service sends them.
 NO_SHAPE = ("by-hand", "empty", "no-batch", "no-such-day", "unknown-fields", "unreadable")
 
 
 def members(value, free, path=""):
-    """Yields the path and type of each member."""
+    """Yields the path and type of each field."""
     if isinstance(value, dict) and path not in free:
         for name, member in value.items():
             inner = f"{path}.{name}" if path else name

@@ -19,13 +19,13 @@ from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 
-# CloudFormation allows 500 resources per stack. The difference is a reserve.
+# CloudFormation allows 500 resources per stack. The lower limit leaves a reserve.
 MAX_RESOURCES = 450
 MAX_LINES_OF_A_STACK = 1600
 MAX_LINES_OF_A_FUNCTION = 30
 # DynamoDB recommends at most two consumers per stream shard, to avoid throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2
-# Crates whose service has another name.
+# Crates whose name differs from that of their service.
 SERVICES = {"export": "lake"}
 # Resource types that may refer to a function without invoking it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
@@ -125,7 +125,7 @@ class Stack:
         aliases = {one["FunctionName"]["Ref"] for one in self.of("AWS::Lambda::Alias").values()}
         yield from (f"{name} has no alias" for name in self.functions - aliases)
         for name, resource in self.resources.items():
-            # With a qualifier, it refers to the alias.
+            # A resource with a qualifier refers to the alias.
             if resource["Type"] not in ABOUT and "Qualifier" not in resource["Properties"]:
                 yield from (f"{name} invokes {one} instead of its alias" for one in self.functions & names(resource))
 

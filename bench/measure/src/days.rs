@@ -1,5 +1,5 @@
-//! Days full of payments, which bypass the functions and DynamoDB's API. A million payments over
-//! HTTP would take minutes.
+//! Fills days with payments directly in the engine, because a million payments over HTTP would take
+//! minutes.
 
 use bank::Payment;
 use dynoxide::{Database, ImportOptions, types::AttributeValue};
@@ -13,7 +13,7 @@ use std::{
 };
 use system_tests::bank::{scheduled_payment, second_of};
 
-/// The number of items in an import.
+/// Maximum number of items in an import.
 const TOGETHER: usize = 10_000;
 const SECONDS: usize = 24 * 60 * 60;
 

@@ -41,7 +41,7 @@ impl Delayed {
     }
 
     /// Starts a proxy that caches responses, so that repeated reads do not include the work of the
-    /// engine. For readers only.
+    /// engine. Use it only for reads.
     pub(crate) async fn keeping(engine: &str) -> Self {
         let kept = Some(Arc::default());
         Self::serve(Way { engine: engine.to_owned(), http: reqwest::Client::new(), delay: Duration::ZERO, kept }).await
@@ -91,9 +91,9 @@ impl Way {
 
 /// Hashes the action and the strings of its input.
 ///
-/// Members and the keys of a batch may have any order, so the order of the strings is ignored. A
-/// sort key contains the payment id, so different requests have different strings. The lookup does
-/// not slow down the measured readers.
+/// JSON fields and the keys of a batch can be in any order, so the order of the strings is ignored.
+/// A sort key contains the payment id, so different requests have different strings. The lookup
+/// does not slow down the measured readers.
 fn question(headers: &HeaderMap, body: &Bytes) -> u64 {
     let target = headers.get("x-amz-target").map(HeaderValue::as_bytes);
     let parts = body.split(|byte| *byte == b'"').chain(target);

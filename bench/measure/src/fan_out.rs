@@ -1,4 +1,5 @@
-//! Reads a whole day with concurrent and sequential shards, over a connection with a delay.
+//! Measures reads of a whole day over a connection with a delay, with concurrent and with
+//! sequential calls.
 
 use crate::{
     calls::{count, timed},
@@ -43,7 +44,8 @@ pub(crate) async fn measure() -> Value {
     json!({"payments": PAYMENTS, "page": PAGE, "rounds": ROUNDS, "cases": cases})
 }
 
-/// A day with a number of shards and a delay per call.
+/// A case to measure: a day whose payments are spread over `shards` shards, and the delay of each
+/// call in milliseconds.
 struct Case<'a> {
     stack: &'a Stack,
     engine: &'a str,
@@ -68,14 +70,14 @@ async fn read(case: Case<'_>) -> Value {
     json!({"shards": case.shards, "delay": case.delay, "readers": readers.iter().map(Reader::told).collect::<Vec<_>>()})
 }
 
-/// The unit that is read in order: the items of a shard, or the pages over all shards.
+/// Whether the day is read shard by shard, or page by page over all shards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum By {
     Shard,
     Page,
 }
 
-/// A reader of the day, and its measurements.
+/// A reader of the day: its kind, its maximum number of concurrent calls, and the measurements.
 struct Reader {
     by: By,
     at_once: usize,
@@ -127,10 +129,11 @@ impl Reader {
         })
     }
 
-    /// Returns the minimum number of calls that wait for another call.
+    /// Returns the minimum number of calls that must run one after another.
     fn waits(&self) -> u64 {
         match self.by {
-            // The shards have equal sizes, and none waits for another.
+            // The shards have equal sizes and are read concurrently, so only the calls of one shard
+            // count.
             By::Shard if self.at_once > 1 => self.calls / count(self.shards),
             _ => self.waits,
         }

@@ -22,13 +22,13 @@ use uuid::Uuid;
 
 /// Number of concurrent customers, each with their own accounts.
 const CUSTOMERS: usize = 4;
-/// Payments per customer and round.
+/// Number of payments per customer and round.
 const PAYMENTS: usize = 5;
 const WARM_UP: usize = 2;
 const ROUNDS: usize = 30;
 const DEADLINE: Duration = Duration::from_secs(10);
 const WRITERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
-/// Transfers of all writers together.
+/// Number of transfers of all writers together.
 const TRANSFERS: usize = 128;
 /// Number of runs.
 const RUNS: usize = 5;
@@ -124,8 +124,8 @@ fn each(round: f64) -> f64 {
     round / (CUSTOMERS * PAYMENTS) as f64
 }
 
-/// Measures a number of writers that pay into a number of accounts. Each makes one payment after
-/// the other, and retries rejected payments.
+/// Measures `writers` concurrent writers that pay into `accounts` accounts. Each makes one payment
+/// after the other, and retries rejected payments.
 async fn hot(books: &Books, ledger: &Paying, writers: usize, accounts: usize) -> Value {
     let mut receiving = Vec::new();
     for _ in 0..accounts {

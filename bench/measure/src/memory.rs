@@ -17,7 +17,7 @@ const CHANGES: [usize; 5] = [1, 100, 1_000, 2_000, 10_000];
 /// Maximum invocation payload (Lambda quotas: 6 MB). It limits a batch to fewer than the 10,000
 /// records that a mapping may request.
 const MAX_BYTES: usize = 6_000_000;
-/// How often one process receives the largest batch.
+/// Number of times that one process receives the largest batch.
 const AGAIN: usize = 20;
 
 /// Measures the memory of this binary.
@@ -53,7 +53,8 @@ async fn batch(binary: &str, changes: usize, times: usize) -> Value {
     })
 }
 
-/// Builds an event with this number of cart changes, or with as many as fit. Returns their number.
+/// Builds an event with this number of cart changes, or with as many as fit. Returns the number of
+/// changes in the event.
 fn event(changes: usize) -> (String, u64) {
     let text = fs::read_to_string(root().join(EVENT)).expect("an event");
     let event: Value = serde_json::from_str(&text).expect("JSON");

@@ -1,11 +1,11 @@
-//! Compares the exporter's packing of changes for Firehose with one record per change: the records
-//! and the bill.
+//! Compares the exporter's packing of changes for Firehose with one record per change: the number
+//! of records and the billed volume.
 
 use crate::calls::count;
 use export::pack::{Record, Row, calls, records};
 use serde_json::{Value, json};
 
-/// The largest is close to the maximum size of a DynamoDB item.
+/// Sizes of a change in bytes. The largest is close to the maximum size of a DynamoDB item.
 const BYTES: [usize; 7] = [300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000];
 /// The stream delivers batches of up to this number of changes, or this number of bytes.
 const MAX_CHANGES: usize = 1_000;

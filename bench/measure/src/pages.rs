@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use system_tests::{Answer, Client, stack, units::consumed};
 
 const SHARDS: usize = 5;
-/// The smallest day. Each further day has ten times as many payments.
+/// Number of payments on the smallest day. Each further day has ten times as many.
 const FEWEST: usize = 1_000;
 const WARM_UP: usize = 5;
 
@@ -50,7 +50,7 @@ pub(crate) async fn measure(most: usize, rounds: usize) -> Value {
     }
     for round in 0..rounds + WARM_UP {
         for number in 0..days.len() {
-            // The order rotates, so that no day is always first.
+            // The order of the days rotates, so that no day is always first.
             let at = (number + round) % days.len();
             for page in &mut days[at].pages {
                 page.read(&client).await;

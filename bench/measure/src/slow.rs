@@ -1,4 +1,4 @@
-//! A DynamoDB client with a delay per call, as over a network.
+//! A DynamoDB client that delays each call, as a network does.
 
 use crate::calls::count;
 use aws_sdk_dynamodb::{

@@ -53,7 +53,7 @@ pub(crate) async fn measure() -> Value {
     json!({"away_ms": AWAY.as_millis(), "page": PAGE, "places": places})
 }
 
-/// Adds a page of payments of the account through the functions. Returns their items.
+/// Adds a page of payments of the account through the functions. Returns the items of the payments.
 async fn fill(stack: &Stack) -> Vec<Row> {
     let client = system_tests::Client::operator(stack);
     for _ in 0..PAGE {
@@ -102,7 +102,7 @@ impl Against {
         Self { function, ours, hello, processes, bare: Client::from_conf(bare), table: table(stack), rows }
     }
 
-    /// Returns the times of each, per round.
+    /// Returns the times of each of the three, per round.
     async fn run(&mut self, rounds: usize) -> Value {
         let mut times = [const { Vec::new() }; 3];
         for round in 0..WARM_UP + rounds {

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 type Row = HashMap<String, AttributeValue>;
 
-/// With its keys, the payment has eight write units, as docs/requirements/bank.md#item-size
+/// With its keys, the payment costs eight write units, as docs/requirements/bank.md#item-size
 /// requires.
 const MEMO: usize = 7_200;
 const CLIENTS: [usize; 3] = [8, 16, 32];
@@ -36,7 +36,7 @@ pub(crate) async fn measure() -> Value {
     json!({"cores": cores, "bytes": table::size(&of_8_kb(0)).expect("an item"), "turn": TURN.as_secs(), "cases": cases})
 }
 
-/// Runs turns of both kinds with a number of clients, on one growing table.
+/// Alternates between both kinds of writes with this number of clients, on one growing table.
 async fn case(clients: usize) -> Value {
     let stack = stack().start().await.expect("a stack");
     let (client, dynamo) = (Client::operator(&stack), stack.client().expect("a client"));
@@ -85,8 +85,8 @@ async fn schedule(client: &Client, number: usize) {
     assert_eq!(answer.status, 201, "{}", answer.body);
 }
 
-/// Puts the item like the function: only if it is absent, and with the consumed units in the
-/// response.
+/// Puts the item as the function does: only if the item is absent, and with the consumed units in
+/// the response.
 async fn put(dynamo: &aws_sdk_dynamodb::Client, table: &str, like: &Row) {
     let mut item = like.clone();
     item.insert("SK".to_owned(), AttributeValue::S(format!("2099-12-01T09:30:00Z#{}", Uuid::now_v7())));

@@ -1,4 +1,4 @@
-//! A DynamoDB with recorded responses, which also records requests.
+//! A fake DynamoDB that returns recorded responses and records requests.
 
 use aws_sdk_dynamodb::{
     Client,

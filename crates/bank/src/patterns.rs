@@ -1,4 +1,6 @@
-//! The access patterns, a module each. `make docs` writes this file from the names of the modules.
+//! The access patterns, one module per pattern.
+//!
+//! `make docs` writes this file from the names of the modules.
 
 pub mod archive_processed_payments;
 pub mod find_transaction;

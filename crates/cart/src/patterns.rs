@@ -1,4 +1,6 @@
-//! The access patterns, a module each. `make docs` writes this file from the names of the modules.
+//! The access patterns, one module per pattern.
+//!
+//! `make docs` writes this file from the names of the modules.
 
 pub mod add_cart_item;
 pub mod checkout_cart;

@@ -43,7 +43,7 @@ pub struct Located<T> {
 /// 201 like [`Created`] for a new resource, 200 for a changed one.
 #[derive(Debug)]
 pub struct Upserted<T> {
-    /// The id of a new resource. `None` if the resource existed.
+    /// The id of a new resource. `None` if the resource already existed.
     pub created: Option<String>,
     /// The body.
     pub body: T,
@@ -83,7 +83,7 @@ pub struct List<T> {
 }
 
 impl<T> List<T> {
-    /// Creates a list of one page, without a cursor.
+    /// Creates a page without a cursor, for a list that has only one page.
     #[must_use]
     pub fn whole(items: Vec<T>) -> Self {
         Self { items, next_cursor: None }
@@ -173,13 +173,13 @@ pub fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
 /// The page of a list that a request asks for.
 #[derive(Debug)]
 pub struct Listing {
-    /// The rest of the range, after the cursor.
+    /// The part of the range after the cursor.
     pub range: keys::KeyRange,
     /// The position of the cursor, for lists whose positions contain more than a sort key.
     pub position: Option<String>,
     /// The maximum number of items.
     pub limit: usize,
-    /// The whole range.
+    /// The complete range of the list, from its first page.
     pub whole: keys::KeyRange,
     pub(crate) binding: Binding,
     pub(crate) started: i64,

@@ -33,7 +33,8 @@ impl Caller {
         }
     }
 
-    /// Returns the reach of the caller. Cursors are bound to it (docs/decisions/cursor.md).
+    /// Returns `all` for an operator of any domain, otherwise `own`. A cursor is valid only for
+    /// callers with the same value (docs/decisions/cursor.md).
     pub(crate) fn reach(&self) -> &'static str {
         if self.scopes.iter().any(|scope| scope.ends_with(":operate")) { "all" } else { "own" }
     }

@@ -4,7 +4,8 @@ use keys::Random;
 use std::collections::BTreeMap;
 use table::Dynamo;
 
-/// Clients of a process: the DynamoDB client, and the configuration for clients of other services.
+/// The AWS clients of a process: the DynamoDB client, and the configuration for clients of other
+/// services.
 #[derive(Debug, Clone)]
 pub struct Clients {
     dynamo: Dynamo,
@@ -26,7 +27,8 @@ impl Clients {
         Ok(Self::new(Dynamo::new(&aws_sdk_dynamodb::Client::new(&config), system_random()?), config))
     }
 
-    /// Uses this URL for the service instead of AWS, for the local stack.
+    /// Sets the endpoint of `service` to `url`. The local stack uses it to replace the AWS
+    /// endpoint.
     #[must_use]
     pub fn at(mut self, service: &'static str, url: impl Into<String>) -> Self {
         self.endpoints.insert(service, url.into());

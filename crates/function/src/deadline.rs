@@ -5,7 +5,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// The time by which an invocation must respond, or by which a part of its work must end.
 ///
-/// Handlers do not read a clock. They ask their deadline.
+/// Handlers do not read a clock. They use the methods of their deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deadline(Instant);
 
@@ -33,7 +33,8 @@ impl Deadline {
         self.0.saturating_duration_since(system::instant())
     }
 
-    /// Returns an earlier deadline that keeps `reserve`, but at most a quarter of the time left.
+    /// Returns a deadline that is earlier by `reserve`, or by a quarter of the remaining time if
+    /// that is shorter.
     #[must_use]
     pub fn with_reserve(self, reserve: Duration) -> Self {
         Self(self.0 - reserve.min(self.left() / 4))
@@ -45,13 +46,13 @@ impl Deadline {
         self.min(Self(system::instant() + budget))
     }
 
-    /// Whether the deadline has passed. No more work may start then.
+    /// Whether the deadline has passed. After the deadline, no more work may start.
     #[must_use]
     pub fn has_passed(self) -> bool {
         self.left().is_zero()
     }
 
-    /// Whether `pause` ends before the deadline.
+    /// Whether a pause of length `pause` ends before the deadline if it starts now.
     #[must_use]
     pub fn allows(self, pause: Duration) -> bool {
         pause < self.left()
@@ -59,8 +60,8 @@ impl Deadline {
 
     /// Runs `work` until the deadline. Returns `None` if it did not finish in time.
     ///
-    /// The work is boxed because the future of an SDK call has several KB. Every caller's future
-    /// would contain it.
+    /// The work is boxed because the future of an SDK call takes several KB. Without the box, the
+    /// future of every caller would contain these bytes.
     pub fn bound<F: Future>(self, work: F) -> impl Future<Output = Option<F::Output>> {
         let work = Box::pin(timeout_at(self.0, work));
         async { work.await.ok() }

@@ -37,10 +37,10 @@ const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon.pem");
 pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
     let tls = TlsContext::builder().with_trust_store(trust_store()?).build()?;
     let https = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();
-    // Without this wrapper, each new client reads the roots again and discards them.
+    // Without this wrapper, each new client reads the root certificates again and discards them.
     let http = http_client_fn(move |settings, components| https.http_connector(settings, components));
-    // Two seconds for an attempt mean a bad connection, and the next attempt is faster. The
-    // invocation's deadline limits all attempts together.
+    // An attempt that takes two seconds has a bad connection, and a new attempt is faster. The
+    // deadline of the invocation limits all attempts together.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(2))
@@ -60,7 +60,8 @@ pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
         .build())
 }
 
-/// Reads the credentials from variables, or from a URL if the environment outlives them.
+/// Reads the credentials from environment variables. If they are not set, reads them from the
+/// container credentials URL, which an execution environment that outlives its credentials has.
 fn credentials(http: &SharedHttpClient) -> CredentialsProviderChain {
     let provider = ProviderConfig::default().with_http_client(http.clone());
     CredentialsProviderChain::first_try("Environment", EnvironmentVariableCredentialsProvider::new())
@@ -83,7 +84,8 @@ impl LoadServiceConfig for Endpoints {
     }
 }
 
-/// Returns Amazon's roots, or those of the named file, for users behind a TLS proxy.
+/// Returns Amazon's root certificates. For users behind a TLS proxy, returns the certificates of
+/// the file in `AWS_CA_BUNDLE` or `SSL_CERT_FILE`.
 fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
     let roots = match ["AWS_CA_BUNDLE", "SSL_CERT_FILE"].into_iter().find_map(|name| Some((name, env::var_os(name)?))) {
         None => AMAZON_ROOTS.to_vec(),
@@ -94,7 +96,7 @@ fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
 
 /// Reads and checks a file of root certificates.
 ///
-/// The SDK's client would panic on an invalid file, and only in its first call.
+/// Without this check, the SDK's client would panic on an invalid file, and only in its first call.
 fn named_roots(file: &OsStr) -> Result<Vec<u8>, lambda_runtime::Error> {
     let roots = std::fs::read(file)?;
     let mut store = RootCertStore::empty();

@@ -14,10 +14,10 @@ pub struct Fault {
     pub detail: String,
 }
 
-/// The reason for a failed request. Each maps to one problem type of RFC 9457.
+/// The reason for a failed request. Each variant maps to one problem type of RFC 9457.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// 400: the request is invalid. Contains all its faults.
+    /// 400: the request is invalid. Contains all faults of the request.
     #[error("invalid: {}", .0.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Fault>),
     /// 403: the resource belongs to another caller, or the caller lacks a scope.
@@ -26,10 +26,10 @@ pub enum Error {
     /// 404: the resource does not exist.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// 409: the stored items do not allow the request. Contains the problem type and a sentence.
+    /// 409: the stored items do not allow the request. Contains the problem type and its `detail`.
     #[error("{name}: {1}", name = .0.name())]
     Conflict(Problem, String),
-    /// 412: the resource was changed since the version that the caller names.
+    /// 412: the resource has changed since the version that the request names.
     #[error("another version is stored")]
     AnotherVersion,
     /// 413: the request or the list is too large.
@@ -50,7 +50,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// A read that was inconsistent or is outdated. The caller must read again.
+    /// Creates the error for a read that is inconsistent or outdated. The caller must read again.
     #[must_use]
     pub fn stale() -> Self {
         Self::Table(table::Error::Contended { throttled: false })
@@ -62,7 +62,7 @@ impl Error {
         Self::Invalid(vec![Fault { pointer: pointer.to_owned(), detail: detail.to_string() }])
     }
 
-    /// Returns the problem type and a sentence without data of other callers.
+    /// Returns the problem type and its `detail`, which contains no data of other callers.
     fn problem(&self) -> (Problem, String) {
         use table::Error as Store;
         const AGAIN: &str = "Send the same request again a little later.";
@@ -96,7 +96,7 @@ impl Error {
 
     /// Converts the error to an HTTP response. `instance` is the request id.
     ///
-    /// No other code converts errors to HTTP.
+    /// Only this function converts errors to HTTP.
     pub(crate) fn response(&self, instance: &str) -> Response<Body> {
         #[derive(Serialize)]
         struct Extensions<'a> {

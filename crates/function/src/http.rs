@@ -26,8 +26,8 @@ pub struct Request<I> {
     pub now: TimestampSeconds,
     /// The time of the request for the list's first page. It defines "today" on every page.
     ///
-    /// Equals `now` without a cursor. Do not trust it before [`Request::listing`] has checked the
-    /// cursor.
+    /// Equals `now` if the request has no cursor. Do not trust it before [`Request::listing`] has
+    /// checked the cursor.
     pub first_page: TimestampSeconds,
     /// The time of the request, in milliseconds.
     pub milli: TimestampMillis,
@@ -76,7 +76,7 @@ impl<I: Input> Request<I> {
 impl<I> Request<I> {
     /// Returns the requested page of the list: the range after the cursor.
     ///
-    /// A cursor is bound to the path, the caller's reach, the range and the filter
+    /// A cursor is bound to the path, the range, the filter and whether the caller is an operator
     /// (docs/decisions/cursor.md).
     ///
     /// # Errors

@@ -11,7 +11,8 @@ use serde_json::value::RawValue;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 use table::Cursor;
 
-/// The maximum size of a body, in bytes. Every item is far smaller, escapes included.
+/// The maximum size of a body, in bytes. The body of a valid request is far smaller, even with
+/// escapes.
 const MAX_BODY: usize = 64 * 1024;
 
 /// The input of an access pattern, read from a request.
@@ -19,18 +20,20 @@ pub trait Input: Sized + Send {
     /// Whether the input has a body. The body must then be a JSON object.
     const BODY: bool = false;
 
-    /// Reads the fields. Returns `None` only after noting a fault.
+    /// Reads the fields. Returns `None` only if a fault was recorded.
     ///
     /// The response contains the faults of all fields.
     fn read(fields: &mut Fields) -> Option<Self>;
 }
 
-/// The fields of a request. Each can be read once. A field that is never read is a fault.
+/// The fields of a request. Each field can be read only once. A field that is never read is a
+/// fault.
 #[derive(Debug, Default)]
 pub struct Fields {
     path: Vec<(String, String)>,
     query: Vec<(String, String)>,
-    /// `None` if the body is invalid. That is one fault, and its members are not also missing.
+    /// `None` if the body is invalid. The invalid body is then the only fault, and its fields are
+    /// not reported as missing.
     body: Option<Members>,
     headers: http::HeaderMap,
     asked: BTreeSet<String>,
@@ -92,7 +95,7 @@ impl Fields {
         }
     }
 
-    /// Notes a fault and returns `None`.
+    /// Records a fault and returns `None`.
     pub fn fault<T>(&mut self, pointer: &str, detail: impl fmt::Display) -> Option<T> {
         self.faults.push(Fault { pointer: pointer.to_owned(), detail: detail.to_string() });
         None
@@ -104,7 +107,7 @@ impl Fields {
         self.parse(&format!("/path/{name}"), &values, true)
     }
 
-    /// Reads a path parameter of only some routes, for functions with several routes.
+    /// Reads a path parameter that only some routes of the function have.
     pub fn path_if_any<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let values = values(&self.path, name);
         self.parse(&format!("/path/{name}"), &values, false)
@@ -136,7 +139,7 @@ impl Fields {
         }
     }
 
-    /// Reads a required member of the body.
+    /// Reads a required field of the body.
     pub fn body<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/body/{name}");
         if self.body.as_ref().is_some_and(|body| !body.iter().any(|(member, _)| member == name)) {
@@ -146,7 +149,7 @@ impl Fields {
         self.body_if_any(name)
     }
 
-    /// Reads an optional member of the body.
+    /// Reads an optional field of the body.
     pub fn body_if_any<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/body/{name}");
         self.asked.insert(pointer.clone());
@@ -158,7 +161,7 @@ impl Fields {
         serde_json::from_str(value.get()).map_or_else(|error| self.fault(&pointer, without_position(&error)), Some)
     }
 
-    /// Whether the body has the member, valid or not. An invalid member is not also missing.
+    /// Whether the body has the field, valid or not. An invalid field is not reported as missing.
     #[must_use]
     pub fn has_body(&self, name: &str) -> bool {
         self.body.as_ref().is_none_or(|body| body.iter().any(|(member, _)| member == name))
@@ -245,7 +248,8 @@ fn object(text: &str) -> Result<Members, Error> {
     Ok(object.0)
 }
 
-/// Removes the position from serde's message. It is relative to the member, not to the body.
+/// Removes the position from serde's message, because the position is relative to the field and not
+/// to the body.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(words, _)| words.to_owned())

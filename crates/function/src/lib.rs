@@ -3,8 +3,8 @@
 //!
 //! A handler implements an access pattern. [`http`] turns the handler of a route into a
 //! [`Function`], [`stream`] the handler of a DynamoDB stream, and [`scheduled`] the handler of a
-//! schedule. [`run`] is the `main` of its Lambda. No other crate of the services depends on HTTP or
-//! the Lambda runtime.
+//! schedule. The `main` of a Lambda only calls [`run`]. No other crate of the services depends on
+//! HTTP or the Lambda runtime.
 //!
 //! Handlers receive the time and a random source as arguments. Only the module `system` asks the
 //! operating system for them (docs/decisions/randomness.md).
@@ -187,7 +187,7 @@ impl Service {
     }
 }
 
-/// Runs a Lambda function. This is the whole `main` of its binary.
+/// Runs a Lambda function. The `main` of its binary only calls this function.
 ///
 /// Reads the settings from the environment, starts the logs, opens the connection and then handles
 /// events one at a time. On a Managed Instance, AWS sets `AWS_LAMBDA_MAX_CONCURRENCY`, and the
@@ -224,8 +224,8 @@ async fn serve(function: &Function) -> Result<(), lambda_runtime::Error> {
 
 /// Creates the Tokio runtime.
 ///
-/// An environment with one event at a time needs one thread only. A Managed Instance sends several
-/// events at once and has several processors.
+/// An execution environment that handles one event at a time needs only one thread. A Managed
+/// Instance sends several events at once and has several processors.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let several = std::env::var("AWS_LAMBDA_MAX_CONCURRENCY").is_ok_and(|limit| limit != "1");
     let mut builder = if several { Builder::new_multi_thread() } else { Builder::new_current_thread() };

@@ -13,13 +13,15 @@ use tracing::{Instrument, Level, info_span};
 static METRICS: OnceLock<&'static Collector> = OnceLock::new();
 static WARM: AtomicBool = AtomicBool::new(false);
 
-/// Starts the logs and metrics of a Lambda. The local stack has its own and does not call this.
+/// Starts the logs and metrics of a Lambda. The local stack has its own logs and does not call this
+/// function.
 pub(crate) fn start() {
     // The runtime's own subscriber filters by module and links a regular expression engine.
     let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
     let subscriber = tracing_subscriber::fmt().json().with_target(false).without_time();
     subscriber.with_max_level(level.unwrap_or(Level::INFO)).init();
-    // The runtime responds to a panic and logs it. Only the hook knows the reason.
+    // After a panic, the runtime responds and logs an error. Only the panic hook receives the
+    // reason.
     std::panic::set_hook(Box::new(|info| {
         let at = info.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!(why = info.payload_as_str().unwrap_or_default(), at, "panicked");
@@ -55,7 +57,8 @@ pub(crate) async fn invocation<T>(
     (answer, usage)
 }
 
-/// Adds `number` to a metric of the domain. It is sent with the metrics of the invocation.
+/// Adds `number` to a metric of the domain. The metric is sent with the other metrics of the
+/// invocation.
 pub fn count(metric: &'static str, number: u64) {
     metrics::counter!(metric).increment(number);
 }

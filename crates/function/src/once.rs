@@ -9,9 +9,9 @@ const WEEK: i64 = 7 * 24 * 60 * 60;
 
 /// Outcome of a request with an idempotency key, kept for a week.
 ///
-/// The transaction of the request's writes also writes this record. The outcome is JSON text,
-/// because functions have different outcomes. The fingerprint detects a key that another function
-/// used.
+/// The record is written in the same transaction as the changes of the request. The outcome is JSON
+/// text, because each function has its own type of outcome. The fingerprint detects a key that was
+/// used for another function.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Record {
@@ -31,7 +31,7 @@ impl Item for Record {
 /// A request that may be repeated: its fingerprint and its idempotency key, if it has one.
 #[derive(Debug, Clone)]
 pub struct IdempotentRequest<'a> {
-    /// The table of the record, which is also the table of the request's writes.
+    /// The table of the record. The request writes to the same table.
     pub table: &'a Table,
     /// The partition key of the record: the owner of the changed items.
     pub partition: String,

@@ -4,8 +4,8 @@ use table::cost::Cost;
 /// The declaration of an access pattern, in one constant next to its handler.
 ///
 /// The registry of functions, the documentation and the `Location` of jobs and reversals derive
-/// from it. A test compares it with the template. `C` is the input of its costs: sizes in bytes and
-/// numbers of items.
+/// from this constant. A test compares the constant with the template. `C` is the input of the cost
+/// functions: sizes in bytes and numbers of items.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern<C: 'static> {
     /// The number in `docs/access-patterns.md`, such as `B1`.
@@ -14,7 +14,7 @@ pub struct Pattern<C: 'static> {
     pub name: &'static str,
     /// The trigger of the function.
     pub trigger: Trigger,
-    /// The DynamoDB calls. Requests that differ in their calls have separate entries.
+    /// The DynamoDB calls. A request variant that makes other calls has a separate entry.
     pub calls: &'static [Calls<C>],
     /// Creates the function.
     pub function: fn() -> Function,
@@ -55,12 +55,12 @@ pub struct Route {
 
 /// DynamoDB calls and their cost.
 ///
-/// The documentation is generated from them. A test compares the cost with the capacity that
-/// DynamoDB reports.
+/// The documentation is generated from these values. A test compares the cost with the capacity
+/// that DynamoDB reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Calls<C: 'static> {
-    /// The requests that these calls are for, such as `, quantity`. Empty if all requests are
-    /// alike.
+    /// The suffix that names the request variant in the documentation, such as `, quantity`. Empty
+    /// if all requests make the same calls.
     pub variant: &'static str,
     /// The key conditions.
     pub condition: &'static str,
@@ -90,7 +90,7 @@ impl<C> Pattern<C> {
     }
 }
 
-/// A pattern without the costs, because their input type differs between services.
+/// A pattern without the costs. The input type of the costs differs between services.
 #[derive(Debug, Clone, Copy)]
 pub struct Declared {
     /// The number in `docs/access-patterns.md`, such as `B1`.

@@ -3,7 +3,7 @@ macro_rules! problems {
     ($($variant:ident, $status:literal, $name:literal, $title:expr, $when:literal;)+) => {
         /// A problem type of RFC 9457: the `type` of an error response.
         ///
-        /// The table in `docs/http.md` is generated from these.
+        /// The table in `docs/http.md` is generated from these types.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Problem {
             $(#[doc = $when] $variant,)+

@@ -4,10 +4,10 @@ use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A run of scheduled work. EventBridge starts it, or an operator with an input.
+/// A run of scheduled work. EventBridge starts it without an input, or an operator with one.
 #[derive(Debug)]
 pub struct Scheduled<I> {
-    /// The operator's input. A schedule has none.
+    /// The input of the operator. EventBridge sends none.
     pub input: I,
     /// The scheduled time, or the time of the operator's invocation.
     pub now: TimestampSeconds,
@@ -53,7 +53,7 @@ where
 
 /// Handles events from the Lambda runtime.
 ///
-/// The runtime logs errors with `Debug`. A [`Diagnostic`] contains text only.
+/// The runtime logs errors with `Debug`. A [`Diagnostic`] contains only text.
 pub(crate) async fn serve(handler: EventHandler) -> Result<(), lambda_runtime::Error> {
     let serve = move |event: LambdaEvent<Value>| {
         let call = handler(event.payload, event.context);

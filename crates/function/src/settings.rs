@@ -36,7 +36,8 @@ pub struct SettingsReader<'a> {
 }
 
 impl SettingsReader<'_> {
-    /// Reads a required setting. Notes a fault and returns `None` if it is missing or invalid.
+    /// Reads a required setting. Records a fault and returns `None` if the setting is missing or
+    /// invalid.
     pub fn get<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
         match self.settings.0.get(name).filter(|text| !text.is_empty()).map(|text| text.parse()) {
             Some(Ok(value)) => Some(value),
@@ -45,7 +46,7 @@ impl SettingsReader<'_> {
         }
     }
 
-    /// Reads an optional setting. Notes a fault if it is invalid.
+    /// Reads an optional setting. Records a fault if the setting is invalid.
     pub fn optional<T: FromStr<Err: Display>>(&mut self, name: &str) -> Option<T> {
         let is_set = self.settings.0.get(name).is_some_and(|text| !text.is_empty());
         if is_set { self.get(name) } else { None }
@@ -59,7 +60,7 @@ impl SettingsReader<'_> {
             .map_or_else(|_| self.fault(format!("1 ≤ {write} ≤ {read} ≤ {} must hold", Shards::MAX)), Some)
     }
 
-    /// Notes a fault of valid settings that contradict each other, and returns `None`.
+    /// Records that valid settings contradict each other, and returns `None`.
     pub fn fault<T>(&mut self, fault: impl Display) -> Option<T> {
         self.faults.push(fault.to_string());
         None

@@ -33,7 +33,7 @@ impl Record {
 
     /// The sequence number, which identifies the record in a batch item failure.
     ///
-    /// Empty if the record has none. Lambda then sends the whole batch again.
+    /// Empty if the record has none. If that record fails, Lambda retries the whole batch.
     #[must_use]
     pub fn sequence_number(&self) -> &str {
         self.0.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str).unwrap_or_default()
@@ -57,7 +57,8 @@ impl Record {
 
     /// The time of the change, in milliseconds. DynamoDB calls it approximate.
     ///
-    /// Read here, because `EventRecord` shifts the fraction.
+    /// Reads the number from the unparsed record, because `EventRecord` shifts the fraction of the
+    /// second.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "a float that is not a time becomes one that is out of range")]
     pub fn created_at(&self) -> Option<Timestamp> {
@@ -68,8 +69,8 @@ impl Record {
     /// Parses the record.
     ///
     /// # Errors
-    /// Returns an error if this is not a record of a DynamoDB stream. The text may quote the
-    /// record, so do not log it.
+    /// Returns an error if this is not a record of a DynamoDB stream. The error text may quote the
+    /// record, so do not log the text.
     pub fn read(&self) -> Result<EventRecord, serde_json::Error> {
         EventRecord::deserialize(&self.0)
     }
@@ -77,8 +78,8 @@ impl Record {
 
 /// Creates the function of a DynamoDB stream.
 ///
-/// The handler returns the sequence numbers of the failed records. Lambda sends all records from
-/// the lowest one again, including later ones that succeeded.
+/// The handler returns the sequence numbers of the failed records. Lambda retries all records from
+/// the lowest of these numbers, including later records that succeeded.
 pub fn stream<A, F, W>(
     handler: impl Fn(A, Batch) -> F + Clone + Send + Sync + 'static,
     warm_up: impl Fn(A) -> W + Send + Sync + 'static,
@@ -108,8 +109,8 @@ where
 
 /// Reports the lowest failed sequence number as the batch item failure.
 ///
-/// Lambda resumes from it. A sequence number that is empty or not in the batch is reported as
-/// empty, and Lambda then sends the whole batch again.
+/// Lambda retries the batch from that record. If a sequence number is empty or not in the batch, an
+/// empty one is reported, and Lambda retries the whole batch.
 fn report(order: &[String], failed: &BTreeSet<String>) -> DynamoDbEventResponse {
     let mut response = DynamoDbEventResponse::default();
     let stranger = failed.iter().any(|number| number.is_empty() || !order.contains(number));

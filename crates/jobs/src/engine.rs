@@ -12,13 +12,13 @@ use table::{Error as Store, Key};
 const BUDGET: Duration = Duration::from_secs(30);
 /// The part of [`BUDGET`] that is reserved for the current step.
 const RESERVE: Duration = Duration::from_secs(10);
-/// A job fails after this many consecutive runs without a written step. Lambda retries a batch up
-/// to 100 times, so a job reaches this limit first.
+/// Maximum number of consecutive runs without a written step. The job then fails. The limit is
+/// lower than the 100 times that Lambda retries a batch.
 pub const MAX_ATTEMPTS: i64 = 50;
 
 /// A service with jobs.
 pub trait JobService: Sync {
-    /// The number of jobs of a batch that run concurrently.
+    /// Maximum number of jobs of a batch that run concurrently.
     const SIDE_BY_SIDE: usize;
 
     /// The job table of the service.
@@ -27,23 +27,23 @@ pub trait JobService: Sync {
     /// Passes the [`JobRunner`] for the job's kind to [`Run::steps`].
     ///
     /// # Errors
-    /// Errors of the runner. A DynamoDB outage, throttling or a conflict with other writes is
-    /// retried. Any other error fails the job.
+    /// Errors of the runner. The engine retries after a DynamoDB outage, throttling or a conflict
+    /// with other writes. Any other error fails the job.
     fn run(&self, run: &mut Run<'_>) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
 /// The steps of a kind of job. A runner lives for one run and may cache what it reads.
 pub trait JobRunner: Send {
-    /// The stored progress. The first step gets the default.
+    /// The stored progress. The first step gets the default value of this type.
     type Progress: Serialize + DeserializeOwned + Default + Send + Sync;
 
     /// Executes one step and returns the new progress, which is then written.
     ///
-    /// A step may be repeated from the start after any of its calls, and must not count anything
-    /// twice. A long step returns when `stop` has passed.
+    /// The engine may repeat a step from its start after any of the step's calls, so the step must
+    /// not count anything twice. A long step must return when `stop` has passed.
     ///
     /// # Errors
-    /// As [`JobService::run`].
+    /// The same errors as in [`JobService::run`].
     fn step(
         &mut self,
         job: &Job,
@@ -57,7 +57,7 @@ pub trait JobRunner: Send {
 pub struct Step<P> {
     /// The progress after the step.
     pub progress: P,
-    /// Completed units of work of the whole job.
+    /// Number of completed units of work, from the start of the job.
     pub done: u64,
     /// The action after the step.
     pub next: Next,
@@ -89,11 +89,12 @@ impl Run<'_> {
         &self.job
     }
 
-    /// Executes steps until the job is done, waits, runs out of time, or another run writes a step.
-    /// Returns the final progress if this run completed the job, and `None` otherwise.
+    /// Executes steps until the job is done, a step ends the run, the time is up, or another run
+    /// writes a step. Returns the final progress if this run completed the job, and `None`
+    /// otherwise.
     ///
     /// # Errors
-    /// Errors of the runner. The progress cannot be read or written.
+    /// Errors of the runner, and errors in reading or writing the progress.
     pub async fn steps<R: JobRunner>(&mut self, mut runner: R) -> Result<Option<R::Progress>, Error> {
         let mut progress = self.job.progress()?;
         loop {
@@ -182,7 +183,7 @@ fn may_pass(error: &Error) -> bool {
     error.is_outage() || matches!(error, Error::Table(Store::Refused(_)))
 }
 
-/// A description of the error for the owner of the job, without stored data and internals.
+/// Describes the error for the owner of the job, without stored data or internal details.
 fn reason(error: &Error) -> String {
     match error {
         Error::Table(Store::Unreadable(what, _)) => format!("A stored {what} cannot be read."),

@@ -8,7 +8,8 @@ use table::{Attributes, Condition, Item, Key};
 /// Retention of a job in days, from its start or last retry.
 const DAYS_KEPT: i64 = 30;
 
-/// The work of a job in its stored form: an enum with a variant for each kind of job of a service.
+/// The work of a job in its stored form. Each service has an enum with a variant for each kind of
+/// job.
 pub trait Task: Serialize + DeserializeOwned {
     /// The kind, as returned to callers.
     fn kind(&self) -> &'static str;
@@ -32,29 +33,29 @@ pub struct Job {
     pub id: String,
     /// The kind, as returned to callers.
     pub kind: String,
-    /// The state. The filter of the stream reads it.
+    /// The state. The filter of the event source mapping reads this attribute.
     pub state: State,
     /// The id of this start of the job. A retry gets another id, so a run of an earlier start
-    /// cannot write. Only a running job has one.
+    /// cannot write. Absent if the job is not running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// The id of the last request for this job. A change of this attribute makes the stream call
-    /// the function again. It is never read.
+    /// the function again. No code reads the id.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub nudged_by: Option<String>,
-    /// The number of written steps. A run can write a step only if it has read the previous one.
+    /// The number of written steps. A run can write a step only if it has read the previous step.
     pub step: i64,
-    /// Runs since the last written step. The filter of the stream reads it: a written step calls
-    /// the function, and a counted run does not.
+    /// Number of runs since the last written step. The filter of the event source mapping reads
+    /// this attribute, so a written step calls the function and a counted run does not.
     pub attempts: i64,
     /// The work.
     pub task: Value,
     /// The progress of the runner. Absent before the first step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<Value>,
-    /// Completed units of work.
+    /// Number of completed units of work.
     pub done: u64,
-    /// Units of work when the job started, if they were counted.
+    /// Number of units of work when the job started, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// The sort key of a hold in the same partition. The hold is deleted when the job ends or

@@ -1,11 +1,11 @@
 //! Jobs: work that outlives a request.
 //!
-//! A job is an item in the job table of its service. The write that requires the job puts it in the
-//! same transaction. The stream of the table calls the service's function, which passes the batch
-//! to [`continue_jobs`].
+//! A job is an item in the job table of its service. A job is put in the same transaction as the
+//! write that requires the job. The stream of the table calls the service's function, which passes
+//! the batch to [`continue_jobs`].
 //!
-//! A job runs step by step, and each step is written before the next one starts. A run may die
-//! between any two calls: the next run repeats at most one step. Each written step calls the
+//! A job runs step by step, and each step is written before the next one starts. A run may crash
+//! between any two calls. The next run then repeats at most one step. Each written step calls the
 //! function again, so a run may stop after any step.
 //!
 //! A service implements [`JobService`], which selects the [`JobRunner`] for the task of a job. A

@@ -1,8 +1,8 @@
 //! Changes of many items, page by page.
 //!
-//! One step lists the items to change, and the list is written. The next step changes and counts
-//! them. If a run dies in between, the list remains. The next run changes the rest of the items and
-//! counts the whole list, so each item is counted exactly once.
+//! One step reads a page of the items to change and stores their ids. The next step changes these
+//! items and counts them. If a run crashes during the changes, the stored page remains. The next
+//! run changes the remaining items and counts the whole page, so each item is counted exactly once.
 
 use function::Error;
 use futures::{StreamExt, stream::FuturesUnordered};
@@ -12,7 +12,7 @@ use table::{Change, Dynamo, Error as Store, Item, Key, Table};
 pub const PAGE: usize = 50;
 /// Maximum number of concurrent changes.
 const SIDE_BY_SIDE: usize = 16;
-/// Maximum number of refused changes of one item in a run. After that, another run repeats the
+/// Maximum number of attempts to change one item in a run. After that, another run repeats the
 /// page.
 const MAX_REFUSALS: usize = 20;
 
@@ -24,26 +24,27 @@ pub trait PagedItems: Sync {
     /// The id of an item in the stored page.
     fn id(thing: &Self::Thing) -> String;
 
-    /// The key of the item with the id.
+    /// Returns the key of the item with this id.
     ///
     /// # Errors
     /// The id is invalid.
     fn key(&self, id: &str) -> Result<Key, Error>;
 
-    /// The state of an item of the page. `None` means that the item was deleted.
+    /// Returns the state of an item of the page. `thing` is `None` if the item was deleted.
     fn state(&self, thing: Option<&Self::Thing>) -> ItemState;
 
-    /// The changes of an item. The first one is refused if the item has changed since it was read.
+    /// Returns the writes that the job makes for an item. The first write must have the condition
+    /// that the item has not changed since it was read.
     ///
     /// # Errors
-    /// The changes cannot be created.
+    /// The writes cannot be created.
     fn changes(&self, thing: &Self::Thing) -> Result<Vec<Change>, Error>;
 
-    /// Decides whether the job may change an item with the data that it read earlier, after another
-    /// writer has changed the item.
+    /// Checks whether the job may still use the data that it read earlier, after another writer has
+    /// changed an item of the page.
     ///
     /// # Errors
-    /// The job may not, and another run repeats the page.
+    /// The data may be outdated. Another run reads it again and repeats the page.
     fn may_repeat(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -70,7 +71,7 @@ pub trait PagedItems: Sync {
     /// Changes the items of a page concurrently. Returns the number of items that are in their
     /// final state.
     ///
-    /// After an error, no new change starts, and the running ones complete.
+    /// After an error, no new change starts, and the running changes complete.
     ///
     /// # Errors
     /// A change failed.
@@ -105,8 +106,8 @@ pub enum ItemState {
     Out,
 }
 
-/// Changes one item and retries on conflict with the current item. Returns whether the item is in
-/// its final state.
+/// Changes one item. Retries on conflict with the current item. Returns whether the item is in its
+/// final state.
 async fn change<P: PagedItems>(items: &P, dynamo: &Dynamo, mut thing: Option<P::Thing>) -> Result<bool, Error> {
     for _ in 0..MAX_REFUSALS {
         let due = match (items.state(thing.as_ref()), &thing) {

@@ -12,7 +12,7 @@ pub struct Jobs {
     table: Table,
 }
 
-/// Returns whether a conditional write succeeded. It is refused if another run or another start has
+/// Returns whether a conditional write succeeded. DynamoDB refuses the write if another run has
 /// changed the job.
 fn written(outcome: Result<(), table::Error>) -> Result<bool, Error> {
     match outcome {
@@ -29,7 +29,7 @@ impl Jobs {
         Self { dynamo: dynamo.clone(), table: dynamo.table(name) }
     }
 
-    /// The underlying table, for transactions that put jobs and for other items in it.
+    /// The underlying table, for transactions that put jobs, and for the other items in the table.
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.table
@@ -48,8 +48,8 @@ impl Jobs {
         Ok(self.table.get(key).await?)
     }
 
-    /// Makes the stream call the function again for a running job, and resets its attempts. Lambda
-    /// may have given up on earlier records of the job.
+    /// Makes the stream call the function again for a running job, and resets its number of
+    /// attempts. This is needed if Lambda has discarded the earlier records of the job.
     ///
     /// # Errors
     /// The call failed.
@@ -60,8 +60,8 @@ impl Jobs {
         }
     }
 
-    /// [`Jobs::nudge`] as a change for a transaction. It is refused if the job has ended. `None` if
-    /// the job is not running.
+    /// Returns the write of [`Jobs::nudge`], for use in a transaction. DynamoDB refuses the write
+    /// if the job has ended. Returns `None` if `job` is not running.
     #[must_use]
     pub fn nudging(&self, job: &Job, by: &impl Display) -> Option<Change> {
         let run = job.run.as_ref()?;
@@ -110,15 +110,15 @@ impl Jobs {
     /// Counts a run before it starts. Returns `false` if another run has written a step or the job
     /// has ended.
     ///
-    /// The count is written first, so it includes runs that end without an error, such as out of
-    /// memory.
+    /// The run is counted before it starts. The count therefore includes runs that end without an
+    /// error, for example because they run out of memory.
     pub(crate) async fn claim(&self, job: &mut Job) -> Result<bool, Error> {
         job.attempts += 1;
         written(self.dynamo.write(self.update(job).set(Job::ATTEMPTS, job.attempts)).await)
     }
 
-    /// Writes a step. Returns `false` if another run has written it, or the job has ended or was
-    /// restarted.
+    /// Writes a step. Returns `false` if another run has written this step, or the job has ended or
+    /// was restarted.
     pub(crate) async fn write<P: Serialize>(&self, job: &mut Job, step: &Step<P>) -> Result<bool, Error> {
         let update =
             self.update(job).set(Job::PROGRESS, Value::of(&step.progress)?).set(Job::DONE, Value::of(&step.done)?);
@@ -132,7 +132,7 @@ impl Jobs {
         Ok(is_written)
     }
 
-    /// Ends a job as failed. Does nothing if another run has written a step or the job has ended.
+    /// Marks a job as failed. Does nothing if another run has written a step or the job has ended.
     pub(crate) async fn fail(&self, job: &Job, reason: &str, cause: &impl Display) -> Result<(), Error> {
         let update =
             self.update(job).set(Job::STATE, Value::of(&State::Failed)?).set(Job::REASON, &reason).remove(Job::RUN);
@@ -142,7 +142,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Ends a job as failed whose item cannot be deserialized.
+    /// Marks a job as failed if its item cannot be deserialized.
     pub(crate) async fn fail_unreadable(&self, key: &Key, cause: &Error) -> Result<(), Error> {
         const REASON: &str = "The job itself cannot be read.";
         let is_running = Condition::is(Job::STATE, Value::of(&State::Running)?);
@@ -154,14 +154,14 @@ impl Jobs {
         Ok(())
     }
 
-    /// An update with the condition that the job is at the same start and the same step as when it
-    /// was read.
+    /// Returns an update with the condition that the job was not restarted, and that no step was
+    /// written, since the job was read.
     fn update(&self, job: &Job) -> Change {
         let run = job.run.as_ref().map_or_else(Job::is_not_running, |run| Condition::is(Job::RUN, run));
         self.table.update(job.key()).only_if(run).only_if(Condition::is(Job::STEP, job.step))
     }
 
-    /// Executes the last update of a job and deletes its hold.
+    /// Executes the update that ends a job, and deletes the hold of the job.
     async fn finish(&self, job: &Job, update: Change) -> Result<bool, Error> {
         if let Some((hold, run)) = job.hold.as_ref().zip(job.run.as_ref()) {
             let hold = self.table.delete(Key::new(&job.partition, hold)).only_if(Condition::is(Job::RUN, run));

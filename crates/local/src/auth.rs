@@ -19,7 +19,7 @@ pub enum Auth {
     Required,
 }
 
-/// Claims of a caller, as in the token.
+/// Claims of a caller, in the form of the token.
 pub type Claims = Map<String, Value>;
 
 /// A token could not be signed.
@@ -48,8 +48,8 @@ impl Tokens {
         }
     }
 
-    /// Signs a token with these claims. Adds `iss`, `aud`, `iat` and `exp` (now plus `life`) where
-    /// they are missing.
+    /// Signs a token with these claims. Adds each of `iss`, `aud`, `iat` and `exp` (now plus
+    /// `life`) that is missing.
     ///
     /// # Errors
     /// [`TokenError`] if signing fails.
@@ -65,7 +65,8 @@ impl Tokens {
         Ok(encode(&Header::new(Algorithm::HS256), &claims, &self.signing)?)
     }
 
-    /// Claims of a valid token; `None` if its signature, issuer, audience or time is invalid.
+    /// Returns the claims of a token, or `None` if its signature, issuer, audience or time is
+    /// invalid.
     pub(crate) fn check(&self, token: &str) -> Option<Claims> {
         let mut rules = Validation::new(Algorithm::HS256);
         rules.set_issuer(&[&self.authorizer.issuer]);

@@ -88,7 +88,7 @@ impl Client {
         Ok(Self { url: url.trim_end_matches('/').to_owned(), token: None, http })
     }
 
-    /// Same client, with a token.
+    /// Returns the same client with a token.
     pub(crate) fn with_token(self, token: String) -> Self {
         Self { token: Some(token), ..self }
     }

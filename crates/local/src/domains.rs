@@ -15,7 +15,7 @@ impl Domain {
     }
 }
 
-/// All services. The local stack and the system tests read this list; there is no other.
+/// The only list of the services. The local stack and the system tests read it.
 #[must_use]
 pub fn domains() -> Vec<Domain> {
     vec![

@@ -31,8 +31,8 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Opens the data, creates missing tables and serves the endpoint. With a `remote`, the
-    /// endpoint forwards to that DynamoDB instead.
+    /// Opens the data, creates missing tables and serves the endpoint. If `remote` is set, the
+    /// endpoint forwards its requests to that DynamoDB instead.
     pub(crate) async fn start(
         port: Port,
         data: Option<&Path>,
@@ -69,7 +69,7 @@ fn serve(port: Port, store: &Store) -> Server {
 pub(crate) fn client(config: &SdkConfig, url: &str) -> Client {
     let config = aws_sdk_dynamodb::config::Builder::from(config)
         .endpoint_url(url)
-        // Each function has its own retry budget, although all run in one process.
+        // Each function has its own retry budget, although all functions run in one process.
         .retry_partition(RetryPartition::custom("function").token_bucket(TokenBucket::default()).build())
         .build();
     Client::from_conf(config)

@@ -20,7 +20,7 @@ use crate::{
     template::{Mapping, Start},
 };
 
-// Time that a batch in delivery gets to finish at the stop.
+// Maximum time to finish a batch in delivery after the stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// State shared by all mappings.
@@ -32,7 +32,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Opens the checkpoints beside the data file, if there is one.
+    /// Opens the checkpoints beside the data file, if the stack has one.
     pub(crate) fn new(store: Store, lake: Arc<Lake>, data: Option<&Path>) -> io::Result<Self> {
         Ok(Self { store, lake, positions: Arc::new(Positions::open(data)?) })
     }
@@ -70,7 +70,7 @@ impl Follower {
     pub(crate) async fn stop(mut self) {
         self.stop.send_replace(true);
         let ended = async { while self.tasks.join_next().await.is_some() {} };
-        // Remaining tasks are aborted with the set. Their batches are delivered again after the
+        // Dropping the set aborts the remaining tasks. Their batches are delivered again after the
         // next start.
         let _ = timeout(PATIENCE, ended).await;
     }

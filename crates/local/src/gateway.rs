@@ -1,5 +1,4 @@
-//! HTTP gateway on loopback. It does what API Gateway does: routes, tokens, scopes, limits and
-//! events.
+//! HTTP gateway on loopback. It emulates API Gateway: routes, tokens, scopes, limits and events.
 mod admin;
 mod answer;
 mod event;
@@ -82,7 +81,7 @@ async fn handle(
 }
 
 impl Gateway {
-    // The error is a complete response, so `?` ends the request with it.
+    // The error value is a complete response, so `?` returns it to the client.
     #[expect(clippy::result_large_err, reason = "at most one per request")]
     fn refusals(parts: &Parts) -> Result<(), Response> {
         if !guard::is_local(&parts.headers) {

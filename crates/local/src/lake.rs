@@ -37,7 +37,7 @@ pub(crate) struct Lake {
     is_temporary: bool,
     buckets: Vec<String>,
     streams: Vec<DeliveryStream>,
-    /// Object that each delivery stream currently writes.
+    /// Current object of each delivery stream.
     open: Mutex<BTreeMap<String, Object>>,
 }
 
@@ -86,8 +86,8 @@ impl Lake {
         }
         let Some(object) = open.get_mut(&stream.name) else { return Ok(()) };
         object.size += size;
-        // The file is opened by path each time, because the folder may have been emptied in
-        // between.
+        // Each append opens the file by its path, because the folder may have been emptied since
+        // the last one.
         object.path.parent().map_or(Ok(()), fs::create_dir_all)?;
         OpenOptions::new().append(true).create(true).open(&object.path)?.write_all(data)
     }

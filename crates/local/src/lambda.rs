@@ -50,7 +50,8 @@ impl Lambda {
         Self { spec, config: Arc::new(config), handler }
     }
 
-    /// Runs the function once. It runs to its end even if the caller disconnects, as in Lambda.
+    /// Runs the function once. As in Lambda, the invocation continues to its end even if the caller
+    /// disconnects.
     pub(crate) async fn invoke(&self, event: Value) -> Outcome {
         let running = (self.handler)(event, self.context());
         let mut task = tokio::spawn(running);

@@ -1,8 +1,8 @@
 //! The local stack: API, functions, DynamoDB, streams and the lake in one process, on loopback.
 //!
-//! It reads template.yaml and the stacks that it nests. The gateway converts each request to the
-//! event that API Gateway sends, and calls the same service as the function's binary. Only the loop
-//! of the Lambda runtime is left out (docs/decisions/local-stack.md).
+//! The local stack reads template.yaml and its nested stacks. The gateway converts each request to
+//! the event that API Gateway would send, and passes the event to the same function as the binary
+//! does. Only the loop of the Lambda runtime is left out (docs/decisions/local-stack.md).
 mod auth;
 pub mod cli;
 mod client;

@@ -25,14 +25,14 @@ use wire::{JSON, TARGET, Wire};
 
 const WRITES: [&str; 5] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
 
-/// The other DynamoDB, as used by one stack.
+/// Connection of one stack to the other DynamoDB.
 pub(crate) struct Remote {
     wire: Wire,
     streams: Vec<Stream>,
 }
 
 impl Remote {
-    /// Creates the tables there. Their stream records are copied to the store.
+    /// Creates the tables in the other DynamoDB. Their stream records are copied to the store.
     pub(crate) async fn start(url: &str, tables: &[Table], store: &Store) -> Result<Self, StartError> {
         let wire = Wire::new(url).map_err(StartError::Client)?;
         let mut streams = Vec::new();

@@ -81,8 +81,8 @@ impl Role {
 }
 
 impl Statement {
-    /// Resource and partition key pattern (`*` for any) by which this statement allows the call;
-    /// `None` if it does not allow it.
+    /// Returns the resource and the partition key pattern (`*` for any) with which this statement
+    /// allows the call. Returns `None` if the statement does not allow the call.
     fn allowing(&self, need: &Need) -> Option<(&str, &str)> {
         let resource = self.resources.iter().find(|resource| is_like(&need.resource, resource))?;
         let key = match (&self.leading_keys[..], &need.key) {
@@ -116,8 +116,8 @@ fn needs(request: &HttpRequest) -> Vec<Need> {
     }
 }
 
-/// A transaction requires the permission of each of its actions and none of its own. A batch
-/// requires the batch action for each table and key.
+/// A transaction requires the permission for each of its actions, and no permission for the
+/// transaction itself. A batch requires the batch action for each table and key.
 fn of_dynamodb(action: &str, body: &Value) -> Vec<Need> {
     let one = |action: &str, table: &str, call: &Value| {
         let index = call["IndexName"].as_str().map(|index| format!("/index/{index}")).unwrap_or_default();
@@ -182,7 +182,7 @@ impl HttpConnector for Assumed<SharedHttpConnector> {
     }
 }
 
-/// Log of the permissions that were used. Each process writes its own file. A line has the
+/// Log of the permissions that were used. Each process writes its own file. Each line contains the
 /// function, action, resource and partition key pattern, separated by tabs.
 #[derive(Debug)]
 pub(crate) struct Notes {

@@ -1,5 +1,5 @@
-//! Sample data of each service, loaded through the API. It has the rows of the examples in
-//! docs/requirements.
+//! Sample data of each service, loaded through the API. The data contains the rows of the examples
+//! in docs/requirements.
 mod bank;
 mod cart;
 pub(crate) mod ledger;
@@ -33,7 +33,7 @@ pub(crate) struct Loaded {
     pub(crate) books: Option<ledger::Books>,
 }
 
-/// Loads the missing sample data of the services of the stack.
+/// Loads the missing sample data of each service in the stack.
 pub(crate) async fn load(client: &Client, stack: &Stack) -> Result<Loaded, SampleError> {
     let mut loaded = Loaded::default();
     for service in stack.template().services() {

@@ -4,7 +4,7 @@ use std::{io, net::Ipv4Addr, net::SocketAddr, time::Duration};
 use axum::Router;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};
 
-// Longest time that a running request can delay the stop.
+// Maximum time that a running request can delay the stop.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bound port of the loopback interface.
@@ -39,7 +39,7 @@ impl Server {
         Self { stop, task: tokio::spawn(serve(stopped)) }
     }
 
-    /// Serves the routes on the port. Log lines call the endpoint `what`.
+    /// Serves the routes on the port. `what` is the name of the endpoint in log lines.
     pub(crate) fn serve(port: Port, router: Router, what: &'static str) -> Self {
         Self::start(move |stopped| async move {
             let served = axum::serve(port.listener, router).with_graceful_shutdown(async {

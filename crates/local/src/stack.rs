@@ -41,13 +41,13 @@ pub enum StartError {
     /// The template file can't be read.
     #[error("{path}: {1}", path = .0.display())]
     Read(PathBuf, io::Error),
-    /// The template has an error, or something that the local stack does not support.
+    /// The template has an error, or a construct that the local stack does not support.
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// A port is in use.
     #[error("port {0} is already in use: choose another with --{1} or {2}")]
     PortInUse(u16, &'static str, &'static str),
-    /// A port can't be opened for another reason.
+    /// A port can't be opened, although it is not in use.
     #[error("port {0} can't be opened: {1}")]
     Port(u16, io::Error),
     /// The data file can't be opened.
@@ -68,7 +68,7 @@ pub enum StartError {
     /// A client can't be created.
     #[error("the DynamoDB client: {0}")]
     Client(String),
-    /// The template has a function twice, or one that no crate has.
+    /// The template declares a function twice, or a function that is in no crate.
     #[error("{0}")]
     Functions(String),
     /// A function rejects its settings.
@@ -190,8 +190,8 @@ impl Builder {
         self
     }
 
-    /// Replaces the embedded engine with the DynamoDB at this URL. The tables are created and read
-    /// there.
+    /// Replaces the embedded engine with the DynamoDB at this URL. The tables are created in that
+    /// DynamoDB and read from it.
     #[must_use]
     pub fn dynamodb(mut self, url: impl Into<String>) -> Self {
         self.remote = Some(url.into());
@@ -253,7 +253,7 @@ impl Builder {
         self
     }
 
-    /// Starts the stack. Everything is serving when this returns.
+    /// Starts the stack. All endpoints are serving when this method returns.
     ///
     /// # Errors
     /// [`StartError`], whose message is one line.
@@ -282,7 +282,7 @@ impl Builder {
             access,
             template,
         };
-        // Set only here.
+        // No other code sets this value.
         let _ = gateway.health.set(stack.health());
         Ok(stack)
     }
@@ -387,7 +387,8 @@ async fn bind(port: u16, option: &'static str, variable: &'static str) -> Result
     })
 }
 
-/// Each function of the template must be in a crate, and in the template once.
+/// Checks that each function of the template is in a crate, and that the template declares it only
+/// once.
 fn check_functions(template: &Template, functions: &[(String, Bind)]) -> Result<(), StartError> {
     let built: BTreeSet<_> = functions.iter().map(|(name, _)| name.as_str()).collect();
     let mut described = BTreeSet::new();
@@ -476,8 +477,8 @@ impl Stack {
         self.tables().into_iter().find(|name| name.ends_with(end))
     }
 
-    /// Signs a token with these claims. Adds `iss`, `aud`, `iat` and an `exp` in one hour where
-    /// they are missing.
+    /// Signs a token with these claims. Adds each of `iss`, `aud`, `iat` and `exp` (in one hour)
+    /// that is missing.
     ///
     /// # Errors
     /// [`TokenError`] if signing fails.
@@ -507,8 +508,8 @@ impl Stack {
         self.access.clients(lambda)
     }
 
-    /// DynamoDB client of the function, limited by its policy. The caller can change its endpoint
-    /// or its retries.
+    /// DynamoDB client of the function, limited by its policy. The caller can change the endpoint
+    /// or the retries of the client.
     #[must_use]
     pub fn client_of(&self, lambda: &template::Lambda) -> aws_sdk_dynamodb::Client {
         engine::client(&self.access.config(lambda), self.dynamo_url())

@@ -46,13 +46,13 @@ impl Position {
     }
 }
 
-/// Database, shared by all its users.
+/// The database. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Store {
     database: Database,
     /// Second connection, for queries that the engine has no API for.
     sql: Arc<Mutex<Connection>>,
-    /// Readers of a stream wait while a record is being completed.
+    /// Readers of a stream wait while the user identity is added to a record.
     complete: Arc<RwLock<()>>,
     tables: Arc<Vec<Table>>,
 }
@@ -62,7 +62,7 @@ impl Store {
     pub(crate) fn open(data: Option<&Path>, tables: &[Table]) -> Result<Self, StartError> {
         let fail = |error: String| StartError::Data(data.unwrap_or(Path::new("memory")).to_owned(), error);
         let path = match data {
-            // Also in memory, but several connections can open it.
+            // A shared in-memory database, which several connections can open.
             None => format!("file:/{}?vfs=memdb", Uuid::new_v4()),
             Some(path) => path.to_str().map(str::to_owned).ok_or_else(|| fail("its name is not UTF-8".to_owned()))?,
         };
@@ -141,7 +141,7 @@ fn event(record: &Record, arn: Option<&str>) -> Result<Value, String> {
     let mut event = serde_json::to_value(record).map_err(|error| error.to_string())?;
     event["awsRegion"] = json!(REGION);
     event["eventSourceARN"] = json!(arn);
-    // AWS has whole seconds. The engine writes a fraction.
+    // AWS sends the time in whole seconds. The engine writes a fraction.
     if let Ok(time) = format!("{:.0}", record.dynamodb.approximate_creation_date_time).parse::<i64>() {
         event["dynamodb"]["ApproximateCreationDateTime"] = json!(time);
     }

@@ -1,5 +1,5 @@
-//! Reader of the SAM templates. They are the only declaration of tables, routes, schedules and
-//! permissions.
+//! Reader of the SAM templates. The templates are the only declaration of tables, routes, schedules
+//! and permissions.
 //!
 //! The reader supports a strict subset of SAM. Any other construct is an error with its line. The
 //! local stack therefore never differs silently from a deployment (docs/decisions/local-stack.md).
@@ -88,7 +88,8 @@ impl Template {
     /// Reads a template and the selected nested applications.
     ///
     /// # Errors
-    /// [`TemplateError`] as in [`Template::read`], and if a selected application does not exist.
+    /// The errors of [`Template::read`], and a [`TemplateError`] if a selected application does not
+    /// exist.
     pub fn read_some(
         text: &str,
         file: &Path,
@@ -150,8 +151,8 @@ fn build(
     check_selection(resources, selection)?;
     let globals = lambda::globals(document.get("Globals"), &scope)?;
     let template = read_resources(resources, &scope, &globals, selection)?;
-    // Outputs may refer to applications that are not selected, so they are read only with all
-    // applications.
+    // Outputs may refer to applications that are not selected, so outputs are read only if all
+    // applications are selected.
     let outputs = document.get("Outputs").filter(|_| selection.is_all());
     Ok((template, outputs.map_or_else(|| Ok(BTreeMap::new()), |outputs| read_outputs(outputs, &scope))?))
 }
@@ -279,7 +280,7 @@ fn check_routes(template: &Template) -> node::Result<()> {
         if template.authorizer.is_none() {
             return lambda.fault(route.line, "a route needs an AWS::Serverless::HttpApi");
         }
-        // Routes that differ only in parameter names are equal.
+        // Routes that differ only in the names of their parameters are equal.
         let shape: Vec<_> = route.path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part }).collect();
         let shape = (route.method.as_str(), shape.join("/"));
         if seen.contains(&shape) {
@@ -291,7 +292,7 @@ fn check_routes(template: &Template) -> node::Result<()> {
     Ok(())
 }
 
-/// The table of each mapping and its failure bucket must be in the stack or in a nested
+/// Checks that the table and the failure bucket of each mapping are in the stack or in a nested
 /// application.
 fn check_streams(template: &Template) -> node::Result<()> {
     let has_stream = |name: &str| template.tables.iter().any(|table| table.name == name && table.stream.is_some());

@@ -1,4 +1,4 @@
-//! A Lambda that does what no function may.
+//! A Lambda function that fails on request, to test the runtime.
 
 use function::{App, Clients, Error, Fields, Input, Scheduled, SettingsReader, scheduled};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ impl App for Faulty {
     }
 }
 
-/// What is to go wrong: nothing, or `panic`, `memory`, `exit`.
+/// The requested failure: `panic`, `memory`, `exit` or none.
 struct Wish(Option<String>);
 
 impl Input for Wish {

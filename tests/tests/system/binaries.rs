@@ -265,8 +265,8 @@ async fn eight_payments(port: &Port) {
     }
 }
 
-/// Holds all writes to DynamoDB until eight payments have arrived. A function that processes one
-/// event at a time never sends that many.
+/// Holds all writes to DynamoDB until eight payments have arrived. Without concurrent events, the
+/// function sends at most one payment.
 async fn release_eight(proxy: &Proxy) {
     let arrived = || proxy.calls().into_iter().map(|call| call.body["Item"].to_string()).collect::<BTreeSet<_>>().len();
     while arrived() < 8 {
@@ -304,7 +304,7 @@ async fn eight_processes_serve_one_event_each_without_managed_instances() {
     let place = Place::of(&stack, "schedule-payment");
     let (mut watch, port) = cargo_lambda(&["--concurrency", "8"], &place.settings).await;
     eight_payments(&port).await;
-    // The functions exit on their own, because the runtime API is gone.
+    // The functions exit by themselves, because the Runtime API is gone.
     watch.kill().await.expect("cargo lambda");
     stack.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Compares the generated pages with the code. `make docs` writes them.
+//! Compares the generated pages with the code. `make docs` writes the pages.
 
 use function::{Calls, Pattern, Problem, Route, Trigger};
 use local::template::{Lambda, Mapping};
@@ -28,7 +28,7 @@ fn trigger(trigger: Trigger) -> String {
 struct Room<C: 'static> {
     name: &'static str,
     patterns: Vec<Pattern<C>>,
-    /// The heading of the first column and of the two example columns.
+    /// The headings of the first column and of the two example columns.
     columns: [&'static str; 3],
     /// Example rows with their labels.
     rows: Vec<(&'static str, [C; 2])>,
@@ -68,8 +68,8 @@ fn cart() -> Room<cart::Case> {
     }
 }
 
-/// A plan year, the registrations of an employee, or the activities of a venue. The size of a narrow
-/// index entry does not grow with the activity.
+/// The rows are a plan year, the registrations of an employee, and the activities of a venue. The
+/// size of a narrow index entry does not grow with the activity.
 fn wellness() -> Room<wellness::Case> {
     let case = |activity, items, references| wellness::Case {
         activity,
@@ -152,8 +152,8 @@ impl<C: 'static> Room<C> {
     }
 }
 
-/// C7 consumes no units of the table. Its cost is the volume that Firehose bills, for packed and
-/// for single rows.
+/// C7 consumes no units of the table. Its cost is the volume that Firehose bills, with several rows
+/// per record and with one.
 const EXPORT: function::Pattern<()> = export::patterns::export_cart_changes::PATTERN;
 const CHANGES: usize = 1_000;
 

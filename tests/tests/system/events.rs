@@ -14,8 +14,8 @@ const NONSENSE: [&str; 2] = ["no-such-day", "no-batch"];
 /// Batches with a record that must be retried.
 const REPORTED: [&str; 1] = ["no-user"];
 
-/// Lists that must contain an item that an earlier event created: the function, a member and its
-/// value.
+/// Lists that must contain an item that an earlier event created: the function, a field of the item
+/// and the value of that field.
 const LISTS: [(&str, &str, &str); 9] = [
     ("list-cart-items", "sku", "72f49"),
     ("list-sku-items", "sku", "72f49"),

@@ -36,7 +36,7 @@ struct Counted {
     number: u64,
 }
 
-/// The service. It uses a job table of the template.
+/// The service, which uses a job table of the template.
 #[derive(Clone)]
 struct Counter(Jobs);
 
@@ -73,7 +73,7 @@ impl JobRunner for Steps {
         }
         let (number, to) = (at.number + 1, self.to.0);
         assert_eq!(job.done, at.number, "the job matches the last written step");
-        // Each third step ends its run.
+        // Every third step ends its run.
         let next = if number == to { Next::End } else { [Next::Wait, Next::Continue][usize::from(number % 3 != 0)] };
         Ok(Step { progress: Counted { number }, done: number, next })
     }
@@ -118,7 +118,7 @@ impl Scene {
     }
 
     /// Calls the function for the jobs. Returns the reported batch item failures, or `None` if the
-    /// function died.
+    /// function crashed.
     async fn call(&self, ids: &[&str]) -> Option<Value> {
         let run = self.process().run(&batch_of(ids), HOUR).await?;
         Some(run.answer.expect("an answer")["batchItemFailures"].clone())

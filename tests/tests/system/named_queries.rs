@@ -1,5 +1,5 @@
 //! Compares the queries in `analytics/` with the lake's named queries
-//! (docs/requirements/lake.md#queries). `make docs` writes them into the template.
+//! (docs/requirements/lake.md#queries). `make docs` writes the named queries into the template.
 
 use std::{fmt::Write, fs, path::PathBuf};
 use system_tests::root;

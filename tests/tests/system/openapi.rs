@@ -59,7 +59,7 @@ fn skeletons(document: &Document) -> BTreeSet<Skeleton> {
     operations.collect()
 }
 
-/// `make docs` adds the skeletons of missing routes.
+/// `make docs` adds the skeletons of missing routes to the document.
 #[test]
 fn has_the_skeleton_of_every_route() {
     let path = root().join("docs/openapi.yaml");

@@ -39,7 +39,7 @@ fn used(folder: &Path) -> BTreeSet<Permission> {
     texts.iter().flat_map(|text| text.lines().map(read)).collect()
 }
 
-/// Runs the warm-up calls, which no test of requests makes.
+/// Runs the warm-up calls, which the other tests do not make.
 async fn warm_up_all() {
     let stack = stack().start().await.expect("a stack");
     for (name, function) in local::functions() {
@@ -68,7 +68,7 @@ async fn every_permission_is_needed() {
 async fn permissions_have_no_wildcards() {
     for [function, action, resource, _] in allowed("KEYS_ONLY_AND_ALL").await {
         assert!(!action.contains(['*', '?']), "{function} may do {action}");
-        // The keys of new objects are unknown, but their prefix is fixed.
+        // The keys of new objects are unknown, so the policy allows a fixed prefix.
         let name = if action == "s3:PutObject" { resource.strip_suffix("/*") } else { Some(&resource[..]) };
         assert!(
             name.is_some_and(|name| name.contains(['/', '.']) && !name.contains(['*', '?'])),

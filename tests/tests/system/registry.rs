@@ -1,5 +1,5 @@
 //! Compares the registry and the binaries of each domain with the modules in `patterns/`. `make
-//! docs` writes both.
+//! docs` writes the registry and the binaries.
 
 use std::{fmt::Write, fs, path::Path};
 use system_tests::root;
@@ -26,7 +26,7 @@ fn modules(name: &str) -> Vec<String> {
 
 fn registry(modules: &[String]) -> String {
     let mut text =
-        "//! The access patterns, a module each. `make docs` writes this file from the names of the modules.\n\n"
+        "//! The access patterns, one module per pattern.\n//!\n//! `make docs` writes this file from the names of the modules.\n\n"
             .to_owned();
     for module in modules {
         let _ = writeln!(text, "pub mod {module};");

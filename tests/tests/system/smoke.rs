@@ -1,4 +1,4 @@
-//! Tests one payment over HTTP, from its schedule to the transaction history.
+//! Tests one payment over HTTP, from its scheduling to the transaction history.
 
 use serde_json::json;
 use system_tests::{Client, stack};

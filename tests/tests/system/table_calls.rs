@@ -59,7 +59,7 @@ fn key(id: &str) -> Key {
     Key::new(&id, &SORT)
 }
 
-/// A table that is reached through a proxy.
+/// A table behind a proxy.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -79,7 +79,7 @@ impl Scene {
         Self { stack, proxy, dynamo, table, index }
     }
 
-    /// Puts the items without the proxy, which rejects large batches.
+    /// Puts the items directly in DynamoDB, because the proxy rejects large batches.
     async fn seed(&self, things: &[Thing]) {
         let dynamo = system_tests::dynamo(&self.stack);
         let table = dynamo.table(self.stack.table("Activities").expect("a table"));
@@ -204,7 +204,7 @@ async fn a_failed_check_cancels_the_transaction() {
     assert!(is_refused(&refused), "a single check is a transaction");
 }
 
-/// Items of one list with the same end date, each with so many bytes of data.
+/// Items of one list with the same end date, each with this number of bytes of data.
 fn alike(count: usize, bytes: usize) -> Vec<Thing> {
     (0..count).map(|number| Thing { data: "x".repeat(bytes), ..thing(&format!("{number:04}")) }).collect()
 }
@@ -233,7 +233,7 @@ async fn query_all_returns_every_item_with_the_same_sort_key() {
     assert_eq!(scene.table.count(&of_none).await.expect("counted"), 0);
 }
 
-/// An entry of the index.
+/// An index entry.
 #[derive(Debug, Serialize, Deserialize)]
 struct OfIndex(Value);
 

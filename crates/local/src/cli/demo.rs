@@ -36,7 +36,7 @@ const MAX_LOOKS: usize = 400;
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
-    // The demo does not wait for the batching window.
+    // Without a batching window, the demo need not wait for it.
     let stack = options.builder().parameter("ExportWindowSeconds", "0").start().await?;
     let events = options.template.with_file_name("events");
     let walked = walk(&stack, events).await;
@@ -72,7 +72,7 @@ struct Guide {
     client: Client,
     routes: Routes,
     patterns: Vec<Declared>,
-    /// The folder of the events.
+    /// The folder `events/`.
     events: PathBuf,
     /// The functions that were called.
     shown: Mutex<BTreeSet<&'static str>>,
@@ -84,7 +84,7 @@ impl Guide {
         Self { client, routes: Routes::of(template), patterns, events, shown: Mutex::default() }
     }
 
-    /// The number of the pattern that the call is for, which is shown by it.
+    /// Returns the number of the pattern that the call belongs to, and marks the pattern as shown.
     fn show(&self, call: &Call) -> Result<&'static str, CliError> {
         let path = call.path.split('?').next().unwrap_or_default();
         let invoked = path.strip_prefix(FUNCTIONS).and_then(|rest| rest.strip_suffix("/invocations"));
@@ -99,7 +99,7 @@ impl Guide {
         Ok(pattern.id)
     }
 
-    /// Shows each GET pattern that no step has shown, by the request of its event.
+    /// Calls each GET pattern that no step has called, with the request of its event in `events/`.
     async fn remaining_reads(&self) -> Result<(), CliError> {
         for name in self.missing() {
             let is_read = |pattern: &&Declared| pattern.routes().iter().any(|route| route.method == "GET");
@@ -115,7 +115,7 @@ impl Guide {
         Ok(())
     }
 
-    /// The patterns that no call has shown.
+    /// The patterns that have not been called.
     fn missing(&self) -> Vec<&'static str> {
         let shown = self.shown();
         self.patterns.iter().map(|pattern| pattern.name).filter(|name| !shown.contains(name)).collect()
@@ -220,7 +220,7 @@ fn with_rest(mut lines: Vec<String>, most: usize) -> Vec<String> {
     lines
 }
 
-/// Progress of a function's mapping; null if it has none.
+/// Progress of a function's mapping; null if the function has no mapping.
 fn mapping(streams: &Value, function: &str) -> Value {
     let mut mappings = streams["mappings"].as_array().into_iter().flatten();
     mappings.find(|mapping| mapping["function"] == function).cloned().unwrap_or_default()
@@ -230,7 +230,7 @@ fn check(holds: bool, what: &str) -> Result<(), CliError> {
     if holds { Ok(()) } else { Err(CliError::Failed(format!("unexpected response: {what}"))) }
 }
 
-/// Text member of the response; empty if there is none.
+/// Text field of the response; empty if the field is missing.
 fn text(json: &Value, member: &str) -> String {
     json[member].as_str().unwrap_or_default().to_owned()
 }

@@ -46,7 +46,7 @@ pub(super) fn read(path: &Path) -> Result<Value, CliError> {
     serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
 }
 
-// Standard output has only the response, so that it can be piped.
+// Standard output contains only the response, so that it can be piped.
 fn print(reply: &Reply) -> Result<(), CliError> {
     if reply.status != StatusCode::OK {
         return Err(CliError::Failed(reply.body["detail"].as_str().unwrap_or_default().to_owned()));

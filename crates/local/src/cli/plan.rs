@@ -34,7 +34,7 @@ pub(super) fn print(options: &PlanOptions) {
         for &moves in &moves {
             for &percent in &utilisations {
                 let put = Writes { count: payments, units_each };
-                // A status change deletes and puts the index entry.
+                // A status change deletes the index entry and puts a new one.
                 let again = Writes { count: payments.saturating_mul(moves), units_each: units_each.saturating_mul(2) };
                 let all = plan(&[put, again], minutes.saturating_mul(60), percent);
                 let Plan { units_per_second, shards, .. } = all;

@@ -45,7 +45,7 @@ async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
     let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
     println!("{}", welcome(stack, options, &loaded));
-    // DynamoDB's TTL takes up to days. The local stack deletes expired items within a minute.
+    // DynamoDB's TTL can take days. The local stack deletes expired items within a minute.
     loop {
         sleep(SWEEP).await;
         client.send(&Call::post("/_local/ttl", json!({}))).await?;

@@ -19,7 +19,7 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// `None` if the record has no sequence number. The engine assigns one to each record.
+    /// Returns `None` if the record has no sequence number. The engine assigns one to each record.
     pub(crate) fn of(value: Value) -> Option<Self> {
         Position::of(&value).map(|position| Self { position, value })
     }
@@ -39,7 +39,7 @@ impl Record {
     }
 }
 
-/// Records that are delivered together, until each of them is delivered or discarded.
+/// Records that are delivered together. The batch ends when each record is delivered or discarded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,

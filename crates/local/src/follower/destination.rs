@@ -1,4 +1,4 @@
-//! Failure destination: the document that Lambda writes for a discarded batch, with the whole
+//! Failure destination: the document that Lambda writes for a discarded batch, with the complete
 //! invocation record.
 use jiff::{Timestamp, Unit, tz::TimeZone};
 use serde_json::{Value, json};
@@ -26,7 +26,8 @@ impl Condition {
 pub(crate) struct GivenUp<'a> {
     pub(crate) batch: &'a Batch,
     pub(crate) condition: Condition,
-    /// Whether the function failed, as opposed to reporting failed records.
+    /// Whether the invocation failed. `false` if the function succeeded and reported failed
+    /// records.
     pub(crate) function_error: bool,
     pub(crate) function_arn: &'a str,
     pub(crate) stream_arn: &'a str,

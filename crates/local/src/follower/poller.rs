@@ -104,8 +104,8 @@ impl EventSourcePoller {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Collects the next batch. It is complete when it is full or its batching window ends. `None`
-    /// when the poller is stopped.
+    /// Collects the next batch. The batch is complete when it is full or its batching window ends.
+    /// Returns `None` if the poller is stopped.
     async fn gather(&self, stopped: &mut Stopped) -> Option<Batch> {
         let mut batch = Batch::after(self.progress().position);
         let (mut window, mut poll) = (None, FIRST_POLL);
@@ -122,7 +122,8 @@ impl EventSourcePoller {
             }
             if !batch.records.is_empty() {
                 let ends = *window.get_or_insert_with(|| Instant::now() + self.mapping.window);
-                // Without a window, a batch has the records that are already in the stream.
+                // Without a batching window, a batch contains the records that are already in the
+                // stream.
                 if Instant::now() >= ends && (is_last || !self.mapping.window.is_zero()) {
                     return Some(batch);
                 }
@@ -143,7 +144,8 @@ impl EventSourcePoller {
         })
     }
 
-    /// Adds the records that match the filters to the batch; `false` if the batch became full.
+    /// Adds the records that match the filters to the batch. Returns `false` if the batch became
+    /// full.
     fn fill(&self, batch: &mut Batch, records: Vec<Value>) -> bool {
         for record in records.into_iter().filter_map(Record::of) {
             if !self.mapping.wants(&record.value) {
@@ -197,7 +199,7 @@ impl EventSourcePoller {
         }
     }
 
-    /// Batches to try next, as a stack with the next one last. Empty if the batch was discarded.
+    /// Returns the batches to try next, the last one first. Empty if the batch was discarded.
     fn after_failure(&self, mut part: Batch, verdict: Verdict) -> Vec<Batch> {
         self.progress().failed_batches += 1;
         let next = match verdict {
@@ -288,7 +290,7 @@ fn pause_before(retries: u32) -> Duration {
     if retries == 0 { Duration::ZERO } else { (FIRST_PAUSE * 2_u32.pow((retries - 1).min(8))).min(LONGEST_PAUSE) }
 }
 
-/// Sleeps; an error if the poller is stopped first.
+/// Sleeps. Returns an error if the poller is stopped first.
 async fn pause(time: Duration, stopped: &mut Stopped) -> Result<(), ()> {
     if *stopped.borrow() {
         return Err(());

@@ -8,7 +8,8 @@ use std::{
 
 use crate::store::Position;
 
-/// Checkpoint of each mapping by its name. They are in a file if the data is in a file.
+/// Checkpoint of each mapping, by the name of the mapping. The checkpoints are in a file if the
+/// data is in a file.
 pub(crate) struct Positions {
     file: Option<PathBuf>,
     known: Mutex<BTreeMap<String, Position>>,
@@ -34,8 +35,8 @@ impl Positions {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
     }
 
-    /// Stores the checkpoint of a mapping. The file is replaced by a rename, so readers see the old
-    /// or the new version.
+    /// Stores the checkpoint of a mapping. The file is replaced by a rename, so readers see either
+    /// the old or the new version.
     pub(crate) fn set(&self, name: &str, position: Position) -> io::Result<()> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(name.to_owned(), position);

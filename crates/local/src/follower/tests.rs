@@ -46,7 +46,7 @@ Resources:
 const DESTINATION: &str = "            DestinationConfig: {OnFailure: {Type: S3, Destination: !GetAtt Failed.Arn}}\n";
 const REPORTS: &str = "            FunctionResponseTypes: [ReportBatchItemFailures]\n";
 
-/// Response of the function to the sort keys of a batch.
+/// Response of the function to a batch with these sort keys.
 type Answer = Arc<dyn Fn(&[String]) -> Result<Value, &'static str> + Send + Sync>;
 
 /// Stack with one function that records its events.
@@ -103,7 +103,7 @@ impl Scene {
         Self { stack, seen, http: reqwest::Client::builder().no_proxy().build().unwrap(), _data: None }
     }
 
-    /// Data with this many stream records before the mapping is enabled. The batches are then
+    /// Writes this number of stream records before the mapping is enabled, so that the batches are
     /// predictable.
     async fn data(changes: usize) -> Data {
         let data = Data::new();
@@ -244,7 +244,7 @@ async fn delivers_records_in_order_and_in_batches() {
 async fn collects_records_during_the_batching_window() {
     let scene = Scene::start(&with("            MaximumBatchingWindowInSeconds: 300\n"), fine()).await;
     scene.put_all(9).await;
-    // Nine records wait for the tenth, because the window is long.
+    // Nine records wait for the tenth, because the batching window is long.
     assert_eq!((scene.report().await["pending"].as_u64(), scene.events().len()), (Some(9), 0));
     scene.put("last", None).await;
     scene.drained().await;
@@ -492,7 +492,7 @@ async fn enables_stream_and_ttl_on_existing_data() {
     second.drained().await;
     assert_eq!(second.events()[0]["Records"][0]["eventName"], "REMOVE");
     second.stack.stop().await;
-    // Another stream view and another TTL attribute.
+    // The template now has another stream view and another TTL attribute.
     let other = TEMPLATE.replace("NEW_AND_OLD_IMAGES", "KEYS_ONLY").replace("ExpiresAt", "Ends");
     let third = Scene::of(data.stack(&other), fine()).await;
     third.put("kept", Some(1)).await;

@@ -80,7 +80,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + 
     done.map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error))
 }
 
-/// Time of a body such as `{"now": 1764633600}`; `None` if the body is empty or has no `now`.
+/// Reads the time from a body such as `{"now": 1764633600}`; returns `None` if the body is empty or
+/// has no `now`.
 fn time(body: &[u8]) -> Result<Option<Timestamp>, String> {
     if body.is_empty() {
         return Ok(None);

@@ -17,12 +17,11 @@ pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response {
     response
 }
 
-///
 /// HTTP response for a function's result.
 ///
 /// # Errors
 ///
-/// Text that names what API Gateway could not read in the result.
+/// A text that names the part of the result that API Gateway could not read.
 pub(crate) fn response(answer: &Value) -> Result<Response, String> {
     if answer.get("statusCode").is_none() {
         return Ok(json_response(StatusCode::OK, answer));

@@ -52,7 +52,7 @@ impl Incoming<'_> {
         event
     }
 
-    // HTTP APIs pass the path on decoded. REST APIs and function URLs do not.
+    // HTTP APIs decode the path in the event. REST APIs and function URLs do not.
     fn decoded_path(&self) -> String {
         percent_decode_str(self.path).decode_utf8_lossy().into_owned()
     }
@@ -139,7 +139,7 @@ fn path_parameters(matched: &Match<'_>) -> Option<Value> {
     (!parameters.is_empty()).then_some(Value::Object(parameters))
 }
 
-/// Whether API Gateway passes a body of this content type on as text, without base64.
+/// Whether API Gateway passes a body of this content type as text, without base64.
 fn is_text(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     kind.starts_with("text/")

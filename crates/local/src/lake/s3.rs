@@ -55,8 +55,8 @@ fn is_chunked(headers: &HeaderMap) -> bool {
     text("content-encoding").contains("aws-chunked") || text("x-amz-content-sha256").starts_with("STREAMING-")
 }
 
-/// Decodes an `aws-chunked` body: each chunk follows its length in hexadecimal, and the last chunk
-/// is empty.
+/// Decodes an `aws-chunked` body: the length of each chunk precedes it in hexadecimal, and the last
+/// chunk is empty.
 fn dechunk(body: &[u8]) -> Option<Vec<u8>> {
     let (mut rest, mut data) = (body, Vec::with_capacity(body.len()));
     loop {

@@ -1,5 +1,5 @@
-//! A table's stream in the other DynamoDB. Its records are copied to the store, where the pollers
-//! read them.
+//! Copies the stream records of a table in the other DynamoDB to the local store. The pollers read
+//! them from the store.
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 

@@ -36,7 +36,7 @@ impl Wire {
         Ok((status, answer.bytes().await.map_err(|error| error.to_string())?))
     }
 
-    /// Sends a call and returns its body. Any other status than success is an error.
+    /// Sends a call and returns its body. Returns an error for any status other than success.
     pub(super) async fn ask(&self, target: &str, body: &Value) -> Result<Value, String> {
         let (status, answer) = self.send(target, body.to_string().into()).await?;
         if !status.is_success() {

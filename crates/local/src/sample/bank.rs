@@ -12,7 +12,7 @@ pub(crate) const TRANSACTION: &str = "sample-transaction-1";
 
 struct Row {
     account: &'static str,
-    /// Days after the first day of the sample.
+    /// Number of days after the first day of the sample.
     day: i64,
     time: &'static str,
     moves: &'static [&'static str],
@@ -30,8 +30,8 @@ pub(crate) fn tomorrow() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date().saturating_add(1.day())
 }
 
-/// Schedules the missing payments. Returns the number of payments that exist, whether they were
-/// created now or earlier today.
+/// Schedules the missing payments. Returns the number of payments, including those that were
+/// created earlier today.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     let mut loaded = 0;
     for (number, row) in ROWS.iter().enumerate() {
@@ -46,7 +46,8 @@ async fn load_row(client: &Client, number: usize, row: &Row) -> Result<bool, Sam
     let body = json!({"scheduledTime": time, "data": "PaymentInfo Here"});
     let call = Call::post(&path, body).key(format!("sample-{number}"));
     let reply = client.send(&call).await?;
-    // The data may be from another day. The key was then used with another time.
+    // The stored data may be from another day. The idempotency key was then used with another
+    // scheduled time.
     if reply.status == StatusCode::UNPROCESSABLE_ENTITY {
         return Ok(false);
     }
@@ -59,7 +60,7 @@ async fn load_row(client: &Client, number: usize, row: &Row) -> Result<bool, Sam
         };
         let call = Call::patch(format!("{path}/{payment}"), body);
         let reply = client.send(&call).await?;
-        // A payment of an earlier start already has this status, and may be archived.
+        // A payment that an earlier start created already has this status, and may be archived.
         expect(&call, reply, &[StatusCode::OK, StatusCode::CONFLICT, StatusCode::NOT_FOUND])?;
     }
     Ok(true)

@@ -10,7 +10,8 @@ struct Row {
     account: &'static str,
     sku: &'static str,
     price: &'static str,
-    /// Status by the sort key of the example. `Shipped` of the example is PURCHASED here.
+    /// Status in the sort key of the example. The status `Shipped` of the example is PURCHASED
+    /// here.
     status: &'static str,
 }
 
@@ -22,8 +23,8 @@ const ROWS: [Row; 5] = [
     Row { account: "Liz", sku: "d9bl3", price: "34.99", status: "PURCHASED" },
 ];
 
-/// Adds the missing cart items. Returns their number, whether they were added now or during the
-/// last week.
+/// Adds the missing cart items. Returns the number of cart items, including those that were added
+/// during the last week.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     for row in &ROWS {
         let path = format!("/cart/accounts/{}/items", row.account);
@@ -35,7 +36,7 @@ pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
             let item = reply.body["itemId"].as_str().unwrap_or_default();
             let call = Call::patch(format!("{path}/{item}"), json!({"status": row.status}));
             let reply = client.send(&call).await?;
-            // A cart item of an earlier start may have been removed or purchased since.
+            // A cart item that an earlier start added may have been removed or purchased since.
             expect(&call, reply, &[StatusCode::OK, StatusCode::CONFLICT, StatusCode::NOT_FOUND])?;
         }
     }

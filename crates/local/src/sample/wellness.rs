@@ -39,8 +39,8 @@ pub(crate) fn blood_bank_b() -> Value {
     json!({"Name": "Blood Bank B", "Addr1": "456 Wabash Street", "City": "Chicago", "ST": "IL", "Postal": "60606"})
 }
 
-/// Creates the missing activities of the plan year. Returns their number, whether they were created
-/// now or before.
+/// Creates the missing activities of the plan year. Returns the number of activities, including
+/// those that were created before.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     let list = format!("{COMPANY}/activities?year={}&status=draft,active,completed,cancelled", year());
     let there = names(client, &list).await?;
@@ -49,8 +49,8 @@ pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     if challenges.iter().chain(&drives).any(missing) {
         put_company(client).await?;
         make_all(client, challenges.iter().filter(|activity| missing(activity))).await?;
-        // The employee comes after the challenges that she is enrolled in. The drives come last,
-        // because their presence marks the sample as complete.
+        // The employee is created after the challenges in which she is enrolled. The blood drives
+        // are created last, because their presence marks the sample as complete.
         let employee = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Sue"});
         put(client, format!("{COMPANY}/employees/123"), employee).await?;
         make_all(client, drives.iter().filter(|activity| missing(activity))).await?;
@@ -129,8 +129,8 @@ async fn put(client: &Client, path: String, body: Value) -> Result<(), SampleErr
     expect(&call, client.send(&call).await?, &[StatusCode::OK, StatusCode::CREATED]).map(drop)
 }
 
-/// Creates an object under the key. Of two concurrent loads, only one creates it. An object that
-/// was created under the key within a week and renamed since stays as it is.
+/// Creates an object with this idempotency key. Of two concurrent loads, only one creates it. If an
+/// object was created under the key within a week and renamed since, it is not changed.
 async fn make(client: &Client, path: &str, key: String, body: Value) -> Result<(), SampleError> {
     let call = Call::post(path, body).key(key);
     expect(&call, client.send(&call).await?, &[StatusCode::CREATED, StatusCode::UNPROCESSABLE_ENTITY]).map(drop)

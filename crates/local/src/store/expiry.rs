@@ -11,15 +11,16 @@ use crate::template::Table;
 const IDENTITY: &str = r#"{"type":"Service","principalId":"dynamodb.amazonaws.com"}"#;
 const COMPLETE: &str = "UPDATE _stream_records SET user_identity = ?1 WHERE table_name = ?2
     AND CAST(sequence_number AS INTEGER) = ?3";
-// Upper bound of concurrent writes between the read of the stream position and the deletion.
+// Maximum number of concurrent writes between the read of the stream position and the deletion.
 const MAX_CONCURRENT: usize = 1000;
 
 impl Store {
-    /// Deletes the items that have expired at `then`, by default now. Returns their number.
+    /// Deletes the items that have expired at `then`, by default now. Returns the number of deleted
+    /// items.
     pub(crate) fn sweep(&self, then: Option<Timestamp>) -> Result<usize, String> {
         let Some(then) = then else { return self.database.sweep_ttl().map_err(|error| error.to_string()) };
-        // The engine's TTL uses only its own clock, and records of other deletions have no user
-        // identity.
+        // The engine's own TTL uses only the current time, so these items are deleted here. The
+        // engine adds no user identity to the stream records of such deletions.
         let mut deleted = 0;
         for table in self.tables.iter() {
             if let Some(attribute) = &table.expires_by {

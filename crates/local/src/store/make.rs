@@ -38,7 +38,7 @@ fn ensure_stream(database: &Database, table: &Table, description: &Value) -> Res
     if is == should {
         return Ok(());
     }
-    // The view of a stream can't change. The stream is disabled and enabled again.
+    // The view type of an enabled stream can't change, so the stream is disabled and enabled again.
     if !is.is_null() {
         set_stream(database, table, &json!({"StreamEnabled": false}))?;
     }

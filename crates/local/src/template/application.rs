@@ -26,7 +26,7 @@ impl Selection {
         self.is_all() || self.0.contains(&application.to_lowercase())
     }
 
-    /// First selected name that is not an application.
+    /// Returns the first selected name that no application has.
     pub(crate) fn unknown(&self, applications: &[String]) -> Option<&String> {
         self.0.iter().find(|name| !applications.contains(name))
     }

@@ -41,7 +41,7 @@ enum Comparison {
 }
 
 impl Pattern {
-    /// Parses the JSON text of a pattern. The error text names the part that is not supported.
+    /// Parses the JSON text of a pattern. The error text names the unsupported part.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let pattern: Value =
             serde_json::from_str(text).map_err(|error| format!("a filter pattern is JSON: {error}"))?;
@@ -93,7 +93,8 @@ impl Fields {
 impl Rule {
     fn matches(&self, value: Option<&Value>) -> bool {
         match self {
-            // An absent value has no fields, and `exists: false` on one of its fields must match.
+            // An absent value counts as a map without fields, so `exists: false` on one of its
+            // fields matches.
             Self::Inside(fields) => fields.matches(value.unwrap_or(&Value::Null)),
             Self::OneOf(tests) => tests.iter().any(|test| test.matches(value)),
         }
@@ -139,7 +140,7 @@ impl Test {
             Self::AnythingBut(values) => is_leaf(value) && !values.iter().any(|other| same(other, value)),
             Self::Prefix(prefix) => text(&|text| text.starts_with(prefix.as_str())),
             Self::Suffix(suffix) => text(&|text| text.ends_with(suffix.as_str())),
-            // A leaf value or a list exists. A map does not.
+            // `exists` finds leaf values and lists, but not maps.
             Self::Exists(exists) => *exists == (is_leaf(value) || value.is_array()),
             Self::Numeric(bounds) => value
                 .as_f64()

@@ -132,12 +132,13 @@ pub(crate) fn check_bucket(bucket: &Node) -> Result<()> {
     bucket.only(BUCKET, &["BucketName"], &BUCKET_MEANINGLESS).map(drop)
 }
 
-/// Whether the local stack ignores the resource type. Its properties must be known.
+/// Returns whether the local stack ignores the resource type. Returns an error if a resource of
+/// such a type has an unknown property.
 pub(crate) fn is_meaningless(kind: &str, properties: &Node) -> Result<bool> {
     let Some((kind, known)) = MEANINGLESS.iter().find(|(known, _)| *known == kind) else { return Ok(false) };
     properties.only(kind, &[], known)?;
     for Entry { key, line, .. } in properties.map()?.iter().filter(|entry| entry.key == "CatalogId") {
-        // The catalogue of another account is not part of the stack.
+        // The stack does not include the catalogue of another account.
         if properties.get(key).map(Node::text).transpose()? != Some(super::ACCOUNT) {
             return fault(*line, "the catalogue is the account's own");
         }

@@ -54,7 +54,7 @@ pub struct Route {
     pub method: String,
     /// Path with parameters such as `{accountId}`.
     pub path: String,
-    /// Scopes, one of which the caller needs.
+    /// Accepted scopes. The caller needs at least one of them.
     pub scopes: Vec<String>,
     /// Line in the template.
     pub line: usize,

@@ -19,7 +19,8 @@ const READ: [&str; 11] = [
     "DestinationConfig",
     "Enabled",
 ];
-// Each table has one shard and one poller here. The order is stricter than AWS guarantees.
+// In the local stack, each table has one shard and one poller. The order of the records is
+// therefore stricter than AWS guarantees.
 const MEANINGLESS: [&str; 1] = ["ParallelizationFactor"];
 
 /// Starting position of a mapping.

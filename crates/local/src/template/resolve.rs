@@ -16,7 +16,8 @@ pub(crate) struct Scope<'a> {
     parameters: &'a BTreeMap<String, String>,
     conditions: &'a [Entry],
     resources: &'a [Entry],
-    // Names in resolution. A circular reference is an error and not a stack overflow.
+    // Names that are being resolved. With this list, a circular reference is an error and not a
+    // stack overflow.
     open: RefCell<Vec<String>>,
 }
 
@@ -97,7 +98,7 @@ impl<'a> Scope<'a> {
         let [condition, yes, no] = node.list()? else {
             return fault(node.line, "!If takes a condition and two values");
         };
-        // Both branches must be valid, whichever is chosen.
+        // Both branches must be valid, including the branch that is not chosen.
         let (yes, no) = (self.resolve(yes)?, self.resolve(no)?);
         Ok(if self.named_condition(condition.text()?, condition.line)? { yes } else { no })
     }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 const REGISTRATIONS: &str = "/wellness/users/456/registrations";
-/// New end of the walk, in the next year.
+/// New end date of the walk, in the next year.
 const NEW_END: &str = "02-28T23:59:59";
 
 impl Guide {
