@@ -23,8 +23,8 @@ pub const MAX_CALL_BYTES: usize = 4_000_000;
 
 /// Number of bytes in the body for each record besides the data: `{"Data":""},`.
 const RECORD_FRAME: usize = 12;
-/// Maximum number of bytes in the body besides the records. The longest name of a delivery stream is
-/// included.
+/// Maximum number of bytes in the body besides the records, with the longest name of a delivery
+/// stream.
 const CALL_FRAME: usize = 128;
 
 /// One change as a line of JSON.
