@@ -14,7 +14,7 @@ use system_tests::{
 const TIME: &str = "2099-12-01T09:30:00Z";
 const EVERY_SCOPE: &str = "bank:read bank:write bank:operate";
 
-/// Creates a payment of A-1, a payment of A-2 and a transaction of A-2.
+/// Creates a payment of A-1, a payment of A-2 and a transaction of A-2. Returns the two payments.
 async fn filled(stack: &Stack) -> [Value; 2] {
     let operator = Client::operator(stack);
     let paid = schedule(&operator, "A-2", TIME).await;
