@@ -2,9 +2,9 @@
 //!
 //! | item | PK | SK | GSI1PK | GSI1SK |
 //! | --- | --- | --- | --- | --- |
-//! | line | account | `<STATUS>#<time of the last status change>#<item id>` | SKU | as SK |
-//! | pointer, one a line | account | `ITEM#<item id>` | | |
-//! | cart | account | `CART` | | |
+//! | cart item | account | `<STATUS>#<time of the last status change>#<item id>` | SKU | as SK |
+//! | pointer, one per cart item | account | `ITEM#<item id>` | | |
+//! | cart, written by every addition | account | `CART` | | |
 //! | idempotency record | account | `IDEMPOTENCY#<key>` | | |
 //!
 //! A cart item with the status `REMOVED` or `JOINED` has no GSI1 keys.

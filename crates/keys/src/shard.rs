@@ -64,7 +64,7 @@ impl Shards {
         Shard(random.below(self.write))
     }
 
-    /// All shards that may contain an item.
+    /// Returns the shards that readers query. No other shard contains an item.
     pub fn read(self) -> impl ExactSizeIterator<Item = Shard> {
         (0..self.read).map(Shard)
     }

@@ -216,7 +216,7 @@ impl Dynamo {
     ///
     /// # Errors
     /// [`Error::Refused`] with the stored item if the condition fails. Other errors mean that the
-    /// call failed. A conflict with a transaction is an error only after all retries.
+    /// call failed. A write that conflicts with a transaction is retried before it fails.
     pub async fn write(&self, change: Change) -> Result<(), Error> {
         despite_contention(|| self.write_once(change.clone())).await.map(drop)
     }

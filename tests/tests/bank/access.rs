@@ -165,7 +165,7 @@ fn unsigned(algorithm: &str, claims: &Value) -> String {
     format!("{}.{}.", part(&json!({"alg": algorithm, "typ": "JWT"})), part(claims))
 }
 
-/// Token with the signature of a valid token and other claims.
+/// Returns a token with other claims, but with the signature of a valid token.
 fn swapped(token: &str, claims: &Value) -> String {
     let mut parts: Vec<&str> = token.split('.').collect();
     let claims = URL_SAFE_NO_PAD.encode(claims.to_string());

@@ -172,8 +172,8 @@ async fn walk(
     ids
 }
 
-/// Distributions of payments over shards: random, even, all on one, 90 % on one, in runs, and one
-/// shard after the other.
+/// Distributions of payments over shards: random, even, all on one shard, 90 % on one shard, groups
+/// of 25 consecutive payments on one shard, and one contiguous part of the payments per shard.
 const SPREADS: [fn(usize, usize, usize) -> usize; 6] = [
     |number, _, shards| by_chance(number, shards),
     |number, _, shards| number % shards,

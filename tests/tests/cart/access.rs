@@ -23,8 +23,8 @@ async fn add(client: &Client, account: &str, sku: &str) -> Value {
     answer.body
 }
 
-/// Calls the access patterns in the order C8, C5, C6, C1, C2, C3, C4, so that each call finds the
-/// items that it needs.
+/// Calls the access patterns in the order C8, C5, C6, C1, C2, C3, C4, so that each request finds
+/// the items that it needs.
 async fn every_access_pattern(client: &Client, line: &Value) -> [Answer; 7] {
     let (path, account) = (path(line), text(line, "accountId"));
     [

@@ -75,7 +75,7 @@ impl NewPayment {
 ///
 /// The record is put before the payment and never expires. It costs one write unit. A transaction
 /// of both puts would double the cost of the payment. If the function crashes between the two puts,
-/// the record has no payment, and the retry puts the payment (docs/decisions/idempotency.md).
+/// only the record exists, and the retry puts the payment (docs/decisions/idempotency.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Record {

@@ -64,7 +64,8 @@ pub struct Line {
     /// Version number of the item. It starts at 1 and increases by 1 with each change, including
     /// status changes.
     pub version: i64,
-    /// Values before the last status change. `None` if the status never changed.
+    /// Status, status time and quantity before the last status change. `None` if the status never
+    /// changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
     /// Id of the cart item that this item was merged into.

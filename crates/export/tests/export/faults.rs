@@ -1,4 +1,4 @@
-//! Checks that no change is lost under faults, and that the rows rebuild the table.
+//! Checks that faults cause no loss of changes, and that the table can be rebuilt from the rows.
 
 use crate::{
     driver::{Drive, drive, invoke, lowest_failure, service},
@@ -35,8 +35,8 @@ fn failing(seed: u64) -> impl FnMut(&Call) -> Fault + Send {
     }
 }
 
-/// Checks that each change is exported or stored in the failure bucket, and that the rows rebuild
-/// the table.
+/// Checks that each change is exported or stored in the failure bucket, and that the table can be
+/// rebuilt from the rows.
 fn check(cart: &Cart, taken: &Taken) {
     assert_eq!(taken.too_much, 0, "a call exceeded a limit");
     let mut rows: BTreeMap<String, Value> = BTreeMap::new();
