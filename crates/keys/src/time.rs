@@ -71,8 +71,9 @@ impl TimestampSeconds {
         Self::parse_form(text, "0000-00-00T00:00:00Z")
     }
 
-    /// Parses a time of the exact form. Most stored keys contain a time, so this function is called
-    /// often. Checking the form is faster than formatting the parsed time and comparing the texts.
+    /// Parses a text of exactly the form `form`. This function is called for each key that is read.
+    /// Checking the form and reading the digits is faster than formatting the parsed time and
+    /// comparing the texts.
     fn parse_form(text: &str, form: &str) -> Option<Self> {
         if !has_shape(text, form) {
             return None;

@@ -140,7 +140,7 @@ impl Table {
         self.get_with(key, true).await
     }
 
-    /// Reads one item, eventually consistent, for half the units of [`Table::get`].
+    /// Reads one item, eventually consistent. Consumes half the units of [`Table::get`].
     ///
     /// # Errors
     /// As [`Table::get`].

@@ -32,8 +32,8 @@ pub struct ShardedIndex {
     pub shards: Shards,
 }
 
-/// A query for the items in several partitions of an index, merged into one list. Several items may
-/// have the same sort key.
+/// A query of several partitions of an index. The results are merged into one list. Several items
+/// may have the same sort key.
 #[derive(Debug, Clone)]
 pub struct MergedQuery<'a> {
     /// The index.

@@ -742,7 +742,7 @@ impl Stored {
         stored
     }
 
-    /// Idempotency record of the key.
+    /// Returns the idempotency record with the key.
     #[must_use]
     pub fn record(&self, key: &str) -> Option<&Record> {
         self.records.iter().find(|record| record.sort.0.to_string() == key)

@@ -1,5 +1,5 @@
-//! Repeated `POST` requests to the bank: concurrent, after crashes, after status changes, and a day
-//! later (docs/decisions/idempotency.md).
+//! Repeated `POST` requests to the bank: concurrent requests, and retries after crashes, after
+//! status changes, and a day later (docs/decisions/idempotency.md).
 
 use futures::future::join_all;
 use local::Stack;

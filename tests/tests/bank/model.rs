@@ -80,8 +80,8 @@ struct Model<'a> {
 }
 
 impl Model<'_> {
-    /// Returns the date with this number. The archive also moves the payments of all earlier days,
-    /// so each case uses earlier days than the previous case.
+    /// Returns the date with the number `day`. The archive also moves the payments of all earlier
+    /// days, so each case uses earlier days than the previous case.
     fn day(&self, day: usize) -> String {
         let start = jiff::civil::date(2099, 12, 1);
         let back = i64::try_from(self.case * DAYS).expect("a number");

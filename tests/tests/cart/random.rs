@@ -42,9 +42,9 @@ fn later(now: TimestampMillis, by: SignedDuration) -> TimestampMillis {
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
     None,
-    /// The function is killed around its n-th call.
+    /// The function is killed directly before or after its n-th call.
     Death(usize, Moment),
-    /// The connection closes around the n-th call, and the function continues.
+    /// The connection closes directly before or after the n-th call, and the function continues.
     Lost(usize, Moment),
 }
 

@@ -289,7 +289,7 @@ fn ranges_have_the_ends_of_the_requirement() {
 }
 
 #[test]
-fn rejects_more_written_than_read_shards() {
+fn rejects_more_write_shards_than_read_shards() {
     let shards = Shards::new(5, 7).expect("5 of 7");
     let names: Vec<String> = shards.read().map(|shard| shard.to_string()).collect();
     assert_eq!(names, ["0", "1", "2", "3", "4", "5", "6"]);
