@@ -9,7 +9,7 @@
 -- Not counted: items that were saved, purchased, removed by the customer, or joined into another item.
 -- An item counts as abandoned even if the customer bought the same SKU later as another item.
 -- The greatest version of an item is its state, so duplicates and the order of arrival do not matter.
--- An expiry has the same version as the item that it deletes, and takes precedence.
+-- An expiry has the version after that of the item that it deletes, so it is the latest state.
 WITH ranked AS (
     SELECT
         *,

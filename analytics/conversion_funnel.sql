@@ -8,7 +8,7 @@
 -- purchased_percent: the share of purchased items. Joined items are left out of the total.
 -- Not counted: pieces added to an item later, and items added before the first week.
 -- The greatest version of an item is its state, so duplicates and the order of arrival do not matter.
--- An expiry has the same version as the item that it deletes, and takes precedence.
+-- An expiry has the version after that of the item that it deletes, so it is the latest state.
 WITH ranked AS (
     SELECT
         *,

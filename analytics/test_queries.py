@@ -96,8 +96,9 @@ class Story:
         return self.emit(item, "remove", at, {**line, "version": line["version"] + 1}, gone=True)
 
     def expire(self, item, at):
-        """Adds the deletion of the item by TTL, with the version of its last change."""
-        return self.emit(item, "expire", at, dict(self.lines[item]), gone=True)
+        """Adds the deletion of the item by TTL. The exporter gives the row the next version."""
+        line = self.lines[item]
+        return self.emit(item, "expire", at, {**line, "version": line["version"] + 1}, gone=True)
 
 
 def handmade():

@@ -1,5 +1,5 @@
-//! Helpers for bank tests. They create payments through the API, or put many payments directly into
-//! the table.
+//! Helpers for tests of the bank. They create payments through the API, or put payments directly
+//! into the table.
 
 use crate::{Answer, Client, dynamo, random, stack, text};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use table::{BatchWrite, JsonText, Table};
 
-/// Generates a test of each function for both projections of the sharded index.
+/// Generates two tests from each function, one for each projection of the sharded index.
 #[macro_export]
 macro_rules! on_both_projections {
     ($($name:ident)+) => {
@@ -27,8 +27,8 @@ macro_rules! on_both_projections {
     };
 }
 
-/// Starts a stack whose sharded index has the projection. Returns it with a client with the
-/// operator scope.
+/// Starts a stack whose sharded index has the projection. Returns the stack and a client that has
+/// the operator scope.
 pub async fn stack_with(projection: &str) -> (Stack, Client) {
     let stack = stack().parameter("IndexProjection", projection).start().await.expect("a stack");
     let operator = Client::operator(&stack);
@@ -49,7 +49,8 @@ pub fn path(payment: &Value) -> String {
     format!("/bank/accounts/{}/payments/{}", text(payment, "accountId"), text(payment, "paymentId"))
 }
 
-/// Requests a status change of a payment. `PROCESSED` includes the transaction id.
+/// Requests a status change of a payment. The request includes the transaction id if the status is
+/// `PROCESSED`.
 pub async fn ask_to_move(client: &Client, payment: &Value, status: &str, transaction: &str) -> Answer {
     let body = match status {
         "PROCESSED" => json!({"status": status, "transactionId": transaction}),
@@ -58,7 +59,8 @@ pub async fn ask_to_move(client: &Client, payment: &Value, status: &str, transac
     client.patch(&path(payment), &body).await
 }
 
-/// Changes a payment from `SCHEDULED` to the status, step by step, and returns it.
+/// Changes a `SCHEDULED` payment to the status, through each status in between, and returns the
+/// payment.
 pub async fn bring_to(client: &Client, payment: &Value, status: &str, transaction: &str) -> Value {
     let steps: &[&str] = match status {
         "SCHEDULED" => &[],
@@ -121,14 +123,14 @@ pub async fn put(stack: &Stack, payments: &[Payment]) {
     dynamo.batch_write(batch).await.expect("written");
 }
 
-/// Time this many seconds after the start of the day.
+/// Returns the time `second` seconds after the start of the day.
 #[must_use]
 pub fn second_of(day: &str, second: i64) -> Timestamp {
     let start: Timestamp = format!("{day}T00:00:00Z").parse().expect("a day");
     start + SignedDuration::from_secs(second)
 }
 
-/// Item. Every attribute of the bank's tables is a string.
+/// Item by attribute name. Every attribute of the bank's tables is a string.
 pub type Row = BTreeMap<String, String>;
 
 /// Reads the items of a `Type` from a table with strong consistency.
@@ -155,8 +157,8 @@ pub async fn transactions(stack: &Stack) -> Vec<Row> {
     rows(stack, "TransactionHistory", "Transaction").await
 }
 
-/// Creates a payment with the status, on a shard. A `PROCESSED` payment gets a unique transaction
-/// id.
+/// Creates a payment with the status on a shard. If the status is `PROCESSED`, the payment gets a
+/// unique transaction id.
 #[must_use]
 pub fn payment(account: &str, time: &str, status: Status, shard: usize) -> Payment {
     let time: TimestampSeconds = time.parse().expect("a time");

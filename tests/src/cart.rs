@@ -1,4 +1,4 @@
-//! Helpers for cart tests. They call the functions at times that the test chooses.
+//! Helpers for tests of the cart. They call the functions with times that the test chooses.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 pub mod model;
@@ -34,7 +34,7 @@ pub fn checkout_of(account: &str) -> String {
     format!("/cart/accounts/{account}/checkout")
 }
 
-/// Stack whose functions run at times that the test chooses, with its operator.
+/// Stack and its operator. The requests have times that the test chooses.
 #[derive(Debug)]
 pub struct Shop {
     /// Stack of the cart.
@@ -44,14 +44,14 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Starts a shop in which an unchanged cart item expires after this many days.
+    /// Starts a shop in which an unchanged cart item expires after `days` days.
     pub async fn open(days: u32) -> Self {
         let stack = stack().parameter("CartDays", days.to_string()).start().await.expect("a stack");
         let now = Client::operator(&stack);
         Self { stack, now }
     }
 
-    /// Operator whose requests have this time.
+    /// Returns the operator with the time of its requests.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> At<'_> {
         At::new(&self.stack, &self.now, now)
@@ -91,7 +91,7 @@ impl At<'_> {
         answer.body
     }
 
-    /// Changes the status of a cart item and returns the item.
+    /// Changes the status of a cart item and returns the changed item.
     pub async fn bring_to(self, line: &Value, status: &str) -> Value {
         let answer = self.patch(&path(line), &json!({"status": status})).await;
         assert_eq!(answer.status, 200, "{line} to {status}: {}", answer.body);
@@ -105,12 +105,12 @@ impl At<'_> {
         answer.body["items"].as_array().expect("items").clone()
     }
 
-    /// Lists an account's cart items of a status.
+    /// Lists an account's cart items with a status.
     pub async fn of_account(self, account: &str, status: &str) -> Vec<Value> {
         self.all(&format!("{}?status={status}", items_of(account))).await.0
     }
 
-    /// Lists all accounts' cart items of a product and a status.
+    /// Lists the cart items of a product with a status, over all accounts.
     pub async fn of_sku(self, sku: &str, status: &str) -> Vec<Value> {
         self.all(&format!("/cart/skus/{sku}/items?status={status}")).await.0
     }

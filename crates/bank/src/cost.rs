@@ -9,18 +9,19 @@ pub type Pattern = function::Pattern<Case>;
 /// Key condition and cost of one variant of an access pattern.
 pub(crate) type Calls = function::Calls<Case>;
 
-/// Input of a cost function. Sizes are in bytes.
+/// Item sizes and counts from which a cost function calculates the units. Sizes are in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     /// Size of a payment or transaction.
     pub item: usize,
-    /// Size of its entry in a `KEYS_ONLY` index: the keys of the table and of the index.
+    /// Size of the item's entry in a `KEYS_ONLY` index: the keys of the table and of the index.
     pub entry: usize,
     /// Projection of the sharded index.
     pub projection: Projection,
     /// Number of shards that a reader queries.
     pub shards: usize,
-    /// Number of items that a page returns or a run moves, at most one per shard.
+    /// Number of payments or transactions that a page returns or a run archives, at most one per
+    /// shard.
     pub items: usize,
     /// Whether the request has an `Idempotency-Key`.
     pub keyed: bool,

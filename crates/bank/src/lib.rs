@@ -1,9 +1,9 @@
 //! Scheduled bank payments (docs/requirements/bank.md). Each access pattern has a module in
 //! `patterns` and a Lambda of the same name in `src/bin`.
 //!
-//! A payment is an item of `PaymentScheduler`. After its day has ended, a processed payment moves
-//! to `TransactionHistory`. Its status is stored only in the sort key of the sharded index, so a
-//! status change updates a single key attribute (docs/decisions/status.md).
+//! A payment is an item of `PaymentScheduler`. At the end of the day, the archive moves processed
+//! payments to `TransactionHistory`. The status of a payment is stored only in the sort key of the
+//! sharded index, so a status change updates a single key attribute (docs/decisions/status.md).
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
@@ -22,13 +22,13 @@ use table::{Dynamo, Index, Key, Projection, Query, ShardedIndex, Table};
 /// Prefix of the scopes `bank:read`, `bank:write` and `bank:operate`.
 pub(crate) const DOMAIN: &str = "bank";
 
-/// Tables and index that the bank's functions use.
+/// Tables and sharded index that the bank's functions use.
 #[derive(Debug, Clone)]
 pub struct Bank {
     dynamo: Dynamo,
     payments: Table,
     transactions: Table,
-    /// `GSI1` or `GSI1All`, the same on both tables.
+    /// Sharded index: `GSI1` or `GSI1All`. Both tables have an index of this name.
     due: ShardedIndex,
 }
 
@@ -54,8 +54,8 @@ impl App for Bank {
     }
 }
 
-/// Calls that open the connection to DynamoDB during the init phase. Their results are ignored: if
-/// DynamoDB is unreachable, the first event reports the error.
+/// Calls to DynamoDB during the init phase, which only open the connection. Their results are
+/// ignored: if DynamoDB is unreachable, the invocation for the first event reports the error.
 impl Bank {
     async fn warm_by_get_payment(self) {
         let _ = self.payments.get_eventually::<Payment>(&Key::placeholder()).await;

@@ -1,4 +1,4 @@
-//! Input and queries that the lists of payments and transactions share.
+//! Query parameters and queries that are shared by the lists of payments and transactions.
 
 use crate::{Bank, DOMAIN, Payment};
 use function::{Error, Fields, Input, List, Request};
@@ -11,7 +11,7 @@ use table::{Condition, Item, Query, Table};
 /// Default page size.
 const PAGE: usize = 50;
 
-/// Query parameters of an account's list: `from` and `to` (both inclusive), and `status`.
+/// Query parameters of the list of one account: `from` and `to` (both inclusive), and `status`.
 #[derive(Debug, Clone)]
 pub struct OfAccount {
     account: AccountId,
@@ -37,7 +37,8 @@ impl OfAccount {
     /// Returns the requested key range. `default` applies where `from` or `to` is missing.
     fn range(&self, default: (TimestampSeconds, TimestampSeconds)) -> Result<KeyRange, Error> {
         let (from, to) = (self.from.unwrap_or(default.0), self.to.unwrap_or(default.1));
-        // If the caller gives both ends, a range without a whole second is valid and empty.
+        // If the request has both `from` and `to`, a range that contains no whole second is valid
+        // and the list is empty.
         if from > to && (self.from.is_none() || self.to.is_none()) {
             let pointer = if self.to.is_some() { "/query/to" } else { "/query/from" };
             return Err(Error::invalid(pointer, format!("leaves nothing between {from} and {to}")));
@@ -46,7 +47,7 @@ impl OfAccount {
     }
 }
 
-/// Returns a page of an account's items in order of scheduled time.
+/// Returns a page of the account's payments or transactions in order of scheduled time.
 pub(crate) async fn of_account<T: Item, B: From<T>>(
     table: &Table,
     request: &Request<OfAccount>,
@@ -64,7 +65,7 @@ pub(crate) async fn of_account<T: Item, B: From<T>>(
     Ok(listing.list(page.map(B::from)))
 }
 
-/// Query parameters of a list by date: `date` (default: today, UTC) and `status`.
+/// Query parameters of a list of one date: `date` (default: today, UTC) and `status`.
 #[derive(Debug, Clone)]
 pub struct OfDate {
     date: Option<Day>,
@@ -78,8 +79,8 @@ impl Input for OfDate {
     }
 }
 
-/// Returns a page of all accounts' items of a date in order of scheduled time, merged from all
-/// shards (docs/decisions/sharded-page.md).
+/// Returns a page of the payments or transactions of one date, over all accounts. The page is
+/// merged from all shards in order of scheduled time (docs/decisions/sharded-page.md).
 pub(crate) async fn of_date<T: Item, B: From<T>>(
     bank: &Bank,
     table: &Table,

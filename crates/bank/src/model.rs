@@ -1,4 +1,4 @@
-//! Items of the bank and their rules.
+//! Items of the bank's tables, and the rules for changing them.
 
 pub(crate) mod payment;
 pub(crate) mod transaction;

@@ -1,5 +1,5 @@
-//! Runs a binary against the Lambda Runtime API: init, a valid, an invalid and another valid event,
-//! and the log.
+//! Runs a binary against an emulated Lambda Runtime API, and checks its log. After the init phase,
+//! the binary gets a valid event, an invalid event and another valid event.
 
 use serde_json::{Value, json};
 use system_tests::{

@@ -9,13 +9,13 @@ pub type Pattern = function::Pattern<Case>;
 /// Key condition and cost of one variant of an access pattern.
 pub(crate) type Calls = function::Calls<Case>;
 
-/// Input of a cost function. Sizes are in bytes.
+/// Item sizes and counts from which a cost function calculates the units. Sizes are in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     /// Size of a cart item.
     pub line: usize,
-    /// Number of cart items: those that a list returns, those that a checkout buys, or the ACTIVE
-    /// items before an addition.
+    /// Number of cart items: the items that a list returns, the items that a checkout buys, or the
+    /// ACTIVE items before an addition.
     pub lines: usize,
     /// Size of the idempotency record, if the request has an `Idempotency-Key`.
     pub record: Option<usize>,
@@ -30,13 +30,13 @@ impl Case {
         write(self.line)
     }
 
-    /// Cost of reading a cart item and its pointer by the item id. A pointer fits into one unit.
+    /// Cost of reading a pointer by the item id, and then the cart item. A pointer costs one unit.
     pub(crate) fn locate(&self) -> Units {
         Units::whole(1) + read(self.line)
     }
 
-    /// Cost of a status change, before the transaction doubles it: delete the old item, put the new
-    /// one, put the pointer.
+    /// Cost of the three writes of a status change: delete the old item, put the new item, put the
+    /// pointer. The transaction doubles this cost.
     pub(crate) fn moved(&self) -> Units {
         self.line_write().times(2) + Units::whole(1)
     }
@@ -55,12 +55,12 @@ impl Case {
         u64::try_from(self.lines).unwrap_or(u64::MAX)
     }
 
-    /// Cost of looking for the idempotency record. A missing record costs one unit.
+    /// Cost of reading the idempotency record. Reading a missing record costs one unit.
     pub(crate) fn record_read(&self) -> Units {
         Units::whole(u64::from(self.record.is_some()))
     }
 
-    /// Cost of writing the idempotency record, before the transaction doubles it.
+    /// Cost of writing the idempotency record. The transaction doubles this cost.
     pub(crate) fn record_write(&self) -> Units {
         self.record.map_or(Units::ZERO, write)
     }

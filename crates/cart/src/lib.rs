@@ -2,11 +2,11 @@
 //! Lambda of the same name in `src/bin`.
 //!
 //! The sort key of a cart item starts with its status and the time of the last status change. A
-//! status change is therefore a delete and a put. One transaction does both, and updates the
-//! pointer from the item id to the sort key (docs/decisions/cart-moves.md).
+//! status change is therefore a delete and a put. One transaction contains both, and the update of
+//! the pointer from the item id to the sort key (docs/decisions/cart-moves.md).
 //!
-//! Every addition also writes the item `CART` of its cart, so additions to one cart run one after
-//! the other. No product is in a cart twice, and no cart exceeds the size of a checkout transaction
+//! Every addition also writes the item `CART` of the cart, so additions to one cart are serialised.
+//! No product is in a cart twice, and no cart has more items than a checkout transaction can buy
 //! (docs/decisions/cart-additions.md).
 #![deny(clippy::disallowed_methods)]
 

@@ -1,4 +1,4 @@
-//! Items of the cart and their rules.
+//! Items of the cart's table, and the rules for changing them.
 
 pub(crate) mod additions;
 pub(crate) mod line;

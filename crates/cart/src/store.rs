@@ -6,11 +6,12 @@ use keys::{
 };
 use table::{Change, Condition, Dynamo, Index, Key, MAX_CHANGES, Query, Table};
 
-/// Maximum number of ACTIVE items in a cart. One transaction buys them all. It has three changes
-/// per cart item, one for the item `CART` and one for the idempotency record.
+/// Maximum number of ACTIVE items in a cart. The limit follows from the checkout, which buys all of
+/// them in one transaction. The transaction has three changes per cart item, one for the item
+/// `CART` and one for the idempotency record.
 pub const MAX_LINES: usize = (MAX_CHANGES - 2) / 3;
 
-/// Maximum number of reads to locate a cart item whose key changes concurrently.
+/// Maximum number of attempts to read a cart item whose key changes concurrently.
 const MAX_LOOKS: usize = 5;
 
 /// Table and index that the cart's functions use.
@@ -38,18 +39,18 @@ impl std::str::FromStr for Days {
 }
 
 impl Days {
-    /// Unix time in seconds, this many days after `now`.
+    /// Returns the Unix time, in seconds, this number of days after `now`.
     pub(crate) fn after(self, now: TimestampMillis) -> i64 {
         now.second().plus_days(self.0).instant().as_second()
     }
 
-    /// One day longer. A change then renews the expiry only if the last renewal is at least a day
-    /// old.
+    /// Returns the number of days plus one. With the extra day, a change needs to renew the expiry
+    /// only if the last renewal is at least a day old.
     pub(crate) fn and_one(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// Time that a removed or joined item stays in the table.
+    /// Time for which an item with the status `REMOVED` or `JOINED` stays in the table.
     pub(crate) const WEEK: Self = Self(7);
 }
 
@@ -62,8 +63,8 @@ impl App for Cart {
     }
 }
 
-/// Calls that open the connection to DynamoDB during the init phase. Their results are ignored: if
-/// DynamoDB is unreachable, the first event reports the error.
+/// Calls to DynamoDB during the init phase, which only open the connection. Their results are
+/// ignored: if DynamoDB is unreachable, the invocation for the first event reports the error.
 impl Cart {
     pub(crate) async fn warm_by_get(self) {
         let _ = self.table.get_eventually::<Line>(&Key::placeholder()).await;
@@ -79,12 +80,12 @@ impl Cart {
 }
 
 impl Cart {
-    /// Reads the cart item with this id with strong consistency. Hides removed, joined and expired
-    /// items.
+    /// Reads the cart item with the id `item`, strongly consistent. Items that are `REMOVED`,
+    /// `JOINED` or expired are treated as missing.
     ///
     /// # Errors
-    /// 404 for an unknown, removed, joined or expired item. A conflict, to be retried, if the item
-    /// changes its key on every attempt.
+    /// 404 for a missing item. [`Error::stale`], which the caller retries, if the key of the item
+    /// changed during every attempt.
     pub(crate) async fn locate(&self, account: &AccountId, item: ItemId, now: TimestampMillis) -> Result<Line, Error> {
         for _ in 0..MAX_LOOKS {
             let found = self.pointer(account, item).await?;
@@ -93,28 +94,29 @@ impl Cart {
             if let Some(line) = self.table.get::<Line>(&pointer.line_key()).await? {
                 return if line.is_live(now) { Ok(line) } else { Err(Error::NotFound("cart item")) };
             }
-            // The status changed between the two reads, or a transaction was visible in only one of
-            // the two items.
+            // Read again: the status changed between the two reads, or one of the two reads did not
+            // yet see the transaction that changed it.
         }
         Err(Error::stale())
     }
 
-    /// Reads the pointer of the cart item with this id.
+    /// Reads the pointer of the cart item with the id `item`.
     pub(crate) async fn pointer(&self, account: &AccountId, item: ItemId) -> Result<Option<Pointer>, Error> {
         Ok(self.table.get(&Key::new(account, &ItemSort(item))).await?)
     }
 
-    /// Changes that put a new cart item and its pointer.
+    /// Returns the changes that put a new cart item and its pointer.
     pub(crate) fn insertion(&self, line: &Line) -> Result<Vec<Change>, Error> {
         Ok(vec![self.table.put_new(line)?, self.table.put_new(&Pointer::to(line))?])
     }
 
-    /// Changes that replace the cart item `old`, as it was read, by its next version `new`. If the
-    /// sort key stays, the item is replaced; otherwise it is deleted and put. The pointer is
-    /// replaced if its key or expiry changes.
+    /// Returns the changes that replace the cart item `old` by its next version `new`. They fail if
+    /// the stored item has another version than `old`. If both versions have the same sort key, the
+    /// item is overwritten; otherwise `old` is deleted and `new` is put. The pointer is replaced if
+    /// the sort key or the expiry changes.
     ///
-    /// Run the changes in a transaction, even a single one. If a response is lost, the SDK retries
-    /// with the same client token, and the change is applied once.
+    /// Execute the changes in a transaction, even if there is only one. If a response is lost, the
+    /// SDK retries with the same client token, and the changes are applied once.
     pub(crate) fn transition(&self, old: &Line, new: &Line) -> Result<Vec<Change>, Error> {
         let unchanged = Condition::is(Line::VERSION, old.version);
         let (was, is) = (Pointer::to(old), Pointer::to(new));
@@ -130,7 +132,8 @@ impl Cart {
     }
 }
 
-/// Condition for cart items that have not expired. TTL deletes expired items hours or days later.
+/// Returns the condition that a cart item has not expired. TTL deletes expired items hours or days
+/// later.
 pub(crate) fn unexpired(now: TimestampMillis) -> Condition {
     Condition::missing_or_over(Line::EXPIRES_AT, now.second().instant().as_second())
 }

@@ -16,12 +16,12 @@ use function::Deadline;
 use std::{collections::VecDeque, time::Duration};
 use tokio::time::sleep;
 
-/// Timeout of one call. A call uploads up to 4 MB, which can take longer than the two seconds of
-/// other clients if CPU and network are slow.
+/// Timeout of one call. Other clients have a timeout of two seconds. An upload of up to 4 MB can
+/// take longer if CPU and network are slow.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
 
-/// Number of rejected rows after which the delivery stream itself is assumed to be at fault, if it
-/// has accepted no row.
+/// If Firehose has rejected this number of rows and accepted none, the cause is assumed to be the
+/// delivery stream and not the rows.
 const MAX_REFUSED: usize = 10;
 
 /// Firehose delivery stream.
@@ -34,9 +34,9 @@ pub(crate) struct Delivery {
 /// Rows that were not accepted.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
-    /// Rows that Firehose rejects permanently, with its reason.
+    /// Rows that Firehose rejects permanently, by index in the batch, with the reason.
     pub(crate) refused: Vec<(usize, String)>,
-    /// Rows that were not sent, or whose outcome is unknown.
+    /// Rows that were not sent or whose outcome is unknown, by index in the batch.
     pub(crate) unsent: Vec<usize>,
 }
 
@@ -44,23 +44,23 @@ pub(crate) struct Delivered {
 enum Stopped {
     /// Firehose rejects the remaining records permanently.
     Refused(Vec<Record>, String),
-    /// The retries or the time ran out.
+    /// No retries or no time are left for the remaining records.
     GaveUp(Vec<Record>),
 }
 
 impl Delivery {
     pub(crate) fn new(config: &SdkConfig, stream: String) -> Self {
         let timeouts = config.timeout_config().map(TimeoutConfig::to_builder).unwrap_or_default();
-        // The SDK's retries are off. One retry budget covers failed calls and failed records, and
-        // ends at the deadline (docs/decisions/export-delivery.md).
+        // The SDK's retries are off. One retry budget applies to both failed calls and failed
+        // records, and ends at the deadline (docs/decisions/export-delivery.md).
         let config = Builder::from(config)
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts.operation_attempt_timeout(LONGEST_CALL).build());
         Self { client: Client::from_conf(config.build()), stream }
     }
 
-    /// Sends the records in calls. Stops when the retries of a call run out, because Lambda
-    /// delivers everything after that point again.
+    /// Divides the records into calls and sends the calls in order. Stops if all retries of a call
+    /// fail, because Lambda delivers everything from that call on again.
     pub(crate) async fn send(&self, records: Vec<Record>, until: Deadline, counts: &mut Counts) -> Delivered {
         let mut delivered = Delivered::default();
         let mut calls: VecDeque<Vec<Record>> = pack::calls(records).into();
@@ -85,8 +85,8 @@ impl Delivery {
         delivered
     }
 
-    /// Sends one call, and retries the records that Firehose did not accept. The pauses grow, and
-    /// start over when Firehose accepts a record.
+    /// Sends one call, and retries the records that Firehose did not accept. The pauses between the
+    /// retries grow. They start again from the shortest pause when Firehose accepts a record.
     async fn deliver(&self, call: Vec<Record>, until: Deadline, counts: &mut Counts) -> Result<(), Stopped> {
         let (mut left, mut pauses) = (call, pauses());
         loop {
@@ -138,8 +138,8 @@ fn count(record: &Record, counts: &mut Counts) {
     counts.billed += number(record.billed());
 }
 
-/// Whether Firehose can never accept this call: the call or one of its records is invalid or too
-/// large. All other errors may be temporary.
+/// Returns whether a retry of the call would also fail: the call or one of its records is invalid
+/// or too large. All other errors may be temporary.
 fn is_final(error: &SdkError<PutRecordBatchError>) -> bool {
     let too_large = error.raw_response().is_some_and(|response| response.status().as_u16() == 413);
     let refusal = error
@@ -152,8 +152,8 @@ fn reason(error: &SdkError<PutRecordBatchError>) -> String {
     format!("Firehose refuses it: {}", DisplayErrorContext(error))
 }
 
-/// Pauses between six attempts of a call without progress, two to four seconds in total. After
-/// that, Lambda delivers the batch again.
+/// Returns the five pauses between six attempts of a call without progress, two to four seconds in
+/// total. If all attempts fail, Lambda delivers the batch again.
 fn pauses() -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))

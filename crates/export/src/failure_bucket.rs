@@ -19,8 +19,8 @@ impl FailureBucket {
         Self { client: Client::from_conf(config), bucket }
     }
 
-    /// Stores the change with the reason, and returns whether that succeeded. A repeated change
-    /// overwrites the same object.
+    /// Stores the change with the reason, and returns whether the object was stored. If the same
+    /// change is stored again, it overwrites the object.
     pub(crate) async fn keep(&self, record: &Record, reason: &str, deadline: Deadline) -> bool {
         let body = json!({ "reason": reason, "record": record.json() }).to_string();
         let put = self
@@ -41,13 +41,14 @@ impl FailureBucket {
     }
 }
 
-/// The key has the day of the change, so that a repeated change gets the same key.
+/// Returns the object key. It contains the day of the change, not the current day, so that the same
+/// change always has the same key.
 fn key(record: &Record) -> String {
     let day = record.created_at().unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y/%m/%d");
     format!("unsendable/{day}/{}.json", name(record.json()))
 }
 
-/// The event id, or the hash of the record if it has no valid event id.
+/// Returns the event id, or the hash of the record if the record has no valid event id.
 fn name(record: &Value) -> String {
     let is_id = |id: &&str| {
         (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')

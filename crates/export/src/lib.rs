@@ -11,7 +11,7 @@ pub mod patterns;
 pub use model::{columns::COLUMNS, pack};
 pub use patterns::patterns;
 
-/// Access pattern of the lake. Its cost does not depend on item sizes.
+/// Access pattern of the lake. The cost does not depend on item sizes.
 pub type Pattern = function::Pattern<()>;
 
 use delivery::Delivery;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 pub struct Export {
     delivery: Delivery,
     failures: FailureBucket,
-    /// Key for account tokens. Without it, rows have the account ids themselves.
+    /// Key for account tokens. `None` if the rows contain the account ids themselves.
     tokens: Option<Arc<TokenKey>>,
 }
 
@@ -34,7 +34,7 @@ impl App for Export {
         let (stream, bucket) = (settings.get::<String>("DELIVERY_STREAM"), settings.get::<String>("FAILURE_BUCKET"));
         let tokens = settings.optional::<TokenKey>("ACCOUNT_TOKEN_KEY").map(Arc::new);
         let config = clients.config("s3");
-        // An S3 emulator has no host name per bucket.
+        // An S3 emulator has no host name per bucket, so the bucket is part of the path.
         let by_path = config.endpoint_url().is_some() || settings.optional::<String>("AWS_ENDPOINT_URL_S3").is_some();
         Some(Self {
             delivery: Delivery::new(&clients.config("firehose"), stream?),

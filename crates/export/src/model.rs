@@ -1,4 +1,4 @@
-//! Rows, and their packing into records.
+//! Conversion of stream records to rows, and packing of rows into Firehose records.
 
 pub(crate) mod change;
 pub(crate) mod columns;

@@ -19,12 +19,13 @@ use uuid::Uuid;
 /// (docs/requirements/bank.md#access-pattern-2-list-scheduled-payments-of-an-account).
 pub const DAYS_AHEAD: i64 = 90;
 
-/// Status of a payment. The variants are in alphabetical order, which is the order of their keys.
+/// Status of a payment. The variants are in alphabetical order, which is also the order of the
+/// keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Cancelled before it was pending.
+    /// Cancelled before the batch job collected it.
     Cancelled,
-    /// Failed after it was pending.
+    /// Failed after the batch job collected it.
     Failed,
     /// Collected by the batch job, and not yet processed.
     Pending,
@@ -66,7 +67,7 @@ pub struct PaymentId {
 }
 
 impl PaymentId {
-    /// Creates an id for a payment that is due at `time`. `now` is the time in the UUID.
+    /// Creates the id of a payment that is due at `time`. The UUID contains the time `now`.
     #[must_use]
     pub fn new(time: TimestampSeconds, now: Timestamp, random: &Random) -> Self {
         Self { time, unique: uuid_of(now, random) }
@@ -104,8 +105,8 @@ serde_as_text!(PaymentId);
 pub struct PaymentSort(pub PaymentId);
 
 impl PaymentSort {
-    /// Range of items that are due from `from` to `to`, both inclusive. The range is empty if `to`
-    /// is before `from`.
+    /// Returns the range of items that are due from `from` to `to`, both inclusive. The range is
+    /// empty if `to` is before `from`.
     #[must_use]
     pub fn between(from: TimestampSeconds, to: TimestampSeconds) -> KeyRange {
         if to < from {
@@ -114,14 +115,15 @@ impl PaymentSort {
         KeyRange::through(from.to_string(), format!("{to}#"))
     }
 
-    /// Range of items that are due from `now` to 90 days ahead
+    /// Returns the range of items that are due from `now` to 90 days later
     /// (docs/requirements/bank.md#access-pattern-2-list-scheduled-payments-of-an-account).
     #[must_use]
     pub fn next_90_days(now: TimestampSeconds) -> KeyRange {
         Self::between(now, now.plus_days(DAYS_AHEAD))
     }
 
-    /// Range of all payments of an account, without its idempotency records.
+    /// Returns the range of all payments in an account's partition, without the idempotency
+    /// records.
     #[must_use]
     pub fn history() -> KeyRange {
         KeyRange::through("0", "9")
@@ -150,7 +152,7 @@ impl fmt::Display for PaymentSort {
 serde_as_text!(PaymentSort);
 
 /// GSI1 sort key of a payment and of a transaction: `<STATUS>#<time>#<payment id>`. The id makes
-/// the order total, so a single position is a complete cursor.
+/// sort keys unique, so one sort key is a complete page position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DueSort {
     /// Status of the payment.
@@ -160,26 +162,26 @@ pub struct DueSort {
 }
 
 impl DueSort {
-    /// Range of items with the status that are due on the day
+    /// Returns the range of items with the status that are due on the day
     /// (docs/requirements/bank.md#access-pattern-3-list-payments-of-a-date-by-status).
     #[must_use]
     pub fn due_on(day: Day, status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#{day}T"))
     }
 
-    /// Range of items with the status that are due on or before the day.
+    /// Returns the range of items with the status that are due on or before the day.
     #[must_use]
     pub fn due_until(day: Day, status: Status) -> KeyRange {
         KeyRange::through(format!("{status}#"), format!("{status}#{day}T"))
     }
 
-    /// Empty range, for calls that only open the connection.
+    /// Returns an empty range, for calls that only open the connection.
     #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")
     }
 
-    /// Range of all items with the status, for any scheduled time.
+    /// Returns the range of all items with the status, for any scheduled time.
     #[must_use]
     pub fn with_status(status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#"))
@@ -208,8 +210,8 @@ impl fmt::Display for DueSort {
 serde_as_text!(DueSort);
 
 prefixed_key!(
-    /// Partition key of the guard item of a transaction id: `TRANSACTION#<transaction id>`. No
-    /// account has such a key, because identifiers contain no `#`.
+    /// Partition key of the guard item of a transaction id: `TRANSACTION#<transaction id>`. It
+    /// never equals the partition key of an account, because identifiers contain no `#`.
     GuardPartition,
     "TRANSACTION",
     TransactionId

@@ -2,12 +2,12 @@
 //!
 //! | item | PK | SK | GSI1PK | GSI1SK |
 //! | --- | --- | --- | --- | --- |
-//! | line | account | `<STATUS>#<time of the last status change>#<item id>` | SKU | as SK |
-//! | pointer, one a line | account | `ITEM#<item id>` | | |
-//! | cart | account | `CART` | | |
+//! | cart item | account | `<STATUS>#<time of the last status change>#<item id>` | SKU | as SK |
+//! | pointer, one per cart item | account | `ITEM#<item id>` | | |
+//! | cart, written by every addition | account | `CART` | | |
 //! | idempotency record | account | `IDEMPOTENCY#<key>` | | |
 //!
-//! A removed or joined cart item has no GSI1 keys.
+//! A cart item with the status `REMOVED` or `JOINED` has no GSI1 keys.
 
 use crate::{
     Day, KeyRange, Random, TimestampMillis,
@@ -17,12 +17,13 @@ use jiff::Timestamp;
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
-/// Status of a cart item. The variants are in alphabetical order, which is the order of their keys.
+/// Status of a cart item. The variants are in alphabetical order, which is also the order of the
+/// keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
     /// In the cart.
     Active,
-    /// Joined to the ACTIVE item of the same product. Hidden from customers.
+    /// Merged into the ACTIVE item of the same product. Hidden from customers.
     Joined,
     /// Bought; final.
     Purchased,
@@ -42,19 +43,20 @@ names!(
 );
 
 impl Status {
-    /// Whether lists show cart items with this status.
+    /// Returns whether lists show cart items with the status.
     #[must_use]
     pub const fn is_listed(self) -> bool {
         matches!(self, Self::Active | Self::Saved | Self::Purchased)
     }
 }
 
-/// Id of a cart item: 32 hexadecimal digits of a version 7 UUID. A status change keeps the id.
+/// Id of a cart item: 32 hexadecimal digits of a version 7 UUID. A status change does not change
+/// the id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemId(Uuid);
 
 impl ItemId {
-    /// Creates an id. `now` is the time in the UUID.
+    /// Creates an id. The UUID contains the time `now`.
     #[must_use]
     pub fn new(now: Timestamp, random: &Random) -> Self {
         Self(uuid_of(now, random))
@@ -78,8 +80,8 @@ impl fmt::Display for ItemId {
 serde_as_text!(ItemId);
 
 /// Sort key and GSI1 sort key of a cart item: `<STATUS>#<time of the last status change>#<item
-/// id>`. The id allows any number of items in the same millisecond. It makes the order total, so a
-/// single position is a complete cursor.
+/// id>`. The id allows any number of items in the same millisecond. It makes sort keys unique, so
+/// one sort key is a complete page position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LineSort {
     /// Status of the cart item.
@@ -91,7 +93,7 @@ pub struct LineSort {
 }
 
 impl LineSort {
-    /// Range of all cart items with the status
+    /// Returns the range of all cart items with the status
     /// (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer,
     /// docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
     #[must_use]
@@ -99,15 +101,15 @@ impl LineSort {
         KeyRange::beginning_with(format!("{status}#"))
     }
 
-    /// Range of cart items whose status was set on the day
+    /// Returns the range of cart items whose status was set on the day
     /// (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
     #[must_use]
     pub fn on(day: Day, status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#{day}T"))
     }
 
-    /// Range of cart items whose status was set from `from` to `to`, both inclusive. `None` leaves
-    /// an end open. The range is empty if `to` is before `from`.
+    /// Returns the range of cart items whose status was set from `from` to `to`, both inclusive.
+    /// `None` means no limit. The range is empty if `to` is before `from`.
     #[must_use]
     pub fn between(status: Status, from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {
         let end =
@@ -118,7 +120,7 @@ impl LineSort {
         KeyRange::through(format!("{status}#{}", end(from, "")), format!("{status}#{}", end(to, "#")))
     }
 
-    /// Empty range, for calls that only open the connection.
+    /// Returns an empty range, for calls that only open the connection.
     #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")

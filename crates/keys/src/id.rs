@@ -21,13 +21,13 @@ pub(crate) fn check(text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Defines an identifier type. The modules of the services use it too.
+/// Defines an identifier type. The modules of the services also use this macro.
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
-        /// It has 1 to 128 characters, without `#` and control characters. `#` separates the parts
-        /// of a key, so an identifier cannot imitate another key.
+        /// The text has 1 to 128 characters, and contains no `#` and no control characters. `#`
+        /// separates the parts of a key, so an identifier cannot imitate another key.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
 
@@ -38,7 +38,7 @@ macro_rules! identifier {
                 &self.0
             }
 
-            /// An identifier that this service generated, in hexadecimal digits.
+            /// Creates an identifier from the hexadecimal digits of a generated id.
             #[allow(dead_code, reason = "callers supply most identifiers")]
             pub(crate) fn generated(text: &str) -> Self {
                 Self(text.to_owned())
@@ -71,8 +71,8 @@ identifier!(
     AccountId
 );
 identifier!(
-    /// The bank's id of a processed payment. It belongs to one payment only
-    /// (docs/decisions/transaction-guard.md).
+    /// The transaction id that the bank assigned to a processed payment. It belongs to one payment
+    /// only (docs/decisions/transaction-guard.md).
     TransactionId
 );
 identifier!(
@@ -97,8 +97,8 @@ impl OrderId {
 }
 
 prefixed_key!(
-    /// SK of an idempotency record: `IDEMPOTENCY#<key>`. The record is in the partition of its
-    /// account, outside the key ranges of the other items.
+    /// Sort key of an idempotency record: `IDEMPOTENCY#<key>`. The record is in the partition of
+    /// the account, outside the sort key ranges of the other items.
     IdempotencySort,
     "IDEMPOTENCY",
     IdempotencyKey
@@ -106,8 +106,8 @@ prefixed_key!(
 
 /// The id of an invocation.
 ///
-/// It is stored with a change. After a lost response, it shows whether this invocation or another
-/// one made the change (docs/decisions/lost-answers.md).
+/// A changed item stores the id. After a lost response, the id shows whether this invocation or
+/// another one made the change (docs/decisions/lost-answers.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId(uuid::Uuid);
 

@@ -1,11 +1,11 @@
 //! Key types for every table and index. No other crate builds or parses a key string.
 //!
 //! Each key is a type. [`Display`](std::fmt::Display) formats it and [`FromStr`](std::str::FromStr)
-//! parses it. Parsing accepts only the exact text that formatting produces. Text order equals value
-//! order, so DynamoDB's `BETWEEN` selects a range of values.
+//! parses it. Parsing accepts only the exact text that formatting produces. Keys sort as text in
+//! the order of their values, so DynamoDB's `BETWEEN` selects a range of values.
 //!
-//! The keys of each service are in its module: [`bank`], [`cart`], [`wellness`] and [`ledger`].
-//! This module exports the shared types: identifiers, fixed-width times, ranges and shards.
+//! Each service has a module with its keys: [`bank`], [`cart`], [`wellness`] and [`ledger`]. The
+//! crate root exports the shared types: identifiers, fixed-width times, ranges and shards.
 #![deny(clippy::disallowed_methods)]
 
 pub mod bank;

@@ -1,9 +1,10 @@
 //! The shard planner: the number of shards that an index needs for its write rate.
 
-/// Write units per second of one partition key value, which is DynamoDB's limit for a partition.
+/// Maximum write units per second of one shard. A shard is one partition key value, and this is
+/// DynamoDB's limit for a partition.
 pub const UNITS_A_SHARD: u64 = 1_000;
 
-/// A group of writes that cost the index the same number of units.
+/// A group of writes that each consume the same number of units on the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Writes {
     /// The number of writes in the planned period.

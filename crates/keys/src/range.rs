@@ -1,7 +1,7 @@
 /// A range of sort keys, for the key condition `SK BETWEEN from AND to`.
 ///
-/// `BETWEEN` includes both ends. The upper end is either a complete key that belongs to the range,
-/// or the first text after all keys with a prefix. No key equals that text.
+/// `BETWEEN` includes both ends. The upper end is either a complete key in the range, or the first
+/// text that sorts after all keys with a prefix. No key equals that text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyRange {
     from: String,
@@ -12,8 +12,8 @@ pub struct KeyRange {
 impl KeyRange {
     /// The range from the text `first` to the last key that starts with `last_prefix`.
     ///
-    /// The prefix must end in a separator of the key format: `#`, or the `T` after a date. The
-    /// prefix `2026-12-1` would also match `2026-12-10`.
+    /// The prefix must end in a separator of the key format: `#`, or the `T` after a date. Without
+    /// the separator, a prefix such as `2026-12-1` would also match `2026-12-10`.
     pub(crate) fn through(first: impl Into<String>, last_prefix: impl Into<String>) -> Self {
         Self { from: first.into(), to: following(last_prefix.into()), backward: false }
     }
@@ -29,7 +29,7 @@ impl KeyRange {
         Self::through(prefix.clone(), prefix)
     }
 
-    /// An empty range: no key equals the prefix itself.
+    /// An empty range. Both ends are the prefix itself, and no key equals it.
     pub(crate) fn nothing_from(prefix: impl Into<String>) -> Self {
         let from = prefix.into();
         Self { to: from.clone(), from, backward: false }
@@ -53,8 +53,8 @@ impl KeyRange {
         if self.backward {
             return Self { to: preceding(position.to_owned()), ..self.clone() };
         }
-        // The smallest text greater than `position`. Keys contain no control characters, so no key
-        // lies between the two.
+        // U+0001 is a control character, and keys contain none. No key therefore lies between
+        // `position` and this text.
         Self { from: format!("{position}\u{1}"), ..self.clone() }
     }
 
@@ -85,7 +85,7 @@ impl KeyRange {
         self.from.as_str() <= key && key <= self.to.as_str()
     }
 
-    /// The prefix that all keys of the range share. A cursor leaves it out.
+    /// The prefix that all keys of the range share. A cursor stores keys without it.
     #[must_use]
     pub fn shared_prefix(&self) -> &str {
         let same = self.from.char_indices().zip(self.to.chars()).find(|((_, from), to)| from != to);
@@ -101,8 +101,8 @@ fn following(mut prefix: String) -> String {
     prefix
 }
 
-/// The greatest possible key before `position`: its last character is decremented, and the greatest
-/// character is appended.
+/// The greatest possible key before `position`: `position` with its last character decremented and
+/// the greatest character appended.
 fn preceding(mut position: String) -> String {
     if let Some(last) = position.pop() {
         // U+D800 to U+DFFF are surrogates, so U+D7FF is the character before U+E000.

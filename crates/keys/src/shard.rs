@@ -32,10 +32,10 @@ impl fmt::Display for Shard {
 
 serde_as_text!(Shard);
 
-/// The numbers of shards that are written and read.
+/// The number of shards that are written and the number of shards that are read.
 ///
-/// To add shards, increase `read` first. Readers then query a new shard before the first write to
-/// it, and miss no entry (docs/decisions/shards.md).
+/// To add shards, increase `read` before `write`. Readers then query a new shard before the first
+/// entry is written to it, and miss no entry (docs/decisions/shards.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shards {
     write: u16,
@@ -43,7 +43,7 @@ pub struct Shards {
 }
 
 impl Shards {
-    /// Maximum number of shards. A page reads at least one entry of each.
+    /// Maximum number of shards. A page reads at least one entry from every shard.
     pub const MAX: u16 = 100;
 
     /// Writers pick one of `write` shards, and readers query `read` shards.
@@ -64,7 +64,7 @@ impl Shards {
         Shard(random.below(self.write))
     }
 
-    /// All shards that may contain an item.
+    /// Returns the shards that readers query. No other shard contains an item.
     pub fn read(self) -> impl ExactSizeIterator<Item = Shard> {
         (0..self.read).map(Shard)
     }

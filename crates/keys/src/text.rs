@@ -2,7 +2,7 @@ use crate::Random;
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 
-/// An invalid identifier, time or key. The message is written for the caller.
+/// The error for an invalid identifier, time or key. The message is meant for the API caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(Cow<'static, str>);
@@ -12,13 +12,14 @@ impl Invalid {
         Self(why.into())
     }
 
-    /// A stored key that its type cannot parse. The message is only the name of the key type.
+    /// The error for a stored key that cannot be parsed. The message contains only the name of the
+    /// key type.
     pub(crate) fn key(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
 }
 
-/// A version 7 UUID. It sorts by its creation time.
+/// Creates a version 7 UUID. UUIDs of this version sort by creation time.
 pub(crate) fn uuid_of(now: jiff::Timestamp, random: &Random) -> uuid::Uuid {
     let milliseconds = u64::try_from(now.as_millisecond()).unwrap_or_default();
     let [bytes @ .., _, _, _, _, _, _] = random.bits().to_be_bytes();
@@ -31,11 +32,11 @@ pub(crate) fn parse_simple(text: &str) -> Option<uuid::Uuid> {
     if is_simple { uuid::Uuid::try_parse(text).ok() } else { None }
 }
 
-/// A version 8 UUID from a hash of the parts. Equal parts give the same UUID, and collisions cannot
-/// be constructed.
+/// Creates a version 8 UUID from a hash of the parts. Equal parts give the same UUID, and nobody
+/// can construct different parts with the same UUID.
 ///
-/// A request that creates an item passes its caller and idempotency key. A repeated request then
-/// creates the same id.
+/// The parts for the id of a new item include the caller and the idempotency key. A repeated
+/// request then derives the same id.
 pub(crate) fn derived(parts: &[&str]) -> uuid::Uuid {
     let mut digest = Sha256::new();
     for part in parts {
@@ -47,7 +48,8 @@ pub(crate) fn derived(parts: &[&str]) -> uuid::Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// Implements serde by `Display` and `FromStr`, which must be inverse.
+/// Implements serialization with `Display` and deserialization with `FromStr`. The two must be
+/// inverse.
 macro_rules! serde_as_text {
     ($type:ty) => {
         impl serde::Serialize for $type {
@@ -65,8 +67,8 @@ macro_rules! serde_as_text {
     };
 }
 
-/// Defines a key: an identifier or another key between two literals. The second literal may be
-/// empty.
+/// Defines a key that consists of a literal, an identifier or another key, and a second literal,
+/// which may be empty.
 macro_rules! framed_key {
     ($(#[$doc:meta])* $name:ident, $before:literal, $after:literal, $inner:ty) => {
         $crate::text::framed_key!($(#[$doc])* $name, ($before), ($after), $inner);
@@ -98,7 +100,7 @@ macro_rules! framed_key {
     };
 }
 
-/// Defines a key: a literal, `#`, and an identifier or another key.
+/// Defines a key that consists of a literal, `#`, and an identifier or another key.
 macro_rules! prefixed_key {
     ($(#[$doc:meta])* $name:ident, $prefix:literal, $inner:ty) => {
         $crate::text::framed_key!($(#[$doc])* $name, ($prefix, "#"), (""), $inner);
@@ -134,7 +136,7 @@ macro_rules! constant_key {
 macro_rules! names {
     ($type:ident, $expected:literal, $($variant:ident => $name:literal),+ $(,)?) => {
         impl $type {
-            /// All values, in the order of their names and therefore of the keys.
+            /// All values, in the order of their names, which is also the order of the keys.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
             /// The name in keys and in JSON.

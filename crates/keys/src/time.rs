@@ -9,8 +9,8 @@ use std::{fmt, str::FromStr};
 /// A UTC time in seconds, formatted as `2026-12-01T09:30:00Z`. The text always has 20 characters,
 /// so text order is time order (docs/decisions/times.md).
 ///
-/// Parsing accepts RFC 3339 with any offset and fraction. The offset is converted to UTC. The
-/// fraction is truncated, so 23:59:59.999 stays on its day.
+/// Parsing accepts RFC 3339 with any offset and fraction. The time is converted to UTC. The
+/// fraction is truncated, so 23:59:59.999 is still on the same day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimestampSeconds(Timestamp);
 
@@ -21,10 +21,10 @@ impl TimestampSeconds {
     /// The latest supported time, 9999-12-30T22:00:00Z.
     pub const MAX: Self = Self(Timestamp::constant(253_402_207_200, 0));
 
-    /// Truncates the instant to its second.
+    /// Truncates the instant to the second.
     ///
     /// # Errors
-    /// The instant is before the year 0, and its text would be longer than 20 characters.
+    /// The instant is before the year 0. Its text would have more than 20 characters.
     pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
         Timestamp::from_second(instant.as_second() - i64::from(instant.subsec_nanosecond() < 0))
             .ok()
@@ -33,7 +33,7 @@ impl TimestampSeconds {
             .ok_or_else(|| Invalid::new("must be between the years 0000 and 9999"))
     }
 
-    /// Adds days, up to [`TimestampSeconds::MAX`].
+    /// Adds days. Returns [`TimestampSeconds::MAX`] if the result would be later.
     #[must_use]
     pub fn plus_days(self, days: i64) -> Self {
         self.plus_seconds(days.saturating_mul(24 * 60 * 60))
@@ -71,8 +71,9 @@ impl TimestampSeconds {
         Self::parse_form(text, "0000-00-00T00:00:00Z")
     }
 
-    /// Each key that is read parses a time. Reading the digits costs less than formatting the
-    /// result and comparing it.
+    /// Parses a text of exactly the form `form`. This function is called for each key that is read.
+    /// Checking the form and reading the digits is faster than formatting the parsed time and
+    /// comparing the texts.
     fn parse_form(text: &str, form: &str) -> Option<Self> {
         if !has_shape(text, form) {
             return None;
@@ -94,10 +95,10 @@ impl TimestampSeconds {
 pub struct TimestampMillis(Timestamp);
 
 impl TimestampMillis {
-    /// Truncates the instant to its millisecond.
+    /// Truncates the instant to the millisecond.
     ///
     /// # Errors
-    /// The instant is before the year 0, and its text would be longer than 24 characters.
+    /// The instant is before the year 0. Its text would have more than 24 characters.
     pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
         TimestampSeconds::containing(instant)?;
         let milli = instant.as_millisecond() - i64::from(instant.subsec_nanosecond() % 1_000_000 < 0);
@@ -112,20 +113,20 @@ impl TimestampMillis {
         self.0
     }
 
-    /// The next millisecond. The last supported time returns itself.
+    /// Returns the next millisecond, or the same time if it is the last supported one.
     #[must_use]
     pub fn next(self) -> Self {
         self.0.checked_add(MILLI).map_or(self, Self)
     }
 
-    /// Subtracts seconds. Returns the same time if the result is out of range.
+    /// Subtracts seconds. Returns the time unchanged if the result would be out of range.
     #[must_use]
     pub fn minus_seconds(self, seconds: i64) -> Self {
         let earlier = self.0.checked_sub(SignedDuration::from_secs(seconds));
         earlier.ok().and_then(|instant| Self::containing(instant).ok()).unwrap_or(self)
     }
 
-    /// Truncates the time to its second.
+    /// Truncates the time to the second.
     #[must_use]
     pub fn second(self) -> TimestampSeconds {
         TimestampSeconds::containing(self.0).unwrap_or(TimestampSeconds::MIN)
@@ -150,8 +151,8 @@ serde_as_text!(TimestampMillis);
 
 const MILLI: SignedDuration = SignedDuration::from_millis(1);
 
-/// Returns whether the text has the length of `form`, a digit for each `0`, and the other
-/// characters of `form`.
+/// Returns whether the text has the length of `form`, a digit for each `0` in `form`, and otherwise
+/// the same characters as `form`.
 fn has_shape(text: &str, form: &str) -> bool {
     text.len() == form.len()
         && text.bytes().zip(form.bytes()).all(|(byte, form)| match form {
@@ -160,8 +161,8 @@ fn has_shape(text: &str, form: &str) -> bool {
         })
 }
 
-/// Checks the shape of RFC 3339. jiff checks the numbers, but also accepts spaces, commas, missing
-/// parts and offsets of 24 hours.
+/// Returns whether the text has the form of an RFC 3339 time. The crate jiff checks the numbers,
+/// but it also accepts spaces, commas, missing parts and offsets of 24 hours.
 fn is_rfc3339(text: &str) -> bool {
     let Some((whole, rest)) = text.split_at_checked(19) else { return false };
     let fraction = rest.strip_prefix('.').map_or(0, |digits| 1 + digits.bytes().take_while(u8::is_ascii_digit).count());
@@ -196,7 +197,7 @@ impl fmt::Display for TimestampSeconds {
 
 serde_as_text!(TimestampSeconds);
 
-/// An end of a time range, at the precision of the request.
+/// An end of a time range, with the precision that the request has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bound {
     floor: TimestampSeconds,
@@ -273,7 +274,7 @@ impl Day {
         TimestampMillis(last.saturating_add(REST).unwrap_or(last))
     }
 
-    /// The previous day. The first supported day returns itself.
+    /// Returns the previous day, or the same day if it is the first supported one.
     #[must_use]
     pub fn before(self) -> Self {
         self.0.yesterday().map_or(self, Self)

@@ -2,8 +2,8 @@ use crate::Invalid;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::{borrow::Cow, fmt, str::FromStr};
 
-/// An ISO 4217 currency with a minor unit, such as `USD`. Metals and test codes have no minor unit
-/// and are rejected.
+/// An ISO 4217 currency with a minor unit, such as `USD`. The ISO codes of metals and for testing
+/// have no minor unit and are rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency {
     currency: iso_currency::Currency,
@@ -11,13 +11,13 @@ pub struct Currency {
 }
 
 impl Currency {
-    /// The code of three capital letters.
+    /// The ISO 4217 code: three capital letters.
     #[must_use]
     pub fn code(self) -> &'static str {
         self.currency.code()
     }
 
-    /// Digits after the decimal point: the exponent of the minor unit.
+    /// The number of digits after the decimal point.
     #[must_use]
     pub fn places(self) -> u8 {
         self.places

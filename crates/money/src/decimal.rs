@@ -3,7 +3,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, str::FromStr};
 
-/// `10^38`: the first whole number with more digits than DynamoDB's 38.
+/// `10^38`: the smallest whole number with more than the 38 digits of a DynamoDB number.
 pub(crate) const LIMIT: i128 = 10_i128.pow(38);
 
 /// An exact decimal number. It keeps trailing zeros, so `12.49` and `12.490` are not equal.
@@ -19,7 +19,7 @@ impl Decimal {
         Self { digits, places }
     }
 
-    /// Digits after the decimal point, without trailing zeros.
+    /// Returns the number of digits after the decimal point, without trailing zeros.
     pub(crate) fn places(self) -> u8 {
         let (mut digits, mut places) = (self.digits, self.places);
         while places > 0 && digits % 10 == 0 {
@@ -28,7 +28,8 @@ impl Decimal {
         places
     }
 
-    /// Parses a number as DynamoDB returns it. It may have an exponent, such as `1E+20`.
+    /// Parses the text of a number as DynamoDB returns it. The text may have an exponent, such as
+    /// `1E+20`.
     ///
     /// # Errors
     /// The text is not a number, or has more than 38 digits.
@@ -47,8 +48,8 @@ impl Decimal {
         scaled.ok_or_else(|| Invalid::new("has more than 38 digits"))
     }
 
-    /// The number multiplied by `10^places`. `None` if digits would be lost or if there are more
-    /// than 38.
+    /// Returns the number multiplied by `10^places`, or `None` if the result is not a whole number
+    /// of at most 38 digits.
     #[must_use]
     pub fn scaled(self, places: u8) -> Option<i128> {
         if places < self.places {
@@ -63,8 +64,8 @@ impl Decimal {
 impl FromStr for Decimal {
     type Err = Invalid;
 
-    /// Parses `-?digits` or `-?digits.digits`, with at most 38 digits. The whole part has no
-    /// leading zero unless it is `0`.
+    /// Parses `-?digits` or `-?digits.digits`, with at most 38 digits. The part before the decimal
+    /// point must not have a leading zero unless it is `0`.
     fn from_str(text: &str) -> Result<Self, Invalid> {
         const FORM: &str = "must be a decimal number such as 12.49";
         let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -99,7 +100,7 @@ impl Serialize for Decimal {
     }
 }
 
-/// Deserializes the stored form: a DynamoDB number or the serialized string.
+/// Deserializes a stored value: a DynamoDB number or the serialized string.
 impl<'de> Deserialize<'de> for Decimal {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         Self::of_number(&Cow::<str>::deserialize(input)?).map_err(D::Error::custom)

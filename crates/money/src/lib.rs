@@ -1,5 +1,5 @@
-//! Exact amounts of money. An amount is a whole number of its currency's minor units. It has at
-//! most the 38 digits of a DynamoDB number, and is never converted to a float.
+//! Exact amounts of money. An amount is a whole number of minor units of its currency. It has at
+//! most 38 digits, like a DynamoDB number, and is never converted to a float.
 
 mod currency;
 mod decimal;
@@ -10,7 +10,7 @@ pub use decimal::{Decimal, JsonDecimal};
 use serde::{Deserialize, Serialize};
 use std::{fmt, ops::Neg};
 
-/// An invalid amount or currency. The message is written for the caller.
+/// The error for an invalid amount or currency. The message is meant for the API caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(String);
@@ -21,8 +21,8 @@ impl Invalid {
     }
 }
 
-/// An amount in minor units of its currency: 12.49 USD is 1249. It is stored as a map of `Amount`
-/// and `Currency`.
+/// An amount and its currency. The amount is in minor units: 12.49 USD is 1249. An item stores it
+/// as a map with the keys `Amount` and `Currency`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Stored", try_from = "Stored")]
 pub struct Money {
@@ -34,7 +34,7 @@ impl Money {
     /// Creates an amount of the currency.
     ///
     /// # Errors
-    /// The amount has more digits after the decimal point than the currency, or more than 38
+    /// The amount has more digits after the decimal point than the currency allows, or more than 38
     /// digits.
     pub fn new(amount: Decimal, currency: Currency) -> Result<Self, Invalid> {
         let places = currency.places();
@@ -60,26 +60,28 @@ impl Money {
         self.currency
     }
 
-    /// Creates an amount from minor units. `None` if they have more than 38 digits.
+    /// Creates an amount from minor units. Returns `None` if the number has more than 38 digits.
     #[must_use]
     pub fn of_minor(minor: i128, currency: Currency) -> Option<Self> {
         (minor.unsigned_abs() < decimal::LIMIT.unsigned_abs()).then_some(Self { minor, currency })
     }
 
-    /// The amount 0.
+    /// Creates the amount 0.
     #[must_use]
     pub fn zero(currency: Currency) -> Self {
         Self { minor: 0, currency }
     }
 
-    /// Adds two amounts. `None` if the currencies differ or the sum has more than 38 digits.
+    /// Adds two amounts. Returns `None` if the currencies differ or the sum has more than 38
+    /// digits.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let sum = self.minor.checked_add(other.minor).filter(|_| self.currency == other.currency)?;
         Self::of_minor(sum, self.currency)
     }
 
-    /// The amount as a decimal with all digits of its currency: `12.40`.
+    /// The amount as a decimal number with as many digits after the decimal point as the currency
+    /// has: `12.40`.
     #[must_use]
     pub fn amount(self) -> Decimal {
         Decimal::of_minor(self.minor, self.currency.places())

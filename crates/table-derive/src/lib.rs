@@ -1,6 +1,6 @@
 //! Derives the attribute names of an item from the serde attributes of its struct.
 //!
-//! Use it as `table::Attributes`.
+//! The crate `table` re-exports the derive macro as `table::Attributes`.
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
@@ -12,10 +12,10 @@ use syn::{
 
 /// Generates a constant of type `table::Attribute` for each field: `added_at` becomes `ADDED_AT`.
 ///
-/// The value is the name that serde writes for the field. It comes from `#[serde(rename = "…")]` on
-/// the field, from `#[serde(rename_all = "PascalCase")]` on the struct, or from the field name. A
-/// constant is as visible as its field. Fields with `#[serde(flatten)]` or `#[serde(skip)]` get no
-/// constant.
+/// The value of the constant is the name that serde writes for the field. The name comes from
+/// `#[serde(rename = "…")]` on the field, from `#[serde(rename_all = "PascalCase")]` on the struct,
+/// or from the field name. A constant has the visibility of its field. Fields with
+/// `#[serde(flatten)]` or `#[serde(skip)]` get no constant.
 ///
 /// Other `rename_all` rules are compile errors. So are names that differ between serialization and
 /// deserialization.
@@ -45,7 +45,7 @@ fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
     })
 }
 
-/// Returns whether the struct has `rename_all = "PascalCase"`. Other rules are errors.
+/// Returns whether the struct has `rename_all = "PascalCase"`. Returns an error for any other rule.
 fn is_pascal_case(attributes: &[Attribute]) -> Result<bool, Error> {
     let mut found = false;
     for_each_serde_meta(attributes, |meta| {
@@ -85,7 +85,7 @@ fn constant(field: &Field, pascal_case: bool) -> Result<Option<Tokens>, Error> {
     }))
 }
 
-/// The serde name of a field without `rename`.
+/// Returns the serde name of a field without `rename`.
 fn serde_name(ident: &Ident, pascal_case: bool) -> String {
     let field = ident.unraw().to_string();
     if !pascal_case {
@@ -106,7 +106,7 @@ fn for_each_serde_meta(
     serde.into_iter().try_for_each(|attribute| attribute.parse_nested_meta(|meta| visit(&meta)))
 }
 
-/// Skips the value of an irrelevant option, if it has one.
+/// Skips an option that does not affect names, including its value, if any.
 fn skip_value(meta: &ParseNestedMeta<'_>) -> Result<(), Error> {
     if meta.input.peek(syn::Token![=]) {
         meta.value()?.parse::<syn::Expr>()?;

@@ -40,19 +40,19 @@ use std::fmt;
 pub struct Attribute(pub(crate) &'static str);
 
 impl Attribute {
-    /// `Type`: the kind of the item. Every item has this attribute, but no struct has it as a
-    /// field.
+    /// `Type`: the kind of the item. Every item has this attribute, but no item struct has a field
+    /// for it.
     pub const TYPE: Self = Self("Type");
 
-    /// Called only by the code that [`Attributes`](crate::Attributes) generates. Clippy denies
-    /// other uses.
+    /// Creates a name. Only the code that [`Attributes`](crate::Attributes) generates may call this
+    /// function; Clippy denies other calls.
     #[doc(hidden)]
     #[must_use]
     pub const fn of_field(name: &'static str) -> Self {
         Self(name)
     }
 
-    /// The name in DynamoDB.
+    /// The name as it is stored in DynamoDB.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.0

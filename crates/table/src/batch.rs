@@ -17,13 +17,14 @@ const MAX_KEYS: usize = 100;
 /// Maximum number of writes in one `BatchWriteItem` (DynamoDB limit).
 const MAX_WRITES: usize = 25;
 
-/// A batch of unconditional, independent writes. It takes fewer calls than single writes.
+/// A batch of unconditional, independent writes. Writing a batch takes fewer calls than writing
+/// each item alone.
 #[derive(Clone, Default)]
 pub struct BatchWrite {
     requests: Vec<(String, WriteRequest)>,
 }
 
-/// Hides the items, because errors are logged.
+/// Does not print the items, because errors are logged.
 impl fmt::Debug for BatchWrite {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("BatchWrite").field("writes", &self.len()).finish()
@@ -42,7 +43,7 @@ impl BatchWrite {
         Ok(())
     }
 
-    /// Adds a delete of the key. It also succeeds if there is no item.
+    /// Adds a delete of the item with the key. The delete also succeeds if there is no such item.
     ///
     /// # Errors
     /// None for a valid key.
@@ -66,11 +67,11 @@ impl BatchWrite {
     }
 }
 
-/// An incomplete batch: the error that stopped it and the remaining writes.
+/// The error for an incomplete batch. It contains the remaining writes.
 #[derive(Debug, thiserror::Error)]
 #[error("{} writes are left: {why}", left.len())]
 pub struct Leftover {
-    /// The writes that did not happen or whose outcome is unknown.
+    /// The writes that were not executed or whose outcome is unknown.
     pub left: BatchWrite,
     /// The error that stopped the batch.
     #[source]
@@ -78,7 +79,7 @@ pub struct Leftover {
 }
 
 impl Dynamo {
-    /// Writes the batch in calls of 25 writes, and retries unprocessed writes.
+    /// Executes the writes, up to 25 per call, and retries unprocessed writes.
     ///
     /// # Errors
     /// [`Leftover`] with the remaining writes, if a call failed, all retries were throttled, or the
@@ -122,9 +123,10 @@ impl Dynamo {
 }
 
 impl Table {
-    /// Reads the items with the keys, in calls of 100 keys. Missing items are left out.
+    /// Reads the items with the keys, up to 100 per call. Missing items are omitted.
     ///
-    /// Each item consumes the read units of a single read. A consistent read costs twice as much.
+    /// Each item consumes as many read units as if it were read alone. Strongly consistent reads
+    /// consume twice as many.
     ///
     /// # Errors
     /// A call failed, or an item cannot be deserialized as `T`.
@@ -133,7 +135,7 @@ impl Table {
         found.map(|(key, item)| Ok((key, read(item)?))).collect()
     }
 
-    /// Reads the items with the keys and retries unprocessed keys. Missing items are left out.
+    /// Reads the items with the keys, and retries unprocessed keys. Missing items are omitted.
     pub(crate) async fn batch_get(&self, keys: &[Key], consistent: bool) -> Result<HashMap<Key, Attributes>, Error> {
         let mut found = HashMap::with_capacity(keys.len());
         // DynamoDB rejects a call with duplicate keys.

@@ -24,7 +24,7 @@ pub struct Change {
     conditions: Vec<Condition>,
 }
 
-/// Whether the change requires an existing item, in addition to its other conditions.
+/// Whether an item with the key must exist, must not exist, or may exist.
 #[derive(Debug, Clone, Copy)]
 enum Presence {
     Absent,
@@ -77,7 +77,7 @@ impl Table {
         Ok(self.change(Action::Put(written(item)?), Presence::Present))
     }
 
-    /// Updates the existing item by [`Change::set`] and [`Change::remove`].
+    /// Updates the existing item. Add the attributes with [`Change::set`] and [`Change::remove`].
     #[must_use]
     pub fn update(&self, key: Key) -> Change {
         self.change(Action::Update { key, set: Vec::new(), remove: Vec::new() }, Presence::Present)
@@ -89,19 +89,20 @@ impl Table {
         self.change(Action::Delete(key), Presence::Present)
     }
 
-    /// Checks that there is no item with the key. For transactions.
+    /// Checks that there is no item with the key. Use it in a transaction.
     #[must_use]
     pub fn absent(&self, key: Key) -> Change {
         self.change(Action::Check(key), Presence::Absent)
     }
 
-    /// Checks that there is an item with the key. For transactions.
+    /// Checks that there is an item with the key. Use it in a transaction.
     #[must_use]
     pub fn present(&self, key: Key) -> Change {
         self.change(Action::Check(key), Presence::Present)
     }
 
-    /// Checks the condition on the item with the key, or on a missing item. For transactions.
+    /// Checks the condition on the item with the key. The item may be missing. Use it in a
+    /// transaction.
     #[must_use]
     pub fn check(&self, key: Key, condition: Condition) -> Change {
         self.change(Action::Check(key), Presence::Either).only_if(condition)
@@ -122,7 +123,7 @@ impl Change {
         self
     }
 
-    /// Removes the attribute in an update. It may be absent.
+    /// Removes the attribute in an update. The attribute may be absent.
     #[must_use]
     pub fn remove(mut self, attribute: Attribute) -> Self {
         if let Action::Update { remove, .. } = &mut self.action {
@@ -163,7 +164,8 @@ impl Change {
         let (table, names, values) = (self.table.to_string(), some(names), some(values));
         let found = ReturnValuesOnConditionCheckFailure::AllOld;
         let item = TransactWriteItem::builder();
-        // The builders fail only if a required field is missing.
+        // The builders fail only if a required field is missing, and all required fields are set
+        // here.
         let item = match self.action {
             Action::Put(attributes) => {
                 let put =
@@ -214,7 +216,7 @@ impl Dynamo {
     ///
     /// # Errors
     /// [`Error::Refused`] with the stored item if the condition fails. Other errors mean that the
-    /// call failed. A write that conflicts with a transaction is retried.
+    /// call failed. A write that conflicts with a transaction is retried before it fails.
     pub async fn write(&self, change: Change) -> Result<(), Error> {
         despite_contention(|| self.write_once(change.clone())).await.map(drop)
     }
@@ -236,7 +238,8 @@ impl Dynamo {
         despite_contention(|| self.write_once(put.clone())).await?.map(read).transpose()
     }
 
-    /// Returns the item after an update or before a put, and `None` for other changes.
+    /// Executes the change once. Returns the updated item for an update, the replaced item for a
+    /// put, and `None` for other changes.
     async fn write_once(&self, change: Change) -> Result<Option<Attributes>, Error> {
         let Expressions { condition, update, names, values } = change.expressions();
         let (names, values) = (some(names), some(values));
@@ -273,10 +276,11 @@ impl Dynamo {
         Ok(None)
     }
 
-    /// Executes all changes or none, at most [`MAX_CHANGES`]. Retries on conflict.
+    /// Executes either all changes or none, and retries on conflict. There can be at most
+    /// [`MAX_CHANGES`] changes.
     ///
     /// The SDK's retries have the same client token, so DynamoDB treats them as the same
-    /// transaction. A lost response does not execute it twice.
+    /// transaction. A transaction whose response is lost is not executed twice.
     ///
     /// # Errors
     /// [`Error::Refused`] lists the failed conditions. [`Error::Contended`] means that all retries
@@ -285,10 +289,10 @@ impl Dynamo {
         despite_contention(|| self.transact_once(changes.clone())).await
     }
 
-    /// As [`Dynamo::transact`], without retries on conflict. For callers that read again before the
-    /// next attempt.
+    /// As [`Dynamo::transact`], but does not retry on conflict. Use it if the caller must read the
+    /// items again before the next attempt.
     ///
-    /// The client token is the same for all retries: those of the SDK, and ours while the
+    /// The client token is the same for the SDK's retries and for our own retries while the
     /// transaction is in progress.
     ///
     /// # Errors

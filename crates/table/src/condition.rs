@@ -11,7 +11,7 @@ use std::{
 #[derive(Clone, PartialEq)]
 pub struct Value(AttributeValue);
 
-/// Hides the value, because it is customer data.
+/// Does not print the value, because it is customer data.
 impl fmt::Debug for Value {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Value")
@@ -31,13 +31,14 @@ impl From<i64> for Value {
 }
 
 impl Value {
-    /// A decimal number from its text, for one of [`Item::NUMBERS`](crate::Item::NUMBERS).
+    /// Creates a number from its decimal text, for an attribute in
+    /// [`Item::NUMBERS`](crate::Item::NUMBERS).
     #[must_use]
     pub fn number(number: &impl Display) -> Self {
         Self(AttributeValue::N(number.to_string()))
     }
 
-    /// Serializes the value as in an item.
+    /// Serializes the value as it is serialized in an item.
     ///
     /// # Errors
     /// The value cannot be serialized.
@@ -67,37 +68,38 @@ enum Test {
 }
 
 impl Condition {
-    /// The attribute equals the value.
+    /// The condition that the attribute equals the value.
     #[must_use]
     pub fn is(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::Is(value.into()) }
     }
 
-    /// The attribute exists and differs from the value.
+    /// The condition that the attribute exists and differs from the value.
     #[must_use]
     pub fn is_not(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::IsNot(value.into()) }
     }
 
-    /// The attribute is at most the value.
+    /// The condition that the attribute is less than or equal to the value.
     #[must_use]
     pub fn at_most(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::AtMost(value.into()) }
     }
 
-    /// The attribute does not exist.
+    /// The condition that the attribute does not exist.
     #[must_use]
     pub fn missing(attribute: Attribute) -> Self {
         Self { attribute, test: Test::Missing }
     }
 
-    /// The attribute is greater than the number or does not exist. For expiry times.
+    /// The condition that the attribute is greater than the number or does not exist. Used for
+    /// expiry times.
     #[must_use]
     pub fn missing_or_over(attribute: Attribute, number: impl Into<i64>) -> Self {
         Self { attribute, test: Test::MissingOrOver(number.into()) }
     }
 
-    /// The string attribute starts with the prefix.
+    /// The condition that the string attribute starts with the prefix.
     #[must_use]
     pub fn begins(attribute: Attribute, prefix: impl Into<String>) -> Self {
         Self { attribute, test: Test::Begins(prefix.into()) }
@@ -121,7 +123,8 @@ impl Condition {
     }
 }
 
-/// Numbered placeholders for names and values. Any attribute name may be a reserved word.
+/// Numbered placeholders for the names and values in an expression. Every attribute name gets a
+/// placeholder, because a name may be a reserved word.
 #[derive(Default)]
 pub(crate) struct Placeholders {
     pub(crate) names: HashMap<String, String>,

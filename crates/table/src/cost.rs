@@ -1,22 +1,23 @@
-//! Consumed units by item size (DynamoDB Developer Guide, "Capacity unit consumption").
+//! Calculates consumed units from item sizes (DynamoDB Developer Guide, "Capacity unit
+//! consumption").
 
 use crate::Units;
 use std::{collections::BTreeMap, fmt};
 
-/// Units of a write: one per KB, rounded up.
+/// Returns the write units of a write: one per KB, rounded up.
 #[must_use]
 pub fn write(bytes: usize) -> Units {
     Units::whole(begun(bytes, 1_024))
 }
 
-/// Units of a strongly consistent read of one item: one per 4 KB, rounded up.
+/// Returns the read units of a strongly consistent read of one item: one per 4 KB, rounded up.
 #[must_use]
 pub fn read(bytes: usize) -> Units {
     Units::whole(begun(bytes, 4_096))
 }
 
-/// Units of an eventually consistent read: half of a strongly consistent one. A query rounds the
-/// sum of its item sizes.
+/// Returns the read units of an eventually consistent read: half the units of a strongly consistent
+/// read. For a query, DynamoDB rounds the sum of the item sizes and not each size.
 #[must_use]
 pub fn read_eventually(bytes: usize) -> Units {
     Units::halves(begun(bytes, 4_096))
@@ -26,7 +27,7 @@ fn begun(bytes: usize, unit: usize) -> u64 {
     u64::try_from(bytes.div_ceil(unit).max(1)).unwrap_or(u64::MAX)
 }
 
-/// Consumed units by `table` or index name.
+/// Consumed units by table or index name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cost {
     by_place: BTreeMap<&'static str, (Units, Units)>,
@@ -47,7 +48,7 @@ impl Cost {
         self
     }
 
-    /// Read and write units by table or index.
+    /// Returns the read and write units of each table and index.
     pub fn places(&self) -> impl Iterator<Item = (&'static str, Units, Units)> + '_ {
         self.by_place.iter().map(|(place, (read, write))| (*place, *read, *write))
     }

@@ -3,9 +3,10 @@ use keys::KeyRange;
 use sha2::{Digest, Sha256};
 use std::{fmt, str::FromStr};
 
-/// Length of the checksum in bytes. A random change of a cursor passes once in 2^64.
+/// Length of the checksum in bytes. The probability that a randomly changed cursor has a valid
+/// checksum is 1 in 2^64.
 const CHECKSUM: usize = 8;
-/// Length of the time in bytes: seconds since 1970, up to the year 36812.
+/// Length in bytes of the time, in seconds since 1970. Five bytes are enough until the year 36812.
 const TIME: usize = 5;
 
 /// The cursor was edited or belongs to another list.
@@ -13,20 +14,21 @@ const TIME: usize = 5;
 #[error("is not a cursor of this list")]
 pub struct BadCursor;
 
-/// The request that a cursor belongs to: the route, the caller's access, and the resolved query.
+/// The request that a cursor is valid for: the route, the caller's access, and the query parameters
+/// including defaults.
 #[derive(Debug, Clone)]
 pub struct Binding {
     digest: Sha256,
 }
 
 impl Binding {
-    /// Starts with the route.
+    /// Creates a binding to the route.
     #[must_use]
     pub fn new(route: &str) -> Self {
         Self { digest: Sha256::new() }.with(route)
     }
 
-    /// Adds a part and its length. The lengths distinguish different parts with the same
+    /// Adds a part and its length. Without the lengths, different parts could have the same
     /// concatenation.
     #[must_use]
     pub fn with(mut self, part: &str) -> Self {
@@ -47,9 +49,9 @@ impl Binding {
 /// The position of the next page, as URL-safe text. It contains a checksum, the time of the first
 /// page and the last key. The key is stored without the prefix that all keys of the range share.
 ///
-/// The time keeps defaults such as "today" the same on all pages. The checksum is not secret: a
-/// forged cursor reaches only items that the same query returns without a cursor
-/// (docs/decisions/cursor.md).
+/// All pages use the time of the first page, so that defaults such as "today" do not change between
+/// pages. The checksum needs no secret: a forged cursor gives access only to items that the same
+/// query returns without a cursor (docs/decisions/cursor.md).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
     checksum: [u8; CHECKSUM],
@@ -58,8 +60,8 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// A cursor for the items after `position` in `range`. `started` is the time of the first page,
-    /// in seconds since 1970.
+    /// Creates a cursor for the items after `position` in `range`. `started` is the time of the
+    /// first page, in seconds since 1970.
     #[must_use]
     pub fn new(binding: Binding, started: i64, range: &KeyRange, position: &str) -> Self {
         let rest = position.strip_prefix(range.shared_prefix()).unwrap_or(position).to_owned();
@@ -68,7 +70,8 @@ impl Cursor {
         Self { checksum: bind(binding, range).checksum(&time, &rest), started: time, rest }
     }
 
-    /// The time of the first page, in seconds since 1970. Do not trust it before [`Cursor::open`].
+    /// The time of the first page, in seconds since 1970. The time is unverified until
+    /// [`Cursor::open`] succeeds.
     #[must_use]
     pub fn started(&self) -> i64 {
         let mut bytes = [0; 8];
@@ -76,7 +79,7 @@ impl Cursor {
         i64::from_be_bytes(bytes)
     }
 
-    /// The part of the range after the cursor.
+    /// Checks the cursor and returns the part of the range after its position.
     ///
     /// # Errors
     /// The cursor was edited or belongs to another list.
@@ -89,7 +92,7 @@ impl Cursor {
         if range.contains(&position) { Ok(range.after(&position)) } else { Err(BadCursor) }
     }
 
-    /// The position in the range. Do not trust it before [`Cursor::open`].
+    /// The position in the range. It is unverified until [`Cursor::open`] succeeds.
     #[must_use]
     pub fn position(&self, range: &KeyRange) -> String {
         format!("{}{}", range.shared_prefix(), self.rest)

@@ -15,7 +15,7 @@ pub enum Error {
         /// Whether throttling was the only reason.
         throttled: bool,
     },
-    /// The capacity of the table, an index or a partition is exhausted.
+    /// The call exceeded the capacity of the table, an index or a partition.
     #[error("DynamoDB throttled the call")]
     Throttled,
     /// DynamoDB did not respond in time. The call may or may not have been executed.
@@ -24,7 +24,8 @@ pub enum Error {
     /// An earlier attempt of the same transaction is still in progress. It may or may not succeed.
     #[error("the transaction is under way")]
     Underway,
-    /// A range that is read without pages exceeds 5 MB.
+    /// A range that is read without pages exceeds the maximum size: 5 MB for items, 100 MB for a
+    /// count.
     #[error("the range holds too much to be read whole")]
     TooMuch,
     /// A stored item cannot be deserialized as its type.
@@ -41,7 +42,7 @@ const CONFLICT: &str = "TransactionConflict";
 const THROTTLED: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"];
 
 impl Error {
-    /// An [`Error::Unreadable`] for a part of a stored item.
+    /// Creates an [`Error::Unreadable`] for a part of a stored item.
     #[must_use]
     pub fn unreadable(what: &'static str, cause: &impl fmt::Display) -> Self {
         Self::Unreadable(what, serde::de::Error::custom(cause))
@@ -80,8 +81,9 @@ impl Error {
         }
     }
 
-    /// Classifies a cancelled transaction. A failed condition takes precedence. Contention is
-    /// retried only if it is the only reason. Any other code is an error.
+    /// Classifies a cancelled transaction. A failed condition takes precedence.
+    /// [`Error::Contended`] is returned only if all reasons are conflicts or throttling. Any other
+    /// code is an error.
     fn cancelled(reasons: Vec<CancellationReason>) -> Self {
         let code = |reason: &CancellationReason| reason.code.clone().unwrap_or_else(|| "None".to_owned());
         let codes: Vec<String> = reasons.iter().map(code).filter(|code| code != "None").collect();
@@ -98,7 +100,8 @@ impl Error {
     }
 }
 
-/// The messages of the error and its causes. `Debug` would expose request data and stored data.
+/// Returns the messages of the error and its causes. The `Debug` output would contain request data
+/// and stored data.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -106,12 +109,12 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// The failed conditions and the items that failed them.
 pub struct Refused {
-    /// An entry for each change: `None` if its condition passed, else the stored item. The item is
-    /// empty if none was stored.
+    /// An entry for each change: `None` if the condition passed, otherwise the stored item. The
+    /// entry is an empty item if no item was stored.
     changes: Vec<Option<Attributes>>,
 }
 
-/// Hides the items, because errors are logged.
+/// Does not print the items, because errors are logged.
 impl fmt::Debug for Refused {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let failed: Vec<usize> = (0..self.changes.len()).filter(|change| self.at(*change)).collect();
@@ -126,7 +129,7 @@ impl Refused {
         matches!(self.changes.get(change), Some(Some(_)))
     }
 
-    /// The stored item that failed the condition of the change. `None` if there was no item.
+    /// The stored item for which the condition of the change failed. `None` if there was no item.
     ///
     /// # Errors
     /// The item cannot be deserialized as `T`.
@@ -136,7 +139,7 @@ impl Refused {
     }
 }
 
-/// Retries on contention, with exponential backoff and jitter, until the deadline.
+/// Retries the call on contention, with exponential backoff and jitter, until the deadline.
 pub(crate) async fn despite_contention<T, F: Future<Output = Result<T, Error>>>(
     call: impl FnMut() -> F,
 ) -> Result<T, Error> {
@@ -156,13 +159,14 @@ pub(crate) async fn while_underway<T, F: Future<Output = Result<T, Error>>>(
         .await
 }
 
-/// Runs an optimistic read-modify-write, and retries it while `stale` reports a conflict.
+/// Runs an optimistic read-modify-write, and retries it as long as `stale` returns true for its
+/// error.
 ///
-/// It retries up to 60 times, or until the deadline. That is enough for many concurrent writers of
+/// There are up to 60 retries before the deadline, which is enough for many concurrent writers of
 /// one cart or account.
 ///
 /// # Errors
-/// The error of the last attempt, or the first error that is not stale.
+/// The error of the last attempt, or the first error for which `stale` returns false.
 pub async fn optimistically<T, E, F: Future<Output = Result<T, E>>>(
     attempt: impl FnMut() -> F,
     stale: impl Fn(&E) -> bool,
@@ -174,10 +178,10 @@ pub async fn optimistically<T, E, F: Future<Output = Result<T, E>>>(
         .await
 }
 
-/// Jitter may double the configured maximum pause.
+/// Maximum pause with jitter, which may double the configured maximum.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2 * 400);
 
-/// 8 retries over about two seconds.
+/// Returns the pauses between 8 retries, about two seconds in total.
 pub(crate) fn backoff() -> ExponentialBuilder {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(10))

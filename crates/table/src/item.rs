@@ -10,8 +10,8 @@ pub trait Item: Serialize + DeserializeOwned {
     /// The value of [`Attribute::TYPE`].
     const TYPE: &'static str;
 
-    /// Attributes of the DynamoDB type `N` that are decimal numbers. The struct stores them as
-    /// text, because serde has no number type with 38 exact digits.
+    /// Attributes of the DynamoDB type `N` that are decimal numbers. The fields of the struct
+    /// contain text, because serde has no number type with 38 exact digits.
     const NUMBERS: &'static [Attribute] = &[];
 }
 
@@ -35,8 +35,8 @@ impl Key {
         Self { partition: partition.to_string(), sort: sort.to_string() }
     }
 
-    /// A key that no item has, for calls that only open the connection. No partition or sort key is
-    /// `#` alone.
+    /// A key that no item has, for calls that only open the connection. Both parts are `#`, which
+    /// is neither a partition key nor a sort key of any item.
     #[must_use]
     pub fn placeholder() -> Self {
         Self { partition: "#".to_owned(), sort: "#".to_owned() }
@@ -95,7 +95,8 @@ pub(crate) fn written<T: Item>(item: &T) -> Result<Attributes, Error> {
     Ok(attributes)
 }
 
-/// The size of an item in bytes, as DynamoDB calculates it: the names and values of its attributes.
+/// Returns the size of an item in bytes, as DynamoDB calculates it: the sum of the sizes of all
+/// attribute names and values.
 ///
 /// # Errors
 /// The item cannot be serialized.
@@ -107,7 +108,7 @@ fn map_size(attributes: &Attributes) -> usize {
     attributes.iter().map(|(name, value)| name.len() + value_size(value)).sum()
 }
 
-/// See "Item sizes and formats" in the DynamoDB Developer Guide.
+/// Returns the size of a value in bytes (DynamoDB Developer Guide, "Item sizes and formats").
 fn value_size(value: &AttributeValue) -> usize {
     match value {
         AttributeValue::S(text) => text.len(),
@@ -122,7 +123,8 @@ fn value_size(value: &AttributeValue) -> usize {
     }
 }
 
-/// One byte for two digits, rounded up, plus one byte, plus one byte for a minus sign.
+/// Returns the size of a number in bytes: one byte per two digits, rounded up, plus one byte, plus
+/// one byte for a minus sign.
 fn number_size(number: &str) -> usize {
     number.len().div_ceil(2) + 1 + usize::from(number.starts_with('-'))
 }
@@ -130,7 +132,7 @@ fn number_size(number: &str) -> usize {
 impl Table {
     /// Reads one item, strongly consistent.
     ///
-    /// Consumes one read unit per 4 KB, rounded up. A missing item consumes one unit.
+    /// Consumes one read unit per 4 KB, rounded up. Reading a missing item consumes one unit.
     ///
     /// # Errors
     /// The call failed, or the item cannot be deserialized as `T`.
@@ -138,7 +140,7 @@ impl Table {
         self.get_with(key, true).await
     }
 
-    /// Reads one item, eventually consistent, for half the units of [`Table::get`].
+    /// Reads one item, eventually consistent. Consumes half the units of [`Table::get`].
     ///
     /// # Errors
     /// As [`Table::get`].

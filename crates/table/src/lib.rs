@@ -1,9 +1,10 @@
 //! Access to DynamoDB: items, pages and cursors, sharded indexes, batches, transactions, and
 //! consumed units.
 //!
-//! No other crate writes expressions or retries calls. A process creates one [`Dynamo`], which
-//! returns a [`Table`] by its name. A [`Change`] is a conditional write, alone or in a transaction.
-//! Calls within [`measured`] are counted and end at its deadline.
+//! No other crate contains DynamoDB expressions or retries calls. A process creates one [`Dynamo`],
+//! whose method `table` returns a [`Table`] by name. A [`Change`] is a conditional write that is
+//! executed alone or in a transaction. Calls within [`measured`] are counted, and fail at the
+//! deadline that is passed to it.
 
 #![deny(clippy::disallowed_methods)]
 
@@ -36,7 +37,7 @@ pub use usage::{Call, Units, Usage, measured, with_reserved_time};
 use keys::Random;
 use std::sync::Arc;
 
-// The code that `Attributes` generates refers to the crate by name.
+// The code that `Attributes` generates contains the name of this crate.
 #[cfg(test)]
 extern crate self as table;
 
@@ -55,7 +56,7 @@ impl Dynamo {
         Self { client: aws_sdk_dynamodb::Client::from_conf(counted), random }
     }
 
-    /// The random source of the transaction tokens, for other users of the same source.
+    /// The random source of the transaction tokens. Other code that needs random values shares it.
     #[must_use]
     pub fn random(&self) -> &Random {
         &self.random

@@ -11,13 +11,14 @@ use aws_sdk_dynamodb::{
 use keys::KeyRange;
 use std::{fmt::Display, sync::Arc};
 
-/// Maximum number of calls for a filtered page. After them, the page is returned short, with a
-/// position.
+/// Maximum number of calls for a filtered page. If the page is not full after these calls, it is
+/// returned with the position of the next page.
 const MAX_CALLS: usize = 10;
-/// Maximum number of calls, of 1 MB each, that read a range without pages. Their result as JSON
-/// stays below the 6 MB of a Lambda response.
+/// Maximum number of calls that read a range without pages. A call reads up to 1 MB, so the result
+/// as JSON is smaller than a Lambda response, which is limited to 6 MB.
 const MAX_WHOLE: usize = 5;
-/// Maximum number of calls for a count, which cover 100 MB of entries.
+/// Maximum number of calls for a count. A call counts up to 1 MB of entries, so the limit of a
+/// count is 100 MB.
 const MAX_COUNTS: usize = 100;
 
 /// A global secondary index: its name in the template and its key attributes.
@@ -57,21 +58,23 @@ impl<'a> Query<'a> {
         self
     }
 
-    /// Filters the items. Items that are filtered out still consume read units.
+    /// Returns only items that satisfy the condition. Other items in the range also consume read
+    /// units.
     #[must_use]
     pub fn only_if(mut self, condition: Condition) -> Self {
         self.filter = Some(condition);
         self
     }
 
-    /// Requests strongly consistent reads, for twice the units. Indexes do not support them.
+    /// Requests strongly consistent reads, which consume twice as many units. Indexes do not
+    /// support them.
     #[must_use]
     pub fn consistent(mut self) -> Self {
         self.consistent = true;
         self
     }
 
-    /// The attribute of the page position.
+    /// Returns the sort key attribute, whose value is the page position.
     fn sort(&self) -> Attribute {
         self.index.map_or(Key::SORT, |index| index.sort)
     }
@@ -80,7 +83,7 @@ impl<'a> Query<'a> {
         self.index.map_or(Key::PARTITION, |index| index.partition)
     }
 
-    /// The key condition in readable form.
+    /// Returns the key condition in readable form.
     fn condition(&self, range: &KeyRange) -> String {
         let (key, partition, sort) = (self.partition_key(), &self.partition, self.sort());
         let (from, to) = (range.from(), range.to());
@@ -115,7 +118,7 @@ pub(crate) struct Slice {
 
 impl Table {
     /// Reads up to `limit` items of the query. Reads are eventually consistent unless the query
-    /// requests otherwise.
+    /// requests strongly consistent ones.
     ///
     /// Consumes half a read unit per 4 KB.
     ///
@@ -144,8 +147,8 @@ impl Table {
         Ok(page)
     }
 
-    /// Reads all items of the query, strongly consistent on the base table. For ranges that the
-    /// service keeps short.
+    /// Reads all items of the query, strongly consistent on the base table. Use it only for ranges
+    /// whose length the service limits.
     ///
     /// Consumes one read unit per 4 KB, or half a unit on an index.
     ///
@@ -167,8 +170,8 @@ impl Table {
         Err(Error::TooMuch)
     }
 
-    /// Counts the items of the query without returning them. Consumes as many units as reading
-    /// them.
+    /// Counts the items of the query without returning them. Counting consumes as many units as
+    /// reading the items.
     ///
     /// # Errors
     /// A call failed, or the range exceeds 100 MB.
@@ -189,8 +192,8 @@ impl Table {
         Err(Error::TooMuch)
     }
 
-    /// Finds the key of the item with the index partition key `value`, if any. For indexes without
-    /// a sort key whose values are unique.
+    /// Finds the key of the item with the index partition key `value`, if any. Use it for indexes
+    /// that have no sort key and whose partition keys are unique.
     ///
     /// # Errors
     /// The call failed.

@@ -7,32 +7,33 @@ use futures::future::try_join_all;
 use keys::{KeyRange, Shards};
 use std::{cmp::Ordering, collections::VecDeque};
 
-/// Keys-only entries that cost half a read unit: 4 KB of entries whose partition key is a 36-byte
-/// UUID.
+/// Number of keys-only entries that half a read unit can read: the entries that fit into 4 KB if
+/// their partition key is a UUID of 36 bytes.
 const ENTRIES_IN_HALF_A_UNIT: usize = 20;
 
 /// The projection of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Projection {
-    /// The keys only. A write consumes one unit on the index, and readers fetch the items by key.
+    /// Only the keys. A write consumes one unit on the index, and readers fetch the items by key.
     KeysOnly,
     /// All attributes. A write consumes as many units on the index as on the table.
     All,
 }
 
-/// An index whose partition key is a shard. It is read as one list in sort key order, over all
-/// shards (docs/decisions/sharded-page.md).
+/// An index whose partition key is a shard. Readers merge all shards into one list in sort key
+/// order (docs/decisions/sharded-page.md).
 #[derive(Debug, Clone)]
 pub struct ShardedIndex {
     /// The index.
     pub index: Index,
     /// The attributes in its entries.
     pub projection: Projection,
-    /// Its numbers of shards.
+    /// The number of shards that are written and read.
     pub shards: Shards,
 }
 
-/// A list over several partitions of an index. Several items may have the same sort key.
+/// A query of several partitions of an index. The results are merged into one list. Several items
+/// may have the same sort key.
 #[derive(Debug, Clone)]
 pub struct MergedQuery<'a> {
     /// The index.
@@ -79,10 +80,10 @@ impl Table {
     ///
     /// With [`Projection::All`] it reads at most 1.5 × `limit` entries, plus one per shard. With
     /// [`Projection::KeysOnly`] it consumes at most the units of 1.5 × `limit` items, plus one item
-    /// per shard. This holds for entries of at most 204 bytes, which have a partition key of 36
-    /// bytes.
+    /// per shard, if no entry exceeds 204 bytes. Entries with a partition key of 36 bytes do not
+    /// exceed this size.
     ///
-    /// An item whose sort key has changed since its entry was read is left out.
+    /// An item whose sort key changes after its index entry was read is omitted.
     ///
     /// # Errors
     /// A call failed, or an item cannot be deserialized as `T`.
@@ -99,9 +100,9 @@ impl Table {
     }
 
     /// Reads the next `limit` items of the list, merged in sort key order. Also returns the
-    /// position of the last item, if there may be more.
+    /// position of the last item if there may be more items.
     ///
-    /// Costs are those of [`Table::sharded_page`].
+    /// Consumes as many units as [`Table::sharded_page`].
     ///
     /// # Errors
     /// A call failed, or an item cannot be deserialized as `T`.
@@ -118,13 +119,13 @@ impl Table {
         Ok((items.into_iter().map(read).collect::<Result<_, _>>()?, next))
     }
 
-    /// Fetches the items of the entries, in order, without items whose sort key has changed.
+    /// Fetches the items of the index entries, in order. Omits items whose sort key has changed.
     async fn fetch(&self, entries: &[Attributes], sort: Attribute) -> Result<Vec<Attributes>, Error> {
         let keys = entries.iter().map(Key::of).collect::<Result<Vec<_>, _>>()?;
         let mut items = self.batch_get(&keys, false).await?;
         let stands = |item: &Attributes, entry: &Attributes| item.get(sort.as_str()) == entry.get(sort.as_str());
-        // A replica may lag behind the index. Items that it lacks are read again, strongly
-        // consistent.
+        // The replica that was read may lag behind the index. Missing and older items are read
+        // again, strongly consistent.
         let missed = |key: &&Key, entry: &Attributes| !items.get(*key).is_some_and(|item| stands(item, entry));
         let again: Vec<Key> =
             keys.iter().zip(entries).filter(|(key, entry)| missed(key, entry)).map(|(key, _)| key.clone()).collect();
@@ -139,9 +140,9 @@ impl Table {
 /// The state of one partition in the merge.
 struct ShardReader {
     partition: String,
-    /// The remaining range before the first call.
+    /// The range that remains at the start of the page.
     range: KeyRange,
-    /// Entries that are read but not merged.
+    /// Entries that were read but are not yet in the merged list.
     ahead: VecDeque<Attributes>,
     /// The `ExclusiveStartKey` of the next call.
     start: Option<Attributes>,
@@ -162,8 +163,8 @@ impl<'a> Merge<'a> {
         let at = list.behind.as_ref();
         let own = at.and_then(|at| list.partitions.iter().position(|partition| *partition == at.partition));
         let reader = |(number, partition): (usize, &String)| {
-            // Items with the same sort key were already returned from earlier partitions, but not
-            // from later ones.
+            // If an item has the same sort key as the position, it was already returned if its
+            // partition comes before the position's partition, but not if it comes after.
             let (range, start) = match (at, own.map(|own| number.cmp(&own))) {
                 (Some(position), Some(Ordering::Less)) => (list.range.after(&position.sort), None),
                 (Some(position), Some(Ordering::Equal)) => (list.range.clone(), Some(position.start(list.index))),
@@ -190,7 +191,7 @@ impl<'a> Merge<'a> {
         Ok((merged, last))
     }
 
-    /// The reader with the smallest next entry.
+    /// Returns the number of the reader with the smallest next entry.
     fn first(&self) -> Result<Option<usize>, Error> {
         let mut first: Option<(&str, usize)> = None;
         for (number, reader) in self.readers.iter().enumerate() {
@@ -204,7 +205,7 @@ impl<'a> Merge<'a> {
         Ok(first.map(|(_, number)| number))
     }
 
-    /// Reads more entries, concurrently, from every shard that runs low.
+    /// Reads more entries from every shard that has few entries left. The reads run concurrently.
     async fn refill(&mut self, wanted: usize) -> Result<(), Error> {
         let live = self.readers.iter().filter(|reader| !reader.done).count();
         let fair = match self.projection {
@@ -213,9 +214,9 @@ impl<'a> Merge<'a> {
         };
         let low = self.readers.iter().filter(|reader| reader.is_low(fair)).count();
         let share = match self.projection {
-            // Entries are much cheaper than items, and each further call adds latency. The share is
-            // therefore 1.5 times the fair share, rounded up to half units, which covers most
-            // random imbalances.
+            // Entries are much cheaper than items, and each further call adds latency. Each shard
+            // therefore reads 1.5 times its even share, rounded up to half units. In most cases
+            // this is enough for a random distribution over the shards.
             Projection::KeysOnly => (wanted + wanted / 2).div_ceil(low).next_multiple_of(ENTRIES_IN_HALF_A_UNIT),
             Projection::All => fair,
         };
@@ -224,8 +225,8 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// Limits the entries that are read but not merged to half a page plus one per shard. With full
-    /// items as entries, a page reads at most its items and these.
+    /// Returns the number of entries to read per shard, so that at most half a page plus one entry
+    /// per shard is read and not returned.
     fn within_half_a_page(&self, wanted: usize, live: usize) -> usize {
         let left_over: usize = self.readers.iter().filter(|reader| reader.done).map(|reader| reader.ahead.len()).sum();
         let allowance = self.limit / 2 + self.readers.len();
@@ -234,7 +235,7 @@ impl<'a> Merge<'a> {
 }
 
 impl ShardReader {
-    /// Returns whether the remaining entries may run out before the other shards are read.
+    /// Returns whether the entries of the shard may run out before those of the other shards.
     fn is_low(&self, fair: usize) -> bool {
         !self.done && self.ahead.len() <= fair / 2
     }

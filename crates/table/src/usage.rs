@@ -12,7 +12,8 @@ use std::{
 };
 use tokio::time::{Instant, timeout_at};
 
-/// Read or write units, exact to half a unit, which is the cost of an eventually consistent read.
+/// A number of read or write units. The precision is half a unit, which is the cost of an
+/// eventually consistent read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Units {
     halves: u64,
@@ -77,7 +78,7 @@ impl fmt::Display for Units {
     }
 }
 
-/// The units that all calls of one action consumed on one table or index.
+/// The units that all calls of one API action consumed on one table or index.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The API action, such as `Query`.
@@ -99,11 +100,11 @@ pub struct Call {
 pub struct Usage {
     /// One row per action and table or index, regardless of the number of calls.
     pub calls: Vec<Call>,
-    /// Items and index entries that queries read, including filtered ones.
+    /// Number of items and index entries that queries read, including those that a filter removed.
     pub scanned: u64,
-    /// Attempts after the first one of each call.
+    /// Number of attempts after the first one of each call.
     pub retries: u64,
-    /// Failed conditions and transaction conflicts.
+    /// Number of failed conditions and transaction conflicts.
     pub conflicts: u64,
 }
 
@@ -122,10 +123,11 @@ tokio::task_local! {
     static SCOPE: Arc<Scope>;
 }
 
-/// Runs the work with a deadline for its calls, and returns its result and usage.
+/// Runs `work` with a deadline for the calls that it makes. Returns the result of `work` and the
+/// usage of these calls.
 ///
-/// The scope belongs to the task. Calls on other tasks that the work spawns have no deadline and
-/// are not counted.
+/// The deadline and the counts apply to the current task. Calls on other tasks that `work` spawns
+/// have no deadline and are not counted.
 pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usage) {
     let scope = Arc::new(Scope { deadline, usage: Arc::default() });
     let output = SCOPE.scope(Arc::clone(&scope), work).await;
@@ -133,8 +135,8 @@ pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usag
     (output, usage)
 }
 
-/// Runs the work with an earlier deadline, so that `reserve` remains before the deadline of
-/// [`measured`]. The caller uses this time to check the outcome.
+/// Runs `work` with an earlier deadline, so that the time `reserve` remains before the deadline of
+/// [`measured`]. In this time the caller can check the outcome of `work`.
 pub async fn with_reserved_time<F: Future>(reserve: Duration, work: F) -> F::Output {
     let outer = SCOPE.try_with(Arc::clone);
     let Ok(outer) = outer else { return work.await };
@@ -142,12 +144,12 @@ pub async fn with_reserved_time<F: Future>(reserve: Duration, work: F) -> F::Out
     SCOPE.scope(Arc::new(Scope { deadline, usage: Arc::clone(&outer.usage) }), work).await
 }
 
-/// The deadline of the invocation. `None` outside of [`measured`].
+/// Returns the deadline of the invocation, or `None` outside of [`measured`].
 pub(crate) fn deadline() -> Option<Instant> {
     SCOPE.try_with(|scope| scope.deadline).ok()
 }
 
-/// The time until the deadline. No limit outside of [`measured`].
+/// Returns the time until the deadline, or the maximum duration outside of [`measured`].
 pub(crate) fn time_left() -> Duration {
     deadline().map_or(Duration::MAX, until)
 }
@@ -159,8 +161,8 @@ fn until(deadline: Instant) -> Duration {
 
 /// Sends one call, bounded by the deadline.
 ///
-/// The future is boxed because it has several KB. Moving it through all callers took up to a third
-/// of our own instructions.
+/// The future is boxed because its size is several KB. Without the box, moving the future through
+/// all callers took up to a third of our own instructions.
 pub(crate) fn call<T, E>(
     request: impl Future<Output = Result<T, SdkError<E>>>,
 ) -> impl Future<Output = Result<T, Error>>
@@ -184,7 +186,7 @@ pub(crate) fn note(change: impl FnOnce(&mut Usage)) {
     let _ = SCOPE.try_with(|scope| change(&mut scope.usage()));
 }
 
-/// Adds the consumed capacity that a response reports.
+/// Adds the consumed capacity in a response to the usage.
 pub(crate) fn count<'a>(
     action: &'static str,
     condition: Option<&(dyn Fn() -> String + Sync)>,
@@ -206,7 +208,8 @@ pub(crate) fn count<'a>(
 }
 
 impl Usage {
-    /// Merges calls into one row per action and table or index, so the log entry stays small.
+    /// Adds the units to the row of the action and the table or index. One row for all calls keeps
+    /// the log entry small.
     fn add(
         &mut self,
         action: &'static str,
@@ -232,7 +235,8 @@ fn writes(action: &str) -> bool {
     !matches!(action, "GetItem" | "BatchGetItem" | "Query")
 }
 
-/// Counts each attempt, including the SDK's retries. [`call`] subtracts the first one.
+/// Counts the attempts of each call, including the SDK's retries. [`call`] subtracts the first
+/// attempt.
 #[derive(Debug)]
 pub(crate) struct CountAttempts;
 

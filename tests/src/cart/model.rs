@@ -1,4 +1,5 @@
-//! Model of one account's cart, requests to the cart at a given time, and the content of the table.
+//! Model of the cart of one account, and helpers that send requests with a given time and read the
+//! table.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{Asks, Client, random};
@@ -22,7 +23,8 @@ use table::Item;
 /// Maximum number of ACTIVE items in a cart.
 pub const MAX_LINES: usize = 32;
 
-/// Parameter `CartDays`: an unchanged cart item expires after this time or up to one day later.
+/// Parameter `CartDays`. An unchanged cart item expires this number of days after the last change,
+/// or up to one day later.
 const DAYS: i64 = 30;
 const WEEK: i64 = 7;
 
@@ -147,7 +149,7 @@ impl Operation {
         Some(body)
     }
 
-    /// API Gateway event of the request at this time.
+    /// API Gateway event of the request with the time `now`.
     #[must_use]
     pub fn event(&self, account: &AccountId, now: TimestampMillis) -> Value {
         let (method, rest) = match self {
@@ -171,7 +173,7 @@ impl Operation {
 }
 
 impl Operation {
-    /// Sends the request at this time.
+    /// Sends the request with the time `now`.
     pub async fn ask(self, stack: &Stack, account: &AccountId, now: TimestampMillis) -> Asked {
         let answer = Client::operator(stack).invoke(self.function(), &self.event(account, now)).await;
         Asked { reply: Reply::read(&answer.body).heard(), operation: self, now }
@@ -188,7 +190,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Reads the response that the function returns to API Gateway.
+    /// Parses the response that the function returned to API Gateway.
     #[must_use]
     pub fn read(answer: &Value) -> Self {
         let body = answer["body"].as_str().filter(|body| !body.is_empty());
@@ -196,13 +198,14 @@ impl Reply {
         Self { status: answer["statusCode"].as_u64().expect("a status"), body }
     }
 
-    /// `None` for 429 and 503, which do not tell whether the request took effect.
+    /// Returns `None` for the statuses 429 and 503, because the request may or may not have taken
+    /// effect.
     #[must_use]
     pub fn heard(self) -> Option<Self> {
         Some(self).filter(|reply| !matches!(reply.status, 429 | 503))
     }
 
-    /// Status and problem type, such as `409 cart-full`. A success has the status only.
+    /// Status and problem type, such as `409 cart-full`. For a success, only the status.
     #[must_use]
     pub fn kind(&self) -> String {
         let kind = self.body["type"].as_str().and_then(|kind| kind.strip_prefix("/problems/"));
@@ -217,7 +220,7 @@ impl Reply {
         Self { status, body: json!({"type": format!("/problems/{kind}")}) }
     }
 
-    /// Whether both responses have the same status, and the same body or problem type.
+    /// Returns whether both responses have the same status, and the same body or problem type.
     fn says(&self, other: &Self) -> bool {
         let same = if self.status < 300 { self.body == other.body } else { self.body["type"] == other.body["type"] };
         self.status == other.status && same
@@ -286,15 +289,17 @@ struct Pointer {
     expires_at: Option<i64>,
 }
 
-/// Content of one account: its cart items, including removed and joined ones, and its idempotency
-/// records.
+/// Content of one account: idempotency records and cart items. The cart items include those with
+/// the status `REMOVED` or `JOINED`.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     /// Cart items in no particular order.
     pub lines: Vec<Line>,
-    /// Request and outcome by idempotency key. The table has only a fingerprint of the request.
+    /// Request and outcome by idempotency key. The table contains a fingerprint of the request, not
+    /// the request.
     pub outcomes: BTreeMap<String, (String, Outcome)>,
-    /// Net quantity that requests have added.
+    /// Sum of the quantities that requests have added, minus the quantities that requests have
+    /// taken away.
     pub balance: i64,
 }
 
@@ -309,7 +314,7 @@ pub struct Asked {
     pub reply: Option<Reply>,
 }
 
-/// Unix time in seconds, this many days after `now`.
+/// Returns the Unix time, in seconds, `days` days after `now`.
 fn after(now: TimestampMillis, days: i64) -> i64 {
     now.instant().as_second() + days * 86_400
 }
@@ -325,8 +330,8 @@ fn quantity(number: u32) -> Quantity {
 type Done = Result<Line, Reply>;
 
 impl Account {
-    /// Applies the operation to the model and returns the expected response. New ids are taken from
-    /// the actual response.
+    /// Applies the operation to the model and returns the expected response. The ids of new items
+    /// and orders are taken from the actual response.
     pub fn apply(
         &mut self,
         account: &AccountId,
@@ -488,7 +493,8 @@ impl Account {
     ) -> Done {
         let line = match self.look(item, now) {
             Err(missing) if to == Some(Status::Active) => {
-                // A repeated request returns the joined item while that item is in the cart.
+                // A repeated request returns the item that the requested item was merged into, as
+                // long as that item is in the cart.
                 let is_same = |line: &&Line| {
                     line.id() == item && line.is_live(now) && wanted.is_none_or(|quantity| quantity == line.quantity)
                 };
@@ -513,7 +519,7 @@ impl Account {
                         self.moved(line, Status::Joined, now)?;
                         self.lines[line].quantity = more;
                         self.lines[line].joined_to = Some(self.lines[there].id());
-                        // The quantity is now part of the other item.
+                        // The quantity is now counted in the other item.
                         self.balance -= number(old.quantity);
                         return Ok(self.lines[there].clone());
                     }
@@ -560,9 +566,9 @@ impl Account {
         reply
     }
 
-    /// Finds an order of these concurrent requests that explains every response and the stored
-    /// items, and returns the resulting account. A request with an unknown outcome may or may not
-    /// have taken effect.
+    /// Finds a sequence of these concurrent requests in which the model gives every response and
+    /// the stored items. Returns the resulting account. A request with an unknown outcome may or
+    /// may not have taken effect.
     #[must_use]
     pub fn explain(&self, account: &AccountId, asked: &[Asked], stored: &Self) -> Option<Self> {
         let asked = asked.iter().map(|asked| {
@@ -575,7 +581,8 @@ impl Account {
         self.in_some_order(account, &asked.collect::<Vec<_>>(), stored)
     }
 
-    /// Possible content of an unknown response: the new ids in the table, or none.
+    /// Returns the possible bodies of an unknown response, each with ids that are new in the table
+    /// or without an id.
     fn new_in(&self, stored: &Self, operation: &Operation) -> Vec<Value> {
         let new = |line: &&Line| self.lines.iter().all(|known| known.sort.item != line.sort.item);
         let bought = |line: &&Line| self.lines.iter().all(|known| known.order_id != line.order_id);
@@ -619,8 +626,8 @@ impl Account {
         sorted(self) == sorted(stored) && outcomes(self) == outcomes(stored)
     }
 
-    /// Whether the quantities of all items, including removed ones, equal the quantities that were
-    /// added.
+    /// Returns whether the quantities of all items, including removed ones, add up to the quantity
+    /// that requests have added.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
         let counted = self.lines.iter().filter(|line| line.sort.status != Status::Joined);
@@ -638,7 +645,7 @@ pub async fn at_once(
     join_all(operations.into_iter().map(|operation| operation.ask(stack, account, now))).await
 }
 
-/// Account that sends requests, and its expected content.
+/// Account that sends requests, and the expected content of the account.
 #[derive(Debug)]
 pub struct Shopper<'a> {
     stack: &'a Stack,
@@ -649,7 +656,7 @@ pub struct Shopper<'a> {
 }
 
 impl<'a> Shopper<'a> {
-    /// Creates an empty cart at this time.
+    /// Creates an account with an empty cart at the time `now`.
     #[must_use]
     pub fn new(stack: &'a Stack, id: AccountId, now: TimestampMillis) -> Self {
         Self { stack, id, now, account: Account::default() }
@@ -661,7 +668,7 @@ impl<'a> Shopper<'a> {
         &self.account
     }
 
-    /// Item ids in the order of their products.
+    /// Item ids in the order of the SKUs.
     #[must_use]
     pub fn items(&self) -> Vec<ItemId> {
         let mut lines: Vec<_> = self.account.lines.iter().collect();
@@ -669,16 +676,16 @@ impl<'a> Shopper<'a> {
         lines.into_iter().map(Line::id).collect()
     }
 
-    /// Sends all requests concurrently, checks that some order explains the results, and returns
-    /// them.
+    /// Sends all requests concurrently and returns the results. Fails if the model gives these
+    /// results for no sequence of the requests.
     pub async fn run(&mut self, operations: Vec<Operation>) -> Vec<Asked> {
         let asked = at_once(self.stack, &self.id, operations, self.now).await;
         self.learn(&asked).await;
         asked
     }
 
-    /// Updates the expected content. Fails if no order of the requests explains the responses and
-    /// the stored items.
+    /// Updates the expected content. Fails if the model gives the responses and the stored items
+    /// for no sequence of the requests.
     pub async fn learn(&mut self, asked: &[Asked]) {
         let stored = Stored::read_account(self.stack, &self.id).await;
         stored.check(self.now);
@@ -735,7 +742,7 @@ impl Stored {
         stored
     }
 
-    /// Idempotency record of the key.
+    /// Returns the idempotency record with the key.
     #[must_use]
     pub fn record(&self, key: &str) -> Option<&Record> {
         self.records.iter().find(|record| record.sort.0.to_string() == key)
@@ -750,7 +757,7 @@ impl Stored {
         Account { lines, outcomes: records.map(outcome).collect(), balance: 0 }
     }
 
-    /// Checks invariants that hold after any sequence of requests up to `now`.
+    /// Checks the invariants of the table after any sequence of requests up to `now`.
     pub fn check(&self, now: TimestampMillis) {
         let mut orders = BTreeMap::new();
         let mut active: BTreeMap<&AccountId, BTreeSet<&Sku>> = BTreeMap::new();

@@ -14,7 +14,7 @@ use system_tests::{
 const TIME: &str = "2099-12-01T09:30:00Z";
 const EVERY_SCOPE: &str = "bank:read bank:write bank:operate";
 
-/// Creates a payment of A-1, a payment of A-2 and a transaction of A-2.
+/// Creates a payment of A-1, a payment of A-2 and a transaction of A-2. Returns the two payments.
 async fn filled(stack: &Stack) -> [Value; 2] {
     let operator = Client::operator(stack);
     let paid = schedule(&operator, "A-2", TIME).await;
@@ -165,7 +165,7 @@ fn unsigned(algorithm: &str, claims: &Value) -> String {
     format!("{}.{}.", part(&json!({"alg": algorithm, "typ": "JWT"})), part(claims))
 }
 
-/// Token with the signature of a valid token and other claims.
+/// Returns a token with other claims, but with the signature of a valid token.
 fn swapped(token: &str, claims: &Value) -> String {
     let mut parts: Vec<&str> = token.split('.').collect();
     let claims = URL_SAFE_NO_PAD.encode(claims.to_string());

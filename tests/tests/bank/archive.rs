@@ -1,4 +1,4 @@
-//! B5 under crashes, concurrent runs, throttling and deadlines.
+//! Tests B5 with crashes, concurrent runs, throttling and deadlines.
 
 use bank::Payment;
 use futures::future::join;
@@ -30,7 +30,8 @@ fn with(projection: &str) -> Builder {
     stack().parameter("IndexProjection", projection)
 }
 
-/// Puts `count` processed payments of 40 accounts on five shards. Returns their sorted keys.
+/// Puts `count` processed payments of 40 accounts on five shards. Returns the sorted keys of the
+/// payments.
 async fn processed(stack: &Stack, count: usize) -> Vec<(String, String)> {
     let one = |number: usize| {
         let time = format!("2099-{:02}-01T09:{:02}:00Z", 1 + number % 12, number % 60);
@@ -57,8 +58,8 @@ async fn assert_each_once(stack: &Stack, all: &[(String, String)], when: &str) -
     left.len()
 }
 
-/// Runs the archive on the healthy stack until no processed payment remains. Returns the number of
-/// moved payments.
+/// Runs the archive on a stack without faults until no processed payment remains. Returns the
+/// number of moved payments.
 async fn finish(stack: &Stack) -> u64 {
     let (client, mut moved) = (Client::operator(stack), 0);
     for _ in 0..100 {
@@ -71,8 +72,8 @@ async fn finish(stack: &Stack) -> u64 {
     moved
 }
 
-/// Calls at which a run stops: action, and numbers of the call at the start, in the middle and near
-/// the end.
+/// Calls at which a run is killed: API action, and numbers of calls at the start, in the middle and
+/// near the end of the run.
 const STOPS: [(&str, &[usize]); 3] =
     [("Query", &[1, 3, 6]), ("BatchGetItem", &[1, 2]), ("TransactWriteItems", &[1, 16, 17, 150])];
 
@@ -140,7 +141,7 @@ async fn concurrent_runs_move_each_payment_once() {
 
 type Rule = Box<dyn FnMut(&Call) -> Fault + Send>;
 
-/// Faults that throttle a run: on its second page, or on its first page after 40 moves.
+/// Faults that throttle a run: on the second page, or on the first page after 40 moves.
 fn throttles() -> [(&'static str, Rule); 5] {
     let mut moved = false;
     let queries = move |call: &Call| {
@@ -158,7 +159,7 @@ fn throttles() -> [(&'static str, Rule); 5] {
     ]
 }
 
-/// Injects the fault into the n-th call of the action and all later ones.
+/// Injects the fault into the n-th call of the action and all later calls.
 fn from(call: &Call, action: &str, nth: usize, fault: Fault) -> Fault {
     if call.action == action && call.nth >= nth { fault } else { Fault::None }
 }
@@ -186,8 +187,8 @@ async fn run_stops_near_its_deadline_and_the_next_run_continues() {
     let (all, process) = (processed(&twins.healthy, 101).await, process(&twins));
     let time = Duration::from_secs(4);
     let near = Instant::now() + time * 3 / 4;
-    // The last move of the first page takes until shortly before the deadline. The other moves are
-    // rejected, which is fast.
+    // The last move of the first page ends shortly before the deadline. The other moves are
+    // rejected, so they end early.
     twins.proxy.rule(|call| match (call.action.as_str(), call.nth) {
         ("TransactWriteItems", 100) => Fault::Held,
         ("TransactWriteItems", _) => Fault::cancelled(&["ConditionalCheckFailed", "None"]),
@@ -207,7 +208,7 @@ async fn run_stops_near_its_deadline_and_the_next_run_continues() {
     assert_eq!(finish(&twins.healthy).await, 100);
 }
 
-/// Input of a run, and the last day that it archives. The default is yesterday.
+/// Input of a run, and the last day whose payments the run archives. The default is yesterday.
 const DAYS: [(&str, &str); 5] = [
     (r#"{"date": "2099-12-01"}"#, "2099-12-01"),
     (r#"{"date": "2099-11-30"}"#, "2099-11-30"),

@@ -1,5 +1,5 @@
-//! Batches that DynamoDB processes partly. The remaining items are retried, and an error is
-//! returned if the retries run out.
+//! Batches of which DynamoDB processes only a part. The remaining items are retried, and an error
+//! is returned if all retries fail.
 
 use bank::Payment;
 use keys::bank::Status;
@@ -72,7 +72,7 @@ async fn batch_write_retries_until_every_item_is_written() {
 
 type Is = fn(&Error) -> bool;
 
-/// Permanent faults, and the error that ends the batch.
+/// Faults that do not end, and the error that the batch returns.
 const NEVER_ENDS: [(&str, Rule, Is); 4] = [
     ("no item is processed", |call| from_second(call, Fault::Partly(0)), |why| matches!(why, Error::Throttled)),
     ("throttled", |call| from_second(call, Fault::throttled()), |why| matches!(why, Error::Throttled)),
@@ -103,7 +103,7 @@ async fn failed_batch_write_returns_the_items_that_are_left() {
     .await;
 }
 
-/// Ids of the due payments in the order of the list.
+/// Returns the ids of the due payments in the order of the list.
 async fn due(stack: &Stack, limit: usize) -> Vec<String> {
     let path = format!("/bank/payments/due?date=2099-12-01&limit={limit}");
     let (items, _) = Client::operator(stack).all(&path).await;

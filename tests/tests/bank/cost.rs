@@ -1,5 +1,5 @@
-//! Compares the consumed units of every access pattern with its declared cost. Each table and index
-//! is checked separately, for small and large items, with both projections.
+//! Compares the units that every access pattern consumes with the declared cost of the pattern.
+//! Each table and index is checked separately, for small and large items and for both projections.
 
 use bank::{Case, MAX_BYTES};
 use keys::bank::Status;
@@ -32,7 +32,7 @@ fn case(projection: Projection, row: &Row, items: usize) -> Case {
     Case { item: bytes(row), entry, projection, shards: SHARDS, items, keyed: false }
 }
 
-/// Access patterns that were measured.
+/// Names of the access patterns that were measured.
 #[derive(Default)]
 struct Measured(BTreeSet<String>);
 
@@ -48,7 +48,7 @@ impl Measured {
     }
 }
 
-/// Finds the largest data of a payment that the bank accepts. One byte more is rejected.
+/// Returns the size of the largest `data` that the bank accepts in a payment.
 async fn largest(client: &Client) -> usize {
     let post = async |bytes: usize| client.post(ACCOUNT, &new(bytes)).await;
     let refused = post(MAX_BYTES).await;
@@ -59,7 +59,7 @@ async fn largest(client: &Client) -> usize {
     most
 }
 
-/// Request with data of this size, including its quotes.
+/// Returns a request whose `data` has this size, including the quotes.
 fn new(bytes: usize) -> Value {
     json!({"scheduledTime": TIME, "data": "x".repeat(bytes - 2)})
 }
@@ -87,7 +87,8 @@ async fn the_largest_payment_costs_what_is_declared() {
     }
 }
 
-/// Measures every access pattern on one payment. Returns the payment as it was before the archive.
+/// Measures every access pattern on one payment. Returns the payment as it was before it was
+/// archived.
 async fn measure_all_patterns(stack: &Stack, projection: Projection, data: usize, transaction: &str) -> Row {
     let (client, mut measured) = (Client::operator(stack), Measured::default());
     let scheduled = client.post(ACCOUNT, &new(data)).await;

@@ -1,5 +1,5 @@
-//! Lists of ten thousand payments on one date: complete, in order, and at a cost per page that does
-//! not grow with the number of payments.
+//! Lists of ten thousand payments on one date. The lists are complete and in order, and the cost of
+//! a page does not grow with the number of payments.
 
 use axum::{
     body::Bytes,
@@ -31,8 +31,8 @@ const DATE: &str = "2099-12-01";
 const DUE: &str = "/bank/payments/due?date=2099-12-01";
 const SHARDS: usize = 5;
 
-/// Payments of 2,000 accounts over a day and five shards. 700 of them, from the 3,000th on, share
-/// one second.
+/// Returns payments of 2,000 accounts over a day and five shards. From the 3,000th payment on, 700
+/// payments are due in the same second.
 fn many(date: &str, count: usize) -> Vec<Payment> {
     let second = |number: usize| match number {
         3_000..3_700 => 30_000,
@@ -75,7 +75,7 @@ async fn with_both_indexes() -> ([Stack; 2], [Client; 2]) {
     ([first, second], [keys_only, all])
 }
 
-/// Consumed items and units of a request, by table and index.
+/// Items and units that a request consumed, by table and index.
 fn consumed(answer: &Answer) -> BTreeMap<String, (usize, f64)> {
     let rows: Vec<Value> = serde_json::from_slice(answer.headers["x-local-consumed"].as_bytes()).expect("JSON");
     let mut places = BTreeMap::<_, (usize, f64)>::new();
@@ -110,8 +110,8 @@ async fn ten_thousand_payments_are_listed_in_order_at_a_constant_cost_per_page()
                 assert_eq!(page.body["items"].as_array().map(Vec::len), Some(limit));
                 costs.push(consumed(&page));
             }
-            // A page of 100 is the last page of the first date, so its shards return only the
-            // remaining items.
+            // The page with the limit 100 is the last page of the first date, so each shard returns
+            // only its remaining items.
             let first = usize::from(limit == 100);
             assert!(costs[first..].windows(2).all(|two| two[0] == two[1]), "{limit}: {costs:#?}");
         }
@@ -141,8 +141,8 @@ async fn page(
     (page.expect("a page"), usage)
 }
 
-/// Reads up to `pages` pages after the position and returns their payment ids. Checks that no page
-/// reads more than its limit.
+/// Reads up to `pages` pages after the position. Returns the payment ids on these pages. Checks
+/// that no page reads many more entries than it returns.
 async fn walk(
     table: &Table,
     index: &ShardedIndex,
@@ -172,8 +172,8 @@ async fn walk(
     ids
 }
 
-/// Distributions of payments over shards: random, even, all on one, 90 % on one, in runs, and one
-/// shard after the other.
+/// Distributions of payments over shards: random, even, all on one shard, 90 % on one shard, groups
+/// of 25 consecutive payments on one shard, and one contiguous part of the payments per shard.
 const SPREADS: [fn(usize, usize, usize) -> usize; 6] = [
     |number, _, shards| by_chance(number, shards),
     |number, _, shards| number % shards,
@@ -183,7 +183,7 @@ const SPREADS: [fn(usize, usize, usize) -> usize; 6] = [
     |number, count, shards| number * shards / count,
 ];
 
-/// Deterministic pseudo-random shard.
+/// Returns a pseudo-random shard, which is the same in each run.
 fn by_chance(number: usize, shards: usize) -> usize {
     let mut hasher = DefaultHasher::new();
     number.hash(&mut hasher);
@@ -252,8 +252,8 @@ async fn page_reads_few_extra_entries_for_any_distribution_over_shards() {
     stack.stop().await;
 }
 
-/// Concurrent changes during a read: new payments before and after the reader's position, and
-/// status changes.
+/// Changes payments while the list is read: adds payments before and after the reader's position,
+/// and changes statuses.
 async fn change(client: &Client, round: usize, movers: Vec<Value>) {
     for hour in ["00", "12", "23"] {
         schedule(client, "new", &format!("{DATE}T{hour}:30:{:02}Z", round % 60)).await;
@@ -263,8 +263,8 @@ async fn change(client: &Client, round: usize, movers: Vec<Value>) {
     assert!(answers.iter().all(|answer| answer.status == 200));
 }
 
-/// Selects payments to change now: those that the reader is about to read, one that it has read,
-/// and one far ahead.
+/// Selects payments to change now: the payments that the reader is about to read, one that it has
+/// read, and one far ahead of it.
 fn some_around(reader: &str, movers: &mut Vec<Value>) -> Vec<Value> {
     let ahead = movers.partition_point(|mover| text(mover, "paymentId") <= reader);
     let mut some: Vec<Value> = movers.drain(ahead..movers.len().min(ahead + 4)).collect();

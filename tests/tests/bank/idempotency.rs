@@ -1,5 +1,5 @@
-//! Repeated `POST` requests to the bank: concurrent, after crashes, after status changes, and a day
-//! later (docs/decisions/idempotency.md).
+//! Repeated `POST` requests to the bank: concurrent requests, and retries after crashes, after
+//! status changes, and a day later (docs/decisions/idempotency.md).
 
 use futures::future::join_all;
 use local::Stack;
@@ -20,7 +20,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// Response of a function: status, location, and the exact text of the body.
 type Answer = (u64, String, String);
 
-/// API Gateway event of a `POST` at this time.
+/// API Gateway event of a `POST` request with the time `now`.
 fn event(account: &str, key: Option<&str>, body: &Value, now: &str) -> Value {
     let path = format!("/bank/accounts/{account}/payments");
     let (route, parameters) = ("POST /bank/accounts/{accountId}/payments", json!({"accountId": account}));
@@ -148,7 +148,7 @@ async fn crash(twins: &Twins, process: &Process<'_>, event: &Value, call: usize,
     Some(read(&invocation.answer.expect("an answer")))
 }
 
-/// Checks that two retries get the same response, and that the payment exists once.
+/// Checks that two retries get the same response, and that there is exactly one payment.
 async fn heals(twins: &Twins, account: &str, event: &Value) {
     let healed = invoke(&twins.healthy, event).await;
     assert_eq!(invoke(&twins.healthy, event).await, healed);

@@ -25,9 +25,9 @@ on_both_projections! {
     an_empty_list_has_no_next_page
 }
 
-/// Rows of `PaymentScheduler` from the data model: account, time, status
-/// (docs/requirements/bank.md#example-payments). Day and second are those of the model; year and
-/// month are later.
+/// Example rows of `PaymentScheduler` in the data model: account, time, status
+/// (docs/requirements/bank.md#example-payments). Day and second are as in the data model. Year and
+/// month are later, so that the payments are not in the past.
 const MODEL: [(&str, &str, &str); 4] = [
     ("Account1", "2099-09-25T01:01:01Z", "PENDING"),
     ("Account1", "2099-09-26T02:02:02Z", "PENDING"),
@@ -168,8 +168,8 @@ async fn status_parameter_filters_every_list(projection: &str) {
     stack.stop().await;
 }
 
-/// Schedules payments of three accounts on one day. Half of them move to the history. One second
-/// has more payments than a page.
+/// Schedules payments of three accounts on one day. Half of the payments are archived. One second
+/// has more payments than fit on a page.
 async fn filled(client: &Client) {
     let numbers = 0..60_u32;
     let one = |number: u32| async move {
@@ -182,7 +182,7 @@ async fn filled(client: &Client) {
     assert_eq!(archive(client, "2099-12-01").await, 30);
 }
 
-/// Each kind of list, with its number of items after [`filled`].
+/// Path of each kind of list, and the number of items in the list after [`filled`].
 fn lists() -> [(String, usize); 4] {
     [
         (format!("/bank/accounts/A-0/payments?{DAYS}"), 10),
@@ -229,8 +229,8 @@ async fn must_refuse(client: &Client, list: &str, cursor: &str) {
     assert_eq!(answer.headers["content-type"], "application/problem+json");
 }
 
-/// Variants of the cursor with one character added, removed or replaced at each position, and a few
-/// others.
+/// Returns modified cursors: one character is added, removed or replaced at each position. Also
+/// returns a few other invalid cursors.
 fn changes(cursor: &str) -> BTreeSet<String> {
     let mut changed = BTreeSet::from(
         ["{}A", "{}AAAA", "A{}", "{}=", "{}%20", "%20{}", "{}%00"].map(|form| form.replace("{}", cursor)),
@@ -241,7 +241,8 @@ fn changes(cursor: &str) -> BTreeSet<String> {
         changed.insert(cursor[..at].to_owned());
         changed.extend(["", "A", "9", "_"].map(|by| replaced(at, by)));
     }
-    // The last character has unused bits. They must not be ignored.
+    // The last character has unused bits. A cursor with other values of these bits must be rejected
+    // too.
     let alphabet = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']);
     changed.extend(alphabet.map(|by| replaced(cursor.len() - 1, &by.to_string())));
     changed.remove(cursor);
@@ -283,7 +284,7 @@ async fn rejects_a_cursor_of_another_list(projection: &str) {
         "/bank/transactions?date=2099-12-01&status=SCHEDULED".to_owned(),
         "/bank/transactions?date=2099-12-02".to_owned(),
     ];
-    // These lists return cursors. The others have too few items.
+    // These lists return cursors. The other lists have too few items.
     for from in [0, 1, 2, 3, 4, 5, 8, 9, 10, 11] {
         let cursor = cursor(&client, &lists[from]).await;
         for to in (0..lists.len()).filter(|to| *to != from) {
@@ -299,7 +300,7 @@ async fn rejects_a_cursor_of_another_list(projection: &str) {
     stack.stop().await;
 }
 
-/// Requests a page with an API Gateway event of this time.
+/// Requests a page with an API Gateway event that has this time.
 async fn page_at(client: &Client, function: &str, path: &str, account: Option<&str>, query: &str, time: &str) -> Value {
     let now: jiff::Timestamp = time.parse().expect("a time");
     let route = format!("GET {}", account.map_or(path.to_owned(), |account| path.replace(account, "{accountId}")));
@@ -333,8 +334,8 @@ async fn later_pages_keep_the_default_period_of_the_first(projection: &str) {
     for time in times {
         schedule(&client, "A-1", time).await;
     }
-    // Function, path and account of a list, and the scheduled times in it at the time of the first
-    // page.
+    // Function, path and account of a list, and the scheduled times that the list contains at the
+    // time of the first page.
     let due = ("list-due-payments", "/bank/payments/due", None, &times[..4]);
     let of_account = ("list-account-payments", "/bank/accounts/A-1/payments", Some("A-1"), &times[1..6]);
     for (function, path, account, wanted) in [due, of_account] {

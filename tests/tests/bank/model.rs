@@ -19,14 +19,15 @@ const DAYS: usize = 3;
 
 #[derive(Debug, Clone)]
 enum Operation {
-    /// Schedules a payment. There are few days and seconds, so that payments share them.
+    /// Schedules a payment. There are few days and seconds, so that several payments have the same
+    /// one.
     Schedule {
         account: usize,
         day: usize,
         second: usize,
     },
-    /// Changes the status of an existing payment. There are few transaction ids, so that payments
-    /// share them.
+    /// Changes the status of an existing payment. There are few transaction ids, so that several
+    /// payments request the same one.
     Move {
         which: Index,
         status: &'static str,
@@ -79,8 +80,8 @@ struct Model<'a> {
 }
 
 impl Model<'_> {
-    /// The archive also moves payments of all earlier days, so each case uses earlier days than the
-    /// one before.
+    /// Returns the date with the number `day`. The archive also moves the payments of all earlier
+    /// days, so each case uses earlier days than the previous case.
     fn day(&self, day: usize) -> String {
         let start = jiff::civil::date(2099, 12, 1);
         let back = i64::try_from(self.case * DAYS).expect("a number");

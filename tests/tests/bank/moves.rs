@@ -165,7 +165,7 @@ async fn concurrent_payments_cannot_share_a_transaction_id() {
 
 type Rule = fn(&Call) -> Fault;
 
-/// Temporary faults that the caller must not notice: description, and rule.
+/// Temporary faults that the caller must not notice, each with a description.
 const HEALED: [(&str, Rule); 9] = [
     ("an update whose response is lost", |call| once(call, "UpdateItem", 1, Fault::Lost(Moment::After))),
     ("an update that is lost", |call| once(call, "UpdateItem", 1, Fault::Lost(Moment::Before))),
@@ -179,8 +179,8 @@ const HEALED: [(&str, Rule); 9] = [
     }),
     ("a transaction that is retried while in progress", |call| match (call.action.as_str(), call.nth) {
         ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
-        // The SDK's retries fail. The function then sends a new transaction, which conflicts with
-        // the completed one.
+        // The SDK's retries fail. The function then sends a new transaction, whose condition fails
+        // because the first one was completed.
         ("TransactWriteItems", 2 | 3) => Fault::in_progress(),
         _ => Fault::None,
     }),

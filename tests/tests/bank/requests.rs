@@ -1,5 +1,5 @@
-//! Invalid requests to the bank, which must return the right problem and write nothing, and unusual
-//! requests that are valid.
+//! Invalid requests to the bank, which must return the right problem and write nothing. Also tests
+//! unusual requests that are valid.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Increases the shards from 5 to 7 while payments are scheduled and listed. If the readers change
-//! first, no payment is missed (docs/decisions/shards.md).
+//! Increases the number of shards from 5 to 7 while payments are scheduled and listed. If the
+//! number of shards to read increases first, no payment is missed (docs/decisions/shards.md).
 
 use local::{Builder, Stack};
 use serde_json::Value;
@@ -18,7 +18,7 @@ fn sharded(write: usize, read: usize) -> Builder {
     stack().parameter("WriteShards", write.to_string()).parameter("ReadShards", read.to_string())
 }
 
-/// Starts a second stack, with these shards, on the DynamoDB of the first.
+/// Starts a second stack on the tables of the first, with other numbers of shards.
 async fn beside(first: &Stack, write: usize, read: usize) -> Stack {
     sharded(write, read).dynamo_endpoint(first.dynamo_url()).start().await.expect("a stack")
 }

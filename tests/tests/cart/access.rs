@@ -23,7 +23,8 @@ async fn add(client: &Client, account: &str, sku: &str) -> Value {
     answer.body
 }
 
-/// Calls each access pattern in an order in which each has its data: C8, C5, C6, C1, C2, C3, C4.
+/// Calls the access patterns in the order C8, C5, C6, C1, C2, C3, C4, so that each request finds
+/// the items that it needs.
 async fn every_access_pattern(client: &Client, line: &Value) -> [Answer; 7] {
     let (path, account) = (path(line), text(line, "accountId"));
     [
@@ -132,7 +133,7 @@ async fn no_route_reads_or_changes_items_of_another_account() {
         "nor the response of another account"
     );
     assert!(stored(&shop.stack).await == before);
-    // The same key and request are independent in another account.
+    // The same request with the same key is independent of the one in the other account.
     let mine = caller.post_once(&items_of("A-1"), "K", &new("secret-4")).await;
     assert_eq!((mine.status, text(&mine.body, "accountId")), (201, "A-1"));
     let bought = caller.post(&checkout_of("A-1"), &json!({})).await;
@@ -189,7 +190,7 @@ async fn only_operators_list_items_by_product() {
     shop.stack.stop().await;
 }
 
-/// Every cart route of the template, with valid path parameters.
+/// Returns every cart route of the template, with valid path parameters.
 fn routes(stack: &Stack) -> Vec<(String, String)> {
     let lambdas = stack.template().lambdas.iter();
     let routes = lambdas.flat_map(|lambda| &lambda.routes).filter(|route| route.path.starts_with("/cart/"));

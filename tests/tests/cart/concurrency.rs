@@ -1,5 +1,5 @@
-//! Concurrent requests to one cart: no change is lost or applied twice, and every cart item has one
-//! key.
+//! Concurrent requests to one cart: no change is lost or applied twice, and no cart item is stored
+//! under two keys.
 
 use cart::Line;
 use futures::future::{join, join_all};
@@ -40,7 +40,7 @@ async fn at_once(twins: &Twins, operations: impl IntoIterator<Item = Operation>)
     asked
 }
 
-/// Number of responses by status and problem.
+/// Returns the number of responses by status and problem type.
 fn kinds(asked: &[Asked]) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for asked in asked {
@@ -149,8 +149,8 @@ async fn overtaken(twins: &Twins, account: &AccountId, operation: &Operation) ->
     join(first, operation.clone().ask(&twins.faulty, account, now())).await
 }
 
-/// The second request looks for its idempotency record before the first request completes, and
-/// reads the cart after that.
+/// The second request reads its idempotency record before the first request completes, and reads
+/// the cart after the first request completes.
 #[tokio::test]
 async fn repeated_request_is_not_rejected_because_of_the_first() {
     let full: Vec<_> = (0..MAX_LINES - 1).map(|sku| Operation::add(sku, 1)).collect();
@@ -181,7 +181,7 @@ async fn repeated_activation_does_not_conflict_with_itself() {
     assert_eq!(kinds(&[first]), expected([("200", 1)]));
 }
 
-/// Runs the same race in six carts concurrently, to get different interleavings.
+/// Runs the same concurrent requests in six carts at the same time, to get different interleavings.
 async fn race(run: impl AsyncFn(&mut Shopper<'_>)) {
     let stack = stack().start().await.expect("a stack");
     join_all((0..6).map(async |number| {
@@ -221,7 +221,7 @@ async fn concurrent_checkouts_buy_each_item_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn concurrent_activations_of_one_product_join_into_one_item() {
+async fn concurrent_activations_of_one_product_merge_into_one_item() {
     race(async |race| {
         for quantity in [3, 4] {
             race.run(vec![Operation::add(1, quantity)]).await;
@@ -233,7 +233,8 @@ async fn concurrent_activations_of_one_product_join_into_one_item() {
         assert_eq!(kinds(&asked), expected([("200", 2)]));
         let active = race.account().listed(Status::Active, now());
         assert_eq!((active.len(), u32::from(active[0].quantity)), (1, 7), "{:#?}", race.account());
-        // A repeated request returns the joined item, whichever of the two it names.
+        // A repeated request returns the item that contains both quantities, for either of the two
+        // item ids.
         let again = race.run(items.iter().map(|item| Operation::bring(*item, Status::Active)).collect()).await;
         assert!(again.iter().all(|asked| asked.reply == again[0].reply), "{again:#?}");
     })
@@ -269,7 +270,8 @@ async fn concurrent_status_changes_and_removals_are_serialised() {
     .await;
 }
 
-/// A reader in between sees the new item in the cart, so the later checkout must include it.
+/// An item is added while the checkout is held, so readers see the item in the cart before it is
+/// bought. The checkout must include this item.
 #[tokio::test]
 async fn checkout_includes_an_item_that_was_added_concurrently() {
     let (twins, account) = (Twins::start(stack).await, account("A"));

@@ -1,6 +1,6 @@
-//! Compares the consumed units of every access pattern with its declared cost. Table and index are
-//! checked separately, for small and maximum-size items, with and without an idempotency key. Also
-//! checks the cost of rejected requests.
+//! Compares the units that every access pattern consumes with the declared cost of the pattern. The
+//! table and the index are checked separately, for items of small and maximum size, with and
+//! without an idempotency key. Also checks the cost of rejected requests.
 
 use cart::{Case, Line, MAX_BYTES};
 use futures::future::join_all;
@@ -23,7 +23,7 @@ use table::{
 const ITEMS: &str = "/cart/accounts/A-1/items";
 const CHECKOUT: &str = "/cart/accounts/A-1/checkout";
 
-/// Stack, and the access patterns that were measured on it.
+/// Stack, and names of the access patterns that were measured on the stack.
 struct Measured {
     stack: Stack,
     client: Client,
@@ -42,8 +42,9 @@ impl Measured {
         self.functions.insert(function.to_owned());
     }
 
-    /// Input of the cost functions: the cart items of a status, which all have the same size, and
-    /// the idempotency record.
+    /// Returns the input of the cost functions: the size and number of the cart items with a
+    /// status, and the size of the idempotency record. All of these cart items must have the same
+    /// size.
     async fn case(&self, status: Status, key: Option<&str>) -> Case {
         let stored = Stored::read(&self.stack).await;
         let lines: Vec<usize> = stored.lines.iter().filter(|line| line.sort.status == status).map(bytes).collect();
@@ -53,7 +54,7 @@ impl Measured {
         Case { line, lines: lines.len(), record: record.map(|record| table::size(record).expect("a size")) }
     }
 
-    /// The only cart item.
+    /// Returns the only cart item.
     async fn line(&self) -> Line {
         Stored::read(&self.stack).await.lines.pop().expect("a line")
     }
@@ -85,7 +86,7 @@ fn new(sku: &str) -> Value {
     json!({"sku": sku, "quantity": 1, "price": "12.49", "currency": "USD"})
 }
 
-/// SKUs have the same length.
+/// Returns a SKU. All SKUs have the same length.
 fn sku(number: usize) -> String {
     format!("S-{number:02}-{}", "x".repeat(20))
 }
@@ -94,7 +95,7 @@ fn escaped(sku: &str) -> String {
     sku.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"))
 }
 
-/// Finds the longest SKU that a cart item accepts. One byte more is rejected.
+/// Returns the longest SKU that is accepted in a cart item.
 async fn largest() -> String {
     let measured = Measured::start().await;
     let sku = |bytes: usize| "\u{1F455}".repeat(bytes / 4) + &"x".repeat(bytes % 4);
@@ -179,7 +180,7 @@ async fn send_delete(client: &Client, path: &str) -> Answer {
     system_tests::send(client.request("DELETE", path)).await
 }
 
-/// Buys a single item with an order id in the request.
+/// Buys one item. The request contains the order id.
 async fn buys(sku: &str, order: &str) -> Line {
     let mut measured = Measured::start().await;
     let added = measured.add(sku, None).await;
@@ -337,7 +338,8 @@ async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
     let again = measured.add(&sku(0), Some("K-1")).await;
     assert_eq!((&again.body, consumed(&again)), (&added.body, reads("Cart", Units::whole(2))), "a repeated request");
     let other = measured.add(&sku(1), Some("K-1")).await;
-    // Both reads start concurrently, and the rejection does not wait for the second.
+    // The two reads run concurrently. The rejection does not wait for the second read, so it may or
+    // may not be counted.
     let (one, two) = (reads("Cart", Units::whole(1)), reads("Cart", Units::whole(2)));
     assert!(other.status == 422 && [one.clone(), two.clone()].contains(&consumed(&other)), "{:?}", consumed(&other));
     let path = format!("{ITEMS}/{}", added.body["itemId"].as_str().expect("an id"));

@@ -1,4 +1,5 @@
-//! Expiry of cart items, capacity of carts, joins, and final purchases.
+//! Expiry of cart items, capacity of carts, merging of items, and purchased items, which cannot
+//! change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
@@ -14,7 +15,8 @@ use system_tests::{
 const START: &str = "2026-01-02T10:30:00.123Z";
 const SECOND: SignedDuration = SignedDuration::from_secs(1);
 
-/// With `CartDays` 1, a cart item expires two days after its last renewal, in whole seconds.
+/// Returns the expiry of a cart item with `CartDays` 1: two days after the last renewal, in whole
+/// seconds.
 fn end(renewed: Timestamp) -> Timestamp {
     let second = Timestamp::from_second(renewed.as_second()).expect("a time");
     second + 2 * DAY
@@ -87,7 +89,7 @@ async fn product_of_an_expired_item_is_added_as_a_new_item() {
     shop.stack.stop().await;
 }
 
-/// Renews a cart item with the quantity two, and returns it.
+/// Change that renews the expiry of a cart item with the quantity two, and returns the item.
 type Renewal = for<'a> fn(At<'a>, &'a Value) -> futures::future::BoxFuture<'a, Value>;
 
 const RENEWALS: [(&str, Renewal); 4] = [
@@ -116,7 +118,7 @@ async fn change_renews_the_expiry_of_the_item_and_its_pointer() {
         let shop = Shop::open(1).await;
         let start = time(START);
         let line = shop.at(start).add("A-1", "tea", 2).await;
-        // The last instant before the expiry.
+        // The last millisecond before the expiry.
         let renewed = end(start) - MILLISECOND;
         let line = renew(shop.at(renewed), &line).await;
         assert_eq!(line["quantity"], 7, "{name}");
@@ -155,7 +157,7 @@ async fn saved_and_purchased_items_never_expire() {
     assert_eq!(changed.status, 200, "{}", changed.body);
     let again = shop.at(time(START) + 7_300 * DAY);
     assert_there(again, &changed.body).await;
-    // Back in the cart, the item expires like any other.
+    // After it returns to the cart, the item expires like any other item.
     let active = again.bring_to(&changed.body, "ACTIVE").await;
     let renewed = time(START) + 7_300 * DAY;
     assert_there(shop.at(end(renewed) - MILLISECOND), &active).await;
@@ -224,7 +226,7 @@ async fn cart_of_32_items_is_full_and_bought_in_one_transaction() {
     assert_problem(&at.post_once(&items_of("A-1"), "K", &new).await, 409, "cart-full");
     assert_problem(&at.patch(&path(&saved), &json!({"status": "ACTIVE"})).await, 409, "cart-full");
     assert_eq!(stored(&shop.stack).await, before);
-    // Adding or joining a product that is in the cart needs no further cart item.
+    // Adding or merging a product that is already in the cart needs no additional cart item.
     at.add("A-1", "sku-0", 1).await;
     let moved = at.bring_to(&lines[0], "SAVED").await;
     at.add("A-1", "sku-0", 3).await;
@@ -252,8 +254,8 @@ async fn items_that_leave_a_full_cart_make_room() {
     add_products(at, "A-1", 100, 3).await;
     let new = json!({"sku": "one-more", "quantity": 1});
     assert_problem(&at.post(&items_of("A-1"), &new).await, 409, "cart-full");
-    // The 29 items of the first day have expired. They no longer count, although TTL has deleted
-    // none.
+    // The 29 items of the first day have expired. They no longer count, although TTL has not
+    // deleted any of them.
     let late = shop.at(end(start));
     assert_eq!(late.of_account("A-1", "ACTIVE").await.len(), 3);
     let more = add_products(late, "A-1", 200, MAX_LINES - 3).await;
@@ -305,7 +307,7 @@ async fn rejects_a_quantity_over_9999() {
     assert_problem(&add(9_999).await, 409, "quantity-limit");
     assert_eq!(stored(&shop.stack).await, before);
     assert_eq!(add(9_997).await.body["quantity"], 9_998);
-    // The quantity in the request is the one that is joined.
+    // If the request has a quantity, this quantity is merged.
     let joined = at.patch(&path(&saved), &json!({"status": "ACTIVE", "quantity": 1})).await;
     assert_eq!((joined.status, &joined.body["quantity"]), (200, &json!(9_999)), "{}", joined.body);
     assert_eq!(joined.body["itemId"], there["itemId"]);
@@ -313,7 +315,7 @@ async fn rejects_a_quantity_over_9999() {
 }
 
 #[tokio::test]
-async fn saved_item_joins_the_active_item_of_its_product_once() {
+async fn saved_item_is_merged_into_the_active_item_of_its_product_once() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     let priced = json!({"sku": "tea", "quantity": 2, "price": "12.49", "currency": "USD"});
@@ -330,10 +332,10 @@ async fn saved_item_joins_the_active_item_of_its_product_once() {
     assert_eq!(sum, wanted, "the active item has the sum and the only price");
     let after = stored(&shop.stack).await;
     let other = later.patch(&path(&saved), &json!({"status": "ACTIVE", "quantity": 9})).await;
-    assert_eq!(other.status, 404, "a different request than the join: {}", other.body);
+    assert_eq!(other.status, 404, "a different request than the merge: {}", other.body);
     for body in [json!({"status": "ACTIVE"}), json!({"status": "ACTIVE", "quantity": 2})] {
         let again = later.patch(&path(&saved), &body).await;
-        assert_eq!((again.status, &again.body), (200, &sum), "a repeated request must not join again");
+        assert_eq!((again.status, &again.body), (200, &sum), "a repeated request must not merge again");
     }
     for body in [json!({"status": "SAVED"}), json!({"quantity": 1}), json!({"status": "PURCHASED"})] {
         assert_problem(&later.patch(&path(&saved), &body).await, 404, "not-found");
@@ -344,7 +346,7 @@ async fn saved_item_joins_the_active_item_of_its_product_once() {
     assert_eq!(later.of_account("A-1", "ACTIVE").await, [sum]);
     assert_eq!(later.of_account("A-1", "SAVED").await, Vec::<Value>::new());
     later.check_out("A-1").await;
-    // The joined item has left the cart, so neither item can become ACTIVE.
+    // The other item has left the cart too, so neither item can become ACTIVE.
     assert_problem(&later.patch(&path(&saved), &json!({"status": "ACTIVE"})).await, 404, "not-found");
     shop.stack.stop().await;
 }

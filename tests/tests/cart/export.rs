@@ -1,4 +1,5 @@
-//! Follows changes of a cart into the lake: stream, exporter, delivery stream, files.
+//! Follows changes of a cart through the stream, the exporter and the delivery stream to the files
+//! of the lake.
 
 use serde_json::{Value, json};
 use std::{
@@ -35,7 +36,7 @@ fn rows(lake: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
 }
 
-/// Version, operation and status of the rows of one item, in order of version.
+/// Returns the version, operation and status of each row of one item, in order of version.
 fn story(rows: &[Value], item: &str) -> Vec<(i64, String, Option<String>)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let of_item = rows.iter().filter(|row| row["item_id"] == item);
@@ -94,7 +95,7 @@ async fn every_change_of_a_cart_is_one_row_of_the_lake() {
     stack.stop().await;
 }
 
-/// The Glue table has the columns of a row, in order.
+/// The Glue table must have the columns of a row, in order.
 #[test]
 fn glue_table_has_the_columns_of_a_row() {
     let template = template_of("lake");

@@ -1,5 +1,6 @@
-//! Cart requests while DynamoDB throttles, cancels, loses or does not answer calls. The response is
-//! correct or asks for a retry, and after the retry no change is lost or applied twice.
+//! Cart requests while DynamoDB throttles or cancels calls, loses them, or does not respond. The
+//! response is either correct or asks for a retry, and after the retry no change is lost or applied
+//! twice.
 
 use futures::future::join_all;
 use keys::{AccountId, TimestampMillis, cart::Status};
@@ -16,8 +17,8 @@ fn now() -> TimestampMillis {
     "2099-12-01T12:00:00.123Z".parse().expect("a time")
 }
 
-/// Scenario: preparing requests, and the request that meets the fault. Item numbers are in the
-/// order of the products.
+/// Scenario: requests that prepare the cart, and then the request during which the fault occurs.
+/// Item numbers are in the order of the SKUs.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Add,
@@ -75,8 +76,8 @@ impl What {
         }
     }
 
-    /// Whether a second, equal request gets the same response. Without a key, an addition or a
-    /// checkout would be applied again.
+    /// Returns whether a second, equal request gets the same response. An addition or a checkout
+    /// without an idempotency key would be applied again.
     fn is_repeatable(self) -> bool {
         !matches!(self, Self::Add | Self::More | Self::CheckOut | Self::Remove)
     }
@@ -84,7 +85,7 @@ impl What {
 
 type Rule = fn(&Call) -> Fault;
 
-/// Temporary faults of one call that the request must hide.
+/// Temporary faults of one call, which the caller must not notice.
 fn passing() -> Vec<(&'static str, Rule)> {
     vec![
         ("throttled", |_| Fault::throttled()),
@@ -98,7 +99,7 @@ fn passing() -> Vec<(&'static str, Rule)> {
     ]
 }
 
-/// Cancels the transaction because of its last change.
+/// Cancels the transaction. The reason applies to its last change.
 fn met(call: &Call, code: &'static str) -> Fault {
     let Some(changes) = call.body["TransactItems"].as_array() else { return Fault::None };
     let mut codes = vec!["None"; changes.len()];
@@ -157,7 +158,8 @@ fn lasting() -> Vec<(&'static str, Rule, u64)> {
     ]
 }
 
-/// Cancels a transaction. A single put has no cancellation reasons and gets the matching error.
+/// Cancels a transaction. A single put has no cancellation reasons, so it fails with the error that
+/// corresponds to the code.
 fn write_meets(call: &Call, code: &'static str) -> Fault {
     match (call.action.as_str(), code) {
         ("PutItem", "TransactionConflict") => Fault::conflict(),
@@ -202,7 +204,8 @@ async fn permanent_fault_returns_a_problem_and_the_retry_completes() {
             shopper.learn(&[unknown]).await;
             let again = shopper.run(vec![operation]).await;
             let done = again[0].reply.as_ref().is_some_and(|reply| reply.status < 300);
-            // A removal or checkout that took effect without a response cannot be repeated.
+            // A removal or checkout that took effect before its response was lost cannot be
+            // repeated.
             let was = matches!(what, What::Remove | What::CheckOut) && name == "every response lost";
             assert!(done || was, "{what:?}, {name}: {again:?}");
         }
@@ -221,8 +224,8 @@ async fn unreachable_endpoint_returns_503_before_the_deadline() {
     assert_eq!(answer.headers["retry-after"], "1");
 }
 
-/// The first transaction takes effect, but its response is lost. Then one of the following reads
-/// fails too.
+/// The first transaction takes effect, but its response is lost. Then one of the next reads also
+/// fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_response_and_failed_read_do_not_apply_a_request_twice() {
     let parts = (1..=2).flat_map(|number| MOMENTS.map(|moment| (number, moment)));
@@ -244,8 +247,8 @@ async fn lost_response_and_failed_read_do_not_apply_a_request_twice() {
     .await;
 }
 
-/// The first attempt takes effect, but its response is lost, and the SDK's retries find it in
-/// progress.
+/// The first attempt takes effect, but its response is lost. The SDK's retries fail because that
+/// attempt is still in progress.
 #[tokio::test(flavor = "multi_thread")]
 async fn transaction_in_progress_is_not_applied_twice() {
     join_all(ALL.map(async |what| {

@@ -12,7 +12,7 @@ use system_tests::{
 
 const START: &str = "2026-01-02T10:30:00.123Z";
 
-/// Parts of a response that a repeated request must return again.
+/// Returns the parts of a response that must be the same for a repeated request.
 fn said(answer: &Answer) -> (u16, Option<&str>, &Value) {
     let location = answer.headers.get("location").and_then(|location| location.to_str().ok());
     (answer.status, location, &answer.body)
@@ -159,7 +159,8 @@ async fn repeated_checkout_gets_the_same_order_after_later_changes() {
     at.add("A-1", "tea", 2).await;
     at.add("A-1", "cup", 1).await;
     let first = buy(at, "A-1", "one").await;
-    // A second order with the same millisecond, so that its items are adjacent.
+    // The second order has the same millisecond as the first, so that the items of both orders are
+    // adjacent.
     at.add("A-1", "tea", 1).await;
     let second = buy(at, "A-1", "two").await;
     assert_ne!(first.body["orderId"], second.body["orderId"]);
@@ -209,7 +210,8 @@ async fn rejects_a_key_of_a_different_request() {
         json!({"sku": "tea", "quantity": 2}),
         json!({"sku": "Tea", "quantity": 2, "price": "12.50", "currency": "USD"}),
         json!({"sku": "cup", "quantity": 2, "price": "12.50", "currency": "USD"}),
-        // A request that would be rejected now is still a different request.
+        // This request would be rejected for its quantity now, but the key of a different request
+        // is reported first.
         json!({"sku": "tea", "quantity": 9_999}),
     ] {
         assert_problem(&at.post_once(&items, "K", &other).await, 422, "idempotency-key-reused");

@@ -1,5 +1,5 @@
-//! A query is not a snapshot: it may show one item of a transaction and not yet another. The
-//! embedded engine has no such state, so the tests remove items and put them back.
+//! A query is not a snapshot: it may return one item of a transaction and miss another. This never
+//! occurs in the embedded engine, so the tests remove items and put them back.
 
 use aws_sdk_dynamodb::{Client as Engine, types::AttributeValue};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ impl Table {
         Self { engine, name: twins.healthy.table("Cart").expect("a table").to_owned() }
     }
 
-    /// Items whose sort key starts with the prefix.
+    /// Returns the items whose sort key starts with the prefix.
     async fn items(&self, prefix: &str) -> Vec<Item> {
         let items = self.engine.scan().table_name(&self.name).consistent_read(true).send().await.expect("items").items;
         let is_of = |item: &Item| item["SK"].as_s().is_ok_and(|sort| sort.starts_with(prefix));
@@ -40,7 +40,7 @@ impl Table {
     }
 }
 
-/// Waits until the functions have made this many calls of the action.
+/// Waits until the functions have called the API action `times` times.
 async fn called(twins: &Twins, action: &str, times: usize) {
     for _ in 0..1_000 {
         if twins.proxy.count(action) >= times {

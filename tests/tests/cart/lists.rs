@@ -25,8 +25,8 @@ fn of_sku(query: &str) -> String {
     format!("/cart/skus/{SKU}/items?{query}")
 }
 
-/// Order of every list: by the time of the last status change, newest first, and then by id,
-/// greatest first.
+/// Sorts the items in the order of every list: by the time of the last status change, newest first,
+/// and then by id, greatest first.
 fn sort(lines: &mut [Value]) {
     lines.sort_by(|one, two| place(two).cmp(&place(one)));
 }
@@ -91,7 +91,7 @@ async fn times_of_an_item_never_decrease() {
     shop.stack.stop().await;
 }
 
-/// Without `status`, a list has the ACTIVE items. An empty list has no next page.
+/// Without `status`, a list contains the ACTIVE items. An empty list has no next page.
 #[tokio::test]
 async fn lists_use_default_parameters() {
     let shop = Shop::open(30).await;
@@ -111,8 +111,8 @@ async fn lists_use_default_parameters() {
     shop.stack.stop().await;
 }
 
-/// Buys this many carts and returns the items. All items of a cart have the same millisecond, and
-/// the second cart has that of the first.
+/// Buys `carts` carts and returns the items. All items of a cart are bought in the same
+/// millisecond, and the second cart in that of the first.
 async fn bought(shop: &Shop, account: &str, carts: i64) -> Vec<Value> {
     let mut bought = Vec::new();
     for cart in 0..carts {
@@ -125,7 +125,7 @@ async fn bought(shop: &Shop, account: &str, carts: i64) -> Vec<Value> {
     bought
 }
 
-/// Checks that pages of every limit contain each item once.
+/// Checks that the pages of the list contain each item once, for every limit.
 async fn assert_pages(at: At<'_>, list: &str, wanted: &[Value], limits: impl Iterator<Item = usize>) {
     let walk = |limit: usize| async move {
         let (lines, pages) = at.all(&format!("{list}&limit={limit}")).await;
@@ -196,8 +196,8 @@ async fn pages_omit_expired_items_and_still_reach_the_end() {
         let at = shop.at(start + SignedDuration::from_millis(number));
         let line = at.add(&format!("A-{}", number % 3), &format!("sku-{}", number / 3), 1).await;
         let tea = at.add(&format!("B-{number}"), SKU, 1).await;
-        // Some items were changed later and outlive their neighbours. A page may find expired items
-        // only.
+        // Some items were changed later, so they expire later than the items around them. All items
+        // that a page reads may be expired.
         if [0, 7, 8, 40, 89].contains(&number) {
             let changed = shop.at(late - SignedDuration::from_secs(1));
             unexpired.push(changed.patch(&path(&line), &json!({"quantity": 2})).await.body);
@@ -231,7 +231,8 @@ const TIMES: [&str; 9] = [
     "2026-01-03T00:00:00.001Z",
 ];
 
-/// Ends of ranges: each of the times, times between two of them, and the same times with offsets.
+/// Ends of ranges: the times above, times between two of them, and the same times with other UTC
+/// offsets.
 const ENDS: [&str; 17] = [
     "2026-01-01T23:59:59.998Z",
     "2026-01-02T01:59:59.999+02:00",
@@ -252,7 +253,8 @@ const ENDS: [&str; 17] = [
     "2026-01-03T00:00:00.001Z",
 ];
 
-/// Creates cart items at each of the times: three accounts, one for each status.
+/// Creates nine cart items at each of the times: three in each status. Each item is in its own
+/// account.
 async fn about_a_day(shop: &Shop) -> Vec<Value> {
     let mut lines = Vec::new();
     for (number, now) in TIMES.into_iter().enumerate() {
@@ -324,7 +326,7 @@ async fn range_includes_both_ends() {
 const ACCOUNTS: [&str; 3] = ["A", "A-1", "B"];
 const SKUS: [&str; 4] = ["tea", "cup", "pot", "te"];
 
-/// Customer request. It applies to the existing cart item that its number selects.
+/// Customer request. A number selects the existing cart item that the request changes.
 #[derive(Debug, Clone)]
 enum Operation {
     Add {
@@ -343,7 +345,7 @@ enum Operation {
     CheckOut {
         account: usize,
     },
-    /// Advances the clock by this many seconds.
+    /// Advances the clock by a number of seconds.
     Wait {
         seconds: i64,
     },
@@ -371,8 +373,8 @@ struct Known {
     account: usize,
     sku: usize,
     quantity: u32,
-    /// Status. `None` if the item was removed or joined. `joined` has the index of the item that it
-    /// was joined to, and the joined quantity.
+    /// Status. `None` if the item was removed or merged. `joined` has the index of the item that it
+    /// was merged into, and the merged quantity.
     status: Option<&'static str>,
     joined: Option<(usize, u32)>,
     since: i64,
@@ -382,7 +384,7 @@ struct Known {
 
 const DAY_MILLIS: i64 = 86_400_000;
 
-/// Expected state, with `CartDays` 1.
+/// Expected state of the cart items, with `CartDays` 1.
 struct Model {
     now: i64,
     known: Vec<Known>,
@@ -407,7 +409,7 @@ impl Model {
         self.cart(account).into_iter().find(|at| self.known[*at].sku == sku)
     }
 
-    /// Changes the quantity. This renews an expiry that is less than a day away.
+    /// Changes the quantity. Also renews the expiry if it is less than a day away.
     fn count(&mut self, at: usize, quantity: u32) {
         let second = self.second();
         let known = &mut self.known[at];
@@ -424,7 +426,8 @@ impl Model {
         known.expires = (status == "ACTIVE").then_some(second + 2 * DAY_MILLIS);
     }
 
-    /// Returns the status of the response and the cart item. The item is `None` if it is new.
+    /// Returns the expected status and the index of the cart item in the expected response. The
+    /// index is `None` if the item is new.
     fn add(&mut self, account: usize, sku: usize, quantity: u32) -> (u16, Option<usize>) {
         match self.find(account, sku) {
             Some(at) if self.known[at].quantity + quantity > 9_999 => (409, Some(at)),
@@ -436,11 +439,12 @@ impl Model {
         }
     }
 
-    /// Returns the status of the response and the cart item in it.
+    /// Returns the expected status and the index of the cart item in the expected response.
     fn change(&mut self, at: usize, quantity: Option<u32>, status: Option<&'static str>) -> (u16, usize) {
         let known = self.known[at].clone();
         if !self.is_live(&known) {
-            // A repeated request returns the joined item while that item is in the cart.
+            // A repeated request returns the item that the requested item was merged into, as long
+            // as that item is in the cart.
             let in_cart = |at: usize| self.is_live(&self.known[at]) && self.known[at].status == Some("ACTIVE");
             let again = |asked: u32| status == Some("ACTIVE") && quantity.is_none_or(|quantity| quantity == asked);
             let joined = known.joined.filter(|(at, asked)| in_cart(*at) && again(*asked));

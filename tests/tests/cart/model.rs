@@ -1,6 +1,6 @@
-//! Adds the example rows of the data model at their times and queries them as the model does
-//! (docs/requirements/cart.md#example-rows). docs/decisions/cart-model.md resolves the
-//! contradictions of the rows.
+//! Adds the example rows of the data model at the times in the rows, and runs the queries of the
+//! data model (docs/requirements/cart.md#example-rows). docs/decisions/cart-model.md resolves the
+//! contradictions between the rows.
 
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
@@ -36,7 +36,7 @@ impl Row {
         }
     }
 
-    /// Status in the sort key. A shipped row was bought.
+    /// Status in the sort key. A shipped row has the status `PURCHASED`.
     fn status(&self) -> String {
         match self.parts().0 {
             "Shipped" => "PURCHASED".to_owned(),
@@ -84,8 +84,8 @@ fn anonymous(mut line: Value) -> Value {
     line
 }
 
-/// Starts a shop and adds each row at its own time. `CartDays` is high, because the rows are read
-/// at the time of the last one.
+/// Starts a shop and adds each row at its own time. `CartDays` is high, so that no row expires
+/// before the rows are read at the time of the last row.
 async fn filled(model: &[Row]) -> Shop {
     let shop = Shop::open(365).await;
     for row in model {
@@ -125,7 +125,7 @@ async fn lists_return_the_example_rows_in_order() {
         }
     }
     assert_eq!(found, 2 * model.len(), "every row is in one customer list and one product list");
-    // Other form of access pattern 3: the rows of a day.
+    // The other query of access pattern 3: the rows of a product on one day.
     for row in &model {
         let (sku, status, day) = (&row.sku, row.status(), &row.parts().1[..10]);
         let of_day = at.all(&format!("/cart/skus/{sku}/items?status={status}&date={day}")).await.0;

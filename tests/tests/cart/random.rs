@@ -1,5 +1,5 @@
-//! Compares the cart with a model under random requests. Many customers send concurrent requests,
-//! functions are killed at any call, responses are lost, and weeks pass.
+//! Compares the cart with a model under random requests. Many customers send concurrent requests
+//! over several weeks of simulated time. Functions are killed at any call, and responses are lost.
 
 use fastrand::Rng;
 use function::Function;
@@ -23,7 +23,7 @@ use system_tests::{
 const STATUSES: [Status; 3] = [Status::Active, Status::Saved, Status::Purchased];
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Random numbers of this run. `CART_SEED` repeats a run.
+/// Returns the random generator of this run. The environment variable `CART_SEED` repeats a run.
 fn random() -> Rng {
     let seed = std::env::var("CART_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(|| fastrand::u64(..));
     println!("CART_SEED={seed} repeats the requests of this run");
@@ -42,9 +42,9 @@ fn later(now: TimestampMillis, by: SignedDuration) -> TimestampMillis {
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
     None,
-    /// The function is killed around its n-th call.
+    /// The function is killed directly before or after its n-th call.
     Death(usize, Moment),
-    /// The connection closes around the n-th call, and the function continues.
+    /// The connection closes directly before or after the n-th call, and the function continues.
     Lost(usize, Moment),
 }
 
@@ -58,16 +58,18 @@ impl Trouble {
     }
 }
 
-/// Customer: the expected account, and the state that generates the next requests.
+/// Customer: the expected content of the account, and the state from which the next requests are
+/// generated.
 struct Customer {
     id: AccountId,
     account: Account,
-    /// Number of products. It is small, so that requests share products, or larger than a cart.
+    /// Number of products that the customer orders. It is either small, so that many requests are
+    /// about the same product, or larger than a cart.
     skus: usize,
     rng: Rng,
     /// Earlier requests with an idempotency key.
     keyed: Vec<Operation>,
-    /// Requests with an idempotency key and an unknown outcome. They are repeated.
+    /// Requests with an idempotency key whose outcome is unknown. They are sent again.
     unanswered: Vec<Operation>,
 }
 
@@ -94,10 +96,10 @@ impl Customer {
         (self.rng.u8(..5) < 2).then(|| format!("K-{}", self.keyed.len() + self.rng.usize(..50)))
     }
 
-    /// Selects a cart item. It may be removed or joined, or not exist.
+    /// Selects a cart item. The item may be removed or merged, or may not exist.
     fn item(&mut self) -> ItemId {
         let lines: Vec<_> = self.account.lines.iter().map(|line| line.sort.item).collect();
-        // Recent items are more likely, so that concurrent requests meet.
+        // Recent items are more likely, so that concurrent requests often change the same item.
         let late = lines.len().saturating_sub(5);
         let some = if self.rng.bool() { &lines[late..] } else { &lines[..] };
         self.rng.choice(some).copied().unwrap_or_else(|| ItemId::new(Timestamp::UNIX_EPOCH, &system_tests::random()))
@@ -135,7 +137,7 @@ impl Customer {
         }
     }
 
-    /// Concurrent requests: those to repeat, and new ones.
+    /// Returns the next concurrent requests: the requests to repeat, and new ones.
     fn operations(&mut self, most: usize) -> Vec<Operation> {
         let mut operations = std::mem::take(&mut self.unanswered);
         while operations.len() < most {
@@ -145,7 +147,8 @@ impl Customer {
         operations
     }
 
-    /// At most one of the concurrent requests is killed or loses a response.
+    /// Returns the fault of each request. At most one of the concurrent requests is killed or loses
+    /// a response.
     fn troubles(&mut self, operations: &[Operation]) -> Vec<Trouble> {
         let mut troubles = vec![Trouble::None; operations.len()];
         let (which, call) = (self.rng.usize(..operations.len()), self.rng.usize(1..=6));
@@ -161,8 +164,8 @@ impl Customer {
         troubles
     }
 
-    /// Updates the expected account. Fails if no order of the requests explains the responses and
-    /// the stored items.
+    /// Updates the expected account. Fails if the model gives the responses and the stored items
+    /// for no sequence of the requests.
     fn learn(&mut self, asked: &[Asked], stored: &Stored) {
         let found = stored.account(&self.id);
         let end = self.account.explain(&self.id, asked, &found);
@@ -203,7 +206,7 @@ async fn ask(
     .await
 }
 
-/// Time between two rounds: mostly seconds, sometimes the lifetime of a cart item.
+/// Returns the time between two rounds: usually seconds, sometimes the lifetime of a cart item.
 fn pause(rng: &mut Rng) -> SignedDuration {
     match rng.u8(..10) {
         0 => SignedDuration::ZERO,
@@ -213,7 +216,8 @@ fn pause(rng: &mut Rng) -> SignedDuration {
     }
 }
 
-/// Whether a cart item expires about now. The result of a request would then depend on its clock.
+/// Returns whether a cart item expires at about `now`. The result of a request would then depend on
+/// the exact time of the request.
 fn is_an_end_near(account: &Account, now: TimestampMillis) -> bool {
     let now = now.instant().as_second();
     account.lines.iter().filter_map(|line| line.expires_at).any(|at| (now - 2..=now + 2).contains(&at))
@@ -260,7 +264,7 @@ async fn twenty_customers(rounds: usize, at_once: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn some_order_explains_concurrent_requests_of_twenty_customers() {
+async fn model_explains_concurrent_requests_of_twenty_customers() {
     twenty_customers(15, 3).await;
 }
 
@@ -269,7 +273,7 @@ async fn model_explains_sequential_requests_of_twenty_customers() {
     twenty_customers(15, 1).await;
 }
 
-/// Ids of all pages of a list at this time.
+/// Returns the ids on all pages of a list at the time `now`.
 async fn listed(
     stack: &Stack,
     account: &AccountId,

@@ -1,5 +1,5 @@
-//! Invalid requests to the cart, which must return the right problem and write nothing, and unusual
-//! requests that are valid.
+//! Invalid requests to the cart, which must return the right problem and write nothing. Also tests
+//! unusual requests that are valid.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ const ITEMS: &str = "/cart/accounts/A-1/items";
 const CHECKOUT: &str = "/cart/accounts/A-1/checkout";
 const OF_SKU: &str = "/cart/skus/tea/items";
 const GOOD: &str = r#"{"sku": "tea", "quantity": 1}"#;
-/// Item id that does not exist.
+/// Id of an item that does not exist.
 const NOBODYS: &str = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
 
 fn bodies(client: &Client, line: &Value) -> Vec<Case> {
@@ -27,7 +27,7 @@ fn bodies(client: &Client, line: &Value) -> Vec<Case> {
         .collect()
 }
 
-/// Invalid values of a member in any request.
+/// Invalid values of the field `quantity`, for any request.
 const WRONG_QUANTITIES: [&str; 17] = [
     "0",
     "-1",
@@ -137,7 +137,8 @@ fn updates(client: &Client, line: &Value) -> Vec<Case> {
     ] {
         cases.push(case(format!(r#"{{"status": {status}}}"#), "/body/status"));
         cases.push(case(format!(r#"{{"status": {status}, "quantity": 2}}"#), "/body/status"));
-        // An unreadable status may have been `PURCHASED`, so its order id is not reported.
+        // The invalid status may have been meant as `PURCHASED`, so the order id is not reported as
+        // an error.
         cases.push(case(format!(r#"{{"status": {status}, "orderId": "O-1"}}"#), "/body/status"));
     }
     for order in wrong_identifiers() {
@@ -432,8 +433,8 @@ fn gateway(client: &Client, line: &Value) -> Vec<Case> {
     rows.into_iter().map(case).collect()
 }
 
-/// Creates a cart item with a long SKU, a purchased item, an item of another account and a full
-/// cart. Returns the first two.
+/// Creates a cart item with a long SKU, a purchased item, an item of another account, and a full
+/// cart. Returns the first two items.
 async fn filled(shop: &Shop) -> (Value, Value) {
     let add = async |account: &str, sku: &str| send(add_request(&shop.now, account, sku, &json!({}))).await.body;
     let line = add("A-1", &"x".repeat(128)).await;
@@ -501,8 +502,8 @@ async fn keeps_prices_exactly_from_strings_and_numbers() {
         assert_eq!(added.body["currency"], currency);
         assert_eq!(shop.now.get(&path(&added.body)).await.body, added.body);
     }
-    // An item without a price takes the price of an addition, keeps it, and takes the price of a
-    // later addition.
+    // An item without a price gets the price of an addition. It keeps that price in an addition
+    // without a price, and gets the new price of a later addition.
     let add = async |more: Value| send(add_request(&shop.now, "A-1", "tea", &more)).await.body;
     assert_eq!(add(json!({})).await["price"], Value::Null);
     assert_eq!(add(json!({"price": 4.35, "currency": "USD"})).await["price"], "4.35");
@@ -546,7 +547,7 @@ async fn accepts_unusual_but_valid_requests() {
         let taken = send(client.request("POST", ITEMS).header("content-type", kind).body(GOOD)).await;
         assert!([200, 201].contains(&taken.status), "{kind}: {}", taken.body);
     }
-    // A checkout has no body. An empty object is accepted, other content is not.
+    // A checkout has no body. An empty object is also accepted, but no other content.
     let checkout = client.request("POST", CHECKOUT).header("content-type", "text/plain").body("please");
     assert_eq!(send(checkout).await.status, 415);
     assert_eq!(send(sent(client, "POST", CHECKOUT, r#"{"sku": "s"}"#)).await.status, 400);
@@ -556,7 +557,7 @@ async fn accepts_unusual_but_valid_requests() {
     shop.stack.stop().await;
 }
 
-/// Size of an item as DynamoDB counts it: names and values.
+/// Returns the size of an item as DynamoDB calculates it: names and values.
 fn bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -566,7 +567,8 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
-/// Size of the largest cart item, with three bytes for each map and one for each member.
+/// Returns the size of the largest cart item. A map adds three bytes, and each attribute in it adds
+/// one.
 async fn largest(shop: &Shop) -> usize {
     let lines = stored(&shop.stack).await.into_values().filter(|item| item["Type"] == "CartLine");
     let maps = |line: &Value| -> usize {
@@ -681,7 +683,7 @@ async fn rejects_a_cursor_of_another_list() {
     // Equivalent parameters select the same list.
     let default = cursor(client, &format!("{ITEMS}?")).await;
     assert_eq!(client.get(&format!("{}&cursor={default}", lists[0])).await.status, 200);
-    // A caller with other accounts.
+    // A caller with access to other accounts.
     let own = Client::caller(&shop.stack, "cart:read", &["A-1"]);
     let (theirs, mine) = (cursor(client, &lists[0]).await, cursor(&own, &lists[0]).await);
     must_refuse_cursor(&own, &lists[0], &theirs).await;

@@ -10,14 +10,14 @@ use table::{Attributes, Item, JsonText, Key};
 /// archive add later (docs/requirements/bank.md#item-size).
 pub const MAX_BYTES: usize = 8 * 1024;
 
-/// Bytes that status changes and the archive can add. These are the longest transaction id (128
-/// characters of four bytes) and the id of the last request that changed the status, each with its
-/// attribute name.
+/// Maximum number of bytes that status changes and the archive add to a payment: two attributes
+/// with their names. One is the longest transaction id (128 characters of four bytes). The other is
+/// the id of the last request that changed the status.
 const LATER_BYTES: usize = Payment::TRANSACTION_ID.size() + 4 * 128 + Payment::MOVED_BY.size() + 32;
 
 /// Payment: one item of `PaymentScheduler`.
 ///
-/// The account, time, id and status are stored only in its keys.
+/// The account, scheduled time, payment id and status are stored only in the keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Payment {
@@ -27,20 +27,20 @@ pub struct Payment {
     /// Scheduled time and payment id.
     #[serde(rename = "SK")]
     pub sort: PaymentSort,
-    /// Shard of the sharded index.
+    /// Shard of the sharded index that contains the payment.
     #[serde(rename = "GSI1PK")]
     pub shard: Shard,
     /// Status, scheduled time and payment id.
     #[serde(rename = "GSI1SK")]
     pub due: DueSort,
-    /// Time of the request that scheduled the payment.
+    /// Time at which the payment was created.
     pub created_at: TimestampSeconds,
     /// Payment details, as the caller sent them (docs/decisions/data.md).
     pub data: JsonText,
     /// Transaction id, present once the payment is `PROCESSED`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
-    /// Last request that changed the status (docs/decisions/lost-answers.md).
+    /// Id of the last request that changed the status (docs/decisions/lost-answers.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_by: Option<RequestId>,
 }
@@ -83,7 +83,7 @@ impl Payment {
         self.sort.0
     }
 
-    /// Returns 413 if the payment could exceed 8 KB, now or after a status change.
+    /// Returns the error 413 if the payment exceeds 8 KB or could exceed it after a status change.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
         let over = (table::size(self)? + LATER_BYTES).saturating_sub(MAX_BYTES);
         if over == 0 {
@@ -94,7 +94,7 @@ impl Payment {
     }
 }
 
-/// Payment in a response.
+/// Response body of a payment.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PaymentBody {

@@ -16,7 +16,7 @@ pub struct Transaction {
     /// Scheduled time and payment id of the payment.
     #[serde(rename = "SK")]
     pub sort: PaymentSort,
-    /// Shard of the payment.
+    /// Shard of the sharded index, copied from the payment.
     #[serde(rename = "GSI1PK")]
     pub shard: Shard,
     /// Status, scheduled time and payment id.
@@ -25,7 +25,7 @@ pub struct Transaction {
     /// Transaction id, partition key of GSI2.
     #[serde(rename = "GSI2PK")]
     pub transaction_id: TransactionId,
-    /// Time of the request that scheduled the payment.
+    /// Time at which the payment was created.
     pub created_at: TimestampSeconds,
     /// Time at which the archive moved the payment.
     pub archived_at: TimestampSeconds,
@@ -38,7 +38,7 @@ impl Item for Transaction {
 }
 
 impl Transaction {
-    /// Converts a payment to its transaction. Returns `None` if the payment has no transaction id.
+    /// Converts a payment to a transaction. Returns `None` if the payment has no transaction id.
     #[must_use]
     pub fn archived(payment: Payment, now: TimestampSeconds) -> Option<Self> {
         Some(Self {
@@ -54,8 +54,9 @@ impl Transaction {
     }
 }
 
-/// Guard item that gives a transaction id to one payment only. It is put in the same transaction as
-/// the change to `PROCESSED`, and is never deleted (docs/decisions/transaction-guard.md).
+/// Guard item, which ensures that only one payment has the transaction id. The guard is put in the
+/// same DynamoDB transaction that changes the payment to `PROCESSED`, and is never deleted
+/// (docs/decisions/transaction-guard.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct TransactionGuard {
@@ -72,7 +73,7 @@ impl Item for TransactionGuard {
 }
 
 impl TransactionGuard {
-    /// Creates the guard that assigns the transaction id to the payment.
+    /// Creates the guard that reserves the transaction id for the payment.
     pub(crate) fn of(payment: &Payment, transaction: &TransactionId) -> Self {
         Self {
             partition: GuardPartition(transaction.clone()),
@@ -83,7 +84,7 @@ impl TransactionGuard {
     }
 }
 
-/// Transaction in a response.
+/// Response body of a transaction.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TransactionBody {

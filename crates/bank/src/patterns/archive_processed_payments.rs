@@ -15,11 +15,12 @@ use serde::Serialize;
 use std::time::Duration;
 use table::Units;
 
-/// Number of payments that one query returns.
+/// Maximum number of payments that one query returns.
 const PAGE: usize = 100;
-/// Number of payments that are moved concurrently. At about 10 ms each, a run moves 1,600 a second.
+/// Number of payments that are moved concurrently. At about 10 ms per payment, a run moves 1,600
+/// payments per second.
 const SIDE_BY_SIDE: usize = 16;
-/// Maximum time reserved for the page in progress when a run nears its deadline.
+/// Maximum time reserved before the deadline for finishing the page in progress.
 const RESERVE: Duration = Duration::from_secs(10);
 
 /// Entry point of the Lambda.
@@ -50,7 +51,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Input of a manual run. The schedule sends none.
+/// Input of a manual run. The schedule sends no input.
 #[derive(Debug, Clone, Copy)]
 pub struct Until {
     date: Option<Day>,
@@ -65,16 +66,16 @@ impl Input for Until {
 /// Result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Archived {
-    /// Last day that the run archives.
+    /// Last day whose payments the run archives.
     pub until: Day,
     /// Number of payments that this run moved.
     pub moved: u64,
-    /// Whether processed payments remain. The next run continues with them.
+    /// Whether processed payments remain. If so, the next run moves them.
     pub left: bool,
 }
 
-/// Moves every `PROCESSED` payment that is due up to the end of a day. The default is yesterday
-/// (UTC). Each payment moves in one transaction, so it is always in exactly one table.
+/// Moves every `PROCESSED` payment that is due up to the end of a day, by default yesterday (UTC).
+/// One transaction moves one payment, so each payment is always in exactly one table.
 ///
 /// A run that nears its deadline stops and returns `left: true`. It stores no progress: the
 /// remaining payments are still `PROCESSED`, and the next scheduled run finds them.
@@ -102,7 +103,7 @@ pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Re
 #[derive(Debug, Default)]
 struct Tally {
     moved: u64,
-    /// Whether a payment cannot be moved by any run. The log has the reason.
+    /// Whether the run found a payment that no run can move. The log contains the reason.
     stuck: bool,
 }
 
@@ -127,8 +128,8 @@ impl Tally {
 }
 
 impl Bank {
-    /// Moves the first page of the range. Returns the position after the page, or the error that
-    /// stopped the run.
+    /// Moves the payments on the first page of the range. Returns the position after the page, or
+    /// the error that stopped the run.
     async fn archive_page(
         &self,
         range: &KeyRange,
@@ -140,7 +141,7 @@ impl Bank {
         let mut waiting = page.items.into_iter();
         let mut under_way: FuturesUnordered<_> =
             waiting.by_ref().take(SIDE_BY_SIDE).map(|payment| self.archive(payment, now)).collect();
-        // After an error, the moves in progress finish and are counted. No new move starts.
+        // After an error, no new move starts. The moves in progress are finished and counted.
         while let Some(outcome) = under_way.next().await {
             match outcome {
                 Ok(outcome) => tally.note(&outcome),

@@ -36,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Transaction id in the path.
+/// Path parameter of the request: the transaction id.
 #[derive(Debug, Clone)]
 pub struct Wanted(TransactionId);
 
@@ -49,13 +49,14 @@ impl Input for Wanted {
 /// Finds an archived payment by its transaction id.
 ///
 /// # Errors
-/// 403 for a caller without the operator scope, 404 for an unknown id.
+/// 403 for a caller without the operator scope, 404 for an unknown transaction id.
 pub async fn find_transaction(bank: Bank, request: Request<Wanted>) -> Result<Json<TransactionBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let key = bank.transactions.find_key_by_index("GSI2", Transaction::TRANSACTION_ID, &request.input.0).await?;
     let key = key.ok_or(Error::NotFound("transaction"))?;
     let transaction = match bank.transactions.get_eventually::<Transaction>(&key).await? {
-        // An eventually consistent read may use a replica that lags behind the index.
+        // The eventually consistent read may have missed the transaction, because a replica can lag
+        // behind the index. Read the transaction again, strongly consistent.
         None => bank.transactions.get(&key).await?,
         found => found,
     };

@@ -35,7 +35,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Account and payment id in the path.
+/// Path parameters of the request: the account and the payment id.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     account: AccountId,
@@ -52,7 +52,7 @@ impl Input for Wanted {
 /// Reads one payment with strong consistency.
 ///
 /// # Errors
-/// 403 for another owner's account, 404 for an unknown payment.
+/// 403 for an account that the caller does not own, 404 for an unknown payment.
 pub async fn get_payment(bank: Bank, request: Request<Wanted>) -> Result<Json<PaymentBody>, Error> {
     let Wanted { account, payment } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

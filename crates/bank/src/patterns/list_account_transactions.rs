@@ -37,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
 /// Lists an account's transactions in order of scheduled time.
 ///
 /// # Errors
-/// 400 for invalid parameters, 403 for another owner's account.
+/// 400 for invalid parameters, 403 for an account that the caller does not own.
 pub async fn list_account_transactions(
     bank: Bank,
     request: Request<OfAccount>,

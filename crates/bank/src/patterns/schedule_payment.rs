@@ -59,7 +59,8 @@ impl Input for NewPayment {
 }
 
 impl NewPayment {
-    /// Payments are due on a day, so any time of today (UTC) is valid.
+    /// Returns an error if the scheduled time is before today (UTC). Payments are due on a day, so
+    /// a time earlier today is valid.
     fn must_not_be_past(&self, now: TimestampSeconds) -> Result<(), Error> {
         if self.scheduled_time.day() < now.day() {
             return Err(Error::invalid("/body/scheduledTime", format!("must not be on a day before {}", now.day())));
@@ -68,12 +69,13 @@ impl NewPayment {
     }
 }
 
-/// Idempotency record of a request. It has the payment's id and time of creation. A repeated
-/// request is answered from the record and from its own body.
+/// Idempotency record of a request. It contains the id and creation time of the payment. The
+/// response to a repeated request consists of these two values and the body of the repeated
+/// request.
 ///
-/// The record is put before the payment and never expires. It costs one write unit; a transaction
-/// would double the cost of the payment. A crash between the two puts leaves a record without a
-/// payment, and the retry puts the payment (docs/decisions/idempotency.md).
+/// The record is put before the payment and never expires. It costs one write unit. A transaction
+/// of both puts would double the cost of the payment. If the function crashes between the two puts,
+/// only the record exists, and the retry puts the payment (docs/decisions/idempotency.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Record {
@@ -94,8 +96,8 @@ impl Item for Record {
 /// random shard of GSI1.
 ///
 /// # Errors
-/// 400 for a scheduled time before today, 403 for another owner's account, 413 for an item over 8
-/// KB, 422 for an idempotency key of a different request.
+/// 400 for a scheduled time before today, 403 for an account that the caller does not own, 413 for
+/// an item over 8 KB, 422 for an idempotency key that was used for a different request.
 pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Result<Created<PaymentBody>, Error> {
     let NewPayment { account, scheduled_time, data } = request.input.clone();
     request.caller.must_own(&account, DOMAIN)?;
@@ -112,7 +114,8 @@ pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Resul
 }
 
 impl Bank {
-    /// Puts the payment. Payment ids are unique, so an existing item with this key is this payment.
+    /// Puts the payment, or succeeds if an item with its key exists. Payment ids are unique, so
+    /// that item is the same payment.
     async fn put(&self, payment: &Payment) -> Result<(), Error> {
         match self.dynamo.write(self.payments.put_new(payment)?).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
@@ -144,11 +147,11 @@ impl Bank {
         self.finish(payment).await
     }
 
-    /// Returns the record of the first request with this key, or `None` if this request is the
-    /// first.
+    /// Returns the record of the first request with the idempotency key, or `None` if `request` is
+    /// the first.
     async fn first(&self, record: &Record, request: &Request<NewPayment>) -> Result<Option<Record>, Error> {
-        // A repeated request is answered at any time. Only a first request must not be for a past
-        // day.
+        // Only a first request is rejected for a past day. A repeated request gets its response at
+        // any time.
         if let Err(past) = request.input.must_not_be_past(request.now) {
             let first = self.payments.get(&Key::new(&record.account, &record.sort)).await?;
             return first.map(Some).ok_or(past);
@@ -156,7 +159,8 @@ impl Bank {
         match self.dynamo.write(self.payments.put_new(record)?).await {
             Ok(()) => Ok(None),
             Err(table::Error::Refused(refused)) => match refused.found::<Record>(0)? {
-                // The SDK retried after a lost response, and the first attempt had put this record.
+                // This request put the record itself: its first attempt succeeded, the response was
+                // lost, and the SDK retried.
                 Some(found) if found == *record => Ok(None),
                 found => Ok(found),
             },
@@ -165,15 +169,16 @@ impl Bank {
     }
 
     /// Ensures that the payment of a repeated request exists, as a payment or as a transaction. If
-    /// both are missing, the first request failed before it put the payment.
+    /// neither exists, the first request failed before it put the payment.
     async fn finish(&self, payment: &Payment) -> Result<(), Error> {
         if self.payments.get::<Payment>(&payment.key()).await?.is_some()
             || self.transactions.get::<Transaction>(&payment.key()).await?.is_some()
         {
             return Ok(());
         }
-        // The archive may move the payment between the reads and the put. The put and the check are
-        // one transaction, so that an archived payment is not put again.
+        // The archive may move the payment between the reads and the put. One transaction contains
+        // the put and a check that the payment is not archived, so that an archived payment is not
+        // put again.
         let changes = vec![self.payments.put_new(payment)?, self.transactions.absent(payment.key())];
         match self.dynamo.transact(changes).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),

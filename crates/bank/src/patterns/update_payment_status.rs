@@ -65,7 +65,7 @@ pub struct Move {
     expected: Option<Status>,
 }
 
-/// Requested status. `PROCESSED` requires a transaction id; other statuses have none.
+/// Requested status. `PROCESSED` requires a transaction id. The other statuses do not allow one.
 #[derive(Debug, Clone)]
 enum Target {
     Processed(TransactionId),
@@ -101,13 +101,14 @@ impl Move {
         }
     }
 
-    /// Whether this same request changed the status earlier and is a retry after a lost response
-    /// (docs/decisions/lost-answers.md).
+    /// Returns whether an earlier attempt of this request changed the status, and its response was
+    /// lost (docs/decisions/lost-answers.md).
     fn moved(&self, payment: &Payment, id: RequestId) -> bool {
         payment.moved_by == Some(id) && payment.due.status == self.target()
     }
 
-    /// Returns the status that the payment must have. Each status has at most one predecessor.
+    /// Returns the status that the payment must have before the change. Each status has at most one
+    /// predecessor.
     fn origin(&self) -> Result<Status, Error> {
         let to = self.target();
         let from = to.predecessor().filter(|from| self.expected.is_none_or(|expected| expected == *from));
@@ -126,12 +127,12 @@ fn stands(payment: &Payment) -> Error {
     not_allowed(format!("The payment is {}.", payment.due.status))
 }
 
-/// Changes the status if the payment still has the expected one. The allowed changes are
+/// Changes the status of a payment that still has the expected status. The allowed changes are
 /// `SCHEDULED` to `PENDING` or `CANCELLED`, and `PENDING` to `PROCESSED` or `FAILED`.
 ///
 /// # Errors
-/// 404 for an unknown payment. 409 for a change that is not allowed, a payment with another status,
-/// or a transaction id that belongs to another payment.
+/// 404 for an unknown payment. 409 for a change that is not allowed, for a payment that does not
+/// have the expected status, or for a transaction id that belongs to another payment.
 pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result<Json<PaymentBody>, Error> {
     let Request { input: wanted, caller, id, .. } = &request;
     caller.must_own(&wanted.account, DOMAIN)?;
@@ -186,8 +187,8 @@ impl Bank {
                     let detail = "The transaction id names another payment.".to_owned();
                     return Err(Error::Conflict(Problem::TransactionIdUsed, detail));
                 }
-                // If only the guard fails, the error does not include the payment. Read it to find
-                // out whether this request changed it.
+                // If only the condition of the guard fails, the error does not include the payment.
+                // Read the payment to find out whether an earlier attempt changed it.
                 let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
                 if wanted.moved(&found, id) { Ok(found) } else { Err(stands(&found)) }
             }

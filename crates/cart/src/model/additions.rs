@@ -17,10 +17,10 @@ pub(crate) struct Additions {
     account: AccountId,
     #[serde(rename = "SK")]
     sort: CartSort,
-    /// Id of the request that added last. Unlike a counter, it never repeats after TTL has deleted
-    /// the item.
+    /// Id of the last request that added a cart item. TTL can delete `CART`. A counter would then
+    /// start again and repeat old values, but a request id never repeats.
     last: RequestId,
-    /// Sort keys of the last additions, the newest at the end.
+    /// Sort keys of the cart items that were added last, in order of addition.
     recent: Vec<LineSort>,
     expires_at: i64,
 }
@@ -29,11 +29,11 @@ impl Item for Additions {
     const TYPE: &'static str = "Cart";
 }
 
-/// Number of additions that are kept. Fewer additions fit into the time until one of them is
-/// visible to queries.
+/// Maximum number of sort keys in `recent`. An addition is visible to queries before this many
+/// further additions can complete.
 const MAX_RECENT: usize = 8;
 
-/// Maximum time until an addition is visible to queries.
+/// Maximum time between an addition and its visibility to queries.
 const SETTLING: SignedDuration = SignedDuration::from_mins(1);
 
 /// State of a cart at the time of a read.
@@ -45,17 +45,18 @@ pub(crate) struct Seen {
 }
 
 impl Cart {
-    /// Reads the last additions to the cart. Call this before the query for the cart items. Any
-    /// addition after this read then fails the condition on `CART`.
+    /// Reads the item `CART`. Call this function before the query for the cart items. If another
+    /// request then adds an item, the condition on `CART` fails.
     pub(crate) async fn additions(&self, account: &AccountId) -> Result<Option<Additions>, Error> {
         Ok(self.table.get(&Key::new(account, &CartSort)).await?)
     }
 
     /// Reads the ACTIVE cart items with strong consistency, including every item of `additions`.
     ///
-    /// A query is not a snapshot. It may miss a cart item whose addition `CART` already shows. If a
-    /// recent addition is missing, its pointer must show that the item has left the cart; otherwise
-    /// the read fails and is retried. `known` is an item that the caller knows to have left.
+    /// A query is not a snapshot: it may miss a cart item whose addition is already recorded in
+    /// `CART`. If a recently added item is missing, its pointer must show that the item has left
+    /// the cart. Otherwise the read fails, and the caller retries it. An item that the caller knows
+    /// to have left the cart is passed as `known`.
     pub(crate) async fn look(
         &self,
         account: &AccountId,
@@ -77,7 +78,8 @@ impl Cart {
         Ok(seen)
     }
 
-    /// Change of `CART` for an addition. It fails if anything was added since the cart was read.
+    /// Returns the change of `CART` that records the addition of `line`. The change fails if
+    /// another item was added after the cart was read.
     pub(crate) fn addition(
         &self,
         seen: &Seen,
@@ -96,7 +98,7 @@ impl Cart {
         })
     }
 
-    /// Condition check that nothing was added since the cart was read.
+    /// Returns a condition check that fails if an item was added after the cart was read.
     pub(crate) fn nothing_added(&self, account: &AccountId, seen: Option<&Additions>) -> Change {
         let key = Key::new(account, &CartSort);
         match seen {
@@ -105,9 +107,9 @@ impl Cart {
         }
     }
 
-    /// Like [`Cart::transition`], for an item that stays in the cart. It renews the expiry only if
-    /// nothing was added since the cart was read. By the clock of a concurrent addition, the item
-    /// may have expired.
+    /// Like [`Cart::transition`], for an item that stays in the cart. If the expiry is renewed, the
+    /// changes fail if an item was added after the cart was read: by the clock of that addition,
+    /// the item may have expired.
     pub(crate) fn change_in_cart(
         &self,
         old: &Line,
@@ -127,12 +129,12 @@ impl Seen {
         self.additions.as_ref()
     }
 
-    /// Cart item of the product.
+    /// Returns the cart item of the product.
     pub(crate) fn line_of(&self, sku: &Sku) -> Option<&Line> {
         self.lines.iter().find(|line| line.sku == *sku)
     }
 
-    /// Returns 409 if the cart has no room for `more` items.
+    /// Returns the error 409 if the cart has no room for `more` additional items.
     pub(crate) fn must_have_room_for(&self, more: usize) -> Result<(), Error> {
         if self.lines.len() + more <= MAX_LINES {
             return Ok(());
@@ -142,7 +144,8 @@ impl Seen {
         Err(Error::Conflict(Problem::CartFull, detail))
     }
 
-    /// Additions of the last minute that the query did not return.
+    /// Returns the sort keys of the items that were added in the last minute and that the query did
+    /// not return.
     fn unexplained(&self, now: TimestampMillis) -> impl Iterator<Item = &LineSort> {
         let recent = self.additions.iter().flat_map(|additions| &additions.recent);
         let is_settling = move |added: &&LineSort| now.instant().duration_since(added.since.instant()) < SETTLING;
@@ -153,8 +156,8 @@ impl Seen {
 }
 
 impl Additions {
-    /// Time to compare expiries with: `now`, or the time of the last addition if that clock was
-    /// ahead. An item that has expired for one addition must have expired for all requests.
+    /// Returns the time to compare expiries with: `now`, or the time of the last addition if it is
+    /// later. If one addition treated an item as expired, all later requests must do the same.
     pub(crate) fn clock(&self, now: TimestampMillis) -> TimestampMillis {
         self.recent.last().map_or(now, |last| last.since.max(now))
     }

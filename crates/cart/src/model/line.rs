@@ -10,8 +10,8 @@ use table::{Attributes, Item, Key};
 
 use crate::store::Days;
 
-/// Maximum size of a cart item in bytes, including the attributes that status changes add later. A
-/// write of this size is one write unit.
+/// Maximum size of a cart item in bytes, including the attributes that status changes add later.
+/// Writing an item of this size costs one write unit.
 pub const MAX_BYTES: usize = 1_024;
 
 /// Size of the attribute `Previous`, which every status change sets.
@@ -21,17 +21,18 @@ const PREVIOUS_BYTES: usize = Line::PREVIOUS.size()
     + (Previous::SINCE.size() + 24 + 1)
     + (Previous::QUANTITY.size() + 3 + 1);
 
-/// Bytes that status changes can add besides `Previous`, with their attribute names. An order id
-/// has at most 128 bytes.
+/// Maximum number of bytes that status changes add besides `Previous`, including attribute names.
+/// An order id has at most 128 bytes.
 const LATER_BYTES: usize = (Line::ORDER_ID.size() + 128)
     + (Line::JOINED_TO.size() + 32)
     + (Line::EXPIRES_AT.size() + 7)
-    // Both sort keys: `PURCHASED` is three bytes longer than `ACTIVE`. The version: ten digits.
+    // `PURCHASED` is three bytes longer than `ACTIVE` in each of the two sort keys. A version has
+    // up to ten digits.
     + (2 * 3 + 10);
 
 /// Cart item: one item of `Cart`.
 ///
-/// The account, status, time of the status and item id are stored only in its keys.
+/// The account, status, time of the last status change and item id are stored only in the keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Line {
@@ -41,10 +42,11 @@ pub struct Line {
     /// Status, time of the last status change, and item id.
     #[serde(rename = "SK")]
     pub sort: LineSort,
-    /// Product, partition key of GSI1. `None` for a removed or joined item, which no list shows.
+    /// Product, partition key of GSI1. `None` for an item with the status `REMOVED` or `JOINED`,
+    /// which no list shows.
     #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none")]
     pub index_partition: Option<Sku>,
-    /// Copy of the sort key. `None` together with `index_partition`.
+    /// Copy of the sort key. `None` if `index_partition` is `None`.
     #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none")]
     pub index_sort: Option<LineSort>,
     /// Product.
@@ -59,23 +61,25 @@ pub struct Line {
     /// Order of a purchased item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order_id: Option<OrderId>,
-    /// Number of the item's version. It starts at 1 and increases with each change, including
+    /// Version number of the item. It starts at 1 and increases by 1 with each change, including
     /// status changes.
     pub version: i64,
-    /// Values before the last status change. `None` if the status never changed.
+    /// Status, status time and quantity before the last status change. `None` if the status never
+    /// changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
-    /// Cart item that this item was joined to.
+    /// Id of the cart item that this item was merged into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_to: Option<ItemId>,
-    /// Expiry in Unix seconds. Readers hide the item from then on, and TTL deletes it later
+    /// Expiry in Unix seconds. From then on readers hide the item, and TTL deletes it later
     /// (docs/decisions/cart-expiry.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
 }
 
-/// Values of a cart item before its last status change. In the stream, a status change is a removal
-/// and an insertion. With these values, the insertion alone describes the change.
+/// Values of a cart item before its last status change. A status change has two stream records: the
+/// removal of the item under its old key, and the insertion under the new key. Because of these
+/// values, the insertion alone describes the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Previous {
@@ -100,7 +104,7 @@ impl Quantity {
     /// Maximum quantity of one cart item.
     pub const MOST: u32 = 9_999;
 
-    /// Sum of both. `None` if it exceeds the maximum.
+    /// Returns the sum of both quantities, or `None` if it exceeds the maximum.
     #[must_use]
     pub fn plus(self, more: Self) -> Option<Self> {
         Self::try_from(self.0 + more.0).ok()
@@ -121,7 +125,7 @@ impl From<Quantity> for u32 {
     }
 }
 
-/// New status of a cart item.
+/// New status of a cart item, with the attributes that it requires.
 #[derive(Debug, Clone)]
 pub(crate) enum Move {
     Active,
@@ -143,7 +147,7 @@ impl Move {
     }
 }
 
-/// Status that customers see. The default is `ACTIVE`.
+/// Status that customers can list. The default is `ACTIVE`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listed(pub Status);
 
@@ -198,8 +202,8 @@ impl Line {
         }
     }
 
-    /// Returns the item with a new quantity. Renews its expiry if the last renewal is more than a
-    /// day old.
+    /// Returns the item with a new quantity. Also renews the expiry if the last renewal is more
+    /// than a day old.
     ///
     /// # Errors
     /// 409 for a purchased item.
@@ -228,7 +232,8 @@ impl Line {
     pub(crate) fn moved(&self, to: &Move, now: TimestampMillis, days: Days) -> Result<Self, Error> {
         self.must_be_open()?;
         let status = to.status();
-        // Clocks differ, but the times of an item must never decrease.
+        // The clocks of two invocations may differ, but the status times of an item must never
+        // decrease.
         let sort = LineSort { status, since: now.max(self.sort.since), item: self.id() };
         let expires_at = match status {
             Status::Active => Some(days.and_one().after(now)),
@@ -252,7 +257,7 @@ impl Line {
         Ok(moved)
     }
 
-    /// Returns 409 if the item is purchased, which is final.
+    /// Returns the error 409 if the item is purchased. A purchase is final.
     pub(crate) fn must_be_open(&self) -> Result<(), Error> {
         if self.sort.status == Status::Purchased {
             let detail = "The line was purchased, which is final.".to_owned();
@@ -273,13 +278,14 @@ impl Line {
         self.sort.item
     }
 
-    /// Whether the item has not expired. TTL may delete an expired item later.
+    /// Returns true until the expiry of the item. An expired item stays in the table until TTL
+    /// deletes it.
     #[must_use]
     pub fn is_live(&self, now: TimestampMillis) -> bool {
         self.expires_at.is_none_or(|at| at > now.second().instant().as_second())
     }
 
-    /// Returns 413 if the item could exceed 1 KB, now or after a status change.
+    /// Returns the error 413 if the item exceeds 1 KB or could exceed it after a status change.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
         let previous = if self.previous.is_none() { PREVIOUS_BYTES } else { 0 };
         if table::size(self)? + previous + LATER_BYTES <= MAX_BYTES {
@@ -290,7 +296,7 @@ impl Line {
     }
 }
 
-/// Cart item in a response.
+/// Response body of a cart item.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LineBody {

@@ -6,8 +6,8 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
 
-/// Pointer from the item id to the sort key of a cart item. The id stays the same when the sort key
-/// changes. The pointer is written in the transaction of that change, and expires with the cart
+/// Pointer from the item id to the sort key of a cart item. A status change changes the sort key
+/// but not the id. The same transaction updates the pointer. The pointer expires with the cart
 /// item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]

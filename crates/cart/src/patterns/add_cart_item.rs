@@ -79,10 +79,11 @@ impl Input for NewLine {
     }
 }
 
-/// Exclusive upper limit of a price. It leaves enough digits for the sums of a report.
+/// Exclusive upper limit of a price. The limit leaves enough digits for the sums in a report.
 const LARGEST_PRICE: i128 = 1_000_000_000_000;
 
-/// Reads `price` and `currency`, which must be sent together. A price is never negative.
+/// Reads `price` and `currency`. A request must have both or neither, and a price must not be
+/// negative.
 fn read_price(fields: &mut Fields) -> Option<Money> {
     let (amount, currency) = (fields.body_if_any::<JsonDecimal>("price"), fields.body_if_any::<Currency>("currency"));
     let missing = |fields: &mut Fields, name: &str, other: &str| {
@@ -106,8 +107,9 @@ fn read_price(fields: &mut Fields) -> Option<Money> {
 /// Adds a product to the cart. If the product is already in the cart, its quantity increases.
 ///
 /// # Errors
-/// 400 for invalid input, 403 for another owner's account, 409 for a full cart or a quantity over
-/// the maximum, 413 for ids that are too long, 422 for an idempotency key of a different request.
+/// 400 for invalid input, 403 for an account that the caller does not own, 409 for a full cart or a
+/// quantity over the maximum, 413 for an account and SKU that are too long together, 422 for an
+/// idempotency key that was used for a different request.
 pub async fn add_cart_item(cart: Cart, request: Request<NewLine>) -> Result<Upserted<LineBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     optimistically(|| cart.add(&request)).await
@@ -135,8 +137,8 @@ impl Cart {
             None => self.begin(&seen, request, &once).await,
         };
         match done {
-            // The same request may have completed since the record was read, and may be the cause
-            // of this refusal.
+            // A request with the same idempotency key may have completed after the record was read,
+            // and may be the reason for the rejection.
             Err(refusal @ (Error::Conflict(..) | Error::TooLarge(_))) => {
                 Ok(once.before::<Added>().await?.ok_or(refusal)?.into())
             }
@@ -179,7 +181,7 @@ impl Cart {
     }
 }
 
-/// Outcome in the idempotency record: the cart item as it was returned to the first request.
+/// Outcome in the idempotency record: the cart item in the response to the first request.
 #[derive(Debug, Serialize, Deserialize)]
 struct Added {
     created: bool,

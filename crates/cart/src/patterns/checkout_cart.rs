@@ -49,7 +49,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Account in the path.
+/// Path parameter of the request: the account.
 #[derive(Debug, Clone)]
 pub struct Checkout {
     account: AccountId,
@@ -61,7 +61,7 @@ impl Input for Checkout {
     }
 }
 
-/// Order of a checkout.
+/// Response body of a checkout: the order.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Order {
@@ -72,15 +72,15 @@ pub struct Order {
 /// Changes every ACTIVE cart item to `PURCHASED` under one order id, in one transaction.
 ///
 /// # Errors
-/// 403 for another owner's account, 409 for an empty cart, 422 for an idempotency key of a
-/// different request.
+/// 403 for an account that the caller does not own, 409 for an empty cart, 422 for an idempotency
+/// key that was used for a different request.
 pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Json<Order>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     Ok(Json(optimistically(|| cart.check_out(&request)).await?))
 }
 
-/// Outcome in the idempotency record. All items of the order have the time `at`. They are final, so
-/// a repeated request reads them from the table.
+/// Outcome in the idempotency record. All items of the order have the status time `at`. Purchased
+/// items never change, so a repeated request reads them from the table.
 #[derive(Debug, Serialize, Deserialize)]
 struct Bought {
     order: OrderId,
@@ -101,12 +101,13 @@ impl Cart {
         seen.must_have_room_for(0)?;
         if lines.is_empty() {
             let refusal = Error::Conflict(Problem::CartEmpty, "The cart has no active line.".to_owned());
-            // The same request may have completed since the record was read, and may have emptied
-            // the cart.
+            // A request with the same idempotency key may have completed after the record was read,
+            // and may have emptied the cart.
             return self.order(account, once.before().await?.ok_or(refusal)?).await;
         }
-        // All items get the same time, so that the order can be found again. The times of an item
-        // must never decrease.
+        // All items get the same status time, so that a repeated request finds them. It is not
+        // before their previous status times, because the status times of an item must never
+        // decrease.
         let at = lines.iter().map(|line| line.sort.since).fold(now, TimestampMillis::max);
         let order = OrderId::new(now.instant(), &request.random);
         let mut bought = Vec::with_capacity(lines.len());
@@ -121,8 +122,8 @@ impl Cart {
         Ok(Order::of(order, bought))
     }
 
-    /// Reads an earlier order: the items that were purchased at its time under its id. They are
-    /// final.
+    /// Reads an earlier order: the purchased items with its time and order id. Purchased items
+    /// never change.
     async fn order(&self, account: &AccountId, Bought { order, at }: Bought) -> Result<Order, Error> {
         let range = LineSort::between(Status::Purchased, Some(at), Some(at));
         let query = Query::new(account, &range).only_if(Condition::is(Line::ORDER_ID, &order));
@@ -131,7 +132,7 @@ impl Cart {
 }
 
 impl Order {
-    /// Sorts the items like the list of purchased items: newest first.
+    /// Creates the order. Its items are sorted like the list of purchased items: newest first.
     fn of(order_id: OrderId, mut lines: Vec<Line>) -> Self {
         lines.sort_by_key(|line| Reverse(line.sort));
         Self { order_id, items: lines.into_iter().map(LineBody::from).collect() }

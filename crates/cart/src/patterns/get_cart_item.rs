@@ -33,7 +33,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Account and item id in the path.
+/// Path parameters of the request: the account and the item id.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub(crate) account: AccountId,
@@ -50,7 +50,7 @@ impl Input for Wanted {
 /// Reads one cart item with strong consistency.
 ///
 /// # Errors
-/// 403 for another owner's account, 404 for an unknown or expired item.
+/// 403 for an account that the caller does not own, 404 for an unknown or expired item.
 pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<LineBody>, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

@@ -1,4 +1,4 @@
-//! C5: lists a customer's cart items of a status, newest first
+//! C5: lists a customer's cart items with a status, newest first
 //! (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer).
 
 use crate::{
@@ -49,10 +49,10 @@ impl Input for OfAccount {
     }
 }
 
-/// Lists a customer's cart items, newest first by the time they were added, saved or purchased.
+/// Lists a customer's cart items with a status, newest first by the time of the last status change.
 ///
 /// # Errors
-/// 400 for invalid parameters, 403 for another owner's account.
+/// 400 for invalid parameters, 403 for an account that the caller does not own.
 pub async fn list_cart_items(cart: Cart, request: Request<OfAccount>) -> Result<List<LineBody>, Error> {
     let OfAccount { account, status } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

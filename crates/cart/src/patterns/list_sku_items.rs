@@ -1,4 +1,4 @@
-//! C6: lists the cart items of a product and a status, over all customers, newest first
+//! C6: lists the cart items of a product with a status, over all customers, newest first
 //! (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
 
 use crate::{
@@ -30,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Product, status and period to list.
+/// Product, status and time range to list.
 #[derive(Debug, Clone)]
 pub struct OfSku {
     sku: Sku,
@@ -72,8 +72,8 @@ impl OfSku {
     }
 }
 
-/// Lists all customers' cart items of a product, newest first by the time they were added, saved or
-/// purchased.
+/// Lists the cart items of a product with a status, over all customers, newest first by the time of
+/// the last status change.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.

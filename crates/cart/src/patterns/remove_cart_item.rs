@@ -40,11 +40,12 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// Removes an item from the cart. The item stays in the table for a week with the status `REMOVED`,
-/// which no reader returns. In the stream, this item distinguishes a removal from the first half of
-/// a status change.
+/// which no reader returns. In the stream, the insertion of this item distinguishes a removal from
+/// a status change, which also deletes an item.
 ///
 /// # Errors
-/// 403 for another owner's account, 404 for an unknown or expired item, 409 for a purchased item.
+/// 403 for an account that the caller does not own, 404 for an unknown or expired item, 409 for a
+/// purchased item.
 pub async fn remove_cart_item(cart: Cart, request: Request<Wanted>) -> Result<NoContent, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;

@@ -73,7 +73,7 @@ pub struct Update {
     to: Option<Target>,
 }
 
-/// Requested status. A purchase may name an order id; the default is a new one.
+/// Requested status. `PURCHASED` may have an order id; the default is a new order id.
 #[derive(Debug, Clone)]
 enum Target {
     Active,
@@ -93,8 +93,8 @@ impl Input for Update {
         }
         let to = match (status.map(|Listed(status)| status), order) {
             (Some(Status::Purchased), order) => Some(Target::Purchased(order)),
-            // The invalid status is already reported. It may stand for `PURCHASED`, so the order id
-            // is not an error.
+            // The invalid status is already reported. The caller may have meant `PURCHASED`, so the
+            // order id is not reported as an error.
             (None, Some(_)) if fields.has_body("status") => None,
             (_, Some(_)) => fields.fault("/body/orderId", "goes with PURCHASED only"),
             (Some(Status::Saved), None) => Some(Target::Saved),
@@ -115,14 +115,15 @@ impl Target {
     }
 }
 
-/// Changes the quantity and the status of a cart item. `ACTIVE` and `SAVED` can change to each
-/// other and to `PURCHASED`, which is final. If the product is already in the cart, an item that
-/// becomes ACTIVE is joined to the ACTIVE item, which is returned.
+/// Changes the quantity and the status of a cart item. An `ACTIVE` item can become `SAVED`, a
+/// `SAVED` item can become `ACTIVE`, and both can become `PURCHASED`, which is final. If an item
+/// becomes `ACTIVE` and its product is already in the cart, it is merged into the `ACTIVE` item of
+/// the product, and that item is returned.
 ///
 /// # Errors
-/// 400 for invalid input, 403 for another owner's account, 404 for an unknown or expired item. 409
-/// for a purchased item, a full cart or a quantity over the maximum. 413 for an order id that makes
-/// the item exceed 1 KB.
+/// 400 for invalid input, 403 for an account that the caller does not own, 404 for an unknown or
+/// expired item. 409 for a purchased item, a full cart or a quantity over the maximum. 413 for an
+/// order id that makes the item exceed 1 KB.
 pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Json<LineBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     let line = optimistically(|| cart.change(&request)).await?;
@@ -175,12 +176,13 @@ impl Cart {
         Ok(new)
     }
 
-    /// Makes the item ACTIVE. It is joined to the ACTIVE item of its product, or added to the cart.
+    /// Makes the item `old` ACTIVE: merges it into the ACTIVE item of the same product, or adds it
+    /// to the cart if there is none.
     async fn activate(&self, old: &Line, request: &Request<Update>) -> Result<Line, Error> {
         let seen = self.look(&old.account, self.additions(&old.account).await?, Some(old.id()), request.milli).await?;
         let planned = self.activation(old, &seen, request);
-        // The item and the cart were read at different times. The cart may already contain this
-        // item, which would cause the conflict.
+        // The item was read before the cart. If the item became ACTIVE in between, it is in the
+        // cart already and causes the conflict.
         if matches!(planned, Err(Error::Conflict(..))) {
             self.must_be_as_read(old).await?;
         }
@@ -189,7 +191,7 @@ impl Cart {
         Ok(new)
     }
 
-    /// Returns the item that is in the cart afterwards, and the changes to get there.
+    /// Returns the ACTIVE item that results from the request, and the changes that write it.
     fn activation(&self, old: &Line, seen: &Seen, request: &Request<Update>) -> Result<(Line, Vec<Change>), Error> {
         let now = request.milli;
         let quantity = request.input.quantity.unwrap_or(old.quantity);
@@ -212,8 +214,8 @@ impl Cart {
         if is.is_some_and(|is| is.version == line.version) { Ok(()) } else { Err(Error::stale()) }
     }
 
-    /// Returns the cart item that the requested item was joined to, if this request repeats the one
-    /// that joined them.
+    /// Returns the cart item that the requested item was merged into, if an equal request merged it
+    /// earlier.
     async fn joined(&self, wanted: &Update, now: TimestampMillis) -> Result<Option<Line>, Error> {
         let Some(Target::Active) = wanted.to else { return Ok(None) };
         let pointer = self.pointer(&wanted.account, wanted.item).await?;

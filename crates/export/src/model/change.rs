@@ -12,7 +12,7 @@ use keys::{
 /// Result of reading a stream record.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Change {
-    /// Row to send: one line of JSON with its line end.
+    /// Row to send: one line of JSON with a line end.
     Row(String),
     /// The record describes no change of a cart item.
     Dropped(Dropped),
@@ -25,9 +25,10 @@ pub(crate) enum Change {
 pub(crate) enum Dropped {
     /// The item is not a cart item.
     NoLine,
-    /// First half of a status change. The insertion under the new key describes the whole change.
+    /// A status change deleted the item under its old key. The insertion under the new key is
+    /// exported instead.
     MovedAway,
-    /// A removed or joined cart item was changed or deleted.
+    /// A cart item with the status `REMOVED` or `JOINED` was changed or deleted.
     Ended,
     /// The write changed nothing.
     Unchanged,
@@ -48,7 +49,7 @@ fn unsendable(reason: impl Into<String>) -> Why {
     Why::Unsendable(reason.into())
 }
 
-/// Reads a stream record.
+/// Converts a stream record to a row.
 pub(crate) fn read(record: &Record, tokens: Option<&TokenKey>) -> Change {
     match row(record, tokens) {
         Ok(row) => Change::Row(row),
@@ -70,7 +71,8 @@ fn row(record: &Record, tokens: Option<&TokenKey>) -> Result<String, Why> {
     serde_json::to_string(&columns).map(|json| json + "\n").map_err(|error| unsendable(error.to_string()))
 }
 
-/// The event source mapping filters out other items, but correctness does not depend on the filter.
+/// Returns an error unless the record is about a cart item. The event source mapping filters out
+/// most other items, but correctness does not depend on the filter.
 fn must_be_a_line(record: &Record) -> Result<(), Why> {
     let sort = record.sort_key();
     let sort = sort.ok_or_else(|| unsendable("no key of the cart"))?;
@@ -101,7 +103,8 @@ fn lines(event: &EventRecord) -> Result<(Line, Option<Line>), Why> {
     }
 }
 
-/// Source: DynamoDB developer guide, "DynamoDB Streams and Time to Live".
+/// Returns whether TTL deleted the item (DynamoDB Developer Guide, "DynamoDB Streams and Time to
+/// Live").
 fn is_by_ttl(event: &EventRecord) -> bool {
     event
         .user_identity

@@ -47,7 +47,7 @@ pub(crate) enum Operation {
     Expire,
 }
 
-/// One row. The fields are the columns in order. Fields without a value are left out.
+/// One row. The fields are the columns in order. Fields without a value are omitted from the JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct Columns<'a> {
     event_id: &'a str,
@@ -93,7 +93,7 @@ pub(crate) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Creates a row with the columns that do not depend on the operation.
+    /// Creates a row with the columns that are present for every operation.
     pub(crate) fn of(operation: Operation, line: &'a Line) -> Self {
         Self {
             event_id: "",
@@ -129,12 +129,12 @@ impl<'a> Columns<'a> {
         Self { event_id, sequence_number: record.sequence_number(), changed_at, ..self }
     }
 
-    /// Replaces the account id by its token.
+    /// Replaces the account id by the account's token.
     pub(crate) fn owned_by(self, account_id: String) -> Self {
         Self { account_id, ..self }
     }
 
-    /// Sets the columns of the new image.
+    /// Sets the columns with the new values of the item.
     pub(crate) fn new_image(self, line: &'a Line) -> Self {
         Self {
             status: Some(line.sort.status),
@@ -149,7 +149,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Sets the columns of the old image.
+    /// Sets the `old_` columns from the item before the change.
     pub(crate) fn old_image(self, line: &'a Line) -> Self {
         Self {
             old_order_id: line.order_id.as_ref(),
@@ -158,9 +158,9 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Sets the old columns from the values before a status change. Price and currency do not
-    /// change with the status. There is no old order id, because a purchased item is final. The old
-    /// expiry is not stored.
+    /// Sets the `old_` columns from the values before a status change. A status change does not
+    /// change the price and the currency. There is no old order id, because the status of a
+    /// purchased item never changes. The old expiry is unknown.
     pub(crate) fn previous(self, line: &Line, previous: Previous) -> Self {
         self.old(previous.status, previous.since, previous.quantity, line.price)
     }
@@ -176,8 +176,8 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Increments the version. A deletion does not change the item, so its row needs a version
-    /// after the last one.
+    /// Increments the version. A deletion by TTL does not change the version of the item, but two
+    /// rows of an item must not have the same version.
     pub(crate) fn one_later(self) -> Self {
         Self { version: self.version.saturating_add(1), ..self }
     }
@@ -211,8 +211,8 @@ impl Serialize for Time {
     }
 }
 
-/// Whether `decimal(20,4)` can store the amount. It has 16 digits before the point and 4 after it;
-/// no currency has more than 4.
+/// Returns whether `decimal(20,4)` can store the amount. The type has 16 digits before the decimal
+/// point and 4 after it. No currency has more than 4 digits after the decimal point.
 pub(crate) fn fits(money: Money) -> bool {
     10_u128
         .checked_pow(16 + u32::from(money.currency().places()))

@@ -1,24 +1,24 @@
 use crate::model::change::Dropped;
 
-/// Counts of one invocation. After a failed record, the batch is delivered again from that record
-/// on, and those records are counted again.
+/// Counts of one invocation. If a record fails, Lambda delivers it and all later records of the
+/// batch again, and they are counted again.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Rows that Firehose accepted.
+    /// Number of rows that Firehose accepted.
     pub(crate) exported: u64,
-    /// Dropped records by reason.
+    /// Number of dropped records by reason.
     pub(crate) no_line: u64,
     pub(crate) moved_away: u64,
     pub(crate) ended: u64,
     pub(crate) unchanged: u64,
-    /// Changes in the failure bucket.
+    /// Number of changes that were stored in the failure bucket.
     pub(crate) unsendable: u64,
-    /// Changes that will be delivered again.
+    /// Number of changes that Lambda will deliver again.
     pub(crate) failed: u64,
-    /// Bytes that Firehose accepted, and bytes that it bills.
+    /// Number of bytes that Firehose accepted, and number of bytes that Firehose bills.
     pub(crate) bytes: u64,
     pub(crate) billed: u64,
-    /// Calls to Firehose, and how many of them were retries.
+    /// Number of calls to Firehose including retries, and number of retries.
     pub(crate) calls: u64,
     pub(crate) retries: u64,
 }

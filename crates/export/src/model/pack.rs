@@ -1,4 +1,5 @@
-//! Packs rows into records and records into calls, so that Firehose bills few empty bytes
+//! Packs rows into records and records into calls. Firehose bills each record as a multiple of 5
+//! KB, so a record contains as many rows as fit into ten times 5 KB
 //! (docs/decisions/export-delivery.md).
 
 /// Maximum size of a record in bytes, before base64 (Firehose quotas: 1,000 KiB).
@@ -7,24 +8,26 @@ pub const MAX_RECORD_BYTES: usize = 1_000 * 1_024;
 /// Billing step of a record in bytes (Firehose pricing: 5 KB).
 pub const BILLED_STEP: usize = 5 * 1_024;
 
-/// Target size of a record in bytes: ten billing steps. On average a record ends half a row short
-/// of it, which is 1 % for rows of 1 KB. A larger record would save less than that, and would be
-/// retried as a whole.
+/// Target size of a record in bytes: ten billing steps. On average, half a row of this size remains
+/// unused, which is 1 % for rows of 1 KB. Larger records would save less than 1 %, and a record is
+/// always retried as a whole.
 pub const RECORD_BYTES: usize = 10 * BILLED_STEP;
 
 /// Maximum number of records in a call (Firehose quotas).
 pub const MAX_CALL_RECORDS: usize = 500;
 
 /// Maximum size of a call's body in bytes. The Firehose documentation gives 4 MiB for a call, and
-/// "4 MB for the entire request". The smaller number, applied to the base64 body, satisfies both.
+/// "4 MB for the entire request". A limit of 4 MB for the body, with the data in base64, satisfies
+/// both.
 pub const MAX_CALL_BYTES: usize = 4_000_000;
 
-/// Bytes in the body for each record besides its data (`{"Data":""},`), and bytes besides the
-/// records with the longest name of a delivery stream.
+/// Number of bytes in the body for each record besides the data: `{"Data":""},`.
 const RECORD_FRAME: usize = 12;
+/// Maximum number of bytes in the body besides the records, with the longest name of a delivery
+/// stream.
 const CALL_FRAME: usize = 128;
 
-/// One change as text with its line end.
+/// One change as a line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// Index of the stream record in the batch.
@@ -47,13 +50,13 @@ impl Record {
         &self.rows
     }
 
-    /// Size in bytes.
+    /// Size of the data in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Billed size in bytes.
+    /// Size in bytes that Firehose bills.
     #[must_use]
     pub fn billed(&self) -> usize {
         self.bytes.next_multiple_of(BILLED_STEP)

@@ -4,10 +4,11 @@ use keys::AccountId;
 use sha2::Sha256;
 use std::str::FromStr;
 
-/// Key that turns account ids into tokens. The same account always gets the same token. Without the
-/// key, nobody can derive the account from it (docs/decisions/export-tokens.md).
+/// Key that converts account ids to tokens. The same account id always gets the same token. Nobody
+/// can derive the account id from a token without the key (docs/decisions/export-tokens.md).
 ///
-/// Source: HMAC-SHA-256 (RFC 2104). A key shorter than the hash (32 bytes) would weaken it.
+/// Source: HMAC-SHA-256 (RFC 2104). A key that is shorter than the hash (32 bytes) would weaken the
+/// tokens.
 pub(crate) struct TokenKey(Hmac<Sha256>);
 
 const FEWEST_CHARACTERS: usize = 32;

@@ -13,24 +13,25 @@ use function::{Batch, Error, Function, Pattern, Record, Trigger};
 use futures::{StreamExt, stream};
 use std::{collections::BTreeSet, time::Duration};
 
-/// Number of objects that are put concurrently.
+/// Maximum number of concurrent puts to the failure bucket.
 const PUTS_AT_ONCE: usize = 8;
 
 /// Time reserved for the failure bucket, at most a quarter of the remaining time.
 const TIME_TO_KEEP: Duration = Duration::from_secs(3);
 
-/// Entry point of the Lambda. It opens no connection during the init phase: nobody waits for the
-/// first batch, and Firehose has no free call that the function may make.
+/// Entry point of the Lambda. The function opens no connection during the init phase: no caller
+/// waits for the first batch, and the function has permission for no Firehose call that is free.
 #[must_use]
 pub fn function() -> Function {
     function::stream(export_cart_changes, |_: Export| std::future::ready(()))
 }
 
-/// Declares the access pattern's stream. It uses no table; Firehose bills rows in steps of 5 KB.
+/// Declares the access pattern's stream. The function reads no table. Firehose bills records in
+/// steps of 5 KB.
 pub const PATTERN: Pattern<()> =
     Pattern { id: "C7", name: "export-cart-changes", trigger: Trigger::Stream("Cart"), calls: &[], function };
 
-/// Stream records of a batch by result, each with its index in the batch.
+/// Results of reading the stream records of a batch, each with the record's index in the batch.
 #[derive(Default)]
 struct Sorted {
     rows: Vec<Row>,
@@ -52,8 +53,8 @@ impl Sorted {
     }
 }
 
-/// Sends every change of a cart item, and stores changes that can never be sent in the failure
-/// bucket. Returns the sequence numbers of the failed records.
+/// Sends every change of a cart item to Firehose. Changes that can never be sent are stored in the
+/// failure bucket. Returns the sequence numbers of the failed records.
 async fn export_cart_changes(export: Export, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let Sorted { rows, dropped, mut unsendable } = Sorted::read(&export, &batch.records);
     let mut counts = Counts::default();
@@ -64,7 +65,8 @@ async fn export_cart_changes(export: Export, batch: Batch) -> Result<BTreeSet<St
     let delivered = export.delivery.send(records, until, &mut counts).await;
     unsendable.extend(delivered.refused);
 
-    // Records after the lowest failure are delivered again, and are stored and counted then.
+    // Lambda delivers the first failed record and all later ones again. They are stored and counted
+    // then.
     let comes_again = delivered.unsent.iter().min().copied().unwrap_or(usize::MAX);
     unsendable.retain(|(place, _)| *place < comes_again);
     let (kept, lost) = keep(&export, &batch, unsendable).await;

@@ -1,4 +1,4 @@
-//! Runs the binary against the Lambda Runtime API.
+//! Runs the binary against an emulated Lambda Runtime API.
 
 use crate::stub::{Fault, Stub};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn binary_exports_changes_and_logs_no_account() {
     let mut log = log_lines(child).await;
     let ages: Vec<&Value> = log.iter().filter(|line| line["StreamAgeMs"].as_f64() > Some(0.0)).collect();
     assert_eq!(ages[0]["_aws"]["CloudWatchMetrics"][0]["Namespace"], "local/service", "the alarm uses this namespace");
-    // A timestamp may contain the digits of a price.
+    // Latencies and ages may by chance contain the digits of a price, so they are not searched.
     for line in log.iter_mut().filter_map(Value::as_object_mut) {
         line.retain(|name, _| !["LatencyMs", "StreamAgeMs"].contains(&name.as_str()));
     }

@@ -41,8 +41,8 @@ pub(crate) async fn invoke(service: &Service, event: Value, time: Duration) -> I
     service.call(event, context).await
 }
 
-/// Returns the sequence number from which Lambda repeats the batch, or `None` if all records
-/// succeeded.
+/// Returns the sequence number of the first failed record, from which Lambda repeats the batch.
+/// Returns `None` if all records succeeded.
 pub(crate) fn lowest_failure(invocation: Invocation) -> Option<String> {
     let answer = invocation.answer.expect("an answer");
     let failures = answer["batchItemFailures"].as_array().expect("a report").clone();
@@ -50,7 +50,7 @@ pub(crate) fn lowest_failure(invocation: Invocation) -> Option<String> {
     failures.first().map(|failure| failure["itemIdentifier"].as_str().expect("a number").to_owned())
 }
 
-/// Polls the future this many times at most, and then drops it.
+/// Polls the future at most `polls` times, and then drops it.
 async fn killed_after<T>(polls: usize, work: impl Future<Output = T>) -> Option<T> {
     let (mut work, mut left) = (pin!(work), polls);
     std::future::poll_fn(|context| {
@@ -71,9 +71,9 @@ pub(crate) struct Drive {
     pub(crate) came_again: usize,
 }
 
-/// Delivers the records of a shard to the function as Lambda does: in batches, in order. It repeats
-/// a batch from its lowest failure, and repeats the batch of a killed invocation as a whole.
-/// `polls` returns the number of polls after which an invocation is killed.
+/// Delivers the records of a shard to the function as Lambda does: in batches, in order. Repeats a
+/// batch from its first failed record. If the invocation is killed, repeats the whole batch.
+/// `polls` returns the number of polls after which the next invocation is killed.
 pub(crate) async fn drive(
     service: &Service,
     records: &[Value],

@@ -1,4 +1,4 @@
-//! Checks that no change is lost under faults, and that the rows rebuild the table.
+//! Checks that faults cause no loss of changes, and that the table can be rebuilt from the rows.
 
 use crate::{
     driver::{Drive, drive, invoke, lowest_failure, service},
@@ -12,12 +12,12 @@ use std::{
     time::Duration,
 };
 
-/// Rows that Firehose rejects permanently.
+/// Returns whether the call contains a row that Firehose rejects permanently.
 fn refuses(call: &Call) -> bool {
     !call.is_put && call.text.contains("REFUSED")
 }
 
-/// Faults of every kind, including periods without any connection.
+/// Returns a rule that injects faults of every kind, including periods in which every call is lost.
 fn failing(seed: u64) -> impl FnMut(&Call) -> Fault + Send {
     let (mut rng, mut dead) = (Rng::with_seed(seed), 0);
     move |call: &Call| {
@@ -35,7 +35,8 @@ fn failing(seed: u64) -> impl FnMut(&Call) -> Fault + Send {
     }
 }
 
-/// Checks the invariants of a run.
+/// Checks that each change is exported or stored in the failure bucket, and that the table can be
+/// rebuilt from the rows.
 fn check(cart: &Cart, taken: &Taken) {
     assert_eq!(taken.too_much, 0, "a call exceeded a limit");
     let mut rows: BTreeMap<String, Value> = BTreeMap::new();
@@ -81,7 +82,8 @@ async fn loses_no_change_when_the_function_is_killed() {
     assert!(drive.killed > 5, "{drive:?}");
 }
 
-/// Eight concurrent shards, as a table with this write rate has them.
+/// The stream of a table with this write rate has eight shards, which Lambda processes
+/// concurrently.
 #[tokio::test]
 #[ignore = "minutes: make test-slow"]
 async fn loses_none_of_a_hundred_thousand_changes() {
@@ -101,7 +103,7 @@ async fn sends_every_row_once_and_bills_at_most_ten_percent_extra() {
     assert_eq!((drive.invocations, taken.rows().len()), (cart.records.len().div_ceil(1_000), cart.expected.len()));
     let (bytes, billed) = (taken.records.iter().map(String::len).sum::<usize>(), taken.billed());
     println!("{} rows, {bytes} bytes, {billed} billed in {} records", cart.expected.len(), taken.records.len());
-    // Rejected rows split records.
+    // The limit includes the records that were split because of rejected rows.
     assert!(billed * 100 <= bytes * 110, "{billed} of {bytes}");
 }
 

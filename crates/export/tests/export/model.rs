@@ -1,4 +1,4 @@
-//! Model of a cart that generates stream records, and the rows that they must become.
+//! Model of a cart. It generates stream records and the rows that are expected for them.
 
 use cart::{Line, Previous, Quantity};
 use fastrand::Rng;
@@ -10,7 +10,7 @@ use keys::{
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of cart items when the model is full.
+/// Maximum number of cart items in the model.
 const LINES: usize = 200;
 
 pub(crate) struct Cart {
@@ -19,7 +19,7 @@ pub(crate) struct Cart {
     next: u64,
     /// Cart items that customers see, by account and id.
     lines: BTreeMap<(String, String), Line>,
-    /// Removed and joined cart items, which TTL deletes later.
+    /// Cart items with the status `REMOVED` or `JOINED`, which TTL deletes later.
     ended: Vec<Line>,
     pub(crate) records: Vec<Value>,
     /// Expected event ids with their operations.
@@ -29,7 +29,7 @@ pub(crate) struct Cart {
 }
 
 impl Cart {
-    /// Generates a model with this many stream records.
+    /// Creates a model that has generated `records` stream records.
     pub(crate) fn after(records: usize, seed: u64) -> Self {
         let mut cart = Self {
             rng: Rng::with_seed(seed),
@@ -141,7 +141,7 @@ impl Cart {
         self.lines.insert(key, changed);
     }
 
-    /// The two records of the transaction can have any order.
+    /// Changes the status. The two stream records of the transaction can have either order.
     fn moves(&mut self, key: (String, String), line: &Line, to: Status) {
         let moved = self.moved(line, to);
         let operation = if to == Status::Removed { "remove" } else { "move" };
@@ -175,7 +175,7 @@ impl Cart {
         }
     }
 
-    /// Joins a saved item to an active one of the same account, and increases its quantity.
+    /// Merges a saved item into an active item of the same account, whose quantity increases.
     fn join(&mut self, key: (String, String), line: &Line) {
         let is_host = |other: &&Line| other.account == line.account && other.sort.status == Status::Active;
         let Some(host) = self.lines.values().find(is_host).cloned() else { return self.change(key, line) };
@@ -194,7 +194,7 @@ impl Cart {
         }
     }
 
-    /// TTL deletes a removed or joined item.
+    /// TTL deletes an item with the status `REMOVED` or `JOINED`.
     fn forget(&mut self) {
         if let Some(line) = self.ended.pop() {
             self.tell("REMOVE", None, Some(&line), true, None);
@@ -209,7 +209,7 @@ impl Cart {
         change["NewImage"] = json!({"PK": {"S": line.account.as_str()}, "SK": sort});
     }
 
-    /// Generates a record that can never be sent, for an item that is not in the table.
+    /// Generates a stream record that can never be sent, for an item that is not in the table.
     fn bad(&mut self, line: Line) {
         let line = Line { sort: LineSort { item: self.new_line().sort.item, ..line.sort }, ..line };
         self.tell("INSERT", Some(&line), None, false, None);

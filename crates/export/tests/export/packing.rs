@@ -68,7 +68,7 @@ fn packs_a_thousand_small_rows_into_at_most_two_calls() {
 
 /// Compares the billed bytes of several record sizes (docs/decisions/export-delivery.md).
 #[test]
-fn record_size_bills_at_most_2_5_percent_extra() {
+fn billed_bytes_exceed_data_by_at_most_2_5_percent() {
     let fill = |size: usize, row: usize| {
         let (full, count) = ((size / row).max(1), 20_000);
         let (records, rest) = (count / full, count % full);

@@ -1,4 +1,5 @@
-//! Emulates the calls to Firehose and S3 that the export makes, on a free port, with faults.
+//! Emulator of the Firehose and S3 calls that the export makes. It listens on a free port and
+//! injects faults.
 
 use axum::{
     Router,
@@ -19,7 +20,7 @@ use tokio::task::JoinHandle;
 pub(crate) struct Call {
     /// Number of the call, starting at 1.
     pub(crate) number: usize,
-    /// Whether the call is to S3. Otherwise it is to Firehose.
+    /// True for a call to S3, false for a call to Firehose.
     pub(crate) is_put: bool,
     /// Data of the records, or the body of the object.
     pub(crate) text: String,
@@ -34,7 +35,7 @@ pub(crate) enum Fault {
     Internal,
     /// Invalid request.
     Invalid,
-    /// The records with these indexes are not accepted.
+    /// The records whose index satisfies the function are not accepted.
     Without(fn(usize) -> bool),
     /// The connection closes before the call has an effect.
     Lost,
@@ -64,7 +65,7 @@ impl Taken {
         lines.map(|line| serde_json::from_str(line).expect("a row")).collect()
     }
 
-    /// Bytes that Firehose bills.
+    /// Number of bytes that Firehose bills.
     pub(crate) fn billed(&self) -> usize {
         self.records.iter().map(|record| record.len().next_multiple_of(5 * 1_024)).sum()
     }
@@ -148,7 +149,7 @@ fn records(headers: &HeaderMap, body: &Bytes) -> Vec<String> {
     records.map(|record| String::from_utf8(data(record)).expect("text")).collect()
 }
 
-/// Accepts all records except the left-out ones.
+/// Accepts the records of a call, except those whose index satisfies `is_left_out`.
 fn batch(taken: &mut Taken, records: Vec<String>, body: usize, is_left_out: fn(usize) -> bool) -> Response {
     taken.batches += 1;
     if records.len() > 500 || body > 4_000_000 || records.iter().any(|record| record.len() > 1_024_000) {

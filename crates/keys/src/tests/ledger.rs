@@ -1,5 +1,5 @@
-//! Properties of the ledger's keys: they round-trip, sort like their values, lie in the right
-//! ranges, and each text is a key of one type only. The derivation of ids never changes.
+//! Properties of the ledger's keys: they round-trip, sort like their values and lie in the right
+//! ranges, and no text is a key of two types. Derived ids never change.
 
 use super::laws::{kinds, orders, round_trips, takes_only_itself};
 use crate::{
@@ -24,7 +24,7 @@ fn milli_of(milliseconds: i64) -> TimestampMillis {
     TimestampMillis::containing(Timestamp::from_millisecond(milliseconds).expect("in range")).expect("in range")
 }
 
-/// Any identifier. Many contain parts of other keys.
+/// Generates an arbitrary identifier. Many of the identifiers contain parts of other keys.
 fn id<T: FromStr<Err: Debug> + Debug>() -> impl Strategy<Value = T> {
     let any = prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
         .prop_map(|characters| characters.into_iter().collect::<String>());

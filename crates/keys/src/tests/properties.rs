@@ -259,7 +259,7 @@ fn rejects_a_payment_key_whose_time_differs_from_its_id() {
 }
 
 #[test]
-fn rejects_days_that_do_not_exist_or_have_another_form() {
+fn rejects_nonexistent_days_and_other_date_formats() {
     assert!("2028-02-29".parse::<Day>().is_ok());
     for bad in ["2026-02-29", "2026-2-9", "20261201", "2026-12-01T00:00:00Z", "-000001-01-01", "", "x"] {
         assert!(bad.parse::<Day>().is_err(), "{bad:?}");
@@ -289,7 +289,7 @@ fn ranges_have_the_ends_of_the_requirement() {
 }
 
 #[test]
-fn rejects_more_written_than_read_shards() {
+fn rejects_more_write_shards_than_read_shards() {
     let shards = Shards::new(5, 7).expect("5 of 7");
     let names: Vec<String> = shards.read().map(|shard| shard.to_string()).collect();
     assert_eq!(names, ["0", "1", "2", "3", "4", "5", "6"]);

@@ -1,4 +1,5 @@
-//! A random source is reproducible for the same seed only, and its values are evenly distributed.
+//! Tests that only the same seed repeats the values of a random source, and that the values are
+//! evenly distributed.
 
 use crate::Random;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! Properties of the wellness keys: they round-trip, sort like their values, stay within their
-//! range and partition, and reject any other text.
+//! Properties of the wellness keys: they round-trip, sort like their values, and lie in the right
+//! range and partition. No other text parses as a key.
 
 use super::laws::{kinds, orders, round_trips, takes_only_itself};
 use crate::{
@@ -28,7 +28,7 @@ fn time_of(seconds: i64) -> PlanTime {
     PlanTime::from(TimestampSeconds::containing(instant).expect("in range"))
 }
 
-/// An arbitrary identifier. Many resemble a part of a key.
+/// Generates an arbitrary identifier. Many of the identifiers consist of parts of keys.
 fn id<T: FromStr<Err: Debug> + Debug>() -> impl Strategy<Value = T> {
     let any = prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
         .prop_map(|characters| characters.into_iter().collect::<String>());
@@ -175,7 +175,7 @@ proptest! {
 
     #[test]
     fn ranges_include_exactly_the_ends_within_the_period(period in period(), end in plan_time(), mut place in use_sort(), status in select(Status::ALL.to_vec()), at: u8) {
-        // Includes the seconds next to both ends.
+        // Also test the seconds next to both ends.
         let beside = |end: PlanTime, by: i64| time_of((end.second().instant().as_second() + by).clamp(FIRST, LAST));
         let (first, last) = (period.first(), period.last());
         let end = [end, first, last, beside(first, -1), beside(last, 1)][usize::from(at % 5)];

@@ -1,4 +1,4 @@
-//! A cursor round-trips, and opens only its own list.
+//! Tests that a cursor round-trips, and that only the list that returned the cursor accepts it.
 
 use super::{BadCursor, Binding, Cursor};
 use keys::{
