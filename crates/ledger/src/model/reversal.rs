@@ -16,13 +16,13 @@ pub struct Reversal {
     partition: TransactionPartition,
     #[serde(rename = "SK")]
     sort: ReversalSort,
-    /// The transaction that reverses it.
+    /// The id of the reversal, which is a transaction as well.
     #[serde(rename = "ReversalID")]
     pub id: TransactionId,
     /// The time of the reversal.
     pub created_at: TimestampMillis,
-    /// Fingerprint of the request with its caller and idempotency key. The same request gets the
-    /// same response again, and any other gets 409.
+    /// Fingerprint of the request, its caller and its idempotency key. A retry of this request gets
+    /// the same response, and any other request to reverse the transaction gets 409.
     pub request: Fingerprint,
 }
 
