@@ -104,7 +104,7 @@ pub enum AccountStatus {
     Active,
     /// Has a balance of zero and accepts no legs. This status is final.
     Closed,
-    /// Accepts no legs until an operator reactivates it.
+    /// Accepts no legs until an operator reactivates the account.
     Frozen,
 }
 
@@ -296,7 +296,7 @@ impl CreatedSort {
 }
 
 /// GSI1PK of a transaction: `STATUS#<status>` in the first shard, `STATUS#<status>#<shard>` in the
-/// others.
+/// other shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatusPartition {
     /// The status of the transactions.

@@ -99,7 +99,7 @@ pub enum Status {
     Cancelled,
     /// Ended.
     Completed,
-    /// Not published yet. Lists include drafts on request only.
+    /// Not published yet. A list includes drafts only if the request asks for them.
     Draft,
 }
 

@@ -245,8 +245,9 @@ async fn ignores_errors_outside_the_window() {
     }
 }
 
-/// Writes transactions with 2 to `each` legs between the accounts. The first one is on the second
-/// day, and they are 0.1 seconds apart. Returns the number of transactions.
+/// Writes transactions with 2 to `each` legs between the accounts. The first transaction is at the
+/// start of the second day, and each further transaction is 0.1 seconds later. Returns the number
+/// of transactions.
 async fn crowd(rows: &Rows, accounts: usize, legs: usize, each: usize) -> i64 {
     let (mut shelf, mut random, mut number) = (Shelf::default(), fastrand::Rng::with_seed(5), 0);
     let names: Vec<String> = (0..accounts).map(|number| format!("A{number:04}")).collect();
@@ -469,7 +470,7 @@ async fn two_concurrent_runs_count_everything_once() {
     let id = scene.begin().await;
     let (one, other) = Box::pin(join(scene.run(&id), scene.run(&id))).await;
     assert!(one.is_some() && other.is_some());
-    scene.assert_done(&id, "two at once").await;
+    scene.assert_done(&id, "two concurrent runs").await;
     scene.stack.stop().await;
 }
 

@@ -577,7 +577,7 @@ async fn a_new_end_date_starts_the_job_that_updates_the_registrations() {
             let job = now.as_ref().expect("a job");
             assert_eq!((job.state, job.done), (State::Running, 0));
             assert_eq!(job.task::<Task>().expect("a task"), Task::Follow);
-            assert_ne!(now, before, "a new run");
+            assert_ne!(now, before, "the job must have a new run");
         } else {
             assert_eq!(now, before, "{patch}");
         }
@@ -625,7 +625,7 @@ async fn one_of_many_concurrent_patches_wins_and_no_move_is_lost() {
         let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
         assert_eq!((won.len(), lost.len()), (1, 7), "round {version}");
         for answer in lost {
-            assert_problem(answer, 412, "another-version", "all patches but one");
+            assert_problem(answer, 412, "another-version", "every other patch");
         }
         let (row, references) = collection(&stack, "123").await;
         let mut stands = body(row.clone());
@@ -681,7 +681,7 @@ async fn replace(stack: &Stack, old: &str, new: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reference_replaced_between_read_and_write_follows_as_well() {
+async fn a_reference_replaced_between_read_and_write_is_updated_as_well() {
     let twins = Twins::start(resting).await;
     put(&twins.healthy, &[walk()]).await;
     put(&twins.healthy, &[reference(&walk(), "VenueId-123"), reference(&walk(), "FileId-1")]).await;

@@ -1020,7 +1020,7 @@ async fn record_bytes(stack: &Stack, key: &str) -> usize {
     bytes::<Any>(&collection(stack, "CompanyId-C-1").await[&format!("IDEMPOTENCY#{key}")])
 }
 
-/// Returns an activity with `data` bytes of data and `references` references of `copied` bytes each.
+/// Returns an activity with `data` bytes of data and `references` references of `copied` bytes.
 fn weighing(data: usize, references: usize, copied: usize) -> Value {
     let text = |bytes: usize| json!({"text": "x".repeat(bytes)});
     let venue = |number: usize| json!({"facet": "venues", "id": format!("V{number:02}"), "data": text(copied)});

@@ -491,7 +491,7 @@ async fn items_of_another_company_cannot_be_referenced() {
 }
 
 #[tokio::test]
-async fn missing_items_and_items_of_another_company_look_alike() {
+async fn missing_items_and_items_of_another_company_return_the_same_error() {
     let mut scene = Scene::start().await;
     let mut wrong = std::mem::take(&mut scene.wrong);
     let shown = |answer: Answer| {

@@ -899,7 +899,7 @@ async fn a_job_ends_even_if_its_hold_is_missing() {
     let hold = scene.rows.jobs.delete(Hold::key_of(&read("C"), &named("venues", "2")));
     scene.rows.dynamo.write(hold).await.expect("the hold exists");
     assert!(scene.run(&task, MINUTE).await.is_some());
-    task.assert_done(&scene, "without").await;
+    task.assert_done(&scene, "without its hold").await;
     scene.stack.stop().await;
 }
 

@@ -180,7 +180,7 @@ fn body(answer: &Answer) -> Value {
 }
 
 #[tokio::test]
-async fn the_period_starts_today_unless_the_request_says_otherwise() {
+async fn the_default_period_starts_today() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
     of_all_kinds(&rows, "list").await;

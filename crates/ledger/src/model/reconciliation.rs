@@ -38,7 +38,7 @@ impl Window {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Task {
-    /// The requested window, cut to 30 seconds before the request.
+    /// The requested window. Its end is at least 30 seconds before the request.
     #[serde(flatten)]
     pub(crate) window: Window,
     pub(crate) request: Fingerprint,

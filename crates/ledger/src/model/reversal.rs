@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
 /// The reversal marker of a transaction: `TXN#<id>`, `REVERSAL`. It is in the item collection of
-/// the reversed transaction. Its key is fixed, so a transaction can be reversed only once
-/// ([decision](../../../../docs/decisions/ledger-idempotency.md)).
+/// the reversed transaction. Its key depends only on that transaction, so a transaction can be
+/// reversed only once ([decision](../../../../docs/decisions/ledger-idempotency.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reversal {

@@ -92,8 +92,8 @@ fn is_missing(member: &str) -> Fault {
     Fault { pointer: format!("/body/{member}"), detail: "is missing".to_owned() }
 }
 
-/// Reports a fault for each field of `members` that the body does not contain. This allows the
-/// caller to read the fields as optional ones.
+/// Reports a fault for each field of `members` that the body does not contain. The fields
+/// themselves are read as optional.
 pub(crate) fn require(fields: &mut Fields, members: &[&str]) {
     for member in members {
         if !fields.has_body(member) {

@@ -9,7 +9,8 @@ use table::{Attributes, Item, JsonText, Key};
 /// An activity's reference to a venue, with a copy of the venue's data
 /// (docs/decisions/wellness-references.md).
 ///
-/// The index sort key contains the activity's status and end date. It changes when they change.
+/// The index sort key contains the activity's status and end date, and is updated whenever one of
+/// the two changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reference {
