@@ -162,7 +162,7 @@ async fn each_route_requires_its_scopes() {
         }
     }
     assert!(refused >= 40, "{refused}");
-    // The scopes of the template must be the expected ones.
+    // The template must declare the expected scopes.
     for case in scene.cases() {
         let opens = &routes[case.route].scopes;
         let right: &[&str] = match (case.route.starts_with("GET "), case.own) {

@@ -209,8 +209,8 @@ impl Ids {
 /// A request to a route. `own` lists the statuses for an administrator who sends another company's
 /// ids under the path of the administrator's company.
 ///
-/// A status of 200 is the response of a list. After a status of 201 or 202, the new items belong to
-/// the administrator's company.
+/// A status of 200 means that the request returned a list. After a status of 201 or 202, the new
+/// items belong to the administrator's company.
 struct Case {
     route: &'static str,
     query: &'static str,
@@ -468,7 +468,7 @@ async fn the_owning_company_sees_its_items() {
     wrong.none();
 }
 
-/// Ids of another company in request bodies.
+/// Sends request bodies that contain ids of another company.
 #[tokio::test]
 async fn items_of_another_company_cannot_be_referenced() {
     let mut scene = Scene::start().await;

@@ -73,7 +73,7 @@ pub struct LastLeg {
     pub created: TimestampMillis,
 }
 
-/// An account's entry in an index. Only its key is read.
+/// An account's entry in an index. Only the key of the entry is read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Listed {
