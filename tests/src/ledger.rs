@@ -10,10 +10,10 @@ use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// The path of transactions.
+/// The request path of transactions.
 pub const TRANSACTIONS: &str = "/ledger/transactions";
 
-/// A ledger with its operator and an external account that funds other accounts.
+/// A ledger with an operator's client, and an external account that funds other accounts.
 #[derive(Debug)]
 pub struct Books {
     /// The local stack.
@@ -30,7 +30,7 @@ impl Books {
         Self::of(stack().start().await.expect("a stack")).await
     }
 
-    /// Uses a running stack.
+    /// Opens a ledger on a running stack.
     pub async fn of(stack: Stack) -> Self {
         let operator = Client::operator(&stack);
         let terms = json!({"userId": "bank", "accountType": "external", "currency": "USD", "allowNegative": true});
@@ -38,7 +38,7 @@ impl Books {
         Self { stack, operator, outside }
     }
 
-    /// A client of a user without the operator scope.
+    /// Returns a client of `user` without the operator scope.
     #[must_use]
     pub fn user(&self, user: &str) -> Client {
         Client::member(&self.stack, "ledger:read ledger:write", "none", user)
@@ -63,20 +63,20 @@ impl Books {
         self.operator.post_once(TRANSACTIONS, key, &payment(debit, credit, amount)).await
     }
 
-    /// The balance of the account.
+    /// Reads the balance of the account.
     pub async fn balance(&self, account: &str) -> String {
         let answer = self.operator.get(&format!("/ledger/accounts/{account}")).await;
         answer.body["balance"].as_str().expect("a balance").to_owned()
     }
 }
 
-/// The request body of a payment in USD.
+/// Returns the request body of a payment in USD.
 #[must_use]
 pub fn payment(debit: &str, credit: &str, amount: &str) -> Value {
     json!({"transactionType": "payment", "debitAccountId": debit, "creditAccountId": credit, "amount": amount, "currency": "USD"})
 }
 
-/// The id in the response to a create request.
+/// Returns the id in the response to a create request.
 #[must_use]
 pub fn id(answer: &Answer, member: &str) -> String {
     assert_eq!(answer.status, 201, "{}", answer.body);
@@ -84,7 +84,7 @@ pub fn id(answer: &Answer, member: &str) -> String {
 }
 
 impl Books {
-    /// A client of the operator at a fixed time.
+    /// Returns an operator's client whose requests are sent at a fixed time.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> At<'_> {
         At::new(&self.stack, &self.operator, now)
@@ -111,7 +111,7 @@ impl Books {
         scan.into_paginator().items().send().collect::<Result<_, _>>().await.expect("items")
     }
 
-    /// The name of the ledger's table.
+    /// Returns the name of the ledger's table.
     #[must_use]
     pub fn table(&self) -> &str {
         self.stack.table("FinancialTransactions").expect("a table")
@@ -122,7 +122,7 @@ fn key_of(index: Option<&str>) -> String {
     format!("{}PK", index.unwrap_or_default())
 }
 
-/// A stack with the given numbers of write and read shards of the status index.
+/// Returns a stack whose status index has the given numbers of write shards and read shards.
 #[must_use]
 pub fn status_shards(write: u16, read: u16) -> Builder {
     stack().parameter("StatusWriteShards", write.to_string()).parameter("StatusReadShards", read.to_string())
@@ -131,12 +131,13 @@ pub fn status_shards(write: u16, read: u16) -> Builder {
 /// A DynamoDB item.
 pub type Item = HashMap<String, AttributeValue>;
 
-/// The path of accounts.
+/// The request path of accounts.
 pub const ACCOUNTS: &str = "/ledger/accounts";
-/// The path of merchants.
+/// The request path of merchants.
 pub const MERCHANTS: &str = "/ledger/merchants";
 
-/// The request body of a transaction with legs: `(debit or credit, account, amount, currency)`.
+/// Returns the request body of a transaction. Each leg is a tuple of type (debit or credit),
+/// account, amount and currency.
 #[must_use]
 pub fn legs<'a>(legs: impl IntoIterator<Item = (&'a str, &'a str, &'a str, &'a str)>) -> Value {
     let leg = |(kind, account, amount, currency)| {

@@ -18,25 +18,26 @@ use std::collections::HashMap;
 use table::{BatchWrite, Dynamo, Item, JsonText, Table};
 use wellness::{Activity, Case, Filters, Registration};
 
-/// An administrator of the company.
+/// Returns a client of an administrator of the company.
 #[must_use]
 pub fn admin(stack: &Stack, company: &str) -> Client {
     Client::member(stack, "wellness:read wellness:write wellness:admin", company, &format!("admin-of-{company}"))
 }
 
-/// A user of the company without the admin scope.
+/// Returns a client of a user of the company without the admin scope.
 #[must_use]
 pub fn employee(stack: &Stack, company: &str, user: &str) -> Client {
     Client::member(stack, "wellness:read wellness:write", company, user)
 }
 
-/// A path below the company.
+/// Returns a request path below that of the company.
 #[must_use]
 pub fn of_company(company: &str, rest: &str) -> String {
     format!("/wellness/companies/{company}/{rest}")
 }
 
-/// A challenge for all employees, with a detail, a goal, a reward and two groups.
+/// Returns the request body of a challenge for all employees, with a detail, a goal, a reward and
+/// two groups.
 #[must_use]
 pub fn challenge(name: &str, end: &str) -> Value {
     json!({
@@ -54,7 +55,8 @@ pub fn challenge(name: &str, end: &str) -> Value {
     })
 }
 
-/// An event with references to these venues. Each copies the name of its venue.
+/// Returns the request body of an event with references to these venues. Each reference copies the
+/// name of its venue.
 #[must_use]
 pub fn event_at(name: &str, end: &str, venues: &[&str]) -> Value {
     let reference = |venue: &&str| json!({"facet": "venues", "id": venue, "data": {"Name": format!("Venue {venue}")}});
@@ -71,7 +73,7 @@ pub async fn create(client: &Client, company: &str, activity: &Value) -> Value {
     answer.body
 }
 
-/// The `Activities` table, for direct access.
+/// Returns the `Activities` table for direct access.
 #[must_use]
 pub fn table(stack: &Stack) -> (Dynamo, Table) {
     let dynamo = crate::dynamo(stack);
@@ -89,7 +91,7 @@ pub async fn put<T: Item>(stack: &Stack, items: &[T]) {
     dynamo.batch_write(batch).await.expect("written");
 }
 
-/// A challenge for all employees, to be put directly into the table.
+/// Returns the base row of a challenge for all employees, to be put directly into the table.
 #[must_use]
 pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
     let company: CompanyId = company.parse().expect("a company");
@@ -116,25 +118,27 @@ pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
     }
 }
 
-/// JSON as the table stores it.
+/// Converts JSON to the form that the table stores.
 #[must_use]
 pub fn json_text(json: &Value) -> JsonText {
     serde_json::from_value(json.to_string().into()).expect("JSON")
 }
 
-/// A user's registration for the activity, without progress.
+/// Returns a user's registration for the activity, without progress.
 #[must_use]
 pub fn registration(activity: &Activity, user: &str) -> Registration {
     let user = user.parse().expect("a user");
     Registration::new(activity.company.clone(), activity.id().clone(), activity.end(), user, activity.created_at)
 }
 
-/// The items of a partition of `Activities`, or the entries of a partition of an index.
+/// Reads the items of a partition of `Activities`, or the entries of a partition of one of its
+/// indexes.
 pub async fn stored(stack: &Stack, index: Option<&str>, partition: &str) -> Vec<HashMap<String, AttributeValue>> {
     stored_in("Activities", stack, index, partition).await
 }
 
-/// The items of a partition of a wellness table, or the entries of a partition of an index.
+/// Reads the items of a partition of a wellness table, or the entries of a partition of one of its
+/// indexes.
 pub async fn stored_in(
     table: &str,
     stack: &Stack,
@@ -150,7 +154,7 @@ pub async fn stored_in(
     items.expect("items")
 }
 
-/// The declared cost of the function for this case.
+/// Returns the declared cost of the function for this case.
 #[must_use]
 pub fn declared(function: &str, case: &Case) -> Consumed {
     units::declared(&cost_of(&wellness::patterns(), function, case))

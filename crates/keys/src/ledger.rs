@@ -1,7 +1,7 @@
 //! Keys of the tables `FinancialTransactions` and `LedgerJobs`
 //! ([requirement](../../../docs/requirements/ledger.md#table),
-//! [decision](../../../docs/decisions/ledger-model.md)). `LedgerJobs` has the reconciliations and
-//! their findings.
+//! [decision](../../../docs/decisions/ledger-model.md)). `LedgerJobs` stores the reconciliations
+//! and their findings.
 //!
 //! | item | PK | SK | GSI1PK, GSI1SK | GSI2PK, GSI2SK |
 //! | --- | --- | --- | --- | --- |
@@ -13,12 +13,12 @@
 //! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
 //! | finding | `RECONCILIATION#<id>` | `FINDING#<subject>` | | |
 //!
-//! The status index can be sharded. The first shard has the key of the requirement, and further
-//! shards have `STATUS#<status>#<shard>`
+//! The status index can be sharded. The first shard uses the partition key of the requirement, and
+//! every other shard uses `STATUS#<status>#<shard>`
 //! ([decision](../../../docs/decisions/ledger-status-shards.md)).
 //!
-//! The id of a created item is derived from its caller and idempotency key. A retry of a request
-//! therefore cannot create a second item
+//! The id of a new item is derived from the caller and the idempotency key of the request that
+//! creates it. A retry of a request therefore cannot create a second item
 //! ([decision](../../../docs/decisions/ledger-idempotency.md)).
 
 use crate::{
@@ -30,7 +30,8 @@ use jiff::Timestamp;
 use std::{fmt, str::FromStr};
 
 identifier!(
-    /// A user of the ledger, who owns accounts and makes requests: the `sub` claim of a token.
+    /// The id of a ledger user: the `sub` claim of the user's token. A user owns accounts and sends
+    /// requests.
     UserId
 );
 identifier!(
@@ -55,13 +56,13 @@ identifier!(
     TransactionType
 );
 
-/// Adds `of_request` to an id type: a stable id for each caller and idempotency key, or a new id
-/// without a key.
+/// Adds the function `of_request` to an id type. It always returns the same id for a caller and an
+/// idempotency key, and a random id if there is no key.
 macro_rules! made_once {
     ($type:ident, $kind:literal) => {
         impl $type {
-            /// The id of the item that a request creates. It is derived from the caller and the
-            /// idempotency key, or random if there is no key.
+            /// Returns the id of the item that a request creates. The id is derived from the caller
+            /// and the idempotency key, or is random if there is no key.
             #[must_use]
             pub fn of_request(caller: &UserId, key: Option<&IdempotencyKey>, now: Timestamp, random: &Random) -> Self {
                 let id = match key {
@@ -80,8 +81,8 @@ made_once!(TransactionId, "transaction");
 made_once!(ReconciliationId, "reconciliation");
 
 impl LegId {
-    /// The id of a leg by its number, 1 to 99. Legs are numbered in the order of the request, and
-    /// their ids sort in this order.
+    /// Returns the id of the leg with the given number, from 1 to 99. Legs are numbered in the
+    /// order of the request, and their ids sort in the same order.
     #[must_use]
     pub fn new(transaction: &TransactionId, number: usize) -> Self {
         Self::generated(&format!("{transaction}-{number:02}"))
@@ -89,7 +90,7 @@ impl LegId {
 }
 
 impl ReconciliationId {
-    /// The id of the scheduled reconciliation of a day: `daily-<day>`.
+    /// Returns the id of the scheduled reconciliation of a day: `daily-<day>`.
     #[must_use]
     pub fn of_day(day: Day) -> Self {
         Self::generated(&format!("daily-{day}"))
@@ -103,7 +104,7 @@ pub enum AccountStatus {
     Active,
     /// Has a balance of zero and accepts no legs. This status is final.
     Closed,
-    /// Accepts no legs until an operator reactivates it.
+    /// Accepts no legs until an operator reactivates the account.
     Frozen,
 }
 
@@ -114,7 +115,7 @@ names!(
     Frozen => "frozen",
 );
 
-/// The status of a transaction. Rejected requests are not stored, so there is only one.
+/// The status of a transaction. Rejected requests are not stored, so there is only one status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum TransactionStatus {
     /// The transaction is posted. This status is final.
@@ -143,7 +144,7 @@ names!(
 );
 
 impl LegType {
-    /// The opposite type.
+    /// Returns the opposite type.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -165,7 +166,7 @@ constant_key!(
 );
 constant_key!(
     /// GSI2PK of every account: `ACCOUNTS`. The reconciliation reads all accounts from this
-    /// partition. Each account writes its entry once.
+    /// partition. The entry of an account is written once, when the account is opened.
     AccountsPartition,
     "ACCOUNTS"
 );
@@ -199,7 +200,8 @@ prefixed_key!(
     TransactionId
 );
 prefixed_key!(
-    /// GSI2PK of a transaction: `IDEMPOTENCY#<key>`. Several callers may use the same key.
+    /// GSI2PK of a transaction: `IDEMPOTENCY#<key>`. Several callers may use the same idempotency
+    /// key.
     ByKeyPartition,
     "IDEMPOTENCY",
     IdempotencyKey
@@ -232,7 +234,7 @@ prefixed_key!(
 );
 
 impl AccountPartition {
-    /// All accounts of a user, or all accounts of the ledger.
+    /// The range of all accounts, in the partition of a user or in the partition of all accounts.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::beginning_with("ACCOUNT#")
@@ -240,7 +242,7 @@ impl AccountPartition {
 }
 
 impl TransactionPartition {
-    /// All items of a transaction: header, legs and reversal marker.
+    /// The range of all items of a transaction: header, legs and reversal marker.
     #[must_use]
     pub fn collection() -> KeyRange {
         KeyRange::between("LEG#", "REVERSAL")
@@ -248,8 +250,8 @@ impl TransactionPartition {
 }
 
 impl ByKeySort {
-    /// The transactions of an idempotency key. The range includes `TXN#<id>`, which cursors of this
-    /// list store.
+    /// The transactions of an idempotency key. The range also contains `TXN#<id>`, the text that
+    /// cursors of this list store.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::through("TXN", "TXN#")
@@ -257,13 +259,13 @@ impl ByKeySort {
 }
 
 impl FindingSort {
-    /// All findings of a reconciliation.
+    /// The range of all findings of a reconciliation.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::beginning_with("FINDING#")
     }
 
-    /// The findings about legs.
+    /// The range of the findings about legs.
     #[must_use]
     pub fn of_legs() -> KeyRange {
         KeyRange::beginning_with("FINDING#LEG#")
@@ -271,21 +273,22 @@ impl FindingSort {
 }
 
 impl CreatedSort {
-    /// Transactions between two times, both inclusive. Empty if `until` is before `since`. `None`
-    /// means no end.
+    /// The range of transactions from `since` to `until`, both inclusive. The range is empty if
+    /// `until` is before `since`. `None` means no upper bound.
     #[must_use]
     pub fn between(since: TimestampMillis, until: Option<TimestampMillis>) -> KeyRange {
         match until {
-            // This includes two ends within one millisecond. A transaction at that millisecond is
-            // outside.
+            // This also happens if both ends of a request are between two milliseconds, because the
+            // start is rounded up and the end is rounded down.
             Some(until) if until < since => Self::nothing(),
-            // Positions of cursors extend the key, and must be within the range as well.
+            // A cursor's position is the sort key with a suffix. It must be within the range as
+            // well.
             Some(until) => KeyRange::through(Self(since).to_string(), format!("{}#", Self(until))),
             None => KeyRange::through(Self(since).to_string(), "CREATED#"),
         }
     }
 
-    /// An empty range, also for calls that only open the connection.
+    /// An empty range. Warm-up queries also use it, because they only open the connection.
     #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::nothing_from("CREATED#")
@@ -293,7 +296,7 @@ impl CreatedSort {
 }
 
 /// GSI1PK of a transaction: `STATUS#<status>` in the first shard, `STATUS#<status>#<shard>` in the
-/// others.
+/// other shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatusPartition {
     /// The status of the transactions.
@@ -327,7 +330,8 @@ serde_as_text!(StatusPartition);
 
 /// A position in the list of transactions by time: `CREATED#<time>#<shard>#<transaction>`.
 ///
-/// It is not the key of an item. It is in the same ranges of [`CreatedSort`] as its transaction.
+/// No item has this key. The position is within the same ranges of [`CreatedSort`] as the key of
+/// its transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedPlace {
     /// The time of the transaction.
@@ -360,8 +364,8 @@ impl fmt::Display for CreatedPlace {
 serde_as_text!(CreatedPlace);
 
 /// GSI1SK of a leg: `LEG#<time>#<leg>`. The legs of an account sort in the order in which they were
-/// applied: no two transactions of an account have the same time, and legs of one transaction sort
-/// by their numbers.
+/// applied. No two transactions of an account have the same time, and the legs of one transaction
+/// sort by their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LegTimeSort {
     /// The time of the transaction.
@@ -371,28 +375,30 @@ pub struct LegTimeSort {
 }
 
 impl LegTimeSort {
-    /// All legs of an account.
+    /// The range of all legs of an account.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::beginning_with("LEG#")
     }
 
-    /// Legs between two times, both inclusive. Empty if `until` is before `since`.
+    /// The range of legs from `since` to `until`, both inclusive. The range is empty if `until` is
+    /// before `since`.
     #[must_use]
     pub fn between(since: TimestampMillis, until: TimestampMillis) -> KeyRange {
         let first = format!("LEG#{since}");
         if until < since { KeyRange::nothing_from(first) } else { KeyRange::through(first, format!("LEG#{until}#")) }
     }
 
-    /// All legs before a time.
+    /// The range of all legs before `time`.
     #[must_use]
     pub fn before(time: TimestampMillis) -> KeyRange {
-        // The end of the range excludes legs of this time, whose keys are longer.
+        // The keys of legs at `time` are longer than the end of the range, so the range excludes
+        // them.
         KeyRange::between("LEG#", format!("LEG#{time}"))
     }
 
-    /// The legs between two legs, both inclusive. Starts with the account's first leg if `first` is
-    /// `None`.
+    /// The range of legs from `first` to `last`, both inclusive. If `first` is `None`, the range
+    /// starts with the account's first leg.
     #[must_use]
     pub fn stretch(first: Option<&Self>, last: &Self) -> KeyRange {
         KeyRange::between(first.map_or_else(|| "LEG#".to_owned(), ToString::to_string), last.to_string())

@@ -15,11 +15,11 @@
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
 //!
-//! The table shows venues only. Files, courses, trackers and notifications have keys of the same
-//! form.
+//! The table above shows venues only. Files, courses, trackers and notifications have keys of the
+//! same form.
 //!
-//! GSI2 serves lists and references. Their partition keys never collide, because `Program#List` is
-//! not an id of a facet.
+//! GSI2 contains the lists of activities, and the references. Their partition keys never collide,
+//! because no record has the key `Program#List`.
 
 use crate::{
     Day, KeyRange, Random, TimestampSeconds,
@@ -30,36 +30,36 @@ use jiff::Timestamp;
 use std::{fmt, str::FromStr};
 
 identifier!(
-    /// A company, which is a tenant.
+    /// The id of a company. Each company is a tenant.
     CompanyId
 );
 identifier!(
-    /// An activity. The id is unique across companies.
+    /// The id of an activity, which is unique across companies.
     ActivityId
 );
 identifier!(
-    /// A user. The id is unique across companies.
+    /// The id of a user, which is unique across companies.
     UserId
 );
 identifier!(
-    /// A section of a company's program.
+    /// The id of a section of a company's program.
     SectionId
 );
 identifier!(
-    /// A group of an activity.
+    /// The id of a group of an activity.
     GroupId
 );
 identifier!(
-    /// A template.
+    /// The id of a template.
     TemplateId
 );
 identifier!(
-    /// A company's venue, file, course, tracker or notification. The id is unique within its
-    /// company and facet.
+    /// The id of a company's venue, file, course, tracker or notification. The id is unique within
+    /// its company and facet.
     FacetId
 );
 identifier!(
-    /// The kind of a reward, such as `Attendance`. It is unique within its activity.
+    /// The kind of a reward, such as `Attendance`. An activity has at most one reward of each kind.
     RewardKind
 );
 identifier!(
@@ -78,7 +78,7 @@ identifier!(
 macro_rules! made_at {
     ($($name:ident),+) => {$(
         impl $name {
-            /// Creates an id that contains the time `now`.
+            /// Creates an id that begins with the time `now`.
             #[must_use]
             pub fn new(now: Timestamp, random: &Random) -> Self {
                 Self::generated(&uuid_of(now, random).simple().to_string())
@@ -89,7 +89,7 @@ macro_rules! made_at {
 
 made_at!(ActivityId, GroupId, TemplateId);
 
-/// The status of an activity. Variants sort by name, as in the keys.
+/// The status of an activity. The variants sort by their names, like the keys that contain them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Status {
     /// Running or upcoming.
@@ -99,7 +99,7 @@ pub enum Status {
     Cancelled,
     /// Ended.
     Completed,
-    /// Not published yet. Lists include drafts on request only.
+    /// Not published yet. A list includes drafts only if the request asks for them.
     Draft,
 }
 
@@ -126,8 +126,8 @@ names!(
     Event => "event",
 );
 
-/// The kinds of records that an activity may refer to, by their names in paths. The relationship is
-/// many-to-many
+/// The kinds of records that an activity may refer to. The variants have the names that paths use.
+/// Activities and records have a many-to-many relationship
 /// (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Facet {
@@ -153,7 +153,7 @@ names!(
 );
 
 impl Facet {
-    /// The singular name, which the keys contain.
+    /// Returns the singular name, which the keys contain.
     const fn singular(self) -> &'static str {
         match self {
             Self::Courses => "Course",
@@ -172,13 +172,13 @@ impl Facet {
 /// A time in a plan: UTC, in whole seconds, without an offset, such as `2020-12-31T00:00:00`. The
 /// text has 19 characters and sorts by time.
 ///
-/// Parses this form, RFC 3339 with any offset, and a day, which means its first second
-/// (docs/decisions/times.md).
+/// The parser accepts this form and RFC 3339 with any offset. It also accepts a day, which means
+/// the first second of that day (docs/decisions/times.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlanTime(TimestampSeconds);
 
 impl PlanTime {
-    /// The time in RFC 3339 form with `Z`, for responses.
+    /// Returns the time in RFC 3339 form with `Z`, for responses.
     #[must_use]
     pub fn second(self) -> TimestampSeconds {
         self.0
@@ -218,12 +218,12 @@ serde_as_text!(PlanTime);
 pub enum PlanBound {
     /// A time.
     At(crate::Bound),
-    /// A day, with all of its seconds.
+    /// A day, from its first to its last second.
     Day(Day),
 }
 
 impl PlanBound {
-    /// The bound as the start of a period: the first second that is not before it.
+    /// Returns the first second that is not before the bound. It is the start of a period.
     #[must_use]
     pub fn first(self) -> PlanTime {
         match self {
@@ -232,7 +232,7 @@ impl PlanBound {
         }
     }
 
-    /// The bound as the end of a period: the last second that is not after it.
+    /// Returns the last second that is not after the bound. It is the end of a period.
     #[must_use]
     pub fn last(self) -> PlanTime {
         match self {
@@ -254,12 +254,12 @@ impl FromStr for PlanBound {
     }
 }
 
-/// A calendar year, such as `2020`. A plan typically runs for one.
+/// A calendar year, such as `2020`. A plan typically runs for one calendar year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Year(u16);
 
 impl Year {
-    /// The year that contains the time.
+    /// Returns the year that contains `time`.
     #[must_use]
     pub fn of(time: TimestampSeconds) -> Self {
         Self(time.day().year())
@@ -282,7 +282,7 @@ impl fmt::Display for Year {
     }
 }
 
-/// A range of times, with both ends included.
+/// A range of times that includes both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Period {
@@ -291,13 +291,13 @@ pub struct Period {
 }
 
 impl Period {
-    /// The period between two times. `None` if `last` is before `first`.
+    /// Returns the period between two times. `None` if `last` is before `first`.
     #[must_use]
     pub fn new(first: PlanTime, last: PlanTime) -> Option<Self> {
         (first <= last).then_some(Self { first, last })
     }
 
-    /// The plan year: from January 1 to the last second of December 31
+    /// Returns the plan year: from the first second of January 1 to the last second of December 31
     /// (docs/requirements/wellness.md#program-plans).
     #[must_use]
     pub fn of_year(year: Year) -> Self {
@@ -307,13 +307,14 @@ impl Period {
         Self { first: at("-01-01T00:00:00").unwrap_or(last), last }
     }
 
-    /// The period from a time on, without an end.
+    /// Returns the period that starts at `first` and has no end.
     #[must_use]
     pub fn since(first: PlanTime) -> Self {
         Self { first, last: PlanTime(TimestampSeconds::MAX).max(first) }
     }
 
-    /// The rest of the period from `time` on. `None` if the period ends before it.
+    /// Returns the part of the period that is not before `time`. `None` if the period ends before
+    /// `time`.
     #[must_use]
     pub fn from(self, time: PlanTime) -> Option<Self> {
         Self::new(self.first.max(time), self.last)
@@ -378,9 +379,9 @@ framed_key!(
 /// PK of a template or an idempotency record: `CompanyId-<id>` or `Global`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// Owned by the service, for all companies.
+    /// The service owns the item, for all companies.
     Global,
-    /// Owned by one company.
+    /// One company owns the item.
     Company(CompanyId),
 }
 
@@ -437,8 +438,8 @@ serde_as_text!(FacetRef);
 
 /// GSI2PK of the references to a venue: `CompanyId-<id>#VenueId-<id>`.
 ///
-/// The required key is `VenueId-<id>`. The company prefix isolates tenants
-/// (docs/requirements/wellness.md#tenant-isolation).
+/// The requirement's key is `VenueId-<id>`, without the company. The company prefix isolates
+/// tenants (docs/requirements/wellness.md#tenant-isolation).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReferencePartition {
     /// The owning company.
@@ -472,7 +473,7 @@ serde_as_text!(ReferencePartition);
 pub enum ProgramSort {
     /// The base row.
     Program,
-    /// The detail: description and other data that lists do not show.
+    /// The detail: the description and other data that lists do not show.
     Detail,
     /// The goal.
     GoalPrimary,
@@ -482,7 +483,7 @@ pub enum ProgramSort {
     Groups,
     /// A group.
     Group(GroupId),
-    /// A reference, with the copied data of a venue.
+    /// A reference to a venue, with a copy of the venue's data.
     Reference(FacetRef),
 }
 
@@ -527,7 +528,8 @@ serde_as_text!(ProgramSort);
 /// A level of detail: all rows whose sort key begins with the level's name
 /// (docs/requirements/wellness.md#pattern-4-get-an-activity).
 ///
-/// No level's name is a prefix of another, except for `Program`, which is the whole activity.
+/// No level's name is a prefix of another level's name, except for `Program`, which covers the
+/// whole activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// `Program`, the whole activity.
@@ -567,14 +569,14 @@ names!(
 );
 
 impl Level {
-    /// The key range of the level.
+    /// Returns the key range of the level.
     #[must_use]
     pub fn range(self) -> KeyRange {
         KeyRange::beginning_with(self.as_str())
     }
 }
 
-/// GSI1SK of an activity and of a section, and GSI2SK of an activity: `EndDate#<end>`.
+/// GSI1SK of activities and sections, and GSI2SK of activities: `EndDate#<end>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EndDateSort(pub PlanTime);
 
@@ -632,7 +634,7 @@ time_sort!(ActivityEndDateSort, "ActivityEndDate");
 /// GSI2SK of a reference: `<status>#<end>#ActivityId-<id>`, with the activity's status and end
 /// date.
 ///
-/// The activity id makes the sort key unique, so a cursor needs no other key.
+/// The activity id makes the sort key unique, so a cursor stores only this key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UseSort {
     /// Status of the activity.
@@ -675,8 +677,8 @@ impl FromStr for UseSort {
 serde_as_text!(UseSort);
 
 framed_key!(
-    /// SK of a registration: `Registration#UserId-<id>`. It belongs to the activity's item
-    /// collection, outside `Program`.
+    /// SK of a registration: `Registration#UserId-<id>`. A registration belongs to the activity's
+    /// item collection, but not to its `Program` rows.
     RegistrationSort,
     "Registration#UserId-",
     "",
@@ -750,8 +752,8 @@ impl FromStr for RecordSort {
 
 serde_as_text!(RecordSort);
 
-/// The id of a job: the venue or the activity that it works on, as `VenueId-<id>` or
-/// `ActivityId-<id>`. Each has therefore at most one job at a time.
+/// The id of a job: `VenueId-<id>` or `ActivityId-<id>`, the venue or the activity that the job
+/// works on. A venue or an activity therefore has at most one job at a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
     /// A job on the references to a venue.

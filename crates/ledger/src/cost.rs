@@ -6,7 +6,7 @@ use table::{
 /// An access pattern of the ledger.
 pub type Pattern = function::Pattern<Case>;
 
-/// The calls of an access pattern of the ledger.
+/// The DynamoDB calls of an access pattern of the ledger.
 pub(crate) type Calls = function::Calls<Case>;
 
 /// The input of the cost formulas: sizes in bytes, and counts of items.
@@ -14,17 +14,17 @@ pub(crate) type Calls = function::Calls<Case>;
 pub struct Case {
     /// Size of an account or a merchant.
     pub account: usize,
-    /// Size of an account's entry in GSI1, the list of its user's accounts. Payments do not change
-    /// the entry.
+    /// Size of an account's entry in GSI1, which lists the accounts of a user. Payments do not
+    /// change this entry.
     pub of_user: usize,
     /// Size of a transaction's header.
     pub transaction: usize,
-    /// Size of a transaction's entry in GSI1, the list by status. It has all attributes of the
-    /// header except the key of GSI2.
+    /// Size of a transaction's entry in GSI1, which lists transactions by status. The entry has all
+    /// attributes of the header except the key of GSI2.
     pub of_status: usize,
-    /// Size of a leg, and of its entry in GSI1.
+    /// Size of a leg. Its entry in GSI1 has the same size.
     pub leg: usize,
-    /// Number of legs of the transaction, each on a different account.
+    /// Number of legs of the transaction. Each leg is on a different account.
     pub legs: usize,
     /// Number of items in the list.
     pub items: usize,
@@ -32,7 +32,7 @@ pub struct Case {
     pub merchant: bool,
 }
 
-/// The tables and indexes that consume units.
+/// Names of the tables and indexes that consume units.
 pub(crate) const LEDGER: &str = "FinancialTransactions";
 pub(crate) const BY_TIME: &str = "FinancialTransactions/GSI1";
 pub(crate) const BY_KEY: &str = "FinancialTransactions/GSI2";
@@ -43,18 +43,18 @@ impl Case {
         u64::try_from(items).unwrap_or(u64::MAX)
     }
 
-    /// Reads a header and its legs in one query, strongly consistent.
+    /// The units of a strongly consistent query that reads a header and its legs.
     pub(crate) fn collection(&self) -> Units {
         read(self.transaction + self.leg * self.legs)
     }
 
-    /// Reads before a transaction is posted, all strongly consistent: its accounts, its item
-    /// collection, which is still empty, and its merchant if it names one.
+    /// The units of the strongly consistent reads before a transaction is posted. They read its
+    /// accounts, its item collection, which is still empty, and its merchant if it names one.
     pub(crate) fn looked_at(&self) -> Units {
         read(self.account).times(Self::count(self.legs)) + Units::whole(1) + Units::whole(u64::from(self.merchant))
     }
 
-    /// All writes of a posted transaction.
+    /// The cost of all writes that post a transaction.
     pub(crate) fn posted(&self, keyed: bool) -> Cost {
         let legs = Self::count(self.legs);
         let entries = write(self.leg).times(legs);
@@ -64,7 +64,7 @@ impl Case {
             .write(BY_KEY, Units::whole(u64::from(keyed)))
     }
 
-    /// Reads a page of an index with entries of the given size.
+    /// The units of reading a page of an index whose entries have the size `entry`.
     pub(crate) fn listed(&self, entry: usize) -> Units {
         read_eventually(entry * self.items)
     }

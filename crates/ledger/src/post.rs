@@ -19,14 +19,15 @@ const RESERVE: Duration = Duration::from_secs(1);
 
 impl Ledger {
     /// Writes the transaction, its legs and the new balances, all or nothing. If the same request
-    /// has already posted the transaction, returns that one.
+    /// has already posted the transaction, returns the posted transaction.
     ///
     /// # Errors
     /// Returns:
     /// - the error of the first rule that the draft violates;
     /// - 422 if the idempotency key was used with another request;
     /// - 409 if another request has reversed the transaction;
-    /// - 429 or 503 if the outcome is unknown. A retry with the same idempotency key returns it.
+    /// - 429 or 503 if the outcome is unknown. A retry with the same idempotency key returns the
+    ///   outcome.
     pub(crate) async fn post(
         &self,
         draft: &Draft,
@@ -46,13 +47,14 @@ impl Ledger {
         );
         match Box::pin(with_reserved_time(RESERVE, attempts)).await {
             Ok(posted) => Ok(posted),
-            // After any failure, and also without a response, only a read shows whether the
-            // transaction was written.
+            // After a failure or a missing response, only a read shows whether the transaction was
+            // written.
             Err(error) => Box::pin(self.outcome(draft)).await?.ok_or_else(|| unsettled(error)),
         }
     }
 
-    /// One attempt to write. Reads the accounts again unless they are given.
+    /// Makes one attempt to write the transaction. Reads the accounts again if `accounts` is
+    /// `None`.
     async fn enter(
         &self,
         draft: &Draft,
@@ -79,7 +81,7 @@ impl Ledger {
         }
     }
 
-    /// Reads the accounts of the draft that exist.
+    /// Reads the accounts of the draft. Missing accounts are left out.
     async fn touched(&self, draft: &Draft) -> Result<HashMap<AccountId, Account>, Error> {
         let ids: BTreeSet<_> = draft.postings.iter().map(|posting| &posting.account).collect();
         self.accounts(ids.into_iter()).await
@@ -106,7 +108,7 @@ impl Ledger {
         if posted.is_whole() { Ok(Some(posted)) } else { Err(Error::stale()) }
     }
 
-    /// Whether the merchant exists. `true` if the draft names none.
+    /// Whether the merchant exists. Returns `true` if `merchant` is `None`.
     async fn knows(&self, merchant: Option<&MerchantId>) -> Result<bool, Error> {
         let Some(id) = merchant else { return Ok(true) };
         Ok(self.table.get::<Merchant>(&Merchant::key_of(id)).await?.is_some())

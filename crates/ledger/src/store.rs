@@ -10,7 +10,7 @@ use std::{collections::HashMap, time::Duration};
 use table::{Attribute, Dynamo, Index, Item, Key, Query, Table};
 use tokio::time::sleep;
 
-/// Pauses before a partly visible transaction is read again. The rest becomes visible within
+/// Pauses before an incomplete transaction is read again. Its other items become visible within
 /// milliseconds.
 const PAUSES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(20), Duration::from_millis(40)];
 
@@ -48,8 +48,8 @@ impl App for Ledger {
     }
 }
 
-/// Calls that open the connection before the first event. Their results are ignored: a failure
-/// occurs again at the first event, which reports it.
+/// Warm-up calls, which open the connection before the first event. Their results are ignored,
+/// because a lasting failure occurs again at the first event, which reports it.
 impl Ledger {
     pub(crate) async fn warm_by_get(self) {
         let _ = self.table.get_eventually::<Account>(&Key::placeholder()).await;
@@ -88,8 +88,8 @@ pub(crate) trait IdempotentItem: Item {
     fn request(&self) -> &Fingerprint;
 }
 
-/// An item of a transaction's item collection, by its `Type`. This type is only read. Writes use
-/// the types of its variants.
+/// An item of a transaction's item collection, by its `Type`. This enum is used for reads only.
+/// Writes use the types of its variants.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 enum Row {
@@ -104,8 +104,8 @@ impl Item for Row {
 }
 
 impl Ledger {
-    /// Puts the item if no item has its id. Returns the item, or the existing one if the same
-    /// request created it.
+    /// Puts the item, unless an item with the same id exists. Returns the item, or the existing
+    /// item if the same request created it.
     ///
     /// # Errors
     /// Returns 422 if another request created the existing item.
@@ -120,11 +120,11 @@ impl Ledger {
         }
     }
 
-    /// Reads an account, strongly consistent.
+    /// Reads an account with strong consistency.
     ///
     /// # Errors
-    /// Returns 403 if the account belongs to another user. For a missing account, operators get 404
-    /// and other callers 403, because only operators may learn which ids exist.
+    /// Returns 403 if the account belongs to another user. For a missing account, operators get
+    /// 404, and other callers get 403. Only operators may learn which ids exist.
     pub(crate) async fn account(&self, id: &AccountId, caller: &Caller) -> Result<Account, Error> {
         let account = self.table.get::<Account>(&Account::key_of(id)).await?;
         let account = account.ok_or_else(|| missing("account", caller))?;
@@ -132,7 +132,7 @@ impl Ledger {
         Ok(account)
     }
 
-    /// Reads the accounts that exist, strongly consistent.
+    /// Reads accounts with strong consistency. Missing accounts are left out.
     pub(crate) async fn accounts<'a>(
         &self,
         ids: impl Iterator<Item = &'a AccountId>,
@@ -145,7 +145,7 @@ impl Ledger {
     /// Reads a transaction with its legs in one strongly consistent query.
     ///
     /// A query during the write may return only some of the legs, so it is repeated a few times.
-    /// Legs that are still missing then are missing in the result.
+    /// Legs that are missing from the last query are missing from the result.
     pub(crate) async fn transaction(&self, id: &TransactionId) -> Result<Option<Posted>, Error> {
         let mut posted = self.collection(id).await?;
         for pause in PAUSES {

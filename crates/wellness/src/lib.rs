@@ -2,13 +2,13 @@
 //!
 //! Each access pattern is a module in `src/patterns` and a Lambda of the same name in `src/bin`.
 //!
-//! An activity is an item collection. It has the base row `Program`, the activity's parts, its
-//! references, and the registrations of employees. A change that exceeds one transaction runs as a
-//! job.
+//! An activity is an item collection. The collection contains the base row `Program`, the
+//! activity's parts, its references, and the registrations of employees. A change that does not fit
+//! into one transaction runs as a job.
 //!
-//! In comments and names, a venue also stands for a file, course, tracker or notification. A
-//! reference is the row of an activity that copies a venue's data. A record is the company's item
-//! of the venue itself.
+//! In comments and names, "venue" also means a file, course, tracker or notification. A reference
+//! is the row of an activity with a copy of a venue's data. A record is the company's item for the
+//! venue itself.
 #![deny(clippy::disallowed_methods)]
 
 mod cost;

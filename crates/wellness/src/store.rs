@@ -13,8 +13,8 @@ pub struct Wellness {
     pub(crate) jobs: Jobs,
     /// `GSI1`: activities and sections of a company, sorted by end date.
     pub(crate) program: Index,
-    /// `GSI2`, with the narrow projection: activities of a company, sorted by end date, and
-    /// references to a venue.
+    /// `GSI2`, which projects only a few attributes: activities of a company, sorted by end date,
+    /// and references to a venue.
     pub(crate) lists: Index,
     /// `GSI3`: registrations of a user, sorted by the end date of the activity.
     pub(crate) registrations: Index,
@@ -38,7 +38,7 @@ impl App for Wellness {
 }
 
 /// Warm-up calls, which open the connection during the init phase (docs/decisions/cold-start.md).
-/// The result is ignored: the first event reports any failure with its reason.
+/// Their results are ignored, because the first event reports a lasting failure with its reason.
 impl Wellness {
     pub(crate) async fn warm_by_get(self) {
         let _ = self.table.get_eventually::<Activity>(&Key::placeholder()).await;
@@ -70,7 +70,7 @@ impl Wellness {
 }
 
 impl Wellness {
-    /// Reads the base row of an activity, strongly consistent.
+    /// Reads the base row of an activity with strong consistency.
     ///
     /// # Errors
     /// 404 if the activity does not exist or belongs to another company.

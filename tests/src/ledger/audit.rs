@@ -1,5 +1,5 @@
-//! A ledger that is written directly to DynamoDB, so that tests can choose its size, its times and
-//! its errors.
+//! Writes a ledger directly to DynamoDB, so that tests can choose the size, the times and the
+//! errors of the ledger.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{Client, changed, until};
@@ -9,10 +9,10 @@ use local::{Builder, Stack};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The path of reconciliations.
+/// The request path of reconciliations.
 pub const RECONCILIATIONS: &str = "/ledger/reconciliations";
 
-/// The time that many milliseconds after the beginning of 2020.
+/// Returns the time that is `milli` milliseconds after the beginning of 2020.
 #[must_use]
 pub fn at(milli: i64) -> String {
     let start: Timestamp = "2020-01-01T00:00:00Z".parse().expect("a time");
@@ -22,37 +22,38 @@ pub fn at(milli: i64) -> String {
 /// A day in milliseconds.
 pub const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// An amount in dollars from cents.
+/// Formats an amount of cents as dollars.
 #[must_use]
 pub fn dollars(cents: i64) -> String {
     format!("{}{}.{:02}", if cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100)
 }
 
-/// The id of a leg of the transaction.
+/// Returns the id of a leg of the transaction.
 #[must_use]
 pub fn leg_id(transaction: &str, number: usize) -> String {
     format!("{transaction}-{number:02}")
 }
 
-/// The primary key of a leg.
+/// Returns the primary key of a leg.
 #[must_use]
 pub fn leg_key(transaction: &str, number: usize) -> Value {
     json!({"PK": {"S": format!("TXN#{transaction}")}, "SK": {"S": format!("LEG#{}", leg_id(transaction, number))}})
 }
 
-/// The primary key of a transaction's header.
+/// Returns the primary key of a transaction's header.
 #[must_use]
 pub fn header_key(transaction: &str) -> Value {
     json!({"PK": {"S": format!("TXN#{transaction}")}, "SK": {"S": "METADATA"}})
 }
 
-/// The primary key of an account.
+/// Returns the primary key of an account.
 #[must_use]
 pub fn account_key(account: &str) -> Value {
     json!({"PK": {"S": format!("ACCOUNT#{account}")}, "SK": {"S": "METADATA"}})
 }
 
-/// Accounts in USD and transactions between them, as the functions would store them.
+/// Accounts in USD and the transactions between them, in the form in which the functions store
+/// them.
 #[derive(Debug, Default)]
 pub struct Shelf {
     accounts: BTreeMap<String, Account>,
@@ -79,7 +80,8 @@ impl Shelf {
         self.accounts.insert(account.to_owned(), Account { cents, ..Account::default() });
     }
 
-    /// Posts a transaction with one leg for each account and change in cents.
+    /// Posts a transaction. `legs` contains the account of each leg, and the change of its balance
+    /// in cents.
     pub fn post(&mut self, id: &str, milli: i64, legs: &[(&str, i64)]) {
         let (time, mut postings) = (at(milli), Vec::new());
         for (number, (account, change)) in (1..).zip(legs) {
@@ -94,13 +96,13 @@ impl Shelf {
         self.legs += legs.len();
     }
 
-    /// A leg that its transaction does not list.
+    /// Creates a leg that its transaction does not list.
     #[must_use]
     pub fn stray(id: &str, number: usize, account: &str, milli: i64, cents: i64) -> Value {
         serde_json::from_str(&leg(id, number, account, &at(milli), cents, 1_234_567)).expect("an item")
     }
 
-    /// Writes the transactions since the last call, and all accounts.
+    /// Writes all accounts, and the transactions that were posted since the last call.
     pub async fn put(&mut self, rows: &Rows) {
         let accounts = self.accounts.iter().map(|(id, holder)| account(id, holder));
         let items: Vec<String> = std::mem::take(&mut self.items).into_iter().chain(accounts).collect();
@@ -112,7 +114,7 @@ fn side(change: i64) -> &'static str {
     if change < 0 { "debit" } else { "credit" }
 }
 
-/// A string attribute. The text must not need escapes.
+/// Formats a string attribute. The text must not need escapes.
 fn text(text: &str) -> String {
     format!("{{\"S\":\"{text}\"}}")
 }
@@ -121,7 +123,7 @@ fn number(number: &str) -> String {
     format!("{{\"N\":\"{number}\"}}")
 }
 
-/// Formatted as text for speed, because tests write many items.
+/// Formats an item. The item is built as text for speed, because tests write many items.
 fn item(attributes: &[(&str, String)]) -> String {
     let members: Vec<String> = attributes.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
     format!("{{{}}}", members.join(","))
@@ -197,8 +199,8 @@ fn set(item: &mut Value, attributes: Value) {
     item.as_object_mut().expect("an item").extend(attributes);
 }
 
-/// Direct access to the ledger's table without the SDK. Tests write so many items that the SDK's
-/// checks would take most of the time.
+/// Accesses the ledger's table directly, without the SDK. Tests write so many items that the checks
+/// of the SDK would take most of the time.
 #[derive(Debug, Clone)]
 pub struct Rows {
     http: reqwest::Client,
@@ -225,7 +227,7 @@ impl Rows {
         serde_json::from_str(&body).expect("JSON")
     }
 
-    /// Puts items in DynamoDB JSON.
+    /// Puts items that are given as DynamoDB JSON.
     pub async fn put(&self, items: &[String]) {
         let body = |items: &[String]| {
             let puts: Vec<String> =
@@ -260,7 +262,7 @@ impl Rows {
     }
 }
 
-/// Reconciles the window and returns the completed reconciliation.
+/// Reconciles the time window, and returns the completed reconciliation.
 pub async fn reconciled(operator: &Client, from: &str, to: &str) -> Value {
     let answer = operator.post(RECONCILIATIONS, &json!({"from": from, "to": to})).await;
     assert_eq!(answer.status, 202, "{}", answer.body);
@@ -268,8 +270,8 @@ pub async fn reconciled(operator: &Client, from: &str, to: &str) -> Value {
     until(operator, &path, |answer| answer.body["status"] == "done").await.body
 }
 
-/// A stack without the event source mapping that continues reconciliations. The test invokes the
-/// function itself.
+/// Returns a stack without the event source mapping that continues reconciliations. The test
+/// invokes the function itself.
 #[must_use]
 pub fn without_steps() -> Builder {
     let mapping = "        Steps:\n          Type: DynamoDB\n          Properties:\n";

@@ -13,14 +13,14 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use table::Item;
 
-/// The event of a `POST` of a transaction by the operator at a time.
+/// Returns the event of an operator's `POST` request for a transaction at the time `now`.
 #[must_use]
 pub fn posting(key: &str, body: &Value, now: Timestamp) -> Value {
     let path = crate::ledger::TRANSACTIONS;
     Asks { route: "POST /ledger/transactions", path, parameters: Value::Null, key: Some(key), body: Some(body) }.at(now)
 }
 
-/// Converts the result of a function to the response of the gateway.
+/// Converts the result of a function to the response that API Gateway returns.
 #[must_use]
 pub fn answer(answer: &Value) -> Answer {
     let status = answer["statusCode"].as_u64().and_then(|status| status.try_into().ok()).expect("a status");
@@ -29,7 +29,7 @@ pub fn answer(answer: &Value) -> Answer {
     Answer { status, headers: (&headers).try_into().expect("headers"), body }
 }
 
-/// Retries the request while the response is 429 or 503.
+/// Repeats the request until the response is neither 429 nor 503.
 pub async fn until_told(ask: impl AsyncFn() -> Answer) -> Answer {
     for _ in 0..100 {
         let answer = ask().await;
@@ -53,7 +53,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Reads the table, strongly consistent.
+    /// Reads the whole table with strong consistency.
     pub async fn read(stack: &Stack) -> Self {
         let client = stack.client().expect("a client");
         let table = stack.table("FinancialTransactions").expect("a table");
@@ -83,7 +83,7 @@ impl Stored {
         }
     }
 
-    /// The account's legs, oldest first.
+    /// Returns the account's legs, oldest first.
     #[must_use]
     pub fn legs_of(&self, account: &str) -> Vec<&Leg> {
         let mut legs: Vec<_> = self.legs.values().filter(|leg| leg.account.as_str() == account).collect();
@@ -91,7 +91,7 @@ impl Stored {
         legs
     }
 
-    /// The transactions with this idempotency key.
+    /// Returns the transactions with this idempotency key.
     #[must_use]
     pub fn under(&self, key: &str) -> Vec<&Transaction> {
         let of_key =
@@ -99,7 +99,7 @@ impl Stored {
         self.transactions.values().filter(of_key).collect()
     }
 
-    /// The stored account.
+    /// Returns the stored account.
     #[must_use]
     pub fn account(&self, id: &str) -> &Account {
         self.accounts.get(&id.parse().expect("an id")).expect("an account")
@@ -132,7 +132,7 @@ impl Stored {
     }
 }
 
-/// Checks that a transaction has exactly the legs that its header lists, and that they balance.
+/// Checks that a transaction has exactly the legs that its header lists, and that the legs balance.
 fn of_one_piece(transaction: &Transaction, legs: &[&Leg]) {
     let id = &transaction.id;
     let told: Vec<_> = transaction.postings.iter().map(Posting::to_string).collect();
@@ -149,7 +149,7 @@ fn of_one_piece(transaction: &Transaction, legs: &[&Leg]) {
     assert!(sums.values().all(|sum| *sum == 0), "{id} creates or loses money: {sums:?}");
 }
 
-/// Checks that the balance of the account is the sum of its legs, that each leg has the balance
+/// Checks that the account's balance is the sum of its legs, that each leg stores the right balance
 /// after it, and that no two transactions have the same time.
 fn agrees(account: &Account, mut legs: Vec<&Leg>) {
     legs.sort_by_key(|leg| (leg.created_at, &leg.id));
@@ -176,7 +176,7 @@ fn agrees(account: &Account, mut legs: Vec<&Leg>) {
     assert!(account.version > i64::try_from(transactions).expect("few"), "{id}: one version for each transaction");
 }
 
-/// The change of the account's balance by the leg, in minor units.
+/// Returns the leg's change of the account's balance, in minor units.
 #[must_use]
 pub fn change(leg: &Leg) -> i128 {
     let amount = Money::new(leg.amount, leg.currency).expect("an amount");
@@ -187,7 +187,7 @@ fn minor(amount: Decimal, currency: Currency) -> i128 {
     Money::new(amount, currency).expect("an amount").minor()
 }
 
-/// Deserializes an item. Its type stores numbers as text.
+/// Deserializes an item. The type of the item stores numbers as text.
 fn typed<T: Item + DeserializeOwned>(mut item: HashMap<String, AttributeValue>) -> T {
     for name in T::NUMBERS {
         if let Some(AttributeValue::N(number)) = item.get(name.as_str()).cloned() {

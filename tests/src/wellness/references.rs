@@ -14,7 +14,7 @@ use std::fmt::Display;
 use table::{BatchWrite, Change, Condition, Dynamo, JsonText, Query, Table};
 use wellness::{Activity, Record, Reference, Registration, job_key};
 
-/// Direct access to the tables of a stack.
+/// Accesses the tables of a stack directly.
 #[derive(Debug, Clone)]
 pub struct Rows {
     /// The DynamoDB client.
@@ -27,33 +27,33 @@ pub struct Rows {
     name: String,
 }
 
-/// Parses a literal of a test.
+/// Parses a literal value of a test.
 #[must_use]
 pub fn read<T: std::str::FromStr<Err: std::fmt::Debug>>(text: impl Display) -> T {
     text.to_string().parse().expect("well formed")
 }
 
-/// JSON as the table stores it.
+/// Converts JSON to the form that the table stores.
 #[must_use]
 pub fn stored(json: &Value) -> JsonText {
     serde_json::from_value(json.to_string().into()).expect("JSON")
 }
 
-/// An event for all employees.
+/// Returns the base row of an event for all employees.
 #[must_use]
 pub fn activity(company: &str, id: &str, status: Status, end: &str) -> Activity {
     let challenge = challenge(company, id, &format!("Activity {id}"), end);
     Activity { activity_type: ActivityType::Event, status, ..challenge }
 }
 
-/// A reference of the activity to `of`, such as `VenueId-123`.
+/// Returns a reference of the activity to `of`, such as `VenueId-123`.
 #[must_use]
 pub fn reference(activity: &Activity, of: &str, data: &Value) -> Reference {
     let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
     Reference::new(activity.company.clone(), read(of), place, stored(data))
 }
 
-/// The company's record of `of`.
+/// Returns the company's record of `of`.
 #[must_use]
 pub fn record(company: &str, of: &str, data: &Value) -> Record {
     let partition = CompanyPartition(read(company));
@@ -61,7 +61,7 @@ pub fn record(company: &str, of: &str, data: &Value) -> Record {
 }
 
 impl Rows {
-    /// The tables of the stack.
+    /// Connects to the tables of the stack.
     #[must_use]
     pub fn of(stack: &Stack) -> Self {
         let client = stack.client().expect("a client");
@@ -86,13 +86,13 @@ impl Rows {
         self.dynamo.batch_write(batch).await.expect("written");
     }
 
-    /// The venue references of an activity.
+    /// Reads the venue references of an activity.
     pub async fn venues(&self, activity: &ActivityId) -> Vec<Reference> {
         let query = ActivityPartition(activity.clone());
         self.table.query_all(&Query::new(&query, &Level::Venues.range())).await.expect("references")
     }
 
-    /// All references in the table.
+    /// Reads all references in the table.
     pub async fn all_references(&self) -> Vec<Reference> {
         let scan = self.client.scan().table_name(&self.name).consistent_read(true).filter_expression("#type = :type");
         let scan = scan.expression_attribute_names("#type", "Type");
@@ -105,25 +105,25 @@ impl Rows {
         references
     }
 
-    /// The base row of an activity.
+    /// Reads the base row of an activity.
     pub async fn activity(&self, activity: &ActivityId) -> Activity {
         self.table.get(&Activity::key_of(activity)).await.expect("an answer").expect("an activity")
     }
 
-    /// The registrations of an activity.
+    /// Reads the registrations of an activity.
     pub async fn registrations(&self, activity: &ActivityId) -> Vec<Registration> {
         let query = ActivityPartition(activity.clone());
         self.table.query_all(&Query::new(&query, &RegistrationSort::all())).await.expect("registrations")
     }
 
-    /// The job with this id.
+    /// Reads the job with this id.
     pub async fn job(&self, company: &str, id: &str) -> Job {
         let key = job_key(&read(company), &read::<JobId>(id));
         self.jobs.get(&key).await.expect("an answer").expect("a job")
     }
 
-    /// Changes status and end date of an activity like W16 (update-activity): in one transaction
-    /// with the sort keys of its references. Retries on conflict.
+    /// Changes the status and the end date of an activity. Like W16 (update-activity), it updates
+    /// the sort keys of the references in the same transaction. Retries on conflict.
     pub async fn move_activity(&self, activity: &ActivityId, status: Status, end: PlanTime, also: &[Change]) {
         loop {
             let changes = self.moves(activity, status, end).await.into_iter().chain(also.iter().cloned());
@@ -149,8 +149,8 @@ impl Rows {
         [row].into_iter().chain(moves).collect()
     }
 
-    /// Registers a user like W11 (register-new-employee): puts the registration, then checks its
-    /// end date against the activity.
+    /// Registers a user like W11 (register-new-employee): puts the registration, then compares its
+    /// end date with that of the activity.
     pub async fn register(&self, registration: Registration) {
         self.dynamo.write(self.table.put_new(&registration).expect("writable")).await.expect("a registration");
         let mut at = registration.end;
@@ -165,7 +165,7 @@ impl Rows {
                 .write(update.set(Registration::END, &end).only_if(Condition::is(Registration::END, &at)))
                 .await
             {
-                // Either this update or the job has moved the registration.
+                // Either this update or the job has updated the end date.
                 Ok(()) | Err(table::Error::Refused(_)) => at = end,
                 Err(error) => unreachable!("{error}"),
             }
@@ -173,19 +173,19 @@ impl Rows {
     }
 }
 
-/// A path below the references to a venue, file, course, tracker or notification.
+/// Returns a request path below the references to a venue, file, course, tracker or notification.
 #[must_use]
 pub fn path(company: &str, facet: &str, id: &str, rest: &str) -> String {
     format!("/wellness/companies/{company}/references/{facet}/{id}{rest}")
 }
 
-/// The stream event for a step of the job.
+/// Returns the stream event for a step of the job.
 #[must_use]
 pub fn step_of(company: &str, job: &str) -> Value {
     steps_of(&[(company, job)])
 }
 
-/// The stream event for one step of each job.
+/// Returns the stream event for one step of each job.
 #[must_use]
 pub fn steps_of(jobs: &[(&str, &str)]) -> Value {
     let record = |(number, (company, job)): (usize, &(&str, &str))| {
@@ -203,20 +203,21 @@ pub fn steps_of(jobs: &[(&str, &str)]) -> Value {
     json!({"Records": jobs.iter().enumerate().map(record).collect::<Vec<_>>()})
 }
 
-/// Parses the facet and the id of a path.
+/// Parses the facet and the id, as they are written in paths.
 #[must_use]
 pub fn named(facet: &str, id: &str) -> FacetRef {
     FacetRef { facet: read(facet), id: read(id) }
 }
 
-/// A stack without the job mapping. The test continues the jobs itself.
+/// Returns a stack without the event source mapping of the jobs. The test continues the jobs
+/// itself.
 #[must_use]
 pub fn without_jobs() -> Builder {
     let mapping = "        Jobs:\n          Type: DynamoDB\n          Properties:\n";
     changed("wellness", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
 }
 
-/// A stack whose job function has this timeout, in seconds.
+/// Returns a stack whose job function has a timeout of `seconds`.
 #[must_use]
 pub fn in_runs_of(seconds: u32) -> Builder {
     let block = "      CodeUri: ../target/lambda/continue-job\n      \

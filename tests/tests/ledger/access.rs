@@ -1,6 +1,6 @@
 //! Permissions of the ledger ([requirement](../../../docs/requirements/ledger.md#permissions),
-//! [decision](../../../docs/decisions/ledger-access.md)). Users see and debit their own accounts,
-//! and operators all accounts. Errors do not disclose other accounts.
+//! [decision](../../../docs/decisions/ledger-access.md)). Users see and debit only their own
+//! accounts. Operators see and debit all accounts. Errors do not disclose other users' accounts.
 
 use local::{Auth, Stack, template::Route};
 use reqwest::RequestBuilder;
@@ -22,9 +22,9 @@ struct Scene {
     ann: Client,
     anns: String,
     bobs: String,
-    /// A transaction between Ann's account and Bob's.
+    /// A transaction between Ann's and Bob's accounts.
     shared: String,
-    /// A transaction between Bob's account and the bank's.
+    /// A transaction between Bob's and the bank's accounts.
     others: String,
     merchant: String,
 }
@@ -52,7 +52,7 @@ impl Scene {
     }
 }
 
-/// The ids in requests to all routes.
+/// The ids that the requests to all routes contain.
 struct Ids<'a> {
     account: &'a str,
     other: &'a str,
@@ -61,7 +61,7 @@ struct Ids<'a> {
     merchant: &'a str,
 }
 
-/// A request to a route, and the result for a user who requests their own items.
+/// A request to a route, and its expected result for a user who requests the user's own items.
 struct Case {
     route: &'static str,
     path: String,
@@ -84,7 +84,7 @@ impl Case {
     }
 }
 
-/// Requests to every route, in an order in which each can succeed.
+/// Returns requests to every route, in an order in which every request can succeed.
 fn cases(ids: &Ids<'_>) -> Vec<Case> {
     let Ids { account, other, user, transaction, merchant } = ids;
     let get = |route, path: String, own| Case { route, path, body: None, own };
@@ -112,7 +112,7 @@ fn cases(ids: &Ids<'_>) -> Vec<Case> {
     ]
 }
 
-/// The routes of the ledger. The tests of the reconciliation cover its routes.
+/// Returns the routes of the ledger, without those of reconciliations, which have other tests.
 fn routes(stack: &Stack) -> BTreeMap<String, Route> {
     let routes = stack.template().lambdas.iter().flat_map(|lambda| lambda.routes.clone());
     let of_ledger =
@@ -162,7 +162,7 @@ async fn each_route_requires_its_scopes() {
         }
     }
     assert!(refused >= 40, "{refused}");
-    // The scopes of the template must be the expected ones.
+    // The template must declare the expected scopes.
     for case in scene.cases() {
         let opens = &routes[case.route].scopes;
         let right: &[&str] = match (case.route.starts_with("GET "), case.own) {
@@ -312,7 +312,7 @@ async fn missing_and_inaccessible_items_return_the_same_error() {
         alike(ann.get(&there).await, ann.get(&not_there).await);
         let statement = |of: &str| format!("{of}/statement?limit=1");
         alike(ann.get(&statement(&there)).await, ann.get(&statement(&not_there)).await);
-        // An overdraft, another currency and a valid payment get the same response.
+        // An overdraft, a payment in another currency and a valid payment get the same response.
         for (amount, currency) in [("1.00", "USD"), ("9999999.00", "USD"), ("1", "JPY")] {
             let body = |debit: &str| {
                 let mut body = payment(debit, &scene.anns, amount);
@@ -395,7 +395,8 @@ async fn owners_freeze_and_close_but_do_not_reactivate() {
     scene.books.stack.stop().await;
 }
 
-/// Every owner of a leg's account sees the transaction, but balances only of their own accounts.
+/// The owner of a leg's account sees the whole transaction, but only the balances of the owner's
+/// accounts.
 #[tokio::test]
 async fn balances_are_returned_to_their_owners_only() {
     let scene = Scene::start().await;
@@ -422,7 +423,8 @@ async fn balances_are_returned_to_their_owners_only() {
     assert_eq!(seen(&operator), [json!("93.00"), json!("7656.32"), json!("94.00")]);
     let eve = scene.books.user("eve");
     assert_eq!(End::of(&eve.get(&transaction).await), Some(End::NoReach));
-    // Only the caller that posted the transaction sees its key, and only operators see the caller.
+    // Only the caller that posted the transaction sees its idempotency key, and only operators see
+    // the caller.
     let told = async |client: &Client| {
         let body = client.get(&transaction).await.body;
         ["idempotencyKey", "createdBy"].map(|member| body.get(member).cloned().unwrap_or_default())
@@ -442,8 +444,8 @@ async fn balances_are_returned_to_their_owners_only() {
     scene.books.stack.stop().await;
 }
 
-/// Idempotency keys belong to their caller. The same key of another caller is a different
-/// transaction.
+/// Each caller has separate idempotency keys. If two callers use the same key, they post two
+/// transactions.
 #[tokio::test]
 async fn idempotency_keys_belong_to_their_caller() {
     let scene = Scene::start().await;
@@ -482,7 +484,7 @@ async fn only_the_payee_refunds_a_payment() {
     scene.books.stack.stop().await;
 }
 
-/// Rejections by balance name the account and not its balance, even for operators.
+/// If a balance is too low, the error names the account but not the balance, even for operators.
 #[tokio::test]
 async fn conflicts_do_not_disclose_balances() {
     let scene = Scene::start().await;

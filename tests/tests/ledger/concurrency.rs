@@ -1,4 +1,5 @@
-//! Concurrent requests to the ledger: none is lost or posted twice, and no account is overdrawn.
+//! Tests of concurrent requests to the ledger. No request is lost or posted twice, and no account
+//! is overdrawn.
 
 use function::Service;
 use futures::future::{join, join_all};
@@ -32,8 +33,8 @@ fn expected<const N: usize>(kinds: [(&str, usize); N]) -> BTreeMap<String, usize
     kinds.map(|(kind, count)| (kind.to_owned(), count)).into()
 }
 
-/// A ledger, and functions without a time limit, so that results do not depend on the speed of the
-/// machine.
+/// A ledger, and its functions. They have no time limit, so the results do not depend on the speed
+/// of the machine.
 struct Desk {
     books: Books,
     services: BTreeMap<&'static str, Service>,
@@ -115,7 +116,7 @@ fn leg(kind: &str, account: &str, amount: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hundred_requests_with_one_key_post_one_payment() {
+async fn a_hundred_requests_with_one_key_post_one_payment() {
     let desk = Desk::open().await;
     let (from, to) = (desk.funded("ann", "500.00").await, desk.books.account("bob").await);
     let answers = join_all((0..100).map(|_| desk.pay("K", &from, &to, "5.50"))).await;
@@ -259,7 +260,7 @@ async fn closed_accounts_stay_empty() {
         let emptied = desk.pay(&empty, &account, &other, "10.00");
         let filled = desk.pay(&fill, &other, &account, "5.00");
         let (closed, _) = join(desk.set(&account, "closed"), join(emptied, filled)).await;
-        // Close again without concurrent payments. The result depends on the balance.
+        // Close the account again, without concurrent payments. The result depends on the balance.
         let again = desk.set(&account, "closed").await;
         let balance = desk.books.balance(&account).await;
         assert_eq!(again.status == 200, balance == "0.00", "{again:?}");
@@ -371,7 +372,7 @@ async fn reversal_fails_if_the_amount_was_spent() {
     desk.stored().await;
 }
 
-/// Several legs on one account, with the balance after each.
+/// A transaction with several legs on one account stores the balance after each leg.
 #[tokio::test(flavor = "multi_thread")]
 async fn several_legs_update_their_account_once() {
     let desk = Desk::open().await;

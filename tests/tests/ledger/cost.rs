@@ -1,7 +1,7 @@
-//! Each access pattern of the ledger consumes the units that it declares, per table and index. The
-//! cases are usual and largest items, two and more legs, and with and without a merchant. Further
-//! tests measure rejected requests, and the table of the
-//! [requirement](../../../docs/requirements/ledger.md#performance-targets).
+//! Compares the units that each access pattern of the ledger consumes with its declared cost, per
+//! table and index. The cases cover items of usual and maximum size, two and more legs, and
+//! transactions with and without a merchant. Further tests measure rejected requests, and the costs
+//! in the table of the [requirement](../../../docs/requirements/ledger.md#performance-targets).
 
 use ledger::Case;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ const TABLE: &str = "FinancialTransactions";
 const BY_TIME: &str = "FinancialTransactions/GSI1";
 const BY_KEY: &str = "FinancialTransactions/GSI2";
 
-/// The texts that callers choose.
+/// The texts in requests.
 struct Size {
     user: String,
     words: String,
@@ -33,7 +33,7 @@ impl Size {
         Self { user: "user-1".to_owned(), words: "Coffee purchase".to_owned(), key: "abc123def456".to_owned() }
     }
 
-    /// The longest texts, with the widest characters.
+    /// Returns texts of maximum length, with characters of the maximum number of bytes.
     fn largest() -> Self {
         let wide = |count| "\u{1f4b6}".repeat(count);
         Self { user: wide(128), words: wide(256), key: "k".repeat(120) }
@@ -58,7 +58,8 @@ impl Measured {
         self.functions.insert(function.to_owned());
     }
 
-    /// The cost input of a transaction, its first account and its list entries.
+    /// Returns the cost input for a transaction, with the sizes of its first account and its index
+    /// entries.
     async fn case(&self, transaction: Option<&str>, account: &str) -> Case {
         let mut case = Case {
             account: size_of(&self.books.partition(None, &format!("ACCOUNT#{account}")).await),
@@ -158,7 +159,7 @@ fn text(text: &str) -> aws_sdk_dynamodb::types::AttributeValue {
     aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned())
 }
 
-/// The size of the only item.
+/// Returns the size of the only item.
 fn size_of(items: &[Item]) -> usize {
     assert!(items.len() <= 1, "{items:?}");
     items.first().map(bytes).unwrap_or_default()
@@ -203,12 +204,13 @@ async fn many_legs_cost_what_is_declared() {
     }
 }
 
-/// A number of equal payments from one account to another.
+/// Equal payments from one account to another.
 struct History {
     account: String,
     /// The response to the first payment.
     first: Value,
-    /// The total sizes of their entries in the list by status, and of the account's legs.
+    /// The total size of the payments' entries in the list by status, and the total size of the
+    /// account's legs.
     headers: usize,
     legs: usize,
 }
@@ -252,7 +254,7 @@ fn reads(places: &[(&str, Units)]) -> Consumed {
     places.iter().map(|(place, units)| ((*place).to_owned(), (*units, Units::ZERO))).collect()
 }
 
-/// The non-zero read and write units of the table and its indexes.
+/// Returns the read and write units of the table and of each index that are not zero.
 fn units(answer: &Answer) -> Vec<(String, String, String)> {
     consumed(answer).into_iter().map(|(place, (read, write))| (place, read.to_string(), write.to_string())).collect()
 }
@@ -273,8 +275,8 @@ fn row(place: &str, read: &str, write: &str) -> (String, String, String) {
 /// | atomic payment | 6 WCU | 10 WCU of the table and 4 WCU of the indexes, after 4 RCU |
 /// | account history, 100 items | 5–10 RCU | 6 RCU on the index, and 1 RCU to check the owner |
 ///
-/// A payment writes five items, not three, and each costs twice its units. It therefore cannot cost
-/// 6 WCU ([decision](../../../docs/decisions/ledger-costs.md)).
+/// A payment writes five items, not three, and a transaction doubles the units of each item. A
+/// payment therefore cannot cost 6 WCU ([decision](../../../docs/decisions/ledger-costs.md)).
 #[tokio::test]
 async fn the_seeds_table_of_costs_beside_what_is_measured() {
     let measured = Measured::start(Size::usual()).await;
@@ -303,7 +305,8 @@ async fn lists_cost_what_is_declared() {
     let history = History::of(&measured, 60).await;
     let client = measured.books.operator.clone();
     let case = measured.case(None, &history.account).await;
-    // DynamoDB adds up the sizes before it rounds, so one item of the total size costs the same.
+    // DynamoDB adds up the sizes of the items before it rounds. A query for all items therefore
+    // costs as much as a query for one item of the total size.
     let case = Case { leg: history.legs, of_status: history.headers, ..case };
     measured.assert("get-statement", &case, &client.get(&history.statement(60)).await);
     let listed = client.get(&history.list(60)).await;
@@ -318,7 +321,7 @@ async fn lists_cost_what_is_declared() {
     }
 }
 
-/// Each further caller of the same key costs one more header.
+/// For each further caller that uses the same key, the request reads one more header.
 #[tokio::test]
 async fn shared_key_costs_one_header_per_caller() {
     let measured = Measured::start(Size::usual()).await;

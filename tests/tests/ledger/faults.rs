@@ -1,5 +1,6 @@
-//! The ledger when DynamoDB throttles, cancels, loses or does not answer calls. A payment is posted
-//! exactly once, and a retry with the same idempotency key gets its outcome, even much later.
+//! Tests of the ledger while DynamoDB throttles, cancels or loses calls, or does not respond. A
+//! payment is posted exactly once. A retry with the same idempotency key gets the outcome of the
+//! payment, even much later.
 
 use function::Invocation;
 use futures::future::{join, join_all};
@@ -13,16 +14,18 @@ use system_tests::{
     ledger::{Books, id, payment},
 };
 
-/// The timeout of a function in the template.
+/// The timeout that the template sets for a function.
 const TIME: Duration = Duration::from_secs(10);
-/// Long enough for all calls of a payment, and short for tests without a response.
+/// A timeout for tests in which a call gets no response. It is long enough for all other calls of a
+/// payment.
 const SHORT: Duration = Duration::from_secs(3);
 
 fn now() -> Timestamp {
     "2099-11-30T12:00:00.123Z".parse().expect("a time")
 }
 
-/// The response of a function: status, problem type, whether it asks for a retry, and body text.
+/// The response of a function: the status, the problem type, whether the response asks for a retry,
+/// and the body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Told {
     status: u64,
@@ -53,8 +56,8 @@ impl Told {
     }
 }
 
-/// A ledger, a proxy in front of its DynamoDB, and two accounts: `from` with 100.00 and `to`
-/// without money.
+/// A ledger with a proxy between its functions and DynamoDB. The balance of account `from` is
+/// 100.00, and that of account `to` is zero.
 struct Scene {
     books: Books,
     proxy: Proxy,
@@ -99,13 +102,13 @@ impl Scene {
         stored
     }
 
-    /// The number of transactions with the idempotency key.
+    /// Returns the number of transactions with the idempotency key.
     async fn done(&self, key: &str) -> usize {
         self.stored().await.under(key).len()
     }
 
-    /// Retries the payment without faults. It must succeed, exist once, and get the same response
-    /// again.
+    /// Retries the payment without faults. The payment must succeed and be stored once, and another
+    /// retry must get the same response.
     async fn completes(&self, key: &str, when: &str) -> Told {
         self.proxy.heal();
         let told = self.pay_well(key).await;
@@ -136,7 +139,7 @@ fn transaction_of(told: &Told) -> String {
 
 type Rule = fn(&Call) -> Fault;
 
-/// A cancelled transaction, with reasons for its first and its last action.
+/// Cancels a transaction, with the given reasons for its first and its last action.
 fn cancelled(call: &Call, first: &str, last: &str) -> Fault {
     let Some(changes) = call.body["TransactItems"].as_array() else { return Fault::None };
     let mut codes = vec!["None"; changes.len()];
@@ -184,7 +187,8 @@ async fn payment_succeeds_despite_one_failed_call() {
     .await;
 }
 
-/// Lasting faults of all calls or all transactions, with the expected status and problem type.
+/// Returns lasting faults of all calls or of all transactions, with the expected status and problem
+/// type.
 fn lasting() -> Vec<(&'static str, Rule, u64, &'static str)> {
     vec![
         ("throttled", |_| Fault::throttled(), 429, "throttled"),
@@ -226,7 +230,7 @@ async fn lasting_fault_is_reported_in_time_and_a_retry_succeeds() {
     .await;
 }
 
-/// At least one of the reasons is not a contention.
+/// A cancellation is permanent if a retry cannot resolve at least one of its reasons.
 #[tokio::test(flavor = "multi_thread")]
 async fn permanent_failure_is_not_retried() {
     for (first, last) in [
@@ -244,7 +248,7 @@ async fn permanent_failure_is_not_retried() {
     }
 }
 
-/// The write succeeds without a response. Only a read shows it.
+/// The write succeeds, but its response is lost. Only a read shows that it succeeded.
 #[tokio::test(flavor = "multi_thread")]
 async fn write_without_a_response_is_found_by_reading() {
     let unheard: Vec<(&str, Rule)> = vec![
@@ -302,7 +306,7 @@ async fn unreadable_outcome_is_reported_as_unknown_and_not_repeated() {
     .await;
 }
 
-/// Events between the end of a request without a response, and the late arrival of its transaction.
+/// What happens after a request has timed out, and before its late transaction reaches DynamoDB.
 #[derive(Debug, Clone, Copy)]
 enum Between {
     Nothing,
@@ -358,7 +362,7 @@ async fn retry_recovers_from_a_crash_at_any_call() {
             scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
             let event = posting(&key, &scene.body, now());
             assert!(scene.process("process-payment").run(&event, TIME).await.is_none(), "{key}: the function must die");
-            // The three reads come first, in any order, and the transaction last.
+            // The three reads come first, in any order. The transaction comes last.
             let done = usize::from(call == 4 && moment == Moment::After);
             assert_eq!(scene.done(&key).await, done, "{key}");
             scene.completes(&key, &key).await;
@@ -395,8 +399,8 @@ async fn second_of_two_equal_requests_returns_the_first_outcome() {
     }
 }
 
-/// An account changes between the read and the write. It is read again, and the rules are checked
-/// again.
+/// An account changes between the read and the write. The function reads the account again and
+/// repeats the checks.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrently_emptied_account_is_not_overdrawn() {
     let scene = Scene::start().await;
@@ -455,7 +459,7 @@ async fn retry_after_ten_days_gets_the_same_response() {
     same("closed").await;
 }
 
-/// A query may return only a part of a transaction during its write.
+/// While a transaction is being written, a query may return only some of its items.
 #[tokio::test(flavor = "multi_thread")]
 async fn partial_transaction_is_never_returned() {
     let scene = Scene::start().await;
@@ -476,7 +480,7 @@ async fn partial_transaction_is_never_returned() {
     assert_eq!(scene.done("K").await, 1);
 }
 
-/// Writes of accounts whose response is lost.
+/// The response to each write of an account is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn account_writes_succeed_although_their_response_is_lost() {
     let scene = Scene::start().await;

@@ -1,6 +1,6 @@
-//! History is append-only ([decision](../../../docs/decisions/ledger-history.md)). The template's
-//! permissions and the functions' calls allow no delete and no replacement. A correction is another
-//! transaction.
+//! History is append-only ([decision](../../../docs/decisions/ledger-history.md)). The template
+//! permits no function to delete or replace items, and no function tries to. Mistakes are corrected
+//! by further transactions.
 
 use local::template::{Lambda, Statement};
 use serde_json::{Value, json};
@@ -16,7 +16,8 @@ const TABLE: &str = "FinancialTransactions";
 /// Permitted read actions.
 const READS: [&str; 3] = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"];
 
-/// The policy statements that cover the ledger's table and indexes, with their functions.
+/// Returns the policy statements that cover the ledger's table and indexes, with the functions that
+/// have them.
 fn about_the_ledger(lambdas: &[Lambda]) -> Vec<(&str, &Statement)> {
     let pairs = lambdas.iter().flat_map(|lambda| lambda.statements.iter().map(|statement| (&*lambda.name, statement)));
     let about = |resource: &String| resource.contains(TABLE) || is_wide(resource);
@@ -63,7 +64,7 @@ async fn only_ledger_functions_access_the_table() {
     stack.stop().await;
 }
 
-/// Sends requests to every route, and retries of most writes.
+/// Sends requests to every route, and repeats most of the writes.
 async fn walk(client: &Client) -> Vec<u16> {
     let mut statuses = Vec::new();
     let mut told = |status| statuses.push(status);
@@ -104,7 +105,8 @@ async fn walk(client: &Client) -> Vec<u16> {
     statuses
 }
 
-/// The writes of a call: action, table, partition key and condition.
+/// Returns the writes of a call. Each write has an action, a table, a partition key and a
+/// condition.
 fn writes(call: &Call) -> Vec<(String, String, String, String)> {
     let write = |action: &str, body: &Value| {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -159,7 +161,7 @@ async fn calls_only_add_items_and_update_accounts() {
     twins.healthy.stop().await;
 }
 
-/// The items of a transaction with all attributes.
+/// Reads the items of a transaction with all attributes.
 async fn written(books: &Books, transaction: &str) -> Vec<Item> {
     books.partition(None, &format!("TXN#{transaction}")).await
 }

@@ -1,6 +1,6 @@
-//! Lists of the ledger: statements, accounts of a user, and transactions by time and by idempotency
-//! key. Time ranges are exact to the millisecond, and pages neither lose nor repeat items with
-//! equal times.
+//! Tests of the ledger's lists: statements, accounts of a user, and transactions by time and by
+//! idempotency key. Time ranges are exact to the millisecond, and pages neither lose nor repeat
+//! items with equal times.
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -16,7 +16,7 @@ use system_tests::{
 
 const NOON: &str = "2026-01-02T12:00:00.123Z";
 
-/// An amount in cents.
+/// Parses an amount, and returns it in cents.
 fn cents(value: &Value, member: &str) -> i64 {
     text(value, member).replace('.', "").parse().expect("an amount")
 }
@@ -25,14 +25,14 @@ fn statement_of(account: &str) -> String {
     format!("{ACCOUNTS}/{account}/statement")
 }
 
-/// The change of the account's balance by the leg.
+/// Returns the change of the account's balance by the leg.
 fn change(leg: &Value) -> i64 {
     let amount = cents(leg, "amount");
     if leg["legType"] == "credit" { amount } else { -amount }
 }
 
-/// Asserts that the legs are sorted newest first, and that each balance follows from the one
-/// before.
+/// Asserts that the legs are sorted newest first, and that each balance follows from the previous
+/// balance.
 fn assert_runs(newest_first: &[Value]) {
     let mut before = ("", "", 0);
     for leg in newest_first.iter().rev() {
@@ -96,7 +96,8 @@ async fn statement_lists_legs_newest_first_with_consistent_balances() {
     books.stack.stop().await;
 }
 
-/// A transaction posted between two pages is newer than the rest of the list.
+/// A transaction that is posted between the requests for two pages is newer than the rest of the
+/// list, so the second page does not contain it.
 #[tokio::test]
 async fn statement_continues_at_its_cursor() {
     let books = Books::open().await;
@@ -148,7 +149,8 @@ async fn user_accounts_are_listed_with_current_balances() {
     books.stack.stop().await;
 }
 
-/// Posts a transaction between new accounts at each time, and returns their ids in this order.
+/// Posts a transaction between new accounts at each time. Returns the ids of the transactions in
+/// the order of `times`.
 async fn posted(books: &Books, times: &[Timestamp]) -> Vec<String> {
     join_all(times.iter().enumerate().map(async |(number, now)| {
         let (from, to) = (books.source("USD").await, books.source("USD").await);
@@ -164,7 +166,7 @@ fn ids(list: &[Value]) -> Vec<String> {
     list.iter().map(|transaction| text(transaction, "transactionId").to_owned()).collect()
 }
 
-/// The ids of a list that is requested at noon.
+/// Requests a list at noon, and returns the ids in it.
 async fn listed(books: &Books, query: &str) -> Vec<String> {
     ids(&books.at(time(NOON)).all(&format!("{TRANSACTIONS}?{query}")).await.0)
 }
@@ -186,7 +188,8 @@ async fn time_range_includes_both_ends_to_the_millisecond() {
             }
         }
     }
-    // Ends with microseconds, which transactions do not have, and other UTC offsets.
+    // Range ends with microseconds, which the times of transactions do not have, and range ends
+    // with other UTC offsets.
     for (since, until, wanted) in [
         ("2026-01-01T00:00:00.0001Z", "2026-01-01T00:00:00.0019Z", &made[2..3]),
         ("2025-12-31T23:59:59.9981Z", "2025-12-31T23:59:59.9999Z", &made[..1]),
@@ -200,14 +203,16 @@ async fn time_range_includes_both_ends_to_the_millisecond() {
     books.stack.stop().await;
 }
 
-/// A range within one millisecond is empty, even if a transaction has this millisecond.
+/// A range that lies between two milliseconds is empty, even if a transaction has the earlier one
+/// as its time.
 #[tokio::test]
 async fn range_within_a_millisecond_is_empty() {
     let books = Books::open().await;
     let made = posted(&books, &[time("2026-01-01T00:00:00.123Z"), time("2026-01-01T00:00:00.124Z")]).await;
     assert_eq!(listed(&books, "since=2026-01-01T00:00:00.1231Z&until=2026-01-01T00:00:00.1239Z").await, made[..0]);
     assert_eq!(listed(&books, "since=2026-01-01T00:00:00.123Z&until=2026-01-01T00:00:00.1239Z").await, made[..1]);
-    // With an end only, the range covers the 24 hours before it, to the millisecond.
+    // If the request has only an end, the range covers the 24 hours before the end, to the
+    // millisecond.
     let midday = posted(&books, &[time("2026-01-01T12:00:00.000Z")]).await;
     for (until, wanted) in [
         ("2026-01-01T00:00:00.122Z", [&made[..0], &[]]),
@@ -249,7 +254,7 @@ async fn sharded(shards: u16) -> Stack {
     status_shards(shards, shards).start().await.expect("a stack")
 }
 
-/// The partition keys of the transactions in the status index.
+/// Reads the partition keys of the transactions in the status index.
 async fn partitions(books: &Books) -> BTreeSet<String> {
     let partition = |item: &system_tests::ledger::Item| {
         let key = item.get("GSI1PK")?.as_s().ok()?;
@@ -338,7 +343,7 @@ async fn idempotency_key_finds_transactions_of_all_callers() {
     for transaction in &whole {
         let read = books.operator.get(&format!("{TRANSACTIONS}/{}", text(transaction, "transactionId"))).await;
         let mut header = read.body;
-        // Lists omit these members.
+        // Lists omit these fields.
         header.as_object_mut().expect("an object").retain(|name, _| !["legs", "reversedBy"].contains(&name.as_str()));
         assert_eq!(&header, transaction);
     }
@@ -347,7 +352,7 @@ async fn idempotency_key_finds_transactions_of_all_callers() {
     books.stack.stop().await;
 }
 
-/// Only operators list transactions over all accounts.
+/// Only operators may list the transactions of all accounts.
 #[tokio::test]
 async fn only_operators_list_transactions() {
     let books = Books::open().await;

@@ -1,5 +1,5 @@
-//! Lists of transactions with equal sort keys contain each transaction once and in order, at every
-//! page size.
+//! Tests lists of transactions with equal sort keys. At every page size, a list contains each
+//! transaction once and in order.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fastrand::Rng;
@@ -33,7 +33,8 @@ async fn start(shards: u16) -> (Stack, Item) {
     (books.stack, header)
 }
 
-/// Puts copies of the header directly into DynamoDB: `(id, second and millisecond, shard)`.
+/// Puts copies of the header directly into DynamoDB. Each copy has another id, time (second and
+/// millisecond) and shard.
 async fn put(stack: &Stack, header: &Item, transactions: &[(String, String, usize)]) {
     let client = stack.client().expect("a client");
     let table = stack.table("FinancialTransactions").expect("a table");
@@ -104,7 +105,7 @@ async fn equal_times_are_listed_once_each() {
     }
 }
 
-/// Each shard has about as many transactions as a page.
+/// Each shard contains about as many transactions as a page.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_that_end_between_equal_times_lose_no_transaction() {
     for per_shard in 1..=4 {

@@ -1,5 +1,5 @@
-//! Compares the ledger with a simple model, for random transfers between fifty accounts. Many
-//! transfers run concurrently. Calls are throttled, cancelled, lost, late or never answered.
+//! Compares the ledger with a simple model after random transfers between fifty accounts. Many
+//! transfers run concurrently. Calls are throttled, cancelled, lost or delayed, or get no response.
 //! Functions die, requests are repeated, and clocks differ.
 
 use fastrand::Rng;
@@ -30,7 +30,8 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// The timeout of a request that gets no response.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// The random generator. The variable `LEDGER_SEED` repeats a run.
+/// Returns the random number generator. The environment variable `LEDGER_SEED` sets its seed to
+/// repeat a run.
 fn random() -> Rng {
     let seed = std::env::var("LEDGER_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
@@ -42,7 +43,7 @@ fn start() -> Timestamp {
     "2099-11-30T12:00:00.123Z".parse().expect("a time")
 }
 
-/// The fault of a request.
+/// A fault that occurs during a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Trouble {
     None,
@@ -56,9 +57,9 @@ enum Trouble {
     Lost(usize, bool),
     /// The function dies before or after the n-th call.
     Death(usize, bool),
-    /// The transaction gets no response in time. It was applied or not.
+    /// The transaction gets no response in time. `true` means that it was applied.
     Timeout(bool),
-    /// The transaction arrives after the request has timed out.
+    /// The transaction reaches DynamoDB after the request has timed out.
     Late,
 }
 
@@ -77,7 +78,7 @@ impl Trouble {
         }
     }
 
-    /// The name in the statistics.
+    /// Returns the name of the fault in the statistics.
     fn name(self) -> &'static str {
         match self {
             Self::None => "without trouble",
@@ -121,13 +122,13 @@ struct Holder {
     is_negative: bool,
     /// The balance in minor units.
     balance: i128,
-    /// Time and id of the last leg.
+    /// The time and the id of the last leg.
     last: (String, String),
     /// The lowest balance since the last comparison.
     least: i128,
 }
 
-/// A leg of a transfer, in minor units.
+/// A leg of a transfer, with its amount in minor units.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     account: usize,
@@ -164,7 +165,7 @@ struct Told {
 }
 
 impl Told {
-    /// `None` if the response asks for a retry.
+    /// Returns `None` if the response asks for a retry.
     fn read(answer: &Value) -> Option<Self> {
         let (status, body) = (answer["statusCode"].as_u64()?, answer["body"].as_str()?.to_owned());
         let told = Self { status, body };
@@ -189,8 +190,8 @@ impl Sender {
         Self { healthy: of(stack.dynamo_url()), troubled: of(proxy.url()), proxy }
     }
 
-    /// Sends the transfer once, or twice for [`Trouble::Twice`]. A result is `None` if the outcome
-    /// is unknown.
+    /// Sends the transfer once, or twice for [`Trouble::Twice`]. Returns one result for each
+    /// request, which is `None` if the outcome is unknown.
     async fn send(&self, transfer: &Transfer) -> Vec<Option<Told>> {
         let event = transfer.event();
         let well = async || {
@@ -221,7 +222,7 @@ impl Sender {
     }
 }
 
-/// Processes the transfers concurrently, distributed over the senders.
+/// Distributes the transfers over the senders, which process them concurrently.
 async fn each<T, F>(senders: &[Arc<Sender>], transfers: Vec<Transfer>, work: fn(Arc<Sender>, Transfer) -> F) -> Vec<T>
 where
     T: Send + 'static,
@@ -299,8 +300,8 @@ impl World {
         }
     }
 
-    /// Balanced legs in one currency: at most `most` pairs of a debit and a credit. An account may
-    /// occur several times.
+    /// Returns balanced legs in one currency: at most `most` pairs of a debit and a credit. An
+    /// account may occur several times.
     fn parts(&mut self, currency: usize, most: usize) -> Vec<Part> {
         let mut parts = Vec::new();
         for _ in 0..self.rng.usize(1..=most) {
@@ -346,8 +347,8 @@ impl World {
         Transfer { key: format!("K-{}", self.requests), parts, body, at, trouble }
     }
 
-    /// Sends the transfers concurrently, settles the unknown ones, and compares the ledger with the
-    /// model.
+    /// Sends the transfers concurrently, retries those with an unknown outcome, and compares the
+    /// ledger with the model.
     async fn round(&mut self, transfers: usize) {
         self.now += SignedDuration::from_secs(10);
         let transfers = (0..transfers).map(|_| self.transfer()).collect();
@@ -365,7 +366,8 @@ impl World {
             }
         }
         self.unknown += before.len() + after.len();
-        // Retry some before the late transactions arrive, and the others afterwards.
+        // Retry some transfers before the delayed transactions reach DynamoDB, and the others
+        // afterwards.
         outcomes.extend(each(&self.senders, before, settled).await);
         join_all(self.senders.iter().map(|sender| sender.proxy.arrive())).await;
         outcomes.extend(each(&self.senders, after, settled).await);
@@ -373,8 +375,8 @@ impl World {
         self.look().await;
     }
 
-    /// Applies the posted transfers to the model in the order of their legs, and compares each
-    /// balance.
+    /// Applies the posted transfers to the model in the order of their legs, and compares the
+    /// balance after each leg.
     fn learn(&mut self, outcomes: Vec<(Transfer, Told)>) {
         self.holders.iter_mut().for_each(|holder| holder.least = holder.balance);
         let mut legs = Vec::new();
@@ -394,7 +396,8 @@ impl World {
         for (created, leg, transaction, account, change, after) in legs {
             let holder = &mut self.holders[account];
             assert!(created > holder.last.0 || holder.last.1.starts_with(&transaction), "{leg} is not later");
-            // The balance between two legs of one transaction is never visible.
+            // The balance between two legs of the same transaction is never visible, so it may be
+            // negative.
             if unfinished.insert(account, transaction.clone()).is_some_and(|last| last != transaction) {
                 holder.least = holder.least.min(holder.balance);
             }
@@ -413,8 +416,8 @@ impl World {
         }
     }
 
-    /// Checks that the response has the requested legs. Returns their time, id, transaction,
-    /// account, change and balance.
+    /// Checks that the response contains the requested legs. Returns the time, id, transaction,
+    /// account, change and balance of each leg.
     fn legs(&self, transfer: &Transfer, told: &Told) -> Vec<(String, String, String, usize, i128, i128)> {
         let body: Value = serde_json::from_str(&told.body).expect("JSON");
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
@@ -441,7 +444,7 @@ impl World {
         legs.iter().zip(&transfer.parts).map(read).collect()
     }
 
-    /// Whether the transfer could overdraw one of its accounts at some time of the round.
+    /// Whether the transfer could overdraw one of its accounts at some time in this round.
     fn may_be_refused(&self, transfer: &Transfer) -> bool {
         let mut changes = BTreeMap::<usize, i128>::new();
         transfer.parts.iter().any(|part| {
@@ -467,8 +470,8 @@ impl World {
         assert!(sums.values().all(|sum| *sum == 0), "money was created or lost: {sums:?}");
     }
 
-    /// Repeats some requests ten days later. Each gets its original response, and another request
-    /// with the same key is rejected.
+    /// Repeats some requests ten days later. Each request gets its original response. A different
+    /// request with the same key is rejected.
     async fn again(&mut self, keys: usize) {
         self.now += SignedDuration::from_hours(10 * 24);
         let all: Vec<_> = self.done.values().map(|(transfer, _)| transfer.clone()).collect();
@@ -483,8 +486,8 @@ impl World {
         }
     }
 
-    /// Checks that the table equals the model: one transaction for each posted key, and none for
-    /// rejected ones.
+    /// Checks that the table equals the model. It must contain one transaction for each posted key,
+    /// and none for rejected keys.
     async fn end(self) {
         let stored = Stored::read(&self.stack).await;
         stored.check();
@@ -505,7 +508,7 @@ impl World {
     }
 }
 
-/// A different request.
+/// Returns a different transfer.
 fn other(body: &Value) -> Value {
     let mut body = body.clone();
     body["description"] = "another".into();

@@ -1,6 +1,6 @@
 //! The reconciliation ([requirement](../../../docs/requirements/ledger.md#reconciliation-report),
 //! [decision](../../../docs/decisions/ledger-reconciliation.md)) reports each discrepancy once and
-//! nothing else, even if runs are interrupted and payments continue.
+//! nothing else. This must hold if runs are interrupted and payments continue.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::http::StatusCode;
@@ -32,8 +32,8 @@ const RECONCILE: &str = "reconcile";
 const DAILY: &str = "start-daily-reconciliation";
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// Transactions of three days, of which the second is reconciled. Account D has no legs after the
-/// first day, N opens on the second, and E has none.
+/// Returns transactions of three days. The tests reconcile the second day. Account D has no legs
+/// after the first day, account N is opened on the second day, and account E has no legs.
 fn three_days() -> Shelf {
     let mut shelf = Shelf::default();
     shelf.open("E");
@@ -80,7 +80,7 @@ fn wrong_balance(transaction: Option<&str>, account: &str, expected: i64, actual
     found("wrong-balance", transaction, Some(account), [Some(expected), Some(actual)])
 }
 
-/// An error that a test writes into the ledger.
+/// A discrepancy that a test writes into the ledger.
 enum Error {
     Gone(Value),
     Set(Value, &'static str, Value),
@@ -109,7 +109,7 @@ impl Error {
     }
 }
 
-/// A name, the errors, and the expected discrepancies.
+/// The name of a trial, the errors to write, and the expected discrepancies.
 type Trial = (&'static str, Vec<Error>, Vec<Value>);
 
 fn text(text: &str) -> Value {
@@ -209,7 +209,7 @@ async fn found_in(books: Shelf, errors: &[Error]) -> Value {
     body
 }
 
-/// The discrepancies as sorted text. Their order in the response is not specified.
+/// Returns the discrepancies as sorted text. Their order in the response is not specified.
 fn sorted(discrepancies: &Value) -> Vec<String> {
     let mut texts: Vec<String> = discrepancies.as_array().expect("a list").iter().map(ToString::to_string).collect();
     texts.sort();
@@ -245,8 +245,9 @@ async fn ignores_errors_outside_the_window() {
     }
 }
 
-/// Writes transactions of 2 to `each` legs among the accounts, 0.1 seconds apart, from the second
-/// day. Returns the number of transactions.
+/// Writes transactions with 2 to `each` legs between the accounts. The first transaction is at the
+/// start of the second day, and each further transaction is 0.1 seconds later. Returns the number
+/// of transactions.
 async fn crowd(rows: &Rows, accounts: usize, legs: usize, each: usize) -> i64 {
     let (mut shelf, mut random, mut number) = (Shelf::default(), fastrand::Rng::with_seed(5), 0);
     let names: Vec<String> = (0..accounts).map(|number| format!("A{number:04}")).collect();
@@ -274,8 +275,8 @@ fn cents(amount: &Value) -> i64 {
     format!("{whole}{fraction:0<2}").parse().expect("cents")
 }
 
-/// Writes seven errors of all five kinds, one of them in the last transaction. Returns the expected
-/// discrepancies.
+/// Writes seven errors that cover all five kinds, one of them in the last transaction. Returns the
+/// expected discrepancies.
 async fn plant_seven(rows: &Rows, transactions: i64) -> Vec<String> {
     let id = |part: i64| format!("T{:07}", (transactions * part / 10).min(transactions - 1));
     let leg = async |part: i64, number| {
@@ -328,14 +329,16 @@ async fn reports_seven_errors_among_100_000_legs() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes"]
 async fn reports_seven_errors_among_1_000_000_legs() {
-    // The engine's in-memory database is limited to 1 GB, so this test uses a file.
+    // The in-memory database of the local DynamoDB engine is limited to 1 GB, so this test uses a
+    // file.
     let folder = std::env::temp_dir().join(format!("ledger-{}", fastrand::u64(..)));
     std::fs::create_dir(&folder).expect("a folder");
     Box::pin(seven_errors_among(1_000_000, stack().data(folder.join("data.db")))).await;
     std::fs::remove_dir_all(&folder).expect("no folder");
 }
 
-/// A stack whose reconciliations only the test continues, with a proxy that makes calls fail.
+/// A stack in which only the test continues reconciliations, and a proxy that makes calls to
+/// DynamoDB fail.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -344,7 +347,7 @@ struct Scene {
     wanted: Vec<String>,
 }
 
-/// Number of legs, enough for two pages of transactions. The 61 accounts need two pages as well.
+/// Number of legs. Their transactions need two pages, and so do the 61 accounts.
 const LEGS: usize = 1_200;
 
 impl Scene {
@@ -356,7 +359,7 @@ impl Scene {
         Self { stack, proxy, client, transactions: 0, wanted: Vec::new() }
     }
 
-    /// Starts with seven errors.
+    /// Starts with a ledger that has seven errors.
     async fn start() -> Self {
         let scene = Self::empty().await;
         let rows = Rows::of(&scene.stack);
@@ -398,8 +401,8 @@ impl Scene {
         unreachable!("{id} never ends");
     }
 
-    /// Asserts that every transaction and account was checked, and each discrepancy was counted
-    /// once.
+    /// Asserts that every transaction and account was checked, and that each discrepancy was
+    /// counted once.
     async fn assert_done(&self, id: &str, when: &str) {
         let body = self.body(id).await;
         assert_eq!(sorted(&body["discrepancies"]), self.wanted, "{when}");
@@ -411,7 +414,7 @@ impl Scene {
     }
 }
 
-/// The stream event with a step of each reconciliation.
+/// Returns the stream event for a step of each reconciliation.
 fn step_of(ids: &[&str]) -> Value {
     let record = |(number, id): (usize, &&str)| {
         let keys = json!({"PK": {"S": format!("RECONCILIATION#{id}")}, "SK": {"S": "METADATA"}});
@@ -467,7 +470,7 @@ async fn two_concurrent_runs_count_everything_once() {
     let id = scene.begin().await;
     let (one, other) = Box::pin(join(scene.run(&id), scene.run(&id))).await;
     assert!(one.is_some() && other.is_some());
-    scene.assert_done(&id, "two at once").await;
+    scene.assert_done(&id, "two concurrent runs").await;
     scene.stack.stop().await;
 }
 
@@ -504,7 +507,7 @@ impl Scene {
         run.answer.expect("an answer")["batchItemFailures"].clone()
     }
 
-    /// Sets an attribute of the reconciliation's job.
+    /// Sets an attribute of the job of the reconciliation.
     async fn set(&self, id: &str, attribute: &str, value: AttributeValue) {
         let update = self.stack.client().expect("a client").update_item();
         let update = update.table_name(self.stack.table("LedgerJobs").expect("a table"));
@@ -557,8 +560,8 @@ async fn killed_failures_and_retries_take_effect_once() {
     let account = account_key("A0059");
     let right = rows.get(&account).await["LastLegAt"].clone();
     for moment in MOMENTS {
-        // The unreadable account is on the second page. Each run dies one call later than the one
-        // before, until a run stores the failure.
+        // The unreadable account is on the second page. Each run dies one call later than the
+        // previous run, until a run stores the failure.
         let (id, mut number, mut kills) = (scene.begin().await, 0, 0);
         rows.set(&account, json!({"LastLegAt": text("nonsense")})).await;
         loop {
@@ -628,7 +631,8 @@ async fn late_index_entries_are_not_reported_as_missing() {
     let scene = Scene::empty().await;
     let rows = Rows::of(&scene.stack);
     three_days().put(&rows).await;
-    // Batch reads return no legs and headers, or the index omits a leg in the middle of an account.
+    // Either the batch reads return no legs and headers, or the index omits a leg between two other
+    // legs of an account.
     let mut entries = Vec::new();
     for (transaction, number) in [("T15", 2), ("T13", 1), ("T11", 1)] {
         entries.push(rows.get(&leg_key(transaction, number)).await);
@@ -667,7 +671,7 @@ async fn stores_at_most_1_000_discrepancies() {
     stack.stop().await;
 }
 
-/// A time one hour ago. Payments at this time are in the window at once.
+/// Returns the time one hour ago. A payment with this time is in the window immediately.
 fn an_hour_ago() -> Timestamp {
     Timestamp::now() - SignedDuration::from_hours(1)
 }
@@ -726,7 +730,7 @@ async fn reports_nothing_while_payments_continue() {
     books.stack.stop().await;
 }
 
-/// The partition keys of all reconciliations.
+/// Reads the partition keys of all reconciliations.
 async fn all(stack: &Stack) -> Vec<String> {
     let client = stack.client().expect("a client");
     let scan = client.scan().table_name(stack.table("LedgerJobs").expect("a table")).send().await;

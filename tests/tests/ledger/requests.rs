@@ -1,5 +1,5 @@
-//! Requests that the ledger must reject, each with the right problem type and without a write. Also
-//! unusual requests that it must accept.
+//! Tests of requests that the ledger must reject, with the right problem type and without writing
+//! anything. Further tests send unusual requests that the ledger must accept.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use system_tests::{
 /// Accounts of every status, with transactions between them.
 struct Scene {
     books: Books,
-    /// Has a balance of 100.00 USD.
+    /// An account with a balance of 100.00 USD.
     full: String,
     empty: String,
     frozen: String,
@@ -72,7 +72,7 @@ impl Scene {
         &self.books.operator
     }
 
-    /// A `POST` of a transaction with this body and an unused idempotency key.
+    /// Returns a `POST` request for a transaction with this body and an unused idempotency key.
     fn posted(&self, body: impl Into<reqwest::Body>) -> RequestBuilder {
         sent(self.client(), "POST", TRANSACTIONS, body).header("idempotency-key", "free")
     }
@@ -100,7 +100,7 @@ fn account_of(scene: &Scene) -> String {
     account(&scene.full)
 }
 
-/// Unreadable bodies of transactions, with an idempotency key.
+/// Requests for transactions with unreadable bodies. Each request has an idempotency key.
 fn unreadable_transactions(scene: &Scene) -> Vec<Case> {
     let good = scene.payment().to_string();
     let unclosed = good.strip_suffix('}').expect("an object");
@@ -122,7 +122,7 @@ fn unreadable_transactions(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Bodies of reversals. A reversal needs no body, and members are rejected.
+/// Bodies of reversals. A reversal needs no body, and every field is rejected.
 fn reversals(scene: &Scene) -> Vec<Case> {
     let path = reversal_of(&scene.funds);
     let case = |body: &str, at: &str| {
@@ -141,7 +141,7 @@ fn reversals(scene: &Scene) -> Vec<Case> {
     ]
 }
 
-/// The valid object with the member replaced by JSON text, or removed.
+/// Returns the valid object with one field removed or replaced by JSON text.
 fn with(good: &Value, member: &str, json: Option<&str>) -> String {
     let others = good.as_object().expect("an object").iter().filter(|(name, _)| *name != member);
     let others = others.map(|(name, value)| format!("{}: {value}", json!(name)));
@@ -149,7 +149,7 @@ fn with(good: &Value, member: &str, json: Option<&str>) -> String {
     format!("{{{}}}", others.chain(member).collect::<Vec<_>>().join(", "))
 }
 
-/// Invalid values of a text member with a maximum length.
+/// Returns invalid values of a text field with a maximum length.
 fn no_words(most: usize) -> Vec<String> {
     let long = json!("x".repeat(most + 1)).to_string();
     ["\"\"", "\"a\\nb\"", "\"\\u0000\"", "\"a\\u007f\"", "\"a\\u0085\"", "null", "5", "true", "[\"a\"]", "{}", &long]
@@ -176,10 +176,10 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).into()
 }
 
-/// A member of a body: its name, whether it is required, and invalid values.
+/// A field of a body: its name, whether it is required, and invalid values.
 type Member = (&'static str, bool, Vec<String>);
 
-/// A route with a valid body and its possible members.
+/// A route with a valid body and the fields that the body may have.
 struct Form {
     method: &'static str,
     path: String,
@@ -228,7 +228,7 @@ fn forms(scene: &Scene) -> [Form; 4] {
     ]
 }
 
-/// Cases of every member of every body: missing, invalid, duplicate or unknown.
+/// Cases for every field of every body: missing, invalid, duplicate and unknown fields.
 fn members(scene: &Scene) -> Vec<Case> {
     let mut cases = Vec::new();
     for Form { method, path, good, members } in forms(scene) {
@@ -256,7 +256,7 @@ fn members(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Cases with faults in several members, or in their combination.
+/// Cases with faults in several fields, or in the combination of fields.
 fn together(scene: &Scene) -> Vec<Case> {
     let (client, good) = (scene.client(), scene.payment().to_string());
     let case = |body: &str, at: &str| {
@@ -346,7 +346,7 @@ fn no_legs(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Legs that do not balance, or are too few or too many.
+/// Transactions whose legs do not balance, or that have too few or too many legs.
 fn unbalanced(scene: &Scene) -> Vec<Case> {
     let (a, b) = (scene.full.as_str(), scene.empty.as_str());
     let (most, cent) = (format!("{}.99", "9".repeat(36)), "0.01");
@@ -376,7 +376,7 @@ fn unbalanced(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Balanced legs over the accounts: one debit, and credits of one cent each.
+/// Returns balanced legs on the accounts: one debit, and credits of one cent each.
 fn many_legs(accounts: &[String], count: usize) -> Value {
     let credits = count - 1;
     let sum = format!("{}.{:02}", credits / 100, credits % 100);
@@ -385,7 +385,7 @@ fn many_legs(accounts: &[String], count: usize) -> Value {
     legs(std::iter::once(debit).chain((0..credits).map(credit)))
 }
 
-/// Every route with this path parameter in an otherwise valid request.
+/// Requests to every route with this path parameter. They are otherwise valid.
 fn routes<'a>(scene: &Scene, text: &'a str) -> Vec<(&'a str, RequestBuilder)> {
     let client = scene.client();
     vec![
@@ -472,7 +472,7 @@ fn queries(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Query parameters on routes without any.
+/// Query parameters on routes that accept none.
 fn strangers(scene: &Scene) -> Vec<Case> {
     let change = r#"{"status": "frozen"}"#.to_owned();
     let paths = [
@@ -496,13 +496,13 @@ fn strangers(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// The paths of all lists. The transactions are first.
+/// Returns the paths of all lists. The list of transactions comes first.
 fn lists(scene: &Scene) -> [String; 3] {
     let statement = format!("{}/statement", account_of(scene));
     [TRANSACTIONS.to_owned(), statement, "/ledger/users/user-1/accounts".to_owned()]
 }
 
-/// Requests that conflict with stored items: the state of an account or a transaction, or a used
+/// Requests that conflict with stored items, such as an account, a transaction or a used
 /// idempotency key.
 fn states(scene: &Scene) -> Vec<Case> {
     let (client, outside) = (scene.client(), scene.books.outside.as_str());
@@ -552,12 +552,12 @@ fn states(scene: &Scene) -> Vec<Case> {
 
 const REUSED: &str = "idempotency-key-reused";
 
-/// A journal with the same legs as the payment that used the key.
+/// A transaction given by its legs, which equal those of the payment that used the key.
 fn as_legs(debit: &str, credit: &str) -> Value {
     legs([("debit", debit, "0.01", "USD"), ("credit", credit, "0.01", "USD")])
 }
 
-/// Missing items. Operators get 404.
+/// Requests for missing items. Operators get 404.
 fn missing(scene: &Scene) -> Vec<Case> {
     let (client, nobody) = (scene.client(), "880h1733");
     let mut cases = Vec::new();
@@ -634,7 +634,7 @@ async fn rejects_invalid_requests_without_writing() {
     scene.books.stack.stop().await;
 }
 
-/// A rejected payment does not use up its idempotency key. The same request may succeed later.
+/// A rejected payment does not use its idempotency key, so the same request may succeed later.
 #[tokio::test]
 async fn rejected_payment_leaves_its_key_unused() {
     let books = Books::open().await;
@@ -710,8 +710,8 @@ async fn accepts_unusual_valid_values() {
     books.stack.stop().await;
 }
 
-/// Lists with more than one page: accounts of a user, statements, transactions by time and by key.
-/// The last two lists have one page.
+/// Returns the paths of lists with several pages: accounts of a user, statements, and transactions
+/// by time and by key. The last two lists have only one page.
 async fn with_cursors(books: &Books) -> Vec<String> {
     let (one, other) = (books.account("user-1").await, books.account("user-1").await);
     books.account("user-1").await;
@@ -768,10 +768,10 @@ async fn rejects_a_cursor_of_another_list() {
             must_refuse_cursor(&books.operator, &lists[to], &cursor).await;
         }
     }
-    // A default value that is given explicitly makes the same list.
+    // A request that states a default value explicitly requests the same list.
     let default = cursor(&books.operator, &format!("{}&status=completed", lists[4])).await;
     assert_eq!(books.operator.get(&format!("{}&cursor={default}", lists[4])).await.status, 200);
-    // A cursor is valid for its caller only.
+    // A cursor is valid only for the caller that received it.
     let own = books.user("user-1");
     for list in [&lists[0], &lists[3]] {
         let (theirs, mine) = (cursor(&books.operator, list).await, cursor(&own, list).await);

@@ -1,4 +1,5 @@
-//! The status index grows from 1 to 3 shards while transactions are posted and listed.
+//! Tests that increase the number of shards of the status index from 1 to 3, while transactions are
+//! posted and listed.
 
 use local::Stack;
 use std::{collections::BTreeSet, sync::atomic::AtomicBool};
@@ -17,7 +18,7 @@ async fn beside(first: &Stack, write: u16, read: u16) -> Stack {
     status_shards(write, read).dynamo_endpoint(first.dynamo_url()).start().await.expect("a stack")
 }
 
-/// The partitions of the status index that contain transactions.
+/// Reads the partition keys of the status index that have transactions.
 async fn partitions(books: &Books) -> BTreeSet<String> {
     let partition = |item: &system_tests::ledger::Item| item.get("GSI1PK").and_then(|key| key.as_s().ok()).cloned();
     books.stored().await.iter().filter_map(partition).filter(|key| key.starts_with("STATUS#")).collect()

@@ -1,5 +1,5 @@
-//! The examples of the [requirement](../../../docs/requirements/ledger.md): their stored values,
-//! and the results of its queries. Amounts are exact to the last of 38 digits.
+//! Tests of the examples in the [requirement](../../../docs/requirements/ledger.md): their stored
+//! values, and the results of the required queries. Amounts are exact to the last of 38 digits.
 
 use aws_sdk_dynamodb::{operation::query::builders::QueryFluentBuilder, types::AttributeValue};
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ const KEY: &str = "abc123def456";
 const NOON: &str = "2026-01-02T10:30:00.123Z";
 const USER: &str = "770g0622-e29b-41d4-a716-446655440000";
 
-/// The merchant and the account of the requirement, with a balance of 1500.00. The account pays
-/// 5.50 for a coffee into the merchant's account (`till`).
+/// The merchant and the account of the requirement. The account has a balance of 1500.00, from
+/// which it pays 5.50 for a coffee into the merchant's account (`till`).
 struct Seed {
     books: Books,
     merchant: String,
@@ -61,7 +61,7 @@ impl Seed {
         get.send().await.expect("an answer").item.expect("an item")
     }
 
-    /// The primary keys of the items that a query finds, in order.
+    /// Returns the primary keys of the items that a query finds, in order.
     async fn found(&self, query: impl FnOnce(QueryFluentBuilder) -> QueryFluentBuilder) -> Vec<(String, String)> {
         let query = query(self.books.stack.client().expect("a client").query().table_name(self.books.table()));
         let items = query.send().await.expect("an answer").items.expect("items");
@@ -73,7 +73,7 @@ fn text(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
-/// The type and the value of an attribute.
+/// Returns the type and the value of an attribute.
 fn shown(value: &AttributeValue) -> String {
     match value {
         AttributeValue::S(text) => format!("S {text}"),
@@ -271,13 +271,13 @@ async fn returns_the_same_payment_from_every_route() {
     seed.books.stack.stop().await;
 }
 
-/// Opens a funding account and an account with a balance of zero in the currency.
+/// Opens a funding account and an account with a balance of zero, both in the given currency.
 async fn pair(books: &Books, currency: &str) -> (String, String) {
     let terms = json!({"userId": "user-1", "accountType": "checking", "currency": currency});
     (books.source(currency).await, id(&books.operator.post(ACCOUNTS, &terms).await, "accountId"))
 }
 
-/// Posts a payment with the amount as raw JSON.
+/// Posts a payment whose amount is given as raw JSON.
 async fn pay(books: &Books, key: &str, from: &str, to: &str, amount: &str, currency: &str) -> Answer {
     let accounts = format!(r#""transactionType": "payment", "debitAccountId": "{from}", "creditAccountId": "{to}""#);
     let body = format!(r#"{{{accounts}, "amount": {amount}, "currency": "{currency}"}}"#);
@@ -367,7 +367,7 @@ async fn accepts_38_digits_and_rejects_39() {
     books.stack.stop().await;
 }
 
-/// No floating-point number can represent the sum of these amounts.
+/// The sum of these amounts has no exact representation as a floating-point number.
 #[tokio::test]
 async fn sums_of_legs_are_exact() {
     let books = Books::open().await;
@@ -390,7 +390,7 @@ async fn sums_of_legs_are_exact() {
     books.stack.stop().await;
 }
 
-/// Invalid amounts as JSON, with their currencies.
+/// Invalid amounts in JSON, each with a currency.
 const NO_AMOUNTS: [(&str, &str); 46] = [
     ("5.505", "USD"),
     ("\"5.505\"", "USD"),
@@ -466,7 +466,7 @@ async fn rejects_invalid_amounts() {
     books.stack.stop().await;
 }
 
-/// A transaction in two currencies balances in each, and its header has no amount.
+/// A transaction in two currencies must balance in each currency, and its header has no amount.
 #[tokio::test]
 async fn an_exchange_balances_in_each_currency() {
     let books = Books::open().await;

@@ -1,5 +1,5 @@
-//! Tests of changes: moves between sections (W6), progress reports (W12) and updates under a
-//! version (W16).
+//! Tests of changes: moves between sections (W6), progress reports (W12), and updates of activities
+//! (W16).
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fastrand::Rng;
@@ -63,7 +63,8 @@ fn section(company: &str, id: &str) -> Section {
     }
 }
 
-/// A reference of the activity to `of`, such as `VenueId-123`, with the requirement's example data.
+/// Returns a reference of the activity to `of`, such as `VenueId-123`, with the example data of the
+/// requirement.
 fn reference(activity: &Activity, of: &str) -> Reference {
     let of: FacetRef = of.parse().expect("a reference");
     let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
@@ -71,7 +72,7 @@ fn reference(activity: &Activity, of: &str) -> Reference {
     Reference::new(activity.company.clone(), of, place, json_text(&data))
 }
 
-/// The stored base row and references of an activity.
+/// Reads the stored base row and references of an activity.
 async fn collection(stack: &Stack, activity: &str) -> (Activity, Vec<Reference>) {
     let (_, table) = table(stack);
     let id: ActivityId = activity.parse().expect("an activity");
@@ -156,7 +157,7 @@ async fn rejects_invalid_moves() {
 
 const REPORT: &str = "/wellness/users/123/registrations/789";
 
-/// User 123's registration for activity 789.
+/// Returns user 123's registration for activity 789.
 fn registered() -> Registration {
     registration(&activity("123", "789", "Walk 1000", WALK), "123")
 }
@@ -189,7 +190,7 @@ async fn the_progress_example_of_pattern_3() {
     let answer = user.patch(REPORT, &json!({"progress": 40.4, "data": {"device": "watch"}})).await;
     let mut with_data = expected;
     with_data["data"] = json!({"device": "watch"});
-    assert_eq!((answer.status, &answer.body), (200, &with_data), "omitted members do not change");
+    assert_eq!((answer.status, &answer.body), (200, &with_data), "omitted fields do not change");
     let home = user.get("/wellness/users/123/registrations?year=2020").await.body;
     assert_eq!((&home["items"][0]["progress"], &home["items"][0]["name"]), (&json!(40.4), &json!("Walk 1000")));
 }
@@ -311,7 +312,8 @@ async fn rejects_reports_of_other_users_and_invalid_reports() {
     assert_eq!(progress(&stack).await.data, None);
 }
 
-/// Faults of a single call that a retry must hide from the caller.
+/// Faults of a single call. The function must retry the call, so that the caller does not notice
+/// the fault.
 fn passing() -> [(&'static str, Fault); 4] {
     [
         ("throttled", Fault::throttled()),
@@ -354,13 +356,13 @@ async fn reports_and_moves_survive_one_failed_call() {
 
 // W16
 
-/// An activity in a response.
+/// Returns the activity as a response shows it.
 fn body(activity: Activity) -> Value {
     serde_json::to_value(ActivityBody::from(activity)).expect("JSON")
 }
 
 #[tokio::test]
-async fn a_patch_changes_the_named_members_and_the_version() {
+async fn a_patch_changes_the_named_fields_and_the_version() {
     let (stack, _) = start().await;
     let whole = Activity {
         section_id: Some("7".parse().expect("a section")),
@@ -490,8 +492,8 @@ async fn an_activity_beyond_the_size_limit_accepts_changes_that_do_not_enlarge_i
     }
 }
 
-/// GSI2SK of the references to `of`, in activities with this status that end in 2020. This is the
-/// key condition of pattern 5.
+/// Queries the references to `of` in activities with this status that end in 2020, with the key
+/// condition of pattern 5. Returns their GSI2SK.
 async fn uses(stack: &Stack, of: &str, status: &str) -> Vec<String> {
     let query = stack.client().expect("a client").query().table_name(stack.table("Activities").expect("a table"));
     let text = |text: String| AttributeValue::S(text);
@@ -575,7 +577,7 @@ async fn a_new_end_date_starts_the_job_that_updates_the_registrations() {
             let job = now.as_ref().expect("a job");
             assert_eq!((job.state, job.done), (State::Running, 0));
             assert_eq!(job.task::<Task>().expect("a task"), Task::Follow);
-            assert_ne!(now, before, "a new run");
+            assert_ne!(now, before, "the job must have a new run");
         } else {
             assert_eq!(now, before, "{patch}");
         }
@@ -583,7 +585,7 @@ async fn a_new_end_date_starts_the_job_that_updates_the_registrations() {
     }
 }
 
-/// A patch with a new name and random other changes.
+/// Returns a patch with a new name and other random changes.
 fn random_patch(rng: &mut Rng, version: i64, name: &str) -> Value {
     let mut patch = json!({"version": version, "name": name});
     if rng.bool() {
@@ -623,7 +625,7 @@ async fn one_of_many_concurrent_patches_wins_and_no_move_is_lost() {
         let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
         assert_eq!((won.len(), lost.len()), (1, 7), "round {version}");
         for answer in lost {
-            assert_problem(answer, 412, "another-version", "all patches but one");
+            assert_problem(answer, 412, "another-version", "every other patch");
         }
         let (row, references) = collection(&stack, "123").await;
         let mut stands = body(row.clone());
@@ -679,7 +681,7 @@ async fn replace(stack: &Stack, old: &str, new: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reference_replaced_between_read_and_write_follows_as_well() {
+async fn a_reference_replaced_between_read_and_write_is_updated_as_well() {
     let twins = Twins::start(resting).await;
     put(&twins.healthy, &[walk()]).await;
     put(&twins.healthy, &[reference(&walk(), "VenueId-123"), reference(&walk(), "FileId-1")]).await;
@@ -700,8 +702,8 @@ async fn a_reference_replaced_between_read_and_write_follows_as_well() {
     }
 }
 
-/// A query is not a snapshot, so during a replacement it may return neither reference. The embedded
-/// DynamoDB takes snapshots, so the proxy fakes the response.
+/// A query is not a snapshot, so during a replacement it may return neither the old nor the new
+/// reference. The local DynamoDB always returns a snapshot, so the proxy fakes the response.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_repeats_a_query_that_misses_a_reference() {
     let twins = Twins::start(resting).await;
@@ -721,7 +723,7 @@ async fn an_update_repeats_a_query_that_misses_a_reference() {
 
 const PATCH: &str = r#"{"version": 1, "status": "completed", "endDate": "2020-06-30"}"#;
 
-/// Whether the patch was applied. It must be complete or absent.
+/// Whether the patch was applied. Panics if only a part of it was applied.
 async fn is_done(stack: &Stack, when: &str) -> bool {
     let (row, references) = collection(stack, "123").await;
     let done = row.version == 2;
@@ -735,7 +737,7 @@ async fn is_done(stack: &Stack, when: &str) -> bool {
 async fn reset(stack: &Stack) {
     let (dynamo, jobs) = (table(stack).0, jobs_of(stack));
     let (company, id) = ("123".parse().expect("a company"), JobId::Registrations("123".parse().expect("an activity")));
-    // There may be no job.
+    // The job may not exist.
     let _ = dynamo.write(jobs.delete(job_key(&company, &id))).await;
     put(stack, &[walk()]).await;
     put(stack, &["VenueId-123", "FileId-1"].map(|of| reference(&walk(), of))).await;
@@ -766,7 +768,7 @@ async fn a_patch_survives_one_failed_call() {
     }
 }
 
-/// A caller that received no response finds out from the version that the patch was applied.
+/// The version tells a caller that received no response that the patch was applied.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_with_a_lost_response_is_not_applied_twice() {
     let twins = Twins::start(resting).await;
@@ -806,7 +808,7 @@ async fn a_dying_function_leaves_a_complete_patch_or_none() {
     assert_eq!(done, [false, false, false, false, false, false, false, true], "only the last call writes the patch");
 }
 
-/// A part of an activity other than the base row.
+/// Returns a part of an activity other than the base row.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Part {

@@ -1,6 +1,7 @@
-//! Compares the consumed units of each access pattern with its declared cost, per table and index.
+//! Compares the units that each access pattern consumes with its declared cost, per table and
+//! index.
 //!
-//! The tests use small and large items, one item and many, and requests with and without an
+//! The tests use small and large items, one item or many items, and requests with and without an
 //! idempotency key. They also check the cost of rejected requests.
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -23,7 +24,7 @@ const COMPANY: &str = "C-1";
 const USER: &str = "u-1";
 const VENUE: &str = "VenueId-123";
 
-/// Bytes of free text in the base row, the detail and the references of an activity.
+/// Number of bytes of free text in the base row, the detail and the references of an activity.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     data: usize,
@@ -47,7 +48,7 @@ fn by_hand() -> Builder {
     Stack::of_text(template)
 }
 
-/// An activity of the given size, and the patterns measured on it.
+/// An activity of the given size, and the patterns whose cost was measured on that activity.
 struct Measured {
     stack: Stack,
     client: Client,
@@ -72,7 +73,8 @@ fn is_a(item: &Item, kind: &str) -> bool {
     item.get("Type").and_then(|kind| kind.as_s().ok()).is_some_and(|found| found == kind)
 }
 
-/// The mean of the sizes. All must consume the same number of write units.
+/// Returns the mean of the sizes. Items of all these sizes must consume the same number of write
+/// units.
 fn each(sizes: &[usize]) -> usize {
     let mean = sizes.iter().sum::<usize>().div_ceil(sizes.len().max(1));
     assert!(
@@ -99,7 +101,8 @@ impl Measured {
         self.functions.insert(function.to_owned());
     }
 
-    /// The request that creates the activity. Its parts consume the same units.
+    /// Returns the request that creates the activity. Each part of the activity consumes the same
+    /// number of units.
     fn new_activity(&self) -> Value {
         let copied = free(self.size.copied);
         let mut activity = json!({
@@ -131,7 +134,7 @@ impl Measured {
         of(&format!("activities/{}", self.activity))
     }
 
-    /// The input of the declared cost: the sizes of the stored items and index entries.
+    /// Returns the input of the declared cost: the sizes of the stored items and index entries.
     async fn case(&self) -> Case {
         let collection = stored(&self.stack, None, &format!("ActivityId-{}", self.activity)).await;
         let is_part = |item: &Item| !["Activity", "Reference", "Registration"].iter().any(|kind| is_a(item, kind));
@@ -162,7 +165,7 @@ impl Measured {
         }
     }
 
-    /// Size of the company's items of a type.
+    /// Returns the size of the company's items of a type.
     async fn own(&self, kind: &str) -> usize {
         let table = if kind == "Job" { "WellnessJobs" } else { "Activities" };
         let items = stored_in(table, &self.stack, None, &format!("CompanyId-{COMPANY}")).await;
@@ -173,7 +176,7 @@ impl Measured {
         Case { own: self.own(kind).await, ..self.case().await }
     }
 
-    /// Runs the steps of a job until it has ended. Returns the units of all invocations.
+    /// Runs the steps of a job until the job has ended. Returns the total units of all invocations.
     async fn until_done(&self, job: &str) -> Consumed {
         let mut sum = Consumed::new();
         for _ in 0..100 {
@@ -191,7 +194,7 @@ impl Measured {
     }
 }
 
-/// The stream event of a new employee.
+/// Returns the stream event of a new employee.
 fn starts() -> Value {
     json!({"Records": [{
         "eventID": "1",
@@ -218,7 +221,7 @@ async fn large_items_consume_their_declared_cost() {
     assert!(case.narrow < 1_024, "the narrow index does not project the data: {case:?}");
 }
 
-/// Measures all patterns on one activity. Returns the case of the activity after the last
+/// Measures all patterns on one activity. Returns the cost input for the activity after the last
 /// measurement.
 async fn goes_its_way(size: Size) -> Case {
     let mut measured = Measured::start(size).await;
@@ -236,7 +239,8 @@ async fn goes_its_way(size: Size) -> Case {
 impl Measured {
     async fn company(&mut self) {
         let client = self.client.clone();
-        // In another year, so that it is not in the lists.
+        // The section ends in another year, so that the list of activities of the plan year does
+        // not include it.
         let section = json!({"name": "Summer", "startDate": "2030-06-01", "endDate": "2030-09-01"});
         let put = client.put(&of("sections/7"), &section).await;
         let case = self.own_case("Section").await;
@@ -313,7 +317,7 @@ impl Measured {
         forget(&self.stack, job).await;
     }
 
-    /// Measures an update and a replacement of the venue.
+    /// Measures an update and a replacement of the activity's venue.
     async fn venue(&mut self) {
         let client = self.client.clone();
         let venue = of("references/venues/123");
@@ -338,7 +342,7 @@ impl Measured {
     }
 }
 
-/// Sets the state of an ended job to failed.
+/// Sets the state of a job that has ended to failed.
 async fn fail(stack: &Stack, job: &str) {
     let (client, table) = (stack.client().expect("a client"), stack.table("WellnessJobs").expect("a table"));
     let update = client.update_item().table_name(table).key("PK", AttributeValue::S(format!("CompanyId-{COMPANY}")));
@@ -347,7 +351,7 @@ async fn fail(stack: &Stack, job: &str) {
     update.expression_attribute_values(":s", AttributeValue::S("failed".to_owned())).send().await.expect("written");
 }
 
-/// Deletes an ended job, so that all jobs have the same size.
+/// Deletes a job that has ended, so that all measured jobs have the same size.
 async fn forget(stack: &Stack, job: &str) {
     let (client, table) = (stack.client().expect("a client"), stack.table("WellnessJobs").expect("a table"));
     let delete = client.delete_item().table_name(table).key("PK", AttributeValue::S(format!("CompanyId-{COMPANY}")));
@@ -412,7 +416,7 @@ async fn long_lists_consume_their_declared_cost() {
     }
 }
 
-/// The job needs more than two pages. The ids of a page make its item larger.
+/// The job needs more than two pages. The job's item grows by the ids of a page.
 #[tokio::test]
 async fn long_jobs_consume_their_declared_cost() {
     const MANY: usize = 120;
@@ -454,7 +458,7 @@ async fn long_jobs_consume_their_declared_cost() {
     measured.stack.stop().await;
 }
 
-/// Costs that a formula states in words only.
+/// Tests costs that are stated only in words, and not in a formula.
 #[tokio::test]
 async fn costs_stated_in_words_match_the_consumed_units() {
     let mut measured = Measured::start(SMALL).await;

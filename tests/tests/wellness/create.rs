@@ -28,12 +28,12 @@ use wellness::{
 
 const END: &str = "2020-12-31T00:00:00";
 
-/// JSON as the table stores it.
+/// Converts JSON to the form that the table stores.
 fn json_text(json: &Value) -> JsonText {
     serde_json::from_value(json.to_string().into()).expect("JSON")
 }
 
-/// All items of the table, by key.
+/// Reads all items of the table, by key.
 async fn items(stack: &Stack) -> BTreeMap<(String, String), Value> {
     let client = stack.client().expect("a client");
     let table = stack.table("Activities").expect("a table");
@@ -46,7 +46,7 @@ async fn items(stack: &Stack) -> BTreeMap<(String, String), Value> {
     items
 }
 
-/// The items of a partition, by sort key.
+/// Reads the items of a partition, by sort key.
 async fn collection(stack: &Stack, partition: &str) -> BTreeMap<String, Value> {
     let items = items(stack).await.into_iter().filter(|((of, _), _)| of == partition);
     items.map(|((_, sort), item)| (sort, item)).collect()
@@ -56,7 +56,7 @@ async fn count(stack: &Stack, kind: &str) -> usize {
     items(stack).await.values().filter(|item| item["Type"] == kind).count()
 }
 
-/// Path of a company's activities.
+/// Returns the request path of a company's activities.
 fn activities(company: &str) -> String {
     of_company(company, "activities")
 }
@@ -65,7 +65,7 @@ fn one(company: &str, activity: &Value) -> String {
     of_company(company, &format!("activities/{}", text(activity, "activityId")))
 }
 
-/// Adds the levels to the path, URL-encoded.
+/// Adds the URL-encoded levels to the path.
 fn include(path: &str, levels: &str) -> String {
     format!("{path}?include={}", levels.replace('#', "%23").replace(' ', "%20"))
 }
@@ -74,7 +74,7 @@ fn location(answer: &Answer) -> &str {
     answer.headers.get("location").and_then(|location| location.to_str().ok()).unwrap_or_default()
 }
 
-/// The parts of a response that a replay must repeat.
+/// Returns the parts of a response that the response to a retry must repeat.
 fn said(answer: &Answer) -> (u16, &str, &Value) {
     (answer.status, location(answer), &answer.body)
 }
@@ -85,7 +85,7 @@ fn faults_of(answer: &Answer) -> BTreeMap<&str, &str> {
     faults.iter().map(|of| (of["pointer"].as_str().expect("one"), of["detail"].as_str().expect("one"))).collect()
 }
 
-/// The JSON object with some members replaced or added.
+/// Returns the JSON object with some fields replaced or added.
 fn with(json: &Value, members: &Value) -> Value {
     let mut all = json.as_object().cloned().expect("an object");
     all.extend(members.as_object().cloned().expect("an object"));
@@ -276,7 +276,7 @@ async fn each_level_returns_only_its_own_parts() {
     stack.stop().await;
 }
 
-/// The rows of the requirement's pattern 4, with its ids.
+/// Returns the rows of pattern 4 in the requirement, with the ids of the requirement.
 fn seed() -> (Activity, Detail, Goal, Reward, Groups, [Group; 2], Reference) {
     let (company, id): (CompanyId, ActivityId) = (parsed("123"), parsed("123"));
     let (partition, end) = (ActivityPartition(id.clone()), EndDateSort(parsed(END)));
@@ -439,7 +439,7 @@ async fn activities_sections_and_templates_of_other_companies_are_not_found() {
 }
 
 #[tokio::test]
-async fn members_of_an_activity_override_its_template() {
+async fn fields_of_an_activity_override_its_template() {
     let stack = stack().start().await.expect("a stack");
     let (admin, operator) = (admin(&stack, "C-1"), Client::operator(&stack));
     let content = json!({
@@ -489,7 +489,7 @@ async fn members_of_an_activity_override_its_template() {
     stack.stop().await;
 }
 
-/// The template without its groups' default progress, which the response adds.
+/// Removes the default progress of the groups, which the response adds to the template.
 fn groups_without_progress(template: &Value) -> Value {
     let mut template = template.clone();
     for group in template["groups"]["items"].as_array_mut().expect("groups") {
@@ -499,7 +499,7 @@ fn groups_without_progress(template: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn reports_members_missing_from_activity_and_template() {
+async fn reports_fields_missing_from_activity_and_template() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let template = admin.post(&of_company("C-1", "templates"), &json!({"name": "Bare"})).await.body;
@@ -668,7 +668,7 @@ async fn reports_all_faults_of_an_activity_at_once() {
 }
 
 #[tokio::test]
-async fn rejects_invalid_values_within_members() {
+async fn rejects_invalid_values_within_fields() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let reward = |amount: Value| json!({"rewards": [{"kind": "A", "name": "B", "amount": amount}]});
@@ -732,7 +732,7 @@ async fn rejects_invalid_values_within_members() {
     stack.stop().await;
 }
 
-/// An activity with this many rewards, groups and references.
+/// Returns an activity with the given numbers of rewards, groups and references.
 fn many(rewards: usize, groups: usize, references: usize) -> Value {
     let reward = |number| json!({"kind": format!("K{number}"), "name": "Points", "amount": number});
     let group = |number| json!({"name": format!("Group {number}")});
@@ -858,8 +858,8 @@ fn asks(company: &str, body: &Value) -> Value {
     asks.at(parsed::<Timestamp>("2020-02-01T12:00:00.123Z"))
 }
 
-/// A request that refers to a section and a template, which this function creates. It makes all the
-/// calls in `CALLS`.
+/// Creates a section and a template, and returns a request that refers to them. The request causes
+/// `CALLS` calls to DynamoDB.
 async fn prepared(stack: &Stack, company: &str) -> Value {
     let admin = admin(stack, company);
     let section = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"});
@@ -869,8 +869,8 @@ async fn prepared(stack: &Stack, company: &str) -> Value {
     with(&event_at("Blood drive", END, &["123", "456"]), &found)
 }
 
-/// The calls of the request: the idempotency record, the section, two templates, and the
-/// transaction.
+/// Number of calls of the request. They read the idempotency record, the section and two templates,
+/// and write the transaction.
 const CALLS: usize = 5;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -895,7 +895,7 @@ async fn a_function_killed_at_any_call_creates_one_activity_on_retry() {
     }
 }
 
-/// The number of the company's activities. Each must be complete.
+/// Returns the number of the company's activities. Each activity must be complete.
 async fn count_of(stack: &Stack, company: &str) -> usize {
     let items = items(stack).await;
     let rows = items.values().filter(|item| item["Type"] == "Activity" && item["CompanyId"] == company);
@@ -957,19 +957,19 @@ fn assert_costs(function: &str, case: &Case, answer: &Answer, more: u64) {
     assert_eq!(consumed(answer), declared(&cost), "{function} of {case:?}");
 }
 
-/// The size of an item as DynamoDB counts it.
+/// Returns the size of an item as DynamoDB counts it.
 fn bytes<T: Item>(item: &Value) -> usize {
     let item: T = serde_json::from_value(item.clone()).expect("an item");
     table::size(&item).expect("a size")
 }
 
-/// The size of the named attributes.
+/// Returns the size of the named attributes.
 fn attributes(item: &Value, names: &[&str]) -> usize {
     names.iter().map(|name| name.len() + item[*name].as_str().expect("a text").len()).sum()
 }
 
-/// The input of the declared cost, measured on the stored activity. Parts and references have their
-/// mean size.
+/// Returns the input of the declared cost, measured on the stored activity. The sizes of parts and
+/// references are mean values.
 async fn weighed(stack: &Stack, activity: &Value, key: Option<&str>) -> Case {
     let rows = collection(stack, &format!("ActivityId-{}", text(activity, "activityId"))).await;
     let row = &rows["Program"];
@@ -994,7 +994,7 @@ async fn weighed(stack: &Stack, activity: &Value, key: Option<&str>) -> Case {
     }
 }
 
-/// The size of empty filters: a map of two empty lists, with all names.
+/// The size of empty filters: a map of two empty lists, including all names.
 const NO_FILTERS: usize = "Filters".len() + 3 + 2 * (1 + 3) + "Roles".len() + "Departments".len();
 
 fn part_bytes(row: &Value) -> Option<usize> {
@@ -1008,7 +1008,7 @@ fn part_bytes(row: &Value) -> Option<usize> {
     })
 }
 
-/// An item with any attributes.
+/// An item with arbitrary attributes.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Any(BTreeMap<String, Value>);
 
@@ -1020,7 +1020,7 @@ async fn record_bytes(stack: &Stack, key: &str) -> usize {
     bytes::<Any>(&collection(stack, "CompanyId-C-1").await[&format!("IDEMPOTENCY#{key}")])
 }
 
-/// An activity with data of `data` bytes and with this many references of `copied` bytes.
+/// Returns an activity with `data` bytes of data and `references` references of `copied` bytes.
 fn weighing(data: usize, references: usize, copied: usize) -> Value {
     let text = |bytes: usize| json!({"text": "x".repeat(bytes)});
     let venue = |number: usize| json!({"facet": "venues", "id": format!("V{number:02}"), "data": text(copied)});
@@ -1049,7 +1049,7 @@ async fn an_activity_consumes_its_declared_cost() {
     stack.stop().await;
 }
 
-/// The size of a stored item of the company.
+/// Returns the size of a stored item of the company.
 async fn own<T: Item>(stack: &Stack, sort: &str) -> Case {
     Case { own: bytes::<T>(&collection(stack, "CompanyId-C-1").await[sort]), items: 1, ..Case::default() }
 }

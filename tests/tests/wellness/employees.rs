@@ -1,7 +1,7 @@
 //! Tests of W10 (put-employee) and W11 (register-new-employee).
 //!
-//! Employees are registered for exactly the challenges that they are eligible for. This must hold
-//! if the stream repeats, reorders or splits its records, and if the function dies.
+//! Employees must be registered for exactly the challenges that they are eligible for. This must
+//! hold if the stream repeats, reorders or splits its records, and if the function dies.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, future::join_all, stream};
@@ -38,7 +38,7 @@ const DEPARTMENTS: [&str; 6] = ["Sales", "Finance", "Legal", "Research", "Plant 
 const FUNCTION: &str = "register-new-employee";
 const ENOUGH: Duration = Duration::from_secs(30);
 
-/// The attributes of an activity that decide who is eligible.
+/// The attributes of an activity that determine which employees are eligible.
 #[derive(Debug, Clone)]
 struct Offer {
     company: String,
@@ -50,7 +50,7 @@ struct Offer {
     departments: Vec<&'static str>,
 }
 
-/// An active challenge of company 1, for all employees.
+/// Returns an active challenge of company 1 for all employees.
 fn offer(id: &str, end: &str) -> Offer {
     Offer {
         company: "1".to_owned(),
@@ -91,7 +91,8 @@ impl Offer {
         }
     }
 
-    /// Whether an employee is eligible at that time. Written independently of the code under test.
+    /// Whether an employee is eligible at the given time. The test decides this without the code
+    /// under test.
     fn is_for(&self, who: &Placed, at: &str) -> bool {
         let end = self.end.to_string();
         let holds = |list: &[&str], one: &str| list.is_empty() || list.contains(&one);
@@ -113,7 +114,7 @@ struct Placed {
     department: &'static str,
 }
 
-/// An employee of company 1.
+/// Returns an employee of company 1.
 fn placed(user: &str, role: &'static str, department: &'static str) -> Placed {
     Placed { company: "1".to_owned(), user: user.to_owned(), role, department }
 }
@@ -144,7 +145,7 @@ impl Placed {
         }
     }
 
-    /// The stream record of a change of this employee.
+    /// Returns the stream record of a change of this employee.
     fn change(&self, number: usize, at: &str) -> Value {
         let keys = json!({"PK": {"S": format!("UserId-{}", self.user)}, "SK": {"S": "Employee"}});
         json!({
@@ -193,7 +194,7 @@ async fn seed<T: Item>(stack: &Stack, items: impl IntoIterator<Item = T>) {
     dynamo.batch_write(batch).await.expect("written");
 }
 
-/// All items of a type.
+/// Reads all items of a type.
 async fn stored<T: Item>(stack: &Stack) -> Vec<T> {
     let client = stack.client().expect("a client");
     let scan = client.scan().table_name(stack.table("Activities").expect("a table")).consistent_read(true);
@@ -208,7 +209,7 @@ async fn stored<T: Item>(stack: &Stack) -> Vec<T> {
     items
 }
 
-/// Registrations as user, activity and end date.
+/// Reads all registrations. Returns the user, the activity and the end date of each.
 type Registered = BTreeSet<(String, String, String)>;
 
 fn triple(registration: &Registration) -> (String, String, String) {
@@ -220,7 +221,7 @@ async fn registered(stack: &Stack) -> Registered {
     stored::<Registration>(stack).await.iter().map(triple).collect()
 }
 
-/// The expected registrations.
+/// Returns the expected registrations.
 fn eligible<'a>(offers: &[Offer], who: impl IntoIterator<Item = (&'a Placed, &'a str)>) -> Registered {
     let mut eligible = Registered::new();
     for (who, at) in who {
@@ -234,7 +235,7 @@ fn now() -> String {
     TimestampSeconds::containing(Timestamp::now()).expect("a time").to_string()
 }
 
-/// Activities of a company, of all types and statuses, with several end dates.
+/// Returns activities of a company with all types and statuses, and with different end dates.
 fn offers(rng: &mut fastrand::Rng, company: &str, count: usize) -> Vec<Offer> {
     let year = &now()[..4];
     let ends = [
@@ -271,8 +272,8 @@ fn employees(rng: &mut fastrand::Rng, company: &str, count: usize) -> Vec<Placed
     (0..count).map(one).collect()
 }
 
-/// Each change twice, shuffled, in batches of random sizes. The stream itself delivers it once
-/// more.
+/// Returns each change twice, in random order and in batches of random sizes. The stream of the
+/// table delivers each change once more.
 fn deliveries(rng: &mut fastrand::Rng, who: &[Placed], at: &str) -> Vec<Value> {
     let changes = who.iter().enumerate().map(|(number, who)| who.change(number, at));
     let mut changes: Vec<Value> = changes.flat_map(|change| vec![change; 2]).collect();
@@ -285,7 +286,7 @@ fn deliveries(rng: &mut fastrand::Rng, who: &[Placed], at: &str) -> Vec<Value> {
     batches
 }
 
-/// The mapping of the function in `/_local/streams`.
+/// Returns the event source mapping of the function from the response of `/_local/streams`.
 fn mapping(streams: &Value) -> &Value {
     let mappings = streams["mappings"].as_array().expect("mappings");
     mappings.iter().find(|mapping| mapping["function"] == FUNCTION).expect("the mapping")
@@ -295,8 +296,8 @@ async fn counts(operator: &Client) -> Value {
     mapping(&operator.get("/_local/streams").await.body).clone()
 }
 
-/// Puts `count` employees concurrently, and a tenth as many of a second company with similar
-/// activities.
+/// Puts `count` employees of one company concurrently. Also puts a tenth of that number for a
+/// second company, which has similar activities.
 async fn start_at_once(count: usize) {
     let seed_of_test = fastrand::u64(..);
     let rng = &mut fastrand::Rng::with_seed(seed_of_test);
@@ -311,7 +312,8 @@ async fn start_at_once(count: usize) {
         let answer = who.put(&operator).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
     });
-    // Some changes arrive before their employee exists. The function must accept them.
+    // Some changes are delivered before their employee exists. The function must accept these
+    // changes.
     let delivered = stream::iter(&batches).for_each_concurrent(4, async |batch| {
         let answer = operator.invoke(FUNCTION, batch).await;
         assert_eq!(answer.body, nothing_failed());
@@ -398,8 +400,8 @@ async fn only_new_employees_and_new_placements_reach_the_function() {
     until(&operator, "/_local/streams", all).await;
 }
 
-/// A stack with employees and activities, and a proxy for the function. The stream delivered the
-/// employees before the activities existed.
+/// A stack with employees and activities, and a proxy between the function and DynamoDB. The stream
+/// has delivered the employees before the activities exist, so nobody is registered yet.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -415,7 +417,7 @@ impl Scene {
         Self { stack, proxy }
     }
 
-    /// Runs the function in a process of its own. `None` if it died.
+    /// Runs the function in a separate process. Returns `None` if the function died.
     async fn run(&self, changes: &[Value], time: Duration) -> Option<Value> {
         let process =
             Process::start(&self.stack, &self.proxy, FUNCTION, &wellness::patterns::register_new_employee::function());
@@ -427,7 +429,8 @@ impl Scene {
         self.run(changes, ENOUGH).await.expect("alive")
     }
 
-    /// Moves the end date of an activity directly in the table. Its registrations stay as they are.
+    /// Changes the end date of an activity directly in the table. The registrations keep the old
+    /// end date.
     async fn move_end(&self, offer: &Offer, end: &str) {
         let (dynamo, end) = (dynamo(&self.stack), EndDateSort(parsed(end)));
         let table = dynamo.table(self.stack.table("Activities").expect("a table"));
@@ -436,7 +439,7 @@ impl Scene {
         dynamo.write(update).await.expect("written");
     }
 
-    /// Moves the registrations of an activity, like the job.
+    /// Updates the end date of an activity's registrations, like the job.
     async fn follow(&self, offer: &Offer, end: &str) {
         let (dynamo, end) = (dynamo(&self.stack), ActivityEndDateSort(parsed(end)));
         let table = dynamo.table(self.stack.table("Activities").expect("a table"));
@@ -449,7 +452,7 @@ impl Scene {
     }
 }
 
-/// An existing registration with an old end date of its activity.
+/// Returns an existing registration that still has an old end date of its activity.
 fn stale(offer: &Offer, who: &Placed, end: &str) -> Registration {
     let (company, activity, user) = (parsed(&who.company), parsed(&offer.id), parsed(&who.user));
     Registration::new(company, activity, parsed(end), user, parsed("2030-01-01T00:00:00Z"))
@@ -509,8 +512,8 @@ async fn eligibility_depends_on_the_time_of_the_change_and_the_current_employee(
     assert_eq!(registered(&scene.stack).await, both);
     assert_eq!(both.len(), first.len() + 1);
 
-    // The current employee counts, not the one at the time of the change. A deleted employee gets
-    // nothing.
+    // The current role and department of the employee count, not those at the time of the change. A
+    // deleted employee gets no registrations.
     seed(&scene.stack, [placed("U-0", ROLES[1], "Legal").item()]).await;
     let gone = placed("U-9", ROLES[0], "Sales");
     assert_eq!(scene.deliver(&changes(&[who[0].clone(), gone], AT)).await, nothing_failed());
@@ -614,13 +617,14 @@ async fn registrations_of_a_dead_run_follow_their_activity_into_another_year() {
     assert_eq!(scene.run(&change, ENOUGH).await, None);
     scene.proxy.heal();
     assert_eq!(stored::<Registration>(&scene.stack).await.len(), 1, "the dying run put a registration");
-    // The job ran before the registration existed. The challenge has left the lists of this year.
+    // The job ran before the registration existed. The list of challenges of this year no longer
+    // contains the challenge.
     scene.move_end(&offer, NEXT_YEAR).await;
     assert_eq!(scene.deliver(&change).await, nothing_failed());
     assert_eq!(stored::<Registration>(&scene.stack).await[0].end.0.to_string(), NEXT_YEAR);
 }
 
-/// Whether the call writes a registration of this user.
+/// Whether `call` writes a registration of this user.
 fn is_of(call: &Call, member: &str, user: &str) -> bool {
     call.body[member]["SK"]["S"] == format!("Registration#UserId-{user}")
 }
@@ -709,7 +713,7 @@ async fn changes_without_time_left_are_retried() {
     assert_eq!(registered(&scene.stack).await, eligible(&offers, who.iter().map(|who| (who, AT))));
 }
 
-/// Runs `meanwhile` while the first call of the action waits. Returns the end date of the only
+/// Runs `meanwhile` while the first call with this action waits. Returns the end date of the only
 /// registration.
 async fn while_waiting(action: &'static str, before: Option<&str>, meanwhile: impl AsyncFn(&Scene, &Offer)) -> String {
     let (offer, who) = (offer("A", "2030-12-31"), some(1));
@@ -741,7 +745,7 @@ async fn a_registration_has_the_end_date_of_its_activity_whenever_that_changes()
     assert_eq!(while_waiting("PutItem", None, too_early).await, FIRST);
     // The job runs after the registration was put and before the activity is read again.
     assert_eq!(while_waiting("BatchGetItem", None, too_early).await, FIRST);
-    // The end date changes, and the job has not run yet.
+    // The end date has changed, and the job has not run yet.
     let not_yet = async |scene: &Scene, offer: &Offer| scene.move_end(offer, FIRST).await;
     assert_eq!(while_waiting("PutItem", None, not_yet).await, FIRST);
     assert_eq!(while_waiting("BatchGetItem", None, not_yet).await, FIRST);
@@ -751,7 +755,7 @@ async fn a_registration_has_the_end_date_of_its_activity_whenever_that_changes()
         scene.follow(offer, SECOND).await;
     };
     assert_eq!(while_waiting("UpdateItem", Some("2030-07-01"), once_more).await, SECOND);
-    // The end date returns to that of the registration.
+    // The end date changes back to that of the registration.
     let back = async |scene: &Scene, offer: &Offer| {
         scene.move_end(offer, "2030-07-01").await;
         scene.follow(offer, "2030-07-01").await;
@@ -779,7 +783,7 @@ fn size<T: Item>(item: &T) -> usize {
     table::size(item).expect("a size")
 }
 
-/// An activity as GSI2 projects it.
+/// Returns an activity with the attributes that GSI2 projects.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Narrow(BTreeMap<String, Value>);
 
@@ -833,7 +837,8 @@ async fn registrations_consume_their_declared_cost() {
         };
         assert_eq!(consumed(&answer), declared(FUNCTION, &case), "{number}: {case:?}");
 
-        // Employees of the same company share the list and the check of the end dates.
+        // For employees of the same company, the function reads the list and the end dates only
+        // once.
         let answer = operator.invoke(FUNCTION, &batch(&[who[1].change(2, AT), who[2].change(3, AT)])).await;
         let others = stored::<Registration>(&scene.stack).await;
         let others: Vec<_> = others.iter().filter(|other| !registrations.contains(other)).collect();
@@ -984,7 +989,8 @@ async fn only_admins_of_the_company_put_its_employees() {
     let (first, second, nobodys) =
         (admin(&stack, "1"), admin(&stack, "2"), Client::caller(&stack, "wellness:admin", &[]));
     let of_2 = |user: &str| Placed { company: "2".to_owned(), ..placed(user, ROLES[2], "Finance") };
-    // Requests on another company's path, and for another company's user on the caller's path.
+    // Send requests to another company's path, and requests for another company's user to the path
+    // of the caller's company.
     for (client, who) in [
         (&first, of_2("others")),
         (&first, of_2("new")),

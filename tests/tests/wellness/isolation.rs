@@ -27,7 +27,7 @@ const OURS: &str = "123";
 const THEIRS: &str = "456";
 /// A text in all items of the other company, but in no id. It must not appear in our responses.
 const SECRET: &str = "of nobody's concern";
-/// In the past, so that the stream registers nobody during the test.
+/// An end date in the past, so that no employee is registered during the test.
 const END: &str = "2020-12-31T00:00:00";
 const YEAR: &str = "year=2020";
 
@@ -35,8 +35,8 @@ fn data(marker: &str) -> JsonText {
     serde_json::from_value(json!(json!({"Name": "Blood Bank A", "Note": marker}).to_string())).expect("data")
 }
 
-/// A company whose items are put directly into the tables. Some ids contain the company; others are
-/// the same in both companies.
+/// A company whose items are put directly into the tables. Some ids contain the company id. The
+/// other ids are the same in both companies.
 struct Tenant {
     company: &'static str,
     marker: &'static str,
@@ -158,7 +158,7 @@ async fn put_into<T: Item>(table: &str, stack: &Stack, items: &[T]) {
     dynamo.batch_write(batch).await.expect("written");
 }
 
-/// All items whose text contains one of the marks, by key.
+/// Reads all items whose text contains one of the marks, by key.
 async fn items_with(stack: &Stack, marks: &[&str]) -> BTreeMap<String, String> {
     let client = stack.client().expect("a client");
     let mut items = BTreeMap::new();
@@ -176,12 +176,12 @@ async fn items_with(stack: &Stack, marks: &[&str]) -> BTreeMap<String, String> {
     items
 }
 
-/// Path parameters.
+/// The path parameters of a request.
 #[derive(Debug, Clone)]
 struct Ids(BTreeMap<&'static str, String>);
 
 impl Ids {
-    /// Ids that only this company has.
+    /// Returns the ids that only this company has.
     fn of(company: &str) -> Self {
         let ids = [
             ("companyId", company.to_owned()),
@@ -209,7 +209,8 @@ impl Ids {
 /// A request to a route. `own` lists the statuses for an administrator who sends another company's
 /// ids under the path of the administrator's company.
 ///
-/// A list returns 200. With 201 and 202, the new items belong to the administrator's company.
+/// A status of 200 means that the request returned a list. After a status of 201 or 202, the new
+/// items belong to the administrator's company.
 struct Case {
     route: &'static str,
     query: &'static str,
@@ -228,7 +229,7 @@ fn writes(route: &'static str, body: Value, own: &'static [u16]) -> Case {
 const LIST_OF_REFERENCES: &str = "GET /wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
 const LIST_OF_TEMPLATES: &str = "GET /wellness/companies/{companyId}/templates";
 
-/// Every route. No route depends on the result of an earlier one.
+/// Returns requests to every route. No request depends on the result of an earlier request.
 fn cases() -> Vec<Case> {
     let section = json!({"name": "Spring", "startDate": "2020-01-01", "endDate": END});
     let mut cases = vec![
@@ -282,7 +283,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// The other lists of a company, which need no query.
+/// Returns the other lists of a company, which need no query string.
 fn lists_of_company(cases: &[Case]) -> Vec<Case> {
     let patterns = wellness::patterns();
     let routes = patterns.iter().flat_map(Pattern::routes).filter(|route| route.method == "GET");
@@ -317,7 +318,7 @@ impl Case {
     }
 }
 
-/// Collects failures, so that one run reports all of them.
+/// Collects the failures, so that one run reports all of them.
 #[derive(Default)]
 struct Wrong(Vec<String>);
 
@@ -387,7 +388,7 @@ async fn made(wrong: &mut Wrong, theirs: &Client, what: &str, body: &Value, id: 
     answer.body[id].as_str().unwrap_or("none").to_owned()
 }
 
-/// An activity with the secret in every part.
+/// Returns an activity with the secret in every part.
 fn all_secret() -> Value {
     let mut activity = challenge(SECRET, END);
     activity["data"] = json!({"is": SECRET});
@@ -428,8 +429,8 @@ async fn no_route_shows_or_changes_items_of_another_company() {
         }
     }
     let after = scene.theirs().await;
-    // An item of our company may have the same id as an item of the other company. It is not a
-    // change of theirs.
+    // An item of our company may have the same id as an item of the other company. A change of our
+    // item does not change theirs.
     let changed: Vec<_> = before.iter().filter(|(key, item)| after.get(*key) != Some(item)).collect();
     wrong.expect(&format!("their items have changed: {changed:?}"), changed.is_empty());
     let new: Vec<_> = after.iter().filter(|(key, _)| !before.contains_key(*key)).collect();
@@ -438,7 +439,7 @@ async fn no_route_shows_or_changes_items_of_another_company() {
     wrong.none();
 }
 
-/// The expected statuses. A second PUT of the same item returns 200.
+/// Returns the expected statuses. A second PUT of the same item returns 200.
 fn own_or_there_by_now(case: &Case) -> Vec<u16> {
     let is_put = case.route.starts_with("PUT ") && case.own == [201];
     case.own.iter().copied().chain(is_put.then_some(200)).collect()
@@ -467,7 +468,7 @@ async fn the_owning_company_sees_its_items() {
     wrong.none();
 }
 
-/// Ids of another company in request bodies.
+/// Sends request bodies that contain ids of another company.
 #[tokio::test]
 async fn items_of_another_company_cannot_be_referenced() {
     let mut scene = Scene::start().await;
@@ -490,7 +491,7 @@ async fn items_of_another_company_cannot_be_referenced() {
 }
 
 #[tokio::test]
-async fn missing_items_and_items_of_another_company_look_alike() {
+async fn missing_items_and_items_of_another_company_return_the_same_error() {
     let mut scene = Scene::start().await;
     let mut wrong = std::mem::take(&mut scene.wrong);
     let shown = |answer: Answer| {
@@ -534,8 +535,8 @@ async fn cursors_of_another_company_are_rejected() {
             wrong.check(&format!("{route}, their cursor on their path"), &their_path, &[403]);
             let own = scene.theirs.get(&with(&theirs)).await;
             wrong.expect(&format!("{route}, their cursor with their token: {}", own.body), own.status == 200);
-            // A cursor is bound to the caller's access, and an operator has access to all
-            // companies.
+            // A cursor is valid only for callers with the same access, and an operator has access
+            // to all companies.
             let operator = Client::operator(&scene.stack).get(&with(&theirs)).await;
             wrong.check(&format!("{route}, their cursor with an operator's token"), &operator, &[400]);
         }
@@ -622,7 +623,7 @@ async fn only_the_scopes_of_a_route_give_access() {
             }
         }
     }
-    // The routes that are open to employees, independently of the template.
+    // This list of the routes that employees may use is independent of the template.
     for case in cases() {
         let by_users = ["GET ", "PATCH /wellness/users/"].iter().any(|begin| case.route.starts_with(begin));
         let opens = &routes[case.route].scopes;

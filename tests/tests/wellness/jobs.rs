@@ -1,7 +1,8 @@
-//! Tests of jobs that are killed, invoked twice, throttled, or out of time. Other requests edit the
-//! activities at the same time.
+//! Tests of jobs that are killed, run twice at once, are throttled, or run out of time. Other
+//! requests edit the activities at the same time.
 //!
-//! At any time, every activity has exactly one of the two references. Every change is counted once.
+//! At any time, every activity has exactly one of the two references. Every change is counted
+//! exactly once.
 
 use futures::future::{join, join_all};
 use jobs::{Job, MAX_ATTEMPTS, State};
@@ -36,7 +37,8 @@ const MOVED: &str = "2021-06-30T12:00:00";
 const MOVED_AGAIN: &str = "2022-01-01T00:00:00";
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// A stack without the job mapping, and a proxy that can make calls to DynamoDB fail.
+/// A stack without the event source mapping of the jobs, and a proxy that can make calls to
+/// DynamoDB fail.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -60,7 +62,7 @@ impl Scene {
         self.rows.job(&task.company, &task.id).await
     }
 
-    /// Runs the job until it has ended. Returns the number of invocations, or `None` if the
+    /// Runs the job until the job has ended. Returns the number of invocations, or `None` if the
     /// function died.
     async fn run(&self, task: &Task, timeout: Duration) -> Option<usize> {
         let process = self.process();
@@ -73,7 +75,7 @@ impl Scene {
         unreachable!("{} never ends", task.company);
     }
 
-    /// Invokes the function once. Returns the sequence numbers that it reports.
+    /// Invokes the function once. Returns the batch item failures in its response.
     async fn call(&self, event: &Value) -> Value {
         let run = self.process().run(event, MINUTE).await.expect("the function survives");
         run.answer.expect("an answer")["batchItemFailures"].clone()
@@ -99,7 +101,7 @@ enum Kind {
 const KINDS: [Kind; 3] = [Kind::Replacement, Kind::Update, Kind::Registrations];
 
 impl Task {
-    /// Puts the items of the job, and starts it.
+    /// Puts the items that the job changes, and starts the job.
     async fn start(rows: &Rows, client: &Client, kind: Kind, company: &str, count: usize) -> Self {
         let one = |number: usize| {
             let status = if number.is_multiple_of(3) { Status::Draft } else { Status::Active };
@@ -135,7 +137,7 @@ impl Task {
         step_of(&self.company, &self.id)
     }
 
-    /// The activity of the registrations.
+    /// Returns the activity of the registrations.
     fn walk(&self) -> Activity {
         activity(&self.company, &format!("{}-walk", self.company), Status::Active, END)
     }
@@ -146,7 +148,7 @@ impl Task {
     }
 
     /// Changes the end date like W16 (update-activity): in one transaction with the put of the job,
-    /// which overwrites a running one.
+    /// which overwrites a running job.
     async fn move_end(&self, rows: &Rows, end: &str) {
         let (walk, run) = (self.walk(), RequestId::new(jiff::Timestamp::now(), &system_tests::random()));
         let job = following(&walk.company, walk.id(), run, read("2020-01-01T00:00:00Z")).expect("a job");
@@ -169,7 +171,7 @@ impl Task {
         assert_eq!(registrations.len(), if self.kind == Kind::Registrations { self.count } else { 0 }, "{when}");
     }
 
-    /// Checks that the job has changed every item, and has counted each change once.
+    /// Checks that the job has changed every item, and that each change was counted once.
     async fn assert_done(&self, scene: &Scene, when: &str) {
         let rows = &scene.rows;
         self.assert_whole(rows, when).await;
@@ -223,8 +225,8 @@ async fn a_job_killed_at_any_call_is_resumed() {
     }
 }
 
-/// Moves random activities to other statuses and end dates within the job's period, until `stop` is
-/// set.
+/// Changes the statuses and end dates of random activities until `stop` is set. The end dates stay
+/// within the job's period.
 async fn edit(rows: &Rows, task: &Task, seed: u64, stop: &AtomicBool) -> usize {
     let (mut random, mut moves) = (fastrand::Rng::with_seed(seed), 0);
     while !stop.load(Ordering::Relaxed) {
@@ -367,7 +369,7 @@ async fn a_run_that_lags_behind_overwrites_nothing() {
     scene.stack.stop().await;
 }
 
-/// Fails the calls of the action from the second one on.
+/// Makes all calls with this action fail, except for the first.
 fn from_the_second(action: &'static str, fault: Fault) -> impl FnMut(&Call) -> Fault {
     move |call| if call.action == action && call.nth > 1 { fault.clone() } else { Fault::None }
 }
@@ -426,13 +428,13 @@ async fn a_failing_job_does_not_delay_the_other_jobs_of_its_batch() {
     scene.stack.stop().await;
 }
 
-/// Whether the call changes a registration.
+/// Whether `call` changes a registration.
 fn is_of_registration(call: &Call) -> bool {
     call.body["Key"]["SK"]["S"].as_str().is_some_and(|sort| sort.starts_with("Registration#"))
 }
 
 impl Scene {
-    /// The job in a response.
+    /// Returns the job as a response shows it.
     async fn body(&self, task: &Task) -> Value {
         self.client.get(&task.path()).await.body
     }
@@ -447,7 +449,7 @@ impl Scene {
         self.rows.dynamo.write(update).await.expect("written");
     }
 
-    /// Checks that the job has failed for this reason, has no hold, and does not run again.
+    /// Checks that the job has failed for the given reason, has no hold, and does not run again.
     async fn assert_failed(&self, task: &Task, reason: &str, when: &str) {
         let body = self.body(task).await;
         assert_eq!((&body["status"], &body["reason"]), (&json!("failed"), &json!(reason)), "{when}: {body}");
@@ -464,8 +466,8 @@ impl Task {
         of_company(&self.company, &format!("jobs/{}", self.id))
     }
 
-    /// An item that the job changes, one of its attributes, and a value that makes the item
-    /// unreadable.
+    /// Returns an item that the job changes, one of the item's attributes, and a value that makes
+    /// the item unreadable.
     fn victim(&self, number: usize) -> (Key, Attribute, table::Value) {
         if self.kind == Kind::Registrations {
             let registration = self.registration(&format!("U{number}"));
@@ -479,7 +481,7 @@ impl Task {
         (Reference::key_of(self.activities[number].id(), &venue), Reference::COPIED_DATA, 5.into())
     }
 
-    /// Makes an item of the job unreadable. Returns the update that repairs it.
+    /// Makes an item that the job changes unreadable. Returns the update that repairs the item.
     async fn spoil(&self, rows: &Rows, number: usize) -> Change {
         let (key, attribute, nonsense) = self.victim(number);
         let right = match self.kind {
@@ -641,7 +643,7 @@ async fn a_retry_continues_from_the_last_step() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 120).await;
-        // The last item in the order of the index, or of the registrations.
+        // This is the last item in the order in which the job reads the index or the registrations.
         let last = if kind == Kind::Registrations { 99 } else { last_of(&task) };
         let repair = task.spoil(&scene.rows, last).await;
         scene.call(&task.step()).await;
@@ -658,7 +660,7 @@ async fn a_retry_continues_from_the_last_step() {
     scene.stack.stop().await;
 }
 
-/// The index of the active activity with the latest end date.
+/// Returns the position of the active activity with the latest end date.
 fn last_of(task: &Task) -> usize {
     let active = |number: &usize| task.activities[*number].status == Status::Active;
     (0..task.count).filter(active).max_by_key(|number| task.activities[*number].end()).expect("one")
@@ -797,7 +799,8 @@ async fn registrations_put_during_the_job_get_the_new_end_date() {
     let end = ActivityEndDateSort(read(MOVED));
     let all = scene.rows.registrations(task.walk().id()).await;
     assert!(all.len() == 210 && all.iter().all(|registration| registration.end == end));
-    // Either side may have moved a late registration. The job counts only its own changes.
+    // The job or the late registration itself may have updated the end date. The job counts only
+    // the changes that it made.
     let done = scene.job(&task).await.done;
     assert!((150..=210).contains(&done), "{done}");
     task.count = 210;
@@ -810,7 +813,7 @@ async fn activities_that_end_during_a_job_keep_their_reference() {
     let scene = Scene::start().await;
     for (kind, venue) in [(Kind::Replacement, "VenueId-2"), (Kind::Update, "VenueId-1")] {
         let company = format!("{kind:?}");
-        // The first page has the four drafts, which are every third activity.
+        // The first page contains the four drafts. Every third activity is a draft.
         let task = Task::start(&scene.rows, &scene.client, kind, &company, 12).await;
         let mut changes = 0;
         scene.proxy.rule(move |call| {
@@ -843,11 +846,11 @@ async fn activities_that_end_during_a_job_keep_their_reference() {
     scene.stack.stop().await;
 }
 
-/// Drafts that are completed, are cancelled, or move out of the job's period.
+/// The drafts that are completed, are cancelled, or get an end date outside the job's period.
 const HISTORY: [(usize, Status, &str); 3] =
     [(0, Status::Completed, END), (3, Status::Cancelled, END), (6, Status::Active, MOVED)];
 
-/// A query response with the entries of an index that lags behind.
+/// Returns a query response with the old entries of an index that lags behind the table.
 fn behind(entries: &[Value]) -> Fault {
     Fault::Refused(
         axum::http::StatusCode::OK,
@@ -855,7 +858,7 @@ fn behind(entries: &[Value]) -> Fault {
     )
 }
 
-/// The index entry of the activity's reference at the start.
+/// Returns the index entry of the activity's reference before the job starts.
 fn entry(activity: &Activity) -> Value {
     let old = reference(activity, "VenueId-1", &json!({"v": 1}));
     let text = |text: String| json!({"S": text});
@@ -871,7 +874,8 @@ async fn a_lagging_index_hides_no_reference_and_counts_none_twice() {
     for kind in [Kind::Replacement, Kind::Update] {
         let company = format!("{kind:?}");
         let task = Task::start(&scene.rows, &scene.client, kind, &company, 3).await;
-        // At first the index has no entry. Later it has all entries, with their old values.
+        // At first, the index contains no entries. Later, it contains all entries, with their old
+        // values.
         scene.proxy.rule(|call| if call.action == "Query" { behind(&[]) } else { Fault::None });
         assert_eq!(scene.call(&task.step()).await, json!([]));
         assert_eq!(scene.job(&task).await.state, State::Running, "{kind:?}: one pass must not end the job");
@@ -895,7 +899,7 @@ async fn a_job_ends_even_if_its_hold_is_missing() {
     let hold = scene.rows.jobs.delete(Hold::key_of(&read("C"), &named("venues", "2")));
     scene.rows.dynamo.write(hold).await.expect("the hold exists");
     assert!(scene.run(&task, MINUTE).await.is_some());
-    task.assert_done(&scene, "without").await;
+    task.assert_done(&scene, "without its hold").await;
     scene.stack.stop().await;
 }
 

@@ -1,5 +1,5 @@
-//! Tests of the lists: activities and sections, activities in short form, and registrations. They
-//! are patterns 1 to 3 of docs/requirements/wellness.md.
+//! Tests of the lists of activities and sections, of activities in short form, and of
+//! registrations. These lists are patterns 1 to 3 of docs/requirements/wellness.md.
 
 use futures::future::join_all;
 use keys::{
@@ -37,7 +37,7 @@ fn filters(roles: &[&str], departments: &[&str]) -> Filters {
     }
 }
 
-/// The activity of the requirement's examples.
+/// Returns the activity of the requirement's examples.
 fn walk_5000() -> Activity {
     Activity {
         filters: filters(&["EmployeeOnPlan"], &["Sales"]),
@@ -224,7 +224,7 @@ async fn registrations_show_the_current_state_of_their_activities() {
     );
 }
 
-/// The paths of the three lists, without a query string.
+/// Returns the paths of the three lists, without a query string.
 fn lists() -> [String; 3] {
     [of_company("123", "activities"), of_company("123", "activity-options"), REGISTRATIONS.to_owned()]
 }
@@ -303,8 +303,8 @@ async fn the_default_period_is_the_year_of_the_request() {
     }
 }
 
-/// The entries exceed 1 MB, the limit of one query call, and have the same sort key. Only the full
-/// index position can continue such a query.
+/// The entries are larger than 1 MB, the limit of one query call, and have the same sort key. Such
+/// a query can continue only from the full index position.
 #[tokio::test]
 async fn lists_return_hundreds_of_entries_with_the_same_end_date() {
     const MANY: usize = 300;
@@ -502,7 +502,7 @@ async fn lists_consume_their_declared_cost() {
     .await;
 }
 
-/// The key ranges of a plan year, without any function.
+/// Tests the key ranges of a plan year directly, without invoking a function.
 #[test]
 fn key_ranges_of_a_plan_year_match_its_ends() {
     let second: TimestampSeconds = "2020-06-30T12:00:00Z".parse().expect("a time");

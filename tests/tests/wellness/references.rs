@@ -1,5 +1,5 @@
-//! Tests of references over HTTP: listing, replacing and updating a venue
-//! (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
+//! Tests of references over HTTP: listing the activities of a venue, and replacing or updating the
+//! venue (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 
 use jiff::Timestamp;
 use keys::wellness::{Facet, Status};
@@ -34,13 +34,13 @@ fn is_done(answer: &Answer) -> bool {
     answer.body["status"] == "done"
 }
 
-/// The activity ids of a list, over all its pages.
+/// Returns the activity ids on all pages of a list.
 async fn listed(client: &Client, path: &str) -> Vec<String> {
     let (items, _) = client.all(path).await;
     items.iter().map(|item| item["activityId"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// Runs a job until it has ended, on a stack where nothing else runs it.
+/// Runs a job until the job has ended, on a stack where nothing else runs jobs.
 async fn finish(client: &Client, company: &str, id: &str) -> Value {
     for _ in 0..100 {
         let answer = client.get(&job(company, id)).await;
@@ -158,7 +158,8 @@ async fn of_all_kinds(rows: &Rows, company: &str) -> Vec<Activity> {
     all
 }
 
-/// Query strings, and the indexes in `ENDS` of the end dates within their period at noon.
+/// Query strings. Each has the positions in `ENDS` of the end dates that are within its period if
+/// the request is sent at noon.
 const PERIODS: [(&str, &[usize]); 5] = [
     ("", &[1, 2, 3, 4]),
     ("to=2020-12-31", &[1, 2, 3]),
@@ -179,7 +180,7 @@ fn body(answer: &Answer) -> Value {
 }
 
 #[tokio::test]
-async fn the_period_starts_today_unless_the_request_says_otherwise() {
+async fn the_default_period_starts_today() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), Client::operator(&stack));
     of_all_kinds(&rows, "list").await;
@@ -439,7 +440,7 @@ async fn requests_and_conflicts_nudge_the_running_job() {
     stack.stop().await;
 }
 
-/// The request that nudged the job last.
+/// Returns the id of the request that nudged the job last.
 async fn nudged(stack: &Stack) -> Option<String> {
     let client = stack.client().expect("a client");
     let request = client.get_item().table_name(stack.table("WellnessJobs").expect("a table"));

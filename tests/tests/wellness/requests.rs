@@ -40,7 +40,7 @@ fn good(function: &str) -> &'static str {
     GOOD.iter().find(|(of, _)| *of == function).map_or("", |(_, body)| body)
 }
 
-/// The body with one member replaced or added.
+/// Returns the body with one field replaced or added.
 fn with(body: &str, member: &str, json: &str) -> String {
     let mut members: BTreeMap<String, Box<RawValue>> = serde_json::from_str(body).expect("an object");
     members.insert(member.to_owned(), RawValue::from_string(json.to_owned()).expect("JSON"));
@@ -59,7 +59,7 @@ struct World {
     stack: Stack,
     client: Client,
     routes: Vec<Route>,
-    /// The activity of the company, and that of the other company.
+    /// The ids of the company's activity and of the other company's activity.
     activity: Value,
     others: Value,
 }
@@ -87,7 +87,7 @@ impl World {
         Self { stack, client, routes, activity, others }
     }
 
-    /// The path of the route, with one parameter replaced.
+    /// Returns the path of the route, with one parameter replaced.
     fn path(&self, route: &Route, other: (&str, &str)) -> String {
         let id = text(&self.activity, "activityId");
         let good = [
@@ -107,7 +107,7 @@ impl World {
         route.path.split('/').map(segment).collect::<Vec<_>>().join("/")
     }
 
-    /// A valid request to the route, except for one path parameter.
+    /// Returns a request to the route that is valid except for one path parameter.
     fn request(&self, client: &Client, route: &Route, other: (&str, &str)) -> RequestBuilder {
         let path = self.path(route, other);
         match good(&route.function) {
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    /// A request with this body, and the pointers of its expected faults.
+    /// Returns a request with this body, and the pointers of the expected faults.
     fn with_body(&self, function: &str, body: impl Into<String>, right: &str) -> Case {
         let route = self.routes.iter().find(|route| route.function == function).expect("a route");
         let (path, body) = (self.path(route, ("", "")), body.into());
@@ -124,7 +124,7 @@ impl World {
         Case::faults(name, sent(&self.client, &route.method, &path, body), right)
     }
 
-    /// A request with this query string, and the names of its invalid parameters.
+    /// Returns a request with this query string, and the names of the invalid parameters.
     fn query(&self, function: &str, query: &str, names: &str) -> Case {
         let route = self.routes.iter().find(|route| route.function == function).expect("a route");
         let path = format!("{}?{query}", self.path(route, ("", "")));
@@ -179,7 +179,7 @@ async fn fill(client: &Client, company: &str, user: &str, name: &str) -> Value {
     made.body
 }
 
-/// All items of the table, by key.
+/// Reads all items of the table, by key.
 async fn stored(stack: &Stack) -> BTreeMap<(String, String), Value> {
     let client = stack.client().expect("a client");
     let table = stack.table("Activities").expect("a table");
@@ -312,10 +312,10 @@ const PERCENTS: &[&str] =
     &["null", r#""40.4""#, "-1", "-0.01", "0.001", "40.405", "10000.01", "1e5", "1e400", "true", "[40]", "{}"];
 const POINTS: &[&str] = &["null", r#""40""#, "-1", "1.5", "4294967296", "1e2", "true", "[40]"];
 
-/// Members of a body, each with invalid values.
+/// Fields of a body, each with invalid values.
 type Wrong = &'static [(&'static str, &'static [&'static str])];
 
-/// Invalid values for each member of each body.
+/// Invalid values for each field of each body.
 const MEMBERS: [(&str, Wrong); 10] = [
     (
         "create-activity",
@@ -418,7 +418,7 @@ fn members(world: &World) -> Vec<Case> {
     cases
 }
 
-/// Lists of an activity with one item more than the maximum.
+/// Activities with a list that has one item more than the maximum.
 fn too_many(world: &World) -> Vec<Case> {
     let rows = [
         ("rewards", (0..11).map(|at| json!({"kind": format!("K-{at}"), "name": "N", "amount": 1})).collect()),
@@ -432,7 +432,7 @@ fn too_many(world: &World) -> Vec<Case> {
     rows.iter().map(case).collect()
 }
 
-/// Missing, unknown and duplicate members.
+/// Bodies with missing, unknown and duplicate fields.
 fn strangers(world: &World) -> Vec<Case> {
     let missing = [
         ("create-activity", "{}", "/body/name /body/type /body/subType /body/startDate /body/endDate"),
@@ -473,7 +473,7 @@ fn strangers(world: &World) -> Vec<Case> {
     cases
 }
 
-/// The expected faults of a body that contains each member twice.
+/// Returns the expected faults of a body that contains each field twice.
 fn twice(body: &str) -> String {
     let members: BTreeMap<String, Value> = serde_json::from_str(body).expect("an object");
     members.keys().map(|member| format!("/body/{member}")).collect::<Vec<_>>().join(" ")
@@ -682,7 +682,7 @@ fn together(world: &World) -> Vec<Case> {
     ]
 }
 
-/// Items larger than their maximum size.
+/// Requests with items that are larger than their maximum size.
 fn sizes(world: &World) -> Vec<Case> {
     let data = |kilobytes: usize| format!("{{\"text\": {:?}}}", "x".repeat(kilobytes * 1_024));
     let reference = format!("[{{\"facet\": \"files\", \"id\": \"F\", \"data\": {}}}]", data(4));
@@ -714,7 +714,7 @@ fn sizes(world: &World) -> Vec<Case> {
     rows.iter().map(case).collect()
 }
 
-/// Ids that do not exist, and ids of another company under this company's path.
+/// Requests with ids that do not exist, or with ids of another company under this company's path.
 fn unknown(world: &World) -> Vec<Case> {
     let others = text(&world.others, "activityId");
     let absent = "0".repeat(32);
@@ -792,7 +792,7 @@ fn states(world: &World) -> Vec<Case> {
     cases
 }
 
-/// Requests to all routes of a company and its users, from members of another company.
+/// Requests from users of another company to all routes of a company and its users.
 fn strangers_to_all(world: &World) -> Vec<Case> {
     let mut cases = Vec::new();
     for (who, client) in
@@ -875,7 +875,7 @@ async fn invalid_requests_return_their_problem_and_write_nothing() {
     world.stack.stop().await;
 }
 
-/// Each function with a body has invalid values for its members.
+/// The cases contain invalid field values for each function with a body.
 #[tokio::test]
 async fn every_route_has_invalid_requests() {
     let stack = stack().start().await.expect("a stack");

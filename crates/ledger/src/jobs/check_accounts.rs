@@ -1,7 +1,7 @@
 //! Checks accounts ([decision](../../../../docs/decisions/ledger-reconciliation.md)):
 //! - The balance of an account equals the balance after its last leg.
-//! - The balance before each leg of the window equals the balance after the previous leg.
-//! - Each leg of the window belongs to a transaction.
+//! - The balance before each leg in the window equals the balance after the previous leg.
+//! - Each leg in the window belongs to a transaction.
 
 use crate::{
     Account, Ledger, Leg, Transaction,
@@ -22,22 +22,23 @@ use money::Money;
 use std::collections::HashMap;
 use table::{Key, Page, Query};
 
-/// Accounts that a step reads. It reads them if fewer walks are open.
+/// Maximum number of accounts that a step reads from the list. A step reads none if at least this
+/// many accounts still have unchecked legs.
 const PAGE: usize = 50;
-/// Legs of an account that a step reads.
+/// Maximum number of legs that a step reads for each account.
 const LEGS: usize = 500;
-/// Maximum number of legs that are read between two apparent neighbours.
+/// Maximum number of legs that are read between two legs that seem to be neighbours.
 const MAX_BETWEEN: usize = 100;
 
-/// Two neighbouring legs whose balances do not match. Before the first leg of an account, `older`
-/// is `None`.
+/// Two neighbouring legs whose balances do not match. `older` is `None` if `newer` is the first leg
+/// of its account.
 struct Break {
     newer: Leg,
     older: Option<Leg>,
 }
 
-/// Whether the balance before the newer leg equals the balance after the older one. Without an
-/// older leg it must be zero.
+/// Whether `before`, the balance before a leg, equals the balance after the `older` leg. If `older`
+/// is `None`, `before` must be zero.
 fn follows(before: Option<Money>, older: Option<&Leg>) -> bool {
     match (before, older) {
         (Some(before), Some(older)) => older.after() == Some(before),
@@ -46,8 +47,8 @@ fn follows(before: Option<Money>, older: Option<&Leg>) -> bool {
     }
 }
 
-/// The first break among the legs, which are sorted newest first. At the beginning of an account,
-/// the oldest leg must start from zero.
+/// Returns the first break in `legs`, which are sorted newest first. If `is_beginning` is true, the
+/// balance before the oldest leg must be zero.
 fn first_break(legs: &[Leg], is_beginning: bool) -> Option<Break> {
     let pairs = legs.iter().zip(legs.iter().skip(1).map(Some).chain([None]));
     let pairs = pairs.filter(|(_, older)| older.is_some() || is_beginning);
@@ -63,7 +64,8 @@ pub(crate) struct AccountsPage {
 }
 
 impl Ledger {
-    /// Checks the next accounts, and one page of legs of each open account.
+    /// Checks the balances of the next accounts, and one page of legs of each account that has
+    /// unchecked legs.
     pub(crate) async fn check_accounts(
         &self,
         of: &Reconciliation,
@@ -91,10 +93,11 @@ impl Ledger {
         Ok(AccountsPage { accounts, faults, at })
     }
 
-    /// Checks the balances of the accounts against their last legs.
+    /// Checks the balance of each account against its last leg.
     ///
     /// The accounts are read before the legs, and legs never change. Payments during the check
-    /// therefore cause no false findings: the leg that an account names exists and has its balance.
+    /// therefore cause no false findings: the last leg that an account names is already stored, and
+    /// the balance after it equals the account's balance.
     async fn check_balances(
         &self,
         ids: impl Iterator<Item = &AccountId>,
@@ -134,7 +137,8 @@ impl Ledger {
         }
     }
 
-    /// Checks the next page of legs. Returns the rest of the walk, if any, and the discrepancies.
+    /// Checks the next page of legs. Returns the discrepancies, and the remaining walk unless the
+    /// page was the last one.
     async fn walk(
         &self,
         of: &Reconciliation,
@@ -170,8 +174,9 @@ impl Ledger {
         Ok(self.table.page(&Query::new(&partition, range).on(&self.by_time), limit).await?)
     }
 
-    /// Reports legs without a transaction, and legs that their transaction does not list. A
-    /// transaction with other faults has its own findings.
+    /// Reports legs without a transaction, and legs that their transaction does not list. Legs of a
+    /// transaction with other faults are not reported, because that transaction has its own
+    /// findings.
     async fn check_belonging(&self, legs: &[Leg], known: &Known) -> Result<Vec<Fault>, Error> {
         let legs: Vec<&Leg> = legs.iter().filter(|leg| !known.has(leg)).collect();
         let keys: Vec<Key> = legs.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
@@ -189,7 +194,7 @@ impl Ledger {
         Ok(faults)
     }
 
-    /// Checks that the newest leg of the window is not newer than the account's last leg.
+    /// Checks that the newest leg in the window is not newer than the account's last leg.
     async fn check_newest(&self, walk: &AccountWalk, leg: &Leg) -> Result<Option<Fault>, Error> {
         if walk.reported || walk.last >= Some(leg.created_at) || !self.is_sound(leg).await? {
             return Ok(None);
@@ -199,8 +204,8 @@ impl Ledger {
         Ok(behind.map(|account| Fault::balance(&account.id, None, Some(leg.shown_after()), account.shown_balance())))
     }
 
-    /// Checks two neighbouring legs. If they do not match, both are read again, strongly
-    /// consistent. Discrepancies that another finding explains are not reported.
+    /// Checks that the balances of two neighbouring legs match. If they do not, the legs are read
+    /// again with strong consistency. A discrepancy that another finding explains is not reported.
     async fn check_pair(
         &self,
         of: &Reconciliation,
@@ -226,7 +231,8 @@ impl Ledger {
         Ok(Some(Fault::balance(&walk.account, Some(newer.transaction.clone()), expected, newer.shown_after())))
     }
 
-    /// Reads all legs between the two from the table, because index entries may arrive late.
+    /// Reads the two legs again, with all legs between them, and returns the first break. The legs
+    /// are read from the table, because index entries may arrive late.
     async fn look_again(
         &self,
         account: &AccountId,
@@ -247,7 +253,7 @@ impl Ledger {
         Ok(posted.is_some_and(|posted| posted.has(leg) && posted.faults().is_empty()))
     }
 
-    /// Whether a leg between the two was reported as missing.
+    /// Whether a leg between the two legs of the break was reported as missing.
     async fn lacks_a_leg(&self, of: &Reconciliation, at: &Break) -> Result<bool, Error> {
         let findings = self.findings(&of.id, &FindingSort::of_legs()).await?;
         let (since, until) = (at.older.as_ref().map(|leg| leg.created_at), at.newer.created_at);

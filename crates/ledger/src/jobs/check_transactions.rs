@@ -20,18 +20,19 @@ use money::{Decimal, Money};
 use std::collections::HashMap;
 use table::Key;
 
-/// Transactions that a step checks.
+/// Maximum number of transactions that a step checks.
 const PAGE: usize = 500;
-/// Legs that are read in one call, unless a single transaction has more.
+/// Maximum number of legs that one call reads, unless a single transaction has more.
 const BATCH: usize = 100;
-/// Concurrent calls. With [`BATCH`] this limits the memory use.
+/// Maximum number of concurrent calls. Together with [`BATCH`], it limits the memory use.
 pub(crate) const SIDE_BY_SIDE: usize = 8;
 
-/// The faults of a transaction: all missing legs, else an imbalance, else a wrong amount.
+/// Returns all missing legs of a transaction. If no leg is missing, returns an imbalance, or else a
+/// wrong amount, if there is one.
 pub(crate) fn faults(header: &Transaction, found: &HashMap<Key, Leg>) -> Vec<Fault> {
     let (mut missing, mut legs) = (Vec::new(), Vec::new());
     for (id, posting) in header.legs() {
-        // A leg on another account is not the expected one.
+        // A leg on another account does not replace the expected leg.
         match found.get(&Leg::key_of(&header.id, &id)).filter(|leg| leg.account == posting.account) {
             Some(leg) => legs.push((posting, leg)),
             None => missing.push(Fault::missing(header, id, &posting.account, posting.amount.amount())),
@@ -70,8 +71,8 @@ fn wrong_amount(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault
     Some(Fault::of_transaction(header, Kind::WrongAmount, None, stated, done.map(Money::amount)))
 }
 
-/// The expected and the actual amount. Both are signed if a debit was stored as a credit, or a
-/// credit as a debit.
+/// Returns the expected and the stored amount. Both have a sign if a debit was stored as a credit,
+/// or a credit as a debit.
 fn amounts(posting: &Posting, leg: &Leg) -> (Decimal, Decimal) {
     match leg.posting().filter(|done| done.leg_type != posting.leg_type) {
         Some(done) => (posting.change().amount(), done.change().amount()),
@@ -80,7 +81,7 @@ fn amounts(posting: &Posting, leg: &Leg) -> (Decimal, Decimal) {
 }
 
 impl Posted {
-    /// The faults of the transaction.
+    /// Returns the faults of this transaction.
     pub(crate) fn faults(&self) -> Vec<Fault> {
         let legs = self.legs.iter().map(|leg| (leg.key(), leg.clone())).collect();
         faults(&self.transaction, &legs)
@@ -109,7 +110,8 @@ fn has_leg(transaction: &TransactionId, legs: usize, leg: &Leg) -> bool {
 pub(crate) struct Known(HashMap<TransactionId, usize>);
 
 impl Known {
-    /// The transactions of a busy day. They take about 20 MB with ids of 128 characters.
+    /// Maximum number of transactions to remember, enough for a busy day. With ids of 128
+    /// characters, they take about 20 MB.
     const MOST: usize = 100_000;
 
     fn note(&mut self, headers: &[Transaction]) {
@@ -127,12 +129,13 @@ impl Known {
 pub(crate) struct TransactionsPage {
     pub(crate) transactions: usize,
     pub(crate) faults: Vec<Fault>,
-    /// The position of the last transaction, if there may be more.
+    /// The position of the last checked transaction. `None` if no transaction remains.
     pub(crate) next: Option<CreatedPlace>,
 }
 
 impl Ledger {
-    /// Checks the next transactions of the window, after the position if one is given.
+    /// Checks the next page of transactions in the window. Starts after the position `behind`, or
+    /// at the start of the window if `behind` is `None`.
     pub(crate) async fn check_transactions(
         &self,
         window: Window,
@@ -148,8 +151,8 @@ impl Ledger {
         Ok(TransactionsPage { transactions, faults: faults.concat(), next })
     }
 
-    /// Checks transactions whose legs fit into one call. Transactions that seem faulty are read
-    /// again, strongly consistent.
+    /// Checks transactions whose legs fit into one call. A transaction that seems faulty is read
+    /// again with strong consistency.
     async fn check_batch(&self, headers: Vec<Transaction>) -> Result<Vec<Fault>, Error> {
         let of = |header: &Transaction| header.legs().map(|(leg, _)| Leg::key_of(&header.id, &leg)).collect::<Vec<_>>();
         let keys: Vec<Key> = headers.iter().flat_map(of).collect();
@@ -161,13 +164,13 @@ impl Ledger {
         Ok(found)
     }
 
-    /// The faults of a transaction, strongly consistent.
+    /// Reads a transaction with strong consistency, and returns its faults.
     async fn faults_of(&self, id: &TransactionId) -> Result<Vec<Fault>, Error> {
         Ok(self.transaction(id).await?.map(|posted| posted.faults()).unwrap_or_default())
     }
 }
 
-/// Groups transactions so that one call reads all legs of a group.
+/// Groups transactions so that one call can read all legs of a group.
 fn batches(headers: Vec<Transaction>) -> Vec<Vec<Transaction>> {
     let (mut batches, mut legs) = (Vec::<Vec<Transaction>>::new(), BATCH);
     for header in headers {

@@ -17,7 +17,7 @@ use function::{Deadline, Error};
 use futures::{StreamExt, TryStreamExt, future::ready, stream};
 use jobs::{Job, JobRunner, Next, Step};
 
-/// Concurrent writes of findings.
+/// Maximum number of concurrent writes of findings.
 const WRITES: usize = 8;
 
 /// The steps of one run.
@@ -70,8 +70,9 @@ impl Ledger {
         Ok(new + Case::count(rest.len()))
     }
 
-    /// Stores a finding. Returns whether no earlier step has stored it. A previous attempt of the
-    /// same step may have stored it without counting it.
+    /// Stores a finding. Returns `false` if an earlier step has already stored and counted it.
+    /// Returns `true` if a previous attempt of the same step has stored it, because that attempt
+    /// may not have counted it.
     async fn keep_one(&self, of: &Reconciliation, fault: Fault) -> Result<bool, Error> {
         match self.dynamo.write(self.jobs.table().put_new(&Finding::new(of, fault))?).await {
             Ok(()) => Ok(true),

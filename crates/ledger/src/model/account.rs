@@ -8,7 +8,7 @@ use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
 use table::{Attribute, Attributes, Change, Condition, Item, Key, Table, Value};
 
-/// An account with its balance, and the leg that the balance comes from
+/// An account with its balance and its last leg, which determines the balance
 /// ([requirement](../../../../docs/requirements/ledger.md#accounts)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
@@ -41,15 +41,16 @@ pub struct Account {
     pub status: AccountStatus,
     /// Whether the balance may be negative. Money enters the books only from such accounts.
     pub allow_negative: bool,
-    /// Incremented by each change. A writer must have read the current version.
+    /// Version number, incremented by each change. A write fails if the account has another version
+    /// than the one that the writer has read.
     pub version: i64,
-    /// The leg that the balance comes from. `None` before the first leg.
+    /// The last leg, which determines the balance. `None` before the first leg.
     #[serde(flatten)]
     pub last: Option<LastLeg>,
     /// Time of the last status change, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_changed_at: Option<TimestampMillis>,
-    /// Author of the last status change.
+    /// The caller that last changed the status, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_changed_by: Option<UserId>,
     /// Time at which the account was opened.
@@ -67,12 +68,12 @@ pub struct LastLeg {
     /// The leg id.
     #[serde(rename = "LastLegID")]
     pub leg: LegId,
-    /// The time of the leg. The next leg of the account is later.
+    /// The time of the leg. The next transaction of the account has a later time.
     #[serde(rename = "LastLegAt")]
     pub created: TimestampMillis,
 }
 
-/// An entry of an account in an index: only its key.
+/// An account's entry in an index. Only the key of the entry is read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Listed {
@@ -105,7 +106,7 @@ pub(crate) struct Terms {
 }
 
 impl Account {
-    /// A new account with a balance of zero.
+    /// Creates an account with a balance of zero.
     pub(crate) fn opened(id: AccountId, terms: Terms, request: Fingerprint, now: TimestampMillis) -> Self {
         let partition = AccountPartition(id.clone());
         Self {
@@ -131,7 +132,8 @@ impl Account {
         }
     }
 
-    /// The account as it was opened. Every retry of the request that opened it gets this response.
+    /// Returns the account as it was when it was opened. Every retry of the request that opened it
+    /// gets this state as its response.
     pub(crate) fn when_opened(self) -> Self {
         let balance = Money::zero(self.currency).amount();
         let (status, status_changed_at, status_changed_by) = (AccountStatus::Active, None, None);
@@ -144,7 +146,7 @@ impl Account {
         Key::new(&AccountPartition(id.clone()), &Metadata)
     }
 
-    /// The balance.
+    /// Returns the balance.
     ///
     /// # Errors
     /// Returns an internal error if the stored balance is not valid for the currency.
@@ -152,7 +154,8 @@ impl Account {
         Money::new(self.balance, self.currency).map_err(|error| Error::Internal(format!("a stored balance {error}")))
     }
 
-    /// The balance with all decimal places of its currency. An invalid balance is shown as stored.
+    /// Returns the balance with all decimal places of the currency. An invalid balance is returned
+    /// as stored.
     pub(crate) fn shown_balance(&self) -> Decimal {
         self.holds().map_or(self.balance, Money::amount)
     }
@@ -167,13 +170,13 @@ impl Account {
         self.last.as_ref().map(|last| Leg::key_of(&last.transaction, &last.leg))
     }
 
-    /// An update to the next version, on the condition that the current version is unchanged.
+    /// Creates an update to the next version. The update fails if the stored version has changed.
     pub(crate) fn next(&self, table: &Table) -> Change {
         let next = table.update(Self::key_of(&self.id)).set(Self::VERSION, self.version + 1);
         next.only_if(Condition::is(Self::VERSION, self.version))
     }
 
-    /// An update to the next version with the new balance and its leg.
+    /// Creates an update to the next version that sets the new balance and the last leg.
     pub(crate) fn after(&self, table: &Table, balance: Money, last: &LastLeg) -> Change {
         self.next(table)
             .set(Self::BALANCE, Value::number(&balance.amount()))

@@ -12,9 +12,9 @@ pub(crate) struct AccountsProgress {
     /// The sort key after which the list of accounts continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<String>,
-    /// Whether the list of accounts has ended.
+    /// Whether the whole list of accounts has been read.
     pub(crate) listed: bool,
-    /// Accounts whose legs are not checked completely: fewer than two pages of accounts.
+    /// Accounts that have unchecked legs. Their number is less than two pages of accounts.
     pub(crate) open: Vec<AccountWalk>,
 }
 
@@ -24,28 +24,29 @@ impl AccountsProgress {
     }
 }
 
-/// The progress through the legs of an account in the window, newest first.
+/// The progress through those legs of an account that are in the window, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct AccountWalk {
     pub(crate) account: AccountId,
-    /// The time of the account's last leg, read from the account.
+    /// The time of the account's last leg, as stored in the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<TimestampMillis>,
-    /// The leg that was checked last. The next one is older.
+    /// The leg that was checked last. The next leg to check is older.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) newer: Option<PendingLeg>,
-    /// Whether a wrong balance was already reported. Each account gets at most one such finding.
+    /// Whether a wrong balance of the account was already reported. Each account gets at most one
+    /// such finding.
     pub(crate) reported: bool,
 }
 
-/// The parts of a leg that are needed to check it against the leg before it.
+/// The data of a leg that is needed to check it against the next older leg.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct PendingLeg {
     pub(crate) place: LegTimeSort,
     pub(crate) transaction: TransactionId,
-    /// The balance before the leg, computed from the leg.
+    /// The balance before the leg, computed from the balance after it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<Money>,
 }

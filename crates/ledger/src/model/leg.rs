@@ -8,7 +8,7 @@ use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
 use table::{Attribute, Attributes, Item, Key};
 
-/// A debit or credit of one account, with the balance after it
+/// A debit or credit of one account, with the account's balance after it
 /// ([requirement](../../../../docs/requirements/ledger.md#transaction-legs)). A leg never changes
 /// ([decision](../../../../docs/decisions/ledger-history.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
@@ -52,7 +52,7 @@ impl Item for Leg {
 }
 
 impl Leg {
-    /// Creates the leg with a number, starting at 1, and the balance after it.
+    /// Creates a leg. `number` starts at 1, and `after` is the balance after the leg.
     pub(crate) fn new(
         transaction: &TransactionId,
         number: usize,
@@ -90,34 +90,36 @@ impl Leg {
         Key::new(&self.partition, &self.sort)
     }
 
-    /// The position among the legs of the account.
+    /// Returns the position among the legs of the account.
     pub(crate) fn place(&self) -> &LegTimeSort {
         &self.by_time
     }
 
-    /// The posting that the header should list. `None` if the amount is not valid for the currency.
+    /// Returns the posting that the header should list for this leg. `None` if the amount is not
+    /// valid for the currency.
     pub(crate) fn posting(&self) -> Option<Posting> {
         let amount = Money::new(self.amount, self.currency).ok()?;
         Some(Posting { leg_type: self.leg_type, amount, account: self.account.clone() })
     }
 
-    /// The amount with all decimal places of its currency. An invalid amount is shown as stored.
+    /// Returns the amount with all decimal places of the currency. An invalid amount is returned as
+    /// stored.
     pub(crate) fn shown_amount(&self) -> Decimal {
         Money::new(self.amount, self.currency).map_or(self.amount, Money::amount)
     }
 
-    /// The balance after the leg, with all decimal places of its currency. An invalid balance is
-    /// shown as stored.
+    /// Returns the balance after the leg, with all decimal places of the currency. An invalid
+    /// balance is returned as stored.
     pub(crate) fn shown_after(&self) -> Decimal {
         self.after().map_or(self.balance_after, Money::amount)
     }
 
-    /// The balance after the leg. `None` if it is not valid for the currency.
+    /// Returns the balance after the leg. `None` if it is not valid for the currency.
     pub(crate) fn after(&self) -> Option<Money> {
         Money::new(self.balance_after, self.currency).ok()
     }
 
-    /// The balance before the leg, computed from the balance after it.
+    /// Returns the balance before the leg, computed from the balance after it.
     pub(crate) fn before(&self) -> Option<Money> {
         self.after()?.checked_add(-self.posting()?.change())
     }
@@ -138,14 +140,14 @@ pub struct LegBody {
     leg_type: LegType,
     amount: Decimal,
     currency: Currency,
-    /// Returned with the caller's own legs only.
+    /// The balance after the leg. Returned only if the caller may access the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     balance_after: Option<Decimal>,
     created_at: TimestampMillis,
 }
 
 impl LegBody {
-    /// The leg as shown to the caller. Amounts have all decimal places of their currency.
+    /// Creates the leg as shown to the caller. Amounts have all decimal places of the currency.
     pub(crate) fn of(leg: Leg, caller: &Caller) -> Self {
         Self {
             balance_after: leg.is_of(caller).then(|| leg.shown_after()),

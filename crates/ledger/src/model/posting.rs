@@ -3,7 +3,7 @@ use money::{Currency, Money};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{borrow::Cow, collections::BTreeMap, fmt, str::FromStr};
 
-/// The effect of a transaction on an account, as text: `debit#5.50#USD#<account>`.
+/// A debit or credit of an account in a transaction. Its text form is `debit#5.50#USD#<account>`.
 ///
 /// The header of a transaction lists one posting for each leg. A missing or changed leg can
 /// therefore be detected.
@@ -18,7 +18,7 @@ pub struct Posting {
 }
 
 impl Posting {
-    /// The change of the account's balance: negative for a debit.
+    /// Returns the change of the account's balance, which is negative for a debit.
     #[must_use]
     pub fn change(&self) -> Money {
         match self.leg_type {
@@ -27,14 +27,14 @@ impl Posting {
         }
     }
 
-    /// The opposite posting.
+    /// Returns the opposite posting: a credit for a debit, and a debit for a credit.
     #[must_use]
     pub fn reversed(&self) -> Self {
         Self { leg_type: self.leg_type.reversed(), ..self.clone() }
     }
 }
 
-/// The sums of the debits and credits of a currency. `None` if a sum has too many digits.
+/// The sums of the debits and credits of a currency. A sum is `None` if it has too many digits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sides {
     pub(crate) debits: Option<Money>,
@@ -58,18 +58,18 @@ fn sides(postings: &[Posting]) -> BTreeMap<Currency, Sides> {
     sides
 }
 
-/// The currencies whose debits do not equal their credits.
+/// Returns the currencies whose debits do not equal their credits, with the sums of both.
 pub(crate) fn unbalanced(postings: &[Posting]) -> impl Iterator<Item = (Currency, Sides)> {
     sides(postings).into_iter().filter(|(_, sides)| !sides.agree())
 }
 
-/// The sum of the debits. `None` if the postings have several currencies.
+/// Returns the sum of the debits. `None` if the postings have several currencies.
 pub(crate) fn sum(postings: &[Posting]) -> Option<Money> {
     let mut sides = sides(postings).into_values();
     sides.next().filter(|_| sides.next().is_none())?.debits
 }
 
-/// Text that is not a posting.
+/// The error for text that is not a posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is no posting")]
 pub struct NoPosting;

@@ -18,7 +18,7 @@ use table::{Change, Refused, Table};
 #[derive(Debug)]
 pub(crate) struct PostingPlan {
     pub(crate) posted: Posted,
-    /// The marker on the transaction that this one reverses.
+    /// The reversal marker for the original, if this transaction is a reversal.
     undoes: Option<Reversal>,
     /// Each account with its new balance and its last leg.
     left: Vec<(Account, Money, LastLeg)>,
@@ -36,7 +36,7 @@ impl PostingPlan {
     /// - 403 for a debit of another user's account, or of a missing account if the caller is not an
     ///   operator;
     /// - 404 for any other missing account;
-    /// - 409 if an account does not allow its leg.
+    /// - 409 if an account does not allow one of its legs.
     pub(crate) fn new(
         draft: &Draft,
         accounts: &HashMap<AccountId, Account>,
@@ -68,14 +68,15 @@ impl PostingPlan {
         Ok(Self { posted, undoes: draft.undoes(created), left: left.into_values().collect() })
     }
 
-    /// Whether the write was rejected because this transaction or a reversal of the original
-    /// already exists.
+    /// Whether the write was rejected because this transaction already exists, or because the
+    /// transaction that it reverses has already been reversed.
     pub(crate) fn was_posted(&self, refused: &Refused) -> bool {
         refused.at(HEADER) || (self.undoes.is_some() && refused.at(REVERSAL))
     }
 
-    /// The writes of the transaction. The header, the reversal marker and the legs must not exist
-    /// yet. Each account is updated once, if its version is unchanged.
+    /// Returns the writes that post the transaction. The header, the reversal marker and the legs
+    /// must not exist yet. Each account is updated once, on the condition that its version is
+    /// unchanged.
     pub(crate) fn changes(&self, table: &Table) -> Result<Vec<Change>, Error> {
         let mut changes = vec![table.put_new(&self.posted.transaction)?];
         if let Some(reversal) = &self.undoes {
@@ -89,11 +90,11 @@ impl PostingPlan {
     }
 }
 
-/// The postings with their numbers, starting at 1. Postings of debited accounts come first, and the
-/// postings of an account keep their order.
+/// Returns the postings with their numbers, which start at 1. Postings of debited accounts come
+/// first, and the postings of an account keep their order.
 ///
-/// The caller owns the debited accounts. Their rules are checked before any other account
-/// ([decision](../../../../docs/decisions/ledger-access.md)).
+/// The rules of the debited accounts, which the caller owns, are checked before those of other
+/// accounts ([decision](../../../../docs/decisions/ledger-access.md)).
 fn debited_first(postings: &[Posting]) -> Vec<(usize, &Posting)> {
     let debits = postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
     let debited: BTreeSet<_> = debits.map(|posting| &posting.account).collect();
@@ -102,9 +103,9 @@ fn debited_first(postings: &[Posting]) -> Vec<(usize, &Posting)> {
     numbered
 }
 
-/// The time of the transaction: now, or one millisecond after the last leg of its accounts if a
-/// clock is behind. Times of an account increase with each transaction, so no two of its
-/// transactions have the same time.
+/// Returns the time of the transaction. This is `now`, unless an account already has a leg at or
+/// after `now` because of a clock difference. In that case, it is one millisecond after the last
+/// leg. No two transactions of an account therefore have the same time.
 fn after_all<'a>(accounts: impl Iterator<Item = &'a Account>, now: TimestampMillis) -> TimestampMillis {
     accounts.filter_map(|account| account.last.as_ref()).map(|last| last.created.next()).fold(now, TimestampMillis::max)
 }

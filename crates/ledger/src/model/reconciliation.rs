@@ -9,23 +9,25 @@ use money::Decimal;
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
-/// Seconds from the time of a transaction until it can be read everywhere. The time is that of the
-/// request at API Gateway. The function may take ten seconds to start and ten to run. The rest
-/// covers clock differences and the delay of the indexes.
+/// Maximum number of seconds from the time of a transaction until all reads return it. A
+/// transaction has the time at which API Gateway received the request. The function may take ten
+/// seconds to start and ten seconds to run. The other ten seconds cover clock differences and the
+/// delay of the indexes.
 const SETTLES: i64 = 30;
 
-/// The time range of the checked transactions, both ends inclusive.
+/// The time range of the checked transactions, including both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Window {
     /// The first time.
     pub from: TimestampMillis,
-    /// The last time. The window is empty if this is before `from`.
+    /// The last time. The window is empty if `to` is before `from`.
     pub to: TimestampMillis,
 }
 
 impl Window {
-    /// The window without the last 30 seconds before now, whose transactions may still be written.
+    /// Returns the window without the last 30 seconds before `now`, because transactions of that
+    /// time may not be written yet.
     pub(crate) fn settled(self, now: TimestampMillis) -> Self {
         Self { to: self.to.min(now.minus_seconds(SETTLES)), ..self }
     }
@@ -36,7 +38,7 @@ impl Window {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Task {
-    /// The requested window, cut to 30 seconds before the request.
+    /// The requested window. Its end is at least 30 seconds before the request.
     #[serde(flatten)]
     pub(crate) window: Window,
     pub(crate) request: Fingerprint,
@@ -65,7 +67,8 @@ pub(crate) struct Progress {
 /// The phase of a reconciliation: first transactions, then accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
-    /// Continues after this transaction, or starts with the first one.
+    /// The transactions are checked, starting after this position. `None` means the first
+    /// transaction.
     Transactions(Option<CreatedPlace>),
     Accounts(AccountsProgress),
 }
@@ -82,7 +85,8 @@ impl Progress {
     }
 }
 
-/// A step of a reconciliation: its job, its window and its number.
+/// A step of a reconciliation: the id and the window of the reconciliation, and the number of the
+/// step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reconciliation {
     pub(crate) id: ReconciliationId,
@@ -91,8 +95,8 @@ pub(crate) struct Reconciliation {
 }
 
 impl Reconciliation {
-    /// The job of a new reconciliation. It never expires, because it documents why corrections were
-    /// posted.
+    /// Creates the job of a new reconciliation. The job never expires, because it documents why
+    /// corrections were posted.
     pub(crate) fn job(
         id: &ReconciliationId,
         window: Window,
@@ -115,8 +119,8 @@ impl Reconciliation {
     }
 }
 
-/// Maximum number of stored discrepancies, because one response returns all of them. The job counts
-/// every discrepancy.
+/// Maximum number of stored discrepancies. It is limited because one response returns all of them.
+/// The job also counts discrepancies that are not stored.
 pub(crate) const MAX_KEPT: u64 = 1_000;
 
 /// The kind of a discrepancy.
@@ -130,7 +134,8 @@ pub(crate) enum Kind {
     WrongBalance,
 }
 
-/// A discrepancy and its subject. The subject is the key, so a discrepancy is stored once.
+/// A discrepancy and its subject. The subject is part of the key, so each subject has at most one
+/// stored discrepancy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) subject: Subject,
@@ -158,7 +163,7 @@ pub(crate) struct Discrepancy {
 }
 
 impl Fault {
-    /// A discrepancy of a whole transaction.
+    /// Creates a discrepancy of a whole transaction.
     pub(crate) fn of_transaction(
         header: &Transaction,
         kind: Kind,
@@ -171,19 +176,19 @@ impl Fault {
         Self { subject, what: Discrepancy { kind, transaction, account, expected, actual, created_at } }
     }
 
-    /// A leg that its transaction lists is missing.
+    /// Creates the discrepancy for a missing leg that its transaction lists.
     pub(crate) fn missing(header: &Transaction, leg: LegId, account: &AccountId, amount: Decimal) -> Self {
         let Self { what, .. } =
             Self::of_transaction(header, Kind::MissingLeg, Some(account.clone()), Some(amount), None);
         Self { subject: Subject::Leg(leg), what }
     }
 
-    /// Whether this reports the given leg as missing.
+    /// Whether this discrepancy reports `leg` as missing.
     pub(crate) fn is_missing(&self, leg: &LegId) -> bool {
         self.what.kind == Kind::MissingLeg && self.subject == Subject::Leg(leg.clone())
     }
 
-    /// The leg has no transaction, or its transaction does not list it.
+    /// Creates the discrepancy for a leg whose transaction does not exist or does not list the leg.
     pub(crate) fn orphan(leg: &Leg) -> Self {
         let (transaction, account) = (Some(leg.transaction.clone()), Some(leg.account.clone()));
         let (actual, created_at) = (Some(leg.shown_amount()), Some(leg.created_at));
@@ -191,8 +196,8 @@ impl Fault {
         Self { subject: Subject::Leg(leg.id.clone()), what }
     }
 
-    /// The balance of the account does not follow from its legs. If `transaction` is given, this is
-    /// the balance after its leg.
+    /// Creates the discrepancy for a balance that does not follow from the account's legs. If
+    /// `transaction` is given, the balance is the one after the leg of that transaction.
     pub(crate) fn balance(
         account: &AccountId,
         transaction: Option<TransactionId>,
@@ -214,7 +219,7 @@ pub(crate) struct Finding {
     #[serde(rename = "SK")]
     sort: FindingSort,
     /// The step that found the discrepancy. If this step is repeated, it counts the discrepancy
-    /// again. A later step does not.
+    /// again. A later step does not count it again.
     pub(crate) step: i64,
     #[serde(flatten)]
     pub(crate) what: Discrepancy,
@@ -246,7 +251,7 @@ pub struct ReconciliationBody {
     transactions: u64,
     accounts: u64,
     discrepancies: Vec<DiscrepancyBody>,
-    /// Whether more discrepancies were found than stored.
+    /// Whether some discrepancies were found but not stored.
     more: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
 /// The reversal marker of a transaction: `TXN#<id>`, `REVERSAL`. It is in the item collection of
-/// the reversed transaction. Its key is fixed, so a transaction can be reversed only once
-/// ([decision](../../../../docs/decisions/ledger-idempotency.md)).
+/// the reversed transaction. Its key depends only on that transaction, so a transaction can be
+/// reversed only once ([decision](../../../../docs/decisions/ledger-idempotency.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reversal {
@@ -16,13 +16,13 @@ pub struct Reversal {
     partition: TransactionPartition,
     #[serde(rename = "SK")]
     sort: ReversalSort,
-    /// The transaction that reverses it.
+    /// The id of the reversal, which is a transaction as well.
     #[serde(rename = "ReversalID")]
     pub id: TransactionId,
     /// The time of the reversal.
     pub created_at: TimestampMillis,
-    /// Fingerprint of the request with its caller and idempotency key. The same request gets the
-    /// same response again, and any other gets 409.
+    /// Fingerprint of the request, its caller and its idempotency key. A retry of this request gets
+    /// the same response, and any other request to reverse the transaction gets 409.
     pub request: Fingerprint,
 }
 

@@ -48,10 +48,10 @@ pub struct Transaction {
     pub transaction_type: TransactionType,
     /// The status.
     pub status: TransactionStatus,
-    /// The merchant that is paid.
+    /// The merchant that the transaction pays, if any.
     #[serde(rename = "MerchantID", skip_serializing_if = "Option::is_none")]
     pub merchant: Option<MerchantId>,
-    /// The purpose.
+    /// The purpose of the transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<Description>,
     /// The sum of the debits. `None` if the legs have several currencies.
@@ -66,8 +66,8 @@ pub struct Transaction {
     /// The transaction that this one reverses.
     #[serde(rename = "ReversesID", skip_serializing_if = "Option::is_none")]
     pub reverses: Option<TransactionId>,
-    /// The time of the request at API Gateway. If a clock is behind, it is one millisecond after
-    /// the last leg of the accounts.
+    /// The time of the request at API Gateway. If this is not later than the last leg of the
+    /// accounts, the time is one millisecond after that leg.
     pub created_at: TimestampMillis,
     /// The caller that posted the transaction.
     pub created_by: UserId,
@@ -81,7 +81,7 @@ impl Item for Transaction {
 }
 
 impl Transaction {
-    /// The expected legs: the id and the posting of each.
+    /// Returns the id and the posting of each leg that the transaction must have.
     pub(crate) fn legs(&self) -> impl Iterator<Item = (LegId, &Posting)> {
         self.postings.iter().enumerate().map(|(index, posting)| (LegId::new(&self.id, index + 1), posting))
     }
@@ -107,7 +107,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// The reversal marker of the original, if the draft is a reversal.
+    /// Returns the reversal marker for the original transaction, if the draft is a reversal.
     pub(crate) fn undoes(&self, created_at: TimestampMillis) -> Option<Reversal> {
         let original = self.reverses.clone()?;
         Some(Reversal::new(original, self.id.clone(), self.request.clone(), created_at))
@@ -152,25 +152,25 @@ pub struct Posted {
 }
 
 impl Posted {
-    /// Whether all legs of the header are present.
+    /// Whether all legs that the header lists are present.
     pub(crate) fn is_whole(&self) -> bool {
         self.legs.len() == self.transaction.postings.len()
     }
 
-    /// Whether the caller may access the account of one of the legs, as its owner or as an
+    /// Whether the caller may access the account of at least one leg, as its owner or as an
     /// operator.
     pub(crate) fn concerns(&self, caller: &Caller) -> bool {
         self.legs.iter().any(|leg| leg.is_of(caller))
     }
 
-    /// The response for a posted transaction. It omits a later reversal, so that a retry gets the
-    /// same response.
+    /// Returns the response to the request that posted the transaction. The response omits a later
+    /// reversal, so a retry gets the same response.
     pub(crate) fn body(self, caller: &Caller) -> TransactionBody {
         let legs = self.legs.into_iter().map(|leg| LegBody::of(leg, caller)).collect();
         TransactionBody { header: HeaderBody::of(self.transaction, caller), reversed_by: None, legs }
     }
 
-    /// The response with the current state, including a reversal.
+    /// Returns the response with the current state of the transaction, including a reversal.
     pub(crate) fn body_now(mut self, caller: &Caller) -> TransactionBody {
         let reversed_by = self.reversal.take().map(|reversal| reversal.id);
         TransactionBody { reversed_by, ..self.body(caller) }
@@ -203,8 +203,8 @@ pub struct HeaderBody {
     merchant_id: Option<MerchantId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Description>,
-    /// Returned to the caller that posted the transaction and to operators. With the key, others
-    /// could derive further ids of that caller.
+    /// Returned to the caller that posted the transaction and to operators. Other callers could
+    /// derive ids of that caller's items from the key.
     #[serde(skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<IdempotencyKey>,
     /// Returned to operators.

@@ -67,8 +67,8 @@ impl Terms {
 
 /// Opens an account with a balance of zero.
 ///
-/// Money enters the books from accounts that allow a negative balance, so only operators open those
-/// ([decision](../../../../docs/decisions/ledger-access.md)).
+/// Money enters the books from accounts that allow a negative balance, so only operators may open
+/// such accounts ([decision](../../../../docs/decisions/ledger-access.md)).
 ///
 /// # Errors
 /// Returns 400 for an invalid request, and 422 if the idempotency key was used with another

@@ -46,8 +46,8 @@ impl Input for OfAccount {
 /// Reads an account.
 ///
 /// # Errors
-/// Returns 403 if the account belongs to another user, and 404 to an operator if it does not exist.
-/// Other callers get 403 for a missing account.
+/// Returns 403 if the account belongs to another user. If the account does not exist, operators get
+/// 404, and other callers get 403.
 pub async fn get_account(ledger: Ledger, request: Request<OfAccount>) -> Result<Json<AccountBody>, Error> {
     let account = ledger.account(&request.input.0, &request.caller).await?;
     Ok(Json(account.try_into()?))

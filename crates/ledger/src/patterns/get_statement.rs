@@ -55,8 +55,8 @@ impl Input for OfAccount {
 /// Lists the legs of an account, newest first, each with the balance after it.
 ///
 /// # Errors
-/// Returns 400 for an invalid request, 403 if the account belongs to another user, and 404 to an
-/// operator if it does not exist. Other callers get 403 for a missing account.
+/// Returns 400 for an invalid request, and 403 if the account belongs to another user. If the
+/// account does not exist, operators get 404, and other callers get 403.
 pub async fn get_statement(ledger: Ledger, request: Request<OfAccount>) -> Result<List<LegBody>, Error> {
     let OfAccount(id) = &request.input;
     let listing = request.listing(LegTimeSort::all().newest_first(), "")?;

@@ -35,12 +35,12 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Reads a transaction. Operators read any transaction, and other callers read those with a leg on
-/// one of their accounts.
+/// Reads a transaction. Operators may read any transaction. Other callers may read a transaction if
+/// it has a leg on one of their accounts.
 ///
 /// # Errors
-/// Returns 403 if no leg is on an account of the caller, and 404 to an operator if the transaction
-/// does not exist. Other callers get 403 for a missing transaction.
+/// Returns 403 if the caller is not an operator and owns no account of the transaction. If the
+/// transaction does not exist, operators get 404, and other callers get 403.
 pub async fn get_transaction(ledger: Ledger, request: Request<OfTransaction>) -> Result<Json<TransactionBody>, Error> {
     let posted = ledger.transaction(&request.input.0).await?;
     let posted = posted.ok_or_else(|| missing("transaction", &request.caller))?;

@@ -54,10 +54,10 @@ pub const PATTERN: Pattern = Pattern {
 /// The requested transactions.
 #[derive(Debug, Clone)]
 pub enum Wanted {
-    /// Transactions of a status between two times, both inclusive. The default start is 24 hours
-    /// before now, or before the end if the end is earlier.
+    /// Transactions with a status, between two times that are both inclusive. The default start is
+    /// 24 hours before now. If the end is before now, the default start is 24 hours before the end.
     ByTime(TransactionStatus, Option<TimestampMillis>, Option<TimestampMillis>),
-    /// Transactions of an idempotency key, of all callers.
+    /// Transactions with an idempotency key, posted by any caller.
     ByKey(IdempotencyKey),
 }
 
@@ -82,7 +82,7 @@ impl Input for Wanted {
     }
 }
 
-/// Default range of a list in seconds: the 24 hours of the
+/// Default length of a list's time range, in seconds: the 24 hours of the
 /// [requirement](../../../../docs/requirements/ledger.md#list-transactions-by-status-and-time).
 const DAY: i64 = 24 * 60 * 60;
 
@@ -116,8 +116,9 @@ impl Ledger {
         Ok(Page { items, next: next.map(|place| place.to_string()) })
     }
 
-    /// Lists transactions of the status in the range, after the position if one is given, oldest
-    /// first over all shards. Also returns the position to continue from, if there may be more.
+    /// Lists transactions with the status in the range, oldest first across all shards. The list
+    /// starts after the position `behind`, if one is given. Also returns the position to continue
+    /// from, unless the list has ended.
     pub(crate) async fn transactions(
         &self,
         status: TransactionStatus,
@@ -167,7 +168,7 @@ impl Ledger {
     }
 }
 
-/// The position at which the previous page ended.
+/// Returns the position at which the previous page ended, if any.
 fn position<P: std::str::FromStr>(listing: &Listing) -> Result<Option<P>, Error> {
     let position = listing.position.as_ref().map(|position| position.parse());
     position.transpose().map_err(|_| Error::invalid("/query/cursor", BadCursor))

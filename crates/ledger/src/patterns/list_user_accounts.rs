@@ -56,7 +56,7 @@ impl Input for OfUser {
 }
 
 /// Lists the accounts of a user in the order of their ids, with current balances. The balances are
-/// read by key, because the index has none
+/// read from the table by key, because the index does not contain them
 /// ([decision](../../../../docs/decisions/ledger-model.md)).
 ///
 /// # Errors

@@ -46,9 +46,9 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Maximum number of legs plus accounts of one transaction. Each is one action of
-/// `TransactWriteItems`. The header is one more, and so is the reversal marker: a posted
-/// transaction must be reversible.
+/// Maximum number of legs plus accounts of one transaction. Each leg and each account is one action
+/// of `TransactWriteItems`. The header is another action. One more action is left for the reversal
+/// marker, so that every posted transaction can be reversed.
 pub(crate) const MAX_PARTS: usize = MAX_CHANGES - 2;
 
 /// The request body.
@@ -108,7 +108,7 @@ fn read_payment(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Pos
 fn read_legs(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Posting>>) {
     let transaction_type =
         if fields.has_body("transactionType") { fields.body("transactionType") } else { "journal".parse().ok() };
-    // Report one error for unreadable legs, and no errors that follow from it.
+    // Report only one error for unreadable legs, without the errors that would follow from it.
     let Some(legs) = fields.body::<Vec<NewLeg>>("legs") else { return (transaction_type, None) };
     let count = legs.len();
     let mut postings = Vec::with_capacity(count);
@@ -172,7 +172,7 @@ impl NewTransaction {
 /// - 403 for a debit of another user's account, or of a missing account if the caller is not an
 ///   operator;
 /// - 404 for an account or a merchant that does not exist;
-/// - 409 if an account does not allow its leg;
+/// - 409 if an account does not allow one of its legs;
 /// - 422 if the idempotency key was used with another request.
 pub async fn process_payment(
     ledger: Ledger,

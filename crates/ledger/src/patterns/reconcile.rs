@@ -1,7 +1,7 @@
 //! L8: continues reconciliations
 //! ([requirement](../../../../docs/requirements/ledger.md#reconciliation-report),
-//! [decision](../../../../docs/decisions/ledger-reconciliation.md)). The stream of their table
-//! invokes it after each step.
+//! [decision](../../../../docs/decisions/ledger-reconciliation.md)). The stream of the `LedgerJobs`
+//! table invokes this function after each step.
 
 use crate::{
     Ledger,
@@ -48,7 +48,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Size in bytes of an account's entry in the list of all accounts, which has keys only.
+/// Size in bytes of an account's entry in the list of all accounts. The entry contains only keys.
 const KEYS: usize = 200;
 
 /// Continues every reconciliation of the batch.

@@ -64,8 +64,8 @@ impl Input for OfTransaction {
 /// - 403 if no leg is on an account of the caller, or if the reversal debits another user's
 ///   account;
 /// - 404 to an operator if the transaction does not exist (other callers get 403);
-/// - 409 if the transaction is a reversal or already reversed, or if an account does not allow its
-///   leg;
+/// - 409 if the transaction is a reversal or already reversed, or if an account does not allow one
+///   of its legs;
 /// - 422 if the idempotency key was used with another request.
 pub async fn reverse_transaction(
     ledger: Ledger,

@@ -54,7 +54,7 @@ impl Input for Wanted {
 }
 
 /// A started reconciliation. Its `to` may be earlier than the requested one, because the newest
-/// transactions may still be written.
+/// transactions may not be written yet.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Started {
@@ -84,11 +84,11 @@ pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> R
 }
 
 impl Ledger {
-    /// Puts the job if no job has its id. If the same request put it before, the existing job is
-    /// woken up and returned.
+    /// Puts the job, unless a job with the same id exists. If the same request has put the existing
+    /// job, that job is woken up and returned.
     ///
     /// # Errors
-    /// Returns 422 if another request put the job.
+    /// Returns 422 if another request has put the existing job.
     pub(crate) async fn start(&self, job: Job, by: &impl Display) -> Result<Started, Error> {
         let job = match self.dynamo.write(self.jobs.table().put_new(&job)?).await {
             Ok(()) => job,

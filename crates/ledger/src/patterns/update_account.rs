@@ -67,7 +67,8 @@ impl Input for Change {
 /// - 403 for another user's account, or if a caller without the operator scope reactivates or
 ///   closes a frozen account;
 /// - 404 to an operator if the account does not exist (other callers get 403);
-/// - 409 if the account is closed, or if it is to be closed and its balance is not zero;
+/// - 409 if the account is already closed, or if the request closes an account whose balance is not
+///   zero;
 /// - 412 if the account does not have the requested version.
 pub async fn update_account(ledger: Ledger, request: Request<Change>) -> Result<Json<AccountBody>, Error> {
     let account = optimistically(|| ledger.change_status(&request)).await?;

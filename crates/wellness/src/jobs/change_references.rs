@@ -17,12 +17,12 @@ pub(crate) struct References<'a> {
     uses: ReferencePartition,
     period: Period,
     copied_data: JsonText,
-    /// The new venue of a replacement. `None` for an update of the copied data.
+    /// The new venue of a replacement. `None` if the job only updates the copied data.
     replacement: Option<FacetRef>,
 }
 
 impl<'a> References<'a> {
-    /// `None` if the task does not change references.
+    /// Returns `None` if the task does not change references.
     pub(crate) fn of(wellness: &'a Wellness, uses: ReferencePartition, task: Task) -> Option<Self> {
         let facet = uses.of.facet;
         match task {
@@ -42,8 +42,8 @@ impl<'a> References<'a> {
         reference.uses == self.uses && OPEN.contains(&status) && self.period.first() <= end && end <= self.period.last()
     }
 
-    /// Reads the index entries from the table and returns those that must change. The index may lag
-    /// behind the table.
+    /// Reads the references of the index entries from the table, and returns the references that
+    /// must change. The table is read because the index may lag behind it.
     async fn due(&self, entries: Vec<Reference>) -> Result<Vec<Reference>, Error> {
         let keys: Vec<Key> = entries.iter().map(|entry| self.key_of(entry)).collect();
         let mut found: HashMap<Key, Reference> = self.wellness.table.get_all(&keys, true).await?;
@@ -57,8 +57,9 @@ impl<'a> References<'a> {
 }
 
 impl PassItems for References<'_> {
-    /// A moved activity may skip the current pass, and the index may lag. Two quiet passes miss a
-    /// reference only if this happens in both.
+    /// One pass may miss the reference of an activity whose end date changes, or whose index entry
+    /// lags behind the table. Two quiet passes miss a reference only if this happens in both
+    /// passes.
     const QUIET: u8 = 2;
 
     fn ranges(&self) -> Vec<KeyRange> {
@@ -89,7 +90,8 @@ impl PagedItems for References<'_> {
 
     fn state(&self, reference: Option<&Reference>) -> ItemState {
         match (reference, &self.replacement) {
-            // Only this job deletes a reference.
+            // Only this job deletes references to the old venue, so it has already replaced this
+            // one.
             (None, Some(_)) => ItemState::Done,
             (Some(reference), None) if reference.copied_data == self.copied_data => ItemState::Done,
             (Some(reference), _) if self.is_within(reference) => ItemState::Due,
@@ -97,9 +99,9 @@ impl PagedItems for References<'_> {
         }
     }
 
-    /// A replacement deletes the old reference and puts the new one in one transaction, with the
-    /// activity's current status and end date. It overwrites a reference that the activity already
-    /// has to the new venue.
+    /// A replacement deletes the old reference and puts the new reference in one transaction. The
+    /// new reference has the activity's current status and end date. It overwrites an existing
+    /// reference of the activity to the new venue.
     fn changes(&self, reference: &Reference) -> Result<Vec<Change>, Error> {
         let (table, key, place) = (&self.wellness.table, self.key_of(reference), &reference.place);
         let is_there = Condition::is(Reference::PLACE, place);

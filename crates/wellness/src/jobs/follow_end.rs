@@ -13,7 +13,7 @@ use table::{Attributes, Change, Condition, Item, Key, Page, Query};
 
 /// The registrations of an activity.
 ///
-/// One pass is enough. Registrations are sorted by user, which never changes. W11
+/// One pass is enough, because registrations are sorted by user, and their users never change. W11
 /// (register-new-employee) reads the end date again after it has put a registration.
 pub(crate) struct Registrations<'a> {
     wellness: &'a Wellness,
@@ -29,7 +29,8 @@ impl<'a> Registrations<'a> {
     }
 }
 
-/// The keys of a registration. Other attributes are not read, so they cannot make the job fail.
+/// The keys of a registration. Other attributes are not read, so an invalid attribute cannot make
+/// the job fail.
 #[derive(Debug, Serialize, Deserialize, Attributes)]
 pub(crate) struct Place {
     #[serde(rename = "SK")]
@@ -58,8 +59,8 @@ impl Item for End {
 impl PassItems for Registrations<'_> {
     const QUIET: u8 = 0;
 
-    /// The end date may change again while the job runs. That change starts a job of its own, but
-    /// its invocation may come first.
+    /// Reads the end date again, because it may change while the job runs. Such a change starts
+    /// another job, but an invocation of this job may come first.
     async fn refresh(&mut self) -> Result<(), Error> {
         let found = self.wellness.table.get::<End>(&Activity::key_of(&self.activity)).await?;
         self.end = found.filter(|found| found.company == self.company).map(|found| found.end);
@@ -81,8 +82,8 @@ impl PassItems for Registrations<'_> {
 impl PagedItems for Registrations<'_> {
     type Thing = Place;
 
-    /// After a conflict, another run repeats the page: the other writer may have read a newer end
-    /// date.
+    /// Returns an error, so the page is not repeated in this run after a conflict. The conflicting
+    /// writer may have read a newer end date, which only another run reads.
     fn may_repeat(&self) -> Result<(), Error> {
         Err(Error::stale())
     }

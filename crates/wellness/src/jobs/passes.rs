@@ -1,7 +1,7 @@
 //! Passes over the items that a job must change (docs/decisions/wellness-jobs.md).
 //!
-//! Passes are repeated until nothing is left. A moved item may skip one pass, and an index may lag
-//! behind the table.
+//! Passes are repeated until no item is left to change. One pass may miss an item whose sort key
+//! changes during the pass, or whose index entry lags behind the table.
 
 use crate::Wellness;
 use function::{Deadline, Error};
@@ -10,7 +10,7 @@ use keys::KeyRange;
 use serde::{Deserialize, Serialize};
 use table::Page;
 
-/// Items that a job finds in passes.
+/// The items that a job finds and changes in passes.
 pub(crate) trait PassItems: PagedItems + Send {
     /// Number of passes in a row that must find nothing before the job ends.
     const QUIET: u8;
@@ -23,8 +23,8 @@ pub(crate) trait PassItems: PagedItems + Send {
     /// The key ranges of a pass, in order.
     fn ranges(&self) -> Vec<KeyRange>;
 
-    /// Returns the items to change among the first [`PAGE`](jobs::PAGE) items of the range,
-    /// strongly consistent.
+    /// Returns the items to change among the first [`PAGE`](jobs::PAGE) items of the range, as read
+    /// with strong consistency.
     fn look(&self, range: &KeyRange) -> impl Future<Output = Result<Page<Self::Thing>, Error>> + Send;
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Passes<'a, P: PassItems> {
 pub(crate) struct PassProgress {
     /// Index of the current range of the pass.
     range: usize,
-    /// The sort key after which the range continues.
+    /// The sort key after which the next page of the range starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     after: Option<String>,
     /// Ids of the items that the next step changes.
@@ -58,7 +58,7 @@ impl<'a, P: PassItems> Passes<'a, P> {
         Self { wellness, items, known: None }
     }
 
-    /// Reads pages until one has items to change, the pass ends, or the deadline passes.
+    /// Reads pages until a page has items to change, the pass ends, or the deadline is reached.
     async fn look(&self, at: &mut PassProgress, stop: Deadline) -> Result<Vec<Option<P::Thing>>, Error> {
         at.page.clear();
         while let Some(range) = self.items.ranges().get(at.range) {
@@ -95,7 +95,7 @@ impl<P: PassItems> JobRunner for Passes<'_, P> {
 }
 
 impl PassProgress {
-    /// Starts the next pass after the last range, or ends the job.
+    /// Continues with the next range. After the last range, starts the next pass or ends the job.
     fn end_pass(&mut self, ranges: usize, needed: u8) -> Next {
         if self.range < ranges || !self.page.is_empty() {
             return Next::Continue;
@@ -105,7 +105,8 @@ impl PassProgress {
         match quiet {
             _ if quiet >= needed => Next::End,
             0 => Next::Continue,
-            // The next pass starts in another invocation, so that moves and the index can settle.
+            // The next pass starts in another invocation, so that the index has time to catch up
+            // with the table.
             _ => Next::Wait,
         }
     }

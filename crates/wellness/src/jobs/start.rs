@@ -13,14 +13,15 @@ use keys::{
 };
 use table::{Change, Refused};
 
-/// A job on references, with a change that is part of the same transaction.
+/// A job on references to be started, with an optional change that is written in the same
+/// transaction.
 pub(crate) struct Start {
     company: CompanyId,
     of: FacetRef,
     /// The new venue of a replacement.
     target: Option<FacetRef>,
     job: Job,
-    /// The last change of the transaction.
+    /// The additional change, which is the last one of the transaction.
     also: Option<Change>,
 }
 
@@ -31,7 +32,7 @@ const JOB_OF_TARGET: usize = 2;
 const HOLD_OF_TARGET: usize = 3;
 
 impl Start {
-    /// Creates the job on the `total` references to `of`.
+    /// Creates the job that changes the `total` references to `of`.
     pub(crate) fn new(
         company: &CompanyId,
         of: &FacetRef,
@@ -65,7 +66,8 @@ impl Start {
         Ok(changes)
     }
 
-    /// Returns the conflicting job, from the items that the transaction returned.
+    /// Returns the id of the conflicting job, according to the items that the rejected transaction
+    /// returned.
     fn hindrance(&self, refused: &Refused) -> Result<Option<JobId>, Error> {
         if refused.at(JOB) {
             return Ok(Some(JobId::Uses(self.of.clone())));
@@ -87,10 +89,10 @@ impl Start {
 }
 
 impl Wellness {
-    /// The conditions for a job on references, as changes of the transaction.
+    /// Returns the changes of the transaction that check whether the job may start.
     ///
-    /// No other job may hold the venue. A replacement also requires that no job runs on the new
-    /// venue, and puts a hold on it.
+    /// The venue must not have a hold. For a replacement, no job may run on the new venue, and a
+    /// hold is put on the new venue.
     fn claims(
         &self,
         company: &CompanyId,
@@ -109,7 +111,7 @@ impl Wellness {
         Ok(claims)
     }
 
-    /// Starts the job. Returns the running job if it has the same task.
+    /// Starts the job. If a job with the same task is already running, returns the running job.
     ///
     /// # Errors
     /// - [`table::Error::Refused`] if the other change of the transaction fails its condition.
@@ -126,7 +128,7 @@ impl Wellness {
         }
         let Some(hindrance) = start.hindrance(&refused)? else { return Err(Error::stale()) };
         let other = self.jobs.get(&job_key(company, &hindrance)).await?.filter(Job::is_running);
-        // The other job has ended since.
+        // The other job has ended in the meantime.
         let other = other.ok_or_else(Error::stale)?;
         if other.id == job.id && other.task == job.task {
             return self.join(other, start.also.clone(), by).await;
@@ -138,14 +140,14 @@ impl Wellness {
         ))
     }
 
-    /// Returns the running job if an equal request has started it. Also writes the other change of
-    /// this start.
+    /// Returns the running job that an equal request has started. Also writes the additional change
+    /// of this start.
     async fn join(&self, job: Job, also: Option<Change>, by: RequestId) -> Result<Job, Error> {
         let (Some(nudge), Some(also)) = (self.jobs.nudging(&job, &by), also) else {
             return self.jobs.nudge(&job, &by).await.map(|()| job);
         };
         match self.dynamo.transact(vec![nudge, also]).await {
-            // The job has ended since.
+            // The job has ended in the meantime.
             Err(table::Error::Refused(refused)) if refused.at(0) => Err(Error::stale()),
             done => Ok(done.map(|()| job)?),
         }
@@ -155,7 +157,7 @@ impl Wellness {
     ///
     /// # Errors
     /// - 404 if the job does not exist.
-    /// - 409 if it has not failed, or if it conflicts with another job.
+    /// - 409 if the job has not failed, or if it conflicts with another job.
     pub(crate) async fn retry(
         &self,
         company: &CompanyId,
@@ -165,8 +167,8 @@ impl Wellness {
         let job = self.jobs.get(&job_key(company, id)).await?.ok_or(Error::NotFound("job"))?;
         let claims = |again: &Job| match id {
             JobId::Uses(of) => {
-                // The target comes from the hold, because an unreadable task may be what made the
-                // job fail.
+                // Take the target from the hold. The job may have failed because its task is
+                // unreadable.
                 let target = job_target(again);
                 self.claims(company, of, target.as_ref(), again)
             }

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, str::FromStr};
 use table::{Attributes, Item, JsonText, Key};
 
-/// An activity: the base row `Program` of its item collection. Lists are made of these rows.
+/// An activity: the base row `Program` of its item collection. Lists of activities consist of these
+/// rows.
 ///
-/// The end date is stored in the index keys only.
+/// The end date is stored only in the index keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Activity {
@@ -27,8 +28,8 @@ pub struct Activity {
     /// GSI1SK: the end date.
     #[serde(rename = "GSI1SK")]
     pub end: EndDateSort,
-    /// GSI2PK: `CompanyId-<id>#Program#List`. `None` in an entry of GSI1, which does not project
-    /// it.
+    /// GSI2PK: `CompanyId-<id>#Program#List`. `None` in an entry of GSI1, because GSI1 does not
+    /// project this attribute.
     #[serde(rename = "GSI2PK", skip_serializing_if = "Option::is_none")]
     pub list: Option<ListPartition>,
     /// GSI2SK: the end date. `None` in an entry of GSI1.
@@ -39,23 +40,23 @@ pub struct Activity {
     pub company: CompanyId,
     /// Name of the activity.
     pub name: Name,
-    /// Challenge or event. The attribute `Type` is reserved for the kind of item.
+    /// Challenge or event. The attribute is not called `Type`, which is reserved for the item type.
     pub activity_type: ActivityType,
     /// The topic, such as `Fitness`.
     pub sub_type: SubType,
-    /// State in the life cycle.
+    /// The status: draft, active, completed or cancelled.
     pub status: Status,
     /// Start date.
     pub start_date: PlanTime,
-    /// The section of the activity, if any (docs/decisions/wellness-sections.md).
+    /// The section that contains the activity, if any (docs/decisions/wellness-sections.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section_id: Option<SectionId>,
-    /// The roles and departments that are eligible.
+    /// The roles and departments whose employees are eligible.
     pub filters: Filters,
-    /// Metadata that is not of record: a JSON object.
+    /// Supplementary metadata, which is not authoritative: a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<JsonText>,
-    /// The template that the activity was created from.
+    /// The template that the activity was created from, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub template_id: Option<TemplateId>,
     /// Version number, starting at 1. A move to another section does not change it
@@ -124,7 +125,7 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// Whether the filters admit the role and the department. `None` matches every filter.
+    /// Whether the filters admit `role` and `department`. `None` matches every filter.
     #[must_use]
     pub fn admit(&self, role: Option<&Role>, department: Option<&Department>) -> bool {
         fn holds<T: PartialEq>(list: &[T], one: Option<&T>) -> bool {
@@ -156,7 +157,8 @@ impl From<FiltersBody> for Filters {
     }
 }
 
-/// The name of an activity, a group and the like, or of a type of goal. At most 200 characters.
+/// A name of an activity, a section, a group or another item, or of a type of goals or groups. At
+/// most 200 characters.
 pub type Name = function::BoundedText<200>;
 
 /// An activity in a response.

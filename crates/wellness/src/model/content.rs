@@ -10,8 +10,8 @@ use keys::wellness::{ActivityType, SubType};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::BTreeSet;
 
-/// The members that templates and activities share: in requests, in responses, and in a stored
-/// template.
+/// The fields that activities and templates have in common. They are used in requests, in
+/// responses, and in stored templates.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Content {
@@ -35,7 +35,7 @@ pub(crate) struct Content {
     pub(crate) data: Option<JsonObject>,
 }
 
-/// The mandatory members of an activity.
+/// The mandatory fields of an activity.
 pub(crate) struct Essentials {
     pub(crate) name: Name,
     pub(crate) activity_type: ActivityType,
@@ -43,7 +43,7 @@ pub(crate) struct Essentials {
 }
 
 impl Content {
-    /// Reads the members from the request body. Reports each invalid member as a fault.
+    /// Reads the content from the request body, and reports a fault for each invalid field.
     pub(crate) fn read(fields: &mut Fields) -> Self {
         Self {
             name: fields.body_if_any("name"),
@@ -58,7 +58,7 @@ impl Content {
         }
     }
 
-    /// Fills missing members from the template.
+    /// Takes each missing field from the template.
     pub(crate) fn or(self, template: Self) -> Self {
         Self {
             name: self.name.or(template.name),
@@ -73,10 +73,10 @@ impl Content {
         }
     }
 
-    /// Returns the mandatory members.
+    /// Returns the mandatory fields.
     ///
     /// # Errors
-    /// 400, with one fault for each missing member.
+    /// 400, with one fault for each missing field.
     pub(crate) fn essentials(&self) -> Result<Essentials, Error> {
         let Self { name, activity_type, sub_type, .. } = self.clone();
         let there = [("name", name.is_some()), ("type", activity_type.is_some()), ("subType", sub_type.is_some())];
@@ -92,7 +92,8 @@ fn is_missing(member: &str) -> Fault {
     Fault { pointer: format!("/body/{member}"), detail: "is missing".to_owned() }
 }
 
-/// Reports a fault for each missing member. The members themselves are read as optional.
+/// Reports a fault for each field of `members` that the body does not contain. The fields
+/// themselves are read as optional.
 pub(crate) fn require(fields: &mut Fields, members: &[&str]) {
     for member in members {
         if !fields.has_body(member) {
@@ -102,12 +103,12 @@ pub(crate) fn require(fields: &mut Fields, members: &[&str]) {
     }
 }
 
-/// Reads an optional member that must be a JSON object.
+/// Reads an optional field that must be a JSON object.
 fn object<T: DeserializeOwned>(fields: &mut Fields, name: &str) -> Option<T> {
     fields.body_if_any::<Object<T>>(name).map(|Object(object)| object)
 }
 
-/// Reads an optional list of JSON objects: at most `most`, with unique keys.
+/// Reads an optional list of at most `most` JSON objects, whose keys must be unique.
 pub(crate) fn list<T: DeserializeOwned, K: Ord>(
     fields: &mut Fields,
     name: &str,

@@ -3,7 +3,8 @@ use keys::wellness::{CompanyId, Department, EmployeeSort, Role, UserId, UserPart
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
 
-/// An employee of a company. The key contains no company, so a user belongs to one company only.
+/// An employee of a company. The key does not contain the company, so a user can be an employee of
+/// only one company.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Employee {
@@ -23,8 +24,9 @@ pub struct Employee {
     pub role: Role,
     /// Department, such as `Sales`.
     pub department: Department,
-    /// Kind of the last change. The event filter of the stream reads it, because it cannot compare
-    /// two images (docs/decisions/wellness-registrations.md).
+    /// Kind of the last change. The event filter of the stream needs this attribute, because a
+    /// filter cannot compare the old and the new image of an item
+    /// (docs/decisions/wellness-registrations.md).
     pub last_change: LastChange,
     /// Version number, starting at 1.
     pub version: i64,

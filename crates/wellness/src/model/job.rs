@@ -15,7 +15,7 @@ pub enum Task {
     Replace {
         /// Id of the new venue.
         replacement: FacetId,
-        /// Data of the new venue, which is copied to the references.
+        /// Data of the new venue, to be copied to the references.
         copied_data: JsonText,
         /// Range of the activities' end dates.
         period: Period,
@@ -28,7 +28,7 @@ pub enum Task {
         /// Range of the activities' end dates.
         period: Period,
     },
-    /// Moves all registrations of an activity to its end date.
+    /// Updates the end date of all registrations of an activity.
     Follow,
 }
 
@@ -48,13 +48,13 @@ pub fn job_key(company: &CompanyId, id: &JobId) -> Key {
     Key::new(&CompanyPartition(company.clone()), &JobSort(id.clone()))
 }
 
-/// The job that moves an activity's registrations to its new end date.
+/// Creates the job that moves an activity's registrations to its new end date.
 ///
-/// The transaction that changes the end date also puts this job. It overwrites a running job of the
-/// same activity, because the new job reads the end date again.
+/// The transaction that changes the end date also puts this job. The put overwrites a running job
+/// on the same activity. No change is lost, because the new job reads the current end date.
 ///
 /// # Errors
-/// The arguments cannot cause an error.
+/// No value of the arguments causes an error.
 pub fn following(
     company: &CompanyId,
     activity: &ActivityId,
@@ -65,8 +65,8 @@ pub fn following(
     Job::new(&job_key(company, &id), &id, &run, &Task::Follow, now)
 }
 
-/// The hold of a replacement on the new venue. While it exists, no job starts on that venue, so
-/// replacements cannot form a cycle.
+/// The hold that a replacement puts on the new venue. While the hold exists, no job starts on that
+/// venue, so replacements cannot form a cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Hold {
@@ -78,7 +78,7 @@ pub struct Hold {
     pub sort: HoldSort,
     /// The job that owns the hold.
     pub holder: JobId,
-    /// The run of that job.
+    /// The id of that job's run.
     pub run: String,
     /// TTL attribute, in seconds since 1970. The hold expires together with its job.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,7 +16,7 @@ impl<'de> Deserialize<'de> for JsonObject {
     }
 }
 
-/// A JSON object with known members. Serde alone would also accept an array of their values.
+/// A JSON object with known fields. Serde alone would also accept an array of the field values.
 #[derive(Debug, Clone)]
 pub(crate) struct Object<T>(pub(crate) T);
 

@@ -4,7 +4,7 @@ use keys::wellness::{ActivityPartition, ActivityType, CompanyId, EndDateSort, Li
 use serde::{Deserialize, Serialize};
 use table::{Item, Query};
 
-/// An activity as GSI2 projects it
+/// An activity with the attributes that GSI2 projects
 /// (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]

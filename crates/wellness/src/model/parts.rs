@@ -14,11 +14,11 @@ use table::{Item, JsonText};
 pub(crate) const MAX_REWARDS: usize = 10;
 /// Maximum number of groups of an activity.
 pub(crate) const MAX_GROUPS: usize = 50;
-/// Maximum number of references of an activity. With all its other parts and the idempotency
-/// record, an activity fits into one transaction of 100 items.
+/// Maximum number of references of an activity. This limit lets an activity with all its parts and
+/// the idempotency record fit into one transaction of 100 items.
 pub(crate) const MAX_REFERENCES: usize = 25;
 
-/// The detail of an activity: its description and other data that lists do not show.
+/// The detail of an activity: the description and other data that lists do not show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Detail {
@@ -28,7 +28,7 @@ pub struct Detail {
     /// Sort key: `Program#Detail`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// Content: a JSON object.
+    /// The content of the detail: a JSON object.
     pub detail: JsonText,
 }
 
@@ -52,9 +52,10 @@ pub struct Goal {
     /// Sort key: `Program#GoalPrimary`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// Type of the goal, such as steps. The attribute `Type` is reserved for the kind of item.
+    /// Type of the goal, such as steps. The attribute is not called `Type`, which is reserved for
+    /// the item type.
     pub goal_type: Name,
-    /// Parameters of the type, such as the target: any JSON.
+    /// Parameters of the goal, such as the target: any JSON value.
     pub parameters: JsonText,
 }
 
@@ -86,7 +87,7 @@ impl From<Goal> for GoalBody {
     }
 }
 
-/// A reward of an activity. Its kind is stored in the sort key only.
+/// A reward of an activity. The kind of the reward is stored only in the sort key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reward {
@@ -121,15 +122,15 @@ impl Reward {
         Self { partition: ActivityPartition(activity.clone()), sort: ProgramSort::Reward(kind), name, amount }
     }
 
-    /// `None` if the sort key is not that of a reward.
+    /// Converts the reward for a response. `None` if the sort key is not that of a reward.
     pub(crate) fn body(self) -> Option<RewardBody> {
         let ProgramSort::Reward(kind) = self.sort else { return None };
         Some(RewardBody { kind, name: self.name, amount: self.amount })
     }
 }
 
-/// The amount of a reward: 0 to 1,000,000,000 with at most two decimals. It is stored as text and
-/// keeps its trailing zeros.
+/// The amount of a reward: 0 to 1,000,000,000 with at most two decimals. An amount is stored as
+/// text and keeps its trailing zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Decimal", into = "Decimal")]
 pub struct Amount(Decimal);
@@ -154,7 +155,8 @@ impl From<Amount> for Decimal {
     }
 }
 
-/// An amount as a JSON number, written from its text. A JSON string is accepted as well.
+/// Serialises an amount as a JSON number with the digits of its text. When it is read, a JSON
+/// string is accepted as well.
 mod number {
     use super::{Amount, Deserialize, JsonDecimal, Serialize};
     use serde::{Deserializer, Serializer, de::Error as _, ser::Error as _};
@@ -170,7 +172,7 @@ mod number {
     }
 }
 
-/// How an activity groups its employees.
+/// The row that describes the groups of an activity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Groups {
@@ -180,9 +182,10 @@ pub struct Groups {
     /// Sort key: `Program#Groups`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// Type of the groups, such as teams. The attribute `Type` is reserved for the kind of item.
+    /// Type of the groups, such as teams. The attribute is not called `Type`, which is reserved for
+    /// the item type.
     pub group_type: Name,
-    /// Rules that assign employees to groups: any JSON.
+    /// Rules that assign employees to groups: any JSON value.
     pub rules: JsonText,
 }
 
@@ -190,7 +193,7 @@ impl Item for Groups {
     const TYPE: &'static str = "Groups";
 }
 
-/// A group of an activity. Its id is stored in the sort key only.
+/// A group of an activity. The id of the group is stored only in the sort key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Group {
@@ -222,7 +225,7 @@ pub(crate) struct GroupsBody {
     pub(crate) items: Vec<GroupBody>,
 }
 
-/// A group in requests and responses. Requests have no id.
+/// A group in requests and responses. A request does not contain the id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct GroupBody {
@@ -238,7 +241,7 @@ fn nothing_yet() -> Progress {
 }
 
 impl Groups {
-    /// Creates the row and its groups. The group ids sort in the order of the request.
+    /// Creates the row and the groups. The group ids sort in the order of the request.
     pub(crate) fn new(
         activity: &ActivityId,
         body: GroupsBody,
@@ -267,7 +270,7 @@ impl From<Groups> for GroupsBody {
 }
 
 impl Group {
-    /// `None` if the sort key is not that of a group.
+    /// Converts the group for a response. `None` if the sort key is not that of a group.
     pub(crate) fn body(self) -> Option<GroupBody> {
         let ProgramSort::Group(id) = self.sort else { return None };
         Some(GroupBody { group_id: Some(id), name: self.name, progress: self.progress })
@@ -288,7 +291,7 @@ impl ReferenceBody {
         FacetRef { facet: self.facet, id: self.id.clone() }
     }
 
-    /// Creates the reference for the activity.
+    /// Creates the reference of `activity`.
     pub(crate) fn within(&self, activity: &Activity) -> Reference {
         let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
         Reference::new(activity.company.clone(), self.of(), place, self.data.0.clone())

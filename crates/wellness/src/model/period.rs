@@ -17,7 +17,8 @@ pub(crate) enum Wanted {
 const LONGEST: i64 = 731 * 24 * 60 * 60;
 
 impl Wanted {
-    /// Reads `year`, or `from` and `to`, which require each other.
+    /// Reads the parameter `year`, or both `from` and `to`. A request with only one of `from` and
+    /// `to` is invalid.
     pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
         let year = fields.query::<Year>("year");
         let (from, to) = (fields.query::<PlanBound>("from"), fields.query::<PlanBound>("to"));
@@ -48,7 +49,7 @@ impl Wanted {
     }
 }
 
-/// The period from `from` to `to`, both included (docs/decisions/times.md).
+/// Returns the period from `from` to `to`, both inclusive (docs/decisions/times.md).
 pub(crate) fn between(fields: &mut Fields, from: PlanBound, to: PlanBound) -> Option<Period> {
     match Period::new(from.first(), to.last()) {
         Some(period) => Some(period),

@@ -9,7 +9,8 @@ use table::{Attributes, Item, JsonText, Key};
 /// An activity's reference to a venue, with a copy of the venue's data
 /// (docs/decisions/wellness-references.md).
 ///
-/// The index sort key contains the activity's status and end date, and changes with them.
+/// The index sort key contains the activity's status and end date, and is updated whenever one of
+/// the two changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reference {
@@ -22,11 +23,11 @@ pub struct Reference {
     /// GSI2PK: `CompanyId-<id>#VenueId-<id>`.
     #[serde(rename = "GSI2PK")]
     pub uses: ReferencePartition,
-    /// GSI2SK: `<status>#<end>#ActivityId-<id>`, with status and end date of the activity.
+    /// GSI2SK: `<status>#<end>#ActivityId-<id>`, with the status and the end date of the activity.
     #[serde(rename = "GSI2SK")]
     pub place: UseSort,
-    /// The copied data. It is not called `Data`, because GSI1 projects that attribute and GSI2 must
-    /// not.
+    /// The copied data. The attribute is not called `Data`, because GSI1 projects `Data` and GSI2
+    /// must not.
     pub copied_data: JsonText,
 }
 
@@ -35,7 +36,7 @@ impl Item for Reference {
 }
 
 impl Reference {
-    /// Creates a reference for an activity with this status and end date.
+    /// Creates a reference to `of`. `place` contains the activity with its status and end date.
     #[must_use]
     pub fn new(company: CompanyId, of: FacetRef, place: UseSort, copied_data: JsonText) -> Self {
         Self {
@@ -53,13 +54,13 @@ impl Reference {
         Key::new(&ActivityPartition(activity.clone()), &ProgramSort::Reference(of.clone()))
     }
 
-    /// The venue that it refers to.
+    /// Returns the venue that the activity refers to.
     #[must_use]
     pub fn of(&self) -> &FacetRef {
         &self.uses.of
     }
 
-    /// The index sort key for a new status or end date of the activity.
+    /// Returns the index sort key with a new status or end date of the activity.
     #[must_use]
     pub fn moved(&self, status: Status, end: PlanTime) -> UseSort {
         UseSort { status, end, activity: self.place.activity.clone() }

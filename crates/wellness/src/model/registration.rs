@@ -9,8 +9,8 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText, Key};
 
-/// An employee's registration for a challenge. It belongs to the activity's item collection,
-/// outside `Program`.
+/// An employee's registration for a challenge. A registration belongs to the activity's item
+/// collection, but not to its `Program` rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Registration {
@@ -23,7 +23,7 @@ pub struct Registration {
     /// GSI3PK: `UserId-<id>#Registrations`.
     #[serde(rename = "GSI3PK")]
     pub of_user: RegistrationsPartition,
-    /// GSI3SK: the end date of the activity. It changes with the activity.
+    /// GSI3SK: the end date of the activity. A job updates it when the activity's end date changes.
     #[serde(rename = "GSI3SK")]
     pub end: ActivityEndDateSort,
     /// The company that owns the activity.
@@ -35,7 +35,7 @@ pub struct Registration {
     pub progress_text: String,
     /// Points earned.
     pub earned_points: u32,
-    /// Metadata that is not of record: a JSON object.
+    /// Supplementary metadata, which is not authoritative: a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<JsonText>,
     /// Time of registration.
@@ -109,7 +109,8 @@ impl From<Registration> for RegistrationBody {
 
 /// Progress towards a goal: 0 to 10,000 percent with at most two decimals.
 ///
-/// The value is an integer of hundredths. Its JSON form is a number such as `40.4`.
+/// The value is stored as an integer, in hundredths of a percent. Its JSON form is a number such as
+/// `40.4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Progress(u32);
@@ -117,7 +118,7 @@ pub struct Progress(u32);
 impl Progress {
     /// No progress.
     pub const NONE: Self = Self(0);
-    /// The maximum, in hundredths.
+    /// The maximum, in hundredths of a percent.
     const MOST: f64 = 1_000_000.0;
 }
 

@@ -3,8 +3,8 @@ use keys::wellness::{CompanyId, CompanyPartition, EndDateSort, PlanTime, Program
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
-/// A section of a company's program. GSI1 has sections and activities, so one query returns both
-/// (docs/decisions/wellness-sections.md).
+/// A section of a company's program. GSI1 contains both sections and activities, so one query
+/// returns both (docs/decisions/wellness-sections.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Section {

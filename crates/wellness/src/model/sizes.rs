@@ -3,16 +3,16 @@
 use function::Error;
 use table::Item;
 
-/// Maximum size of the base row. Every list of the company reads this row. A later section id or a
-/// longer version number may exceed the limit.
+/// Maximum size of the base row. Every list of the company's activities reads this row. A row may
+/// later exceed the limit through a new section id or a longer version number.
 pub(crate) const MAX_ROW: usize = 8 * 1024;
 /// Maximum size of a part.
 pub(crate) const MAX_PART: usize = 16 * 1024;
-/// Maximum size of a reference, and of the record that it copies. A job may change thousands of
-/// them.
+/// Maximum size of a reference, and of the record that the reference copies. The limit is low
+/// because a job may change thousands of references.
 pub(crate) const MAX_REFERENCE: usize = 4 * 1024;
 
-/// Maximum size of a template. A page of 100 stays below Lambda's response limit of 6 MB.
+/// Maximum size of a template. A page of 100 templates stays below Lambda's response limit of 6 MB.
 pub(crate) const MAX_TEMPLATE: usize = 48 * 1024;
 
 /// Checks an item's size, including its keys.

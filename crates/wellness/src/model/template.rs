@@ -8,7 +8,7 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Item, JsonText, Key};
 
-/// A template for activities: global or of one company. Templates are immutable.
+/// A template for activities. It is either global or owned by one company. Templates are immutable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Template {
@@ -18,7 +18,8 @@ pub struct Template {
     /// Sort key: `Template#TemplateId-<id>`.
     #[serde(rename = "SK")]
     pub sort: TemplateSort,
-    /// The members that an activity inherits, as one JSON text. They are always read together.
+    /// The fields that an activity inherits, in one JSON text because they are always read
+    /// together.
     pub content: JsonText,
     /// Time of creation.
     pub created_at: TimestampSeconds,
@@ -44,10 +45,10 @@ impl Template {
 }
 
 impl Wellness {
-    /// Reads a template of the company, or a global one.
+    /// Reads the template with this id that the company owns, or the global template with this id.
     ///
     /// # Errors
-    /// 404 if neither exists.
+    /// 404 if neither template exists.
     pub(crate) async fn template(&self, company: &CompanyId, id: &TemplateId) -> Result<Template, Error> {
         let own = Template::key_of(&Owner::Company(company.clone()), id);
         let global = Template::key_of(&Owner::Global, id);

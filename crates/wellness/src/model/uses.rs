@@ -16,7 +16,7 @@ use keys::{
 use serde_json::value::RawValue;
 use table::{Condition, JsonText, Query, Value};
 
-/// The references to a venue, in activities that end within a period.
+/// A request about the references to a venue in activities that end within a period.
 #[derive(Debug, Clone)]
 pub(crate) struct Uses {
     pub(crate) company: CompanyId,
@@ -25,9 +25,10 @@ pub(crate) struct Uses {
     to: Option<PlanBound>,
 }
 
-/// The statuses whose references may change. Completed and cancelled activities are history.
+/// The statuses of activities whose references may change. The references of completed and
+/// cancelled activities are history and keep their data.
 ///
-/// An activity moves from draft to active, so a pass reads the drafts first.
+/// An activity usually changes from draft to active, so a pass reads the drafts first.
 pub(crate) const OPEN: [Status; 2] = [Status::Draft, Status::Active];
 
 impl Uses {
@@ -43,10 +44,10 @@ impl Uses {
         Some(Self { company: company?, of: FacetRef { facet: facet?, id: id? }, from, to })
     }
 
-    /// The requested period. By default it starts with the first second of today.
+    /// Returns the requested period. By default, the period starts with the first second of today.
     ///
     /// # Errors
-    /// 400 if it ends before it starts.
+    /// 400 if the period ends before it starts.
     pub(crate) fn period(&self, now: TimestampSeconds) -> Result<Period, Error> {
         let first = self.from.unwrap_or(PlanBound::Day(now.day())).first();
         let Some(to) = self.to else { return Ok(Period::since(first)) };
@@ -54,8 +55,8 @@ impl Uses {
         Period::new(first, to.last()).ok_or_else(fault)
     }
 
-    /// The request as text for the fingerprint. A default is left out, because it changes with the
-    /// day.
+    /// Returns the request as text for the fingerprint. The text omits the default start, because
+    /// the default changes every day.
     pub(crate) fn asked(&self) -> String {
         let text = |time: Option<PlanTime>| time.map(|time| time.to_string()).unwrap_or_default();
         format!("{} {}/{}", self.of, text(self.from.map(PlanBound::first)), text(self.to.map(PlanBound::last)))
@@ -65,7 +66,7 @@ impl Uses {
         ReferencePartition { company: self.company.clone(), of: self.of.clone() }
     }
 
-    /// Checks that the data fits into a reference.
+    /// Checks that a reference with this data does not exceed the maximum size.
     ///
     /// # Errors
     /// 413 if the reference is too large.
@@ -76,22 +77,23 @@ impl Uses {
         now: TimestampSeconds,
         random: &Random,
     ) -> Result<(), Error> {
-        // All generated activity ids have the same length, and no status name is longer.
+        // All generated activity ids have the same length, and no status has a longer name than
+        // this one.
         let activity = ActivityId::new(now.instant(), random);
         let place = UseSort { status: Status::Completed, end: now.into(), activity };
         must_fit(&Reference::new(self.company.clone(), of.clone(), place, data.clone()), MAX_REFERENCE)
     }
 }
 
-/// Reads the member `data`: the JSON object that is copied to the references.
+/// Reads the field `data`: the JSON object to copy to the references.
 pub(crate) fn read_data(fields: &mut Fields) -> Option<JsonText> {
     let data = JsonText::from(fields.body::<Box<RawValue>>("data")?);
     if data.is_object() { Some(data) } else { fields.fault("/body/data", "must be a JSON object") }
 }
 
 impl Wellness {
-    /// Counts the references to change. With `other_than`, references that already have this data
-    /// are not counted.
+    /// Counts the references to change. References that already have the data `other_than` are not
+    /// counted.
     pub(crate) async fn count_uses(
         &self,
         uses: &Uses,

@@ -1,10 +1,10 @@
-//! W18: runs the jobs on references and registrations. The stream of the `WellnessJobs` table calls
-//! it after each step that a job has written.
+//! W18: runs the jobs on references and registrations. The stream of the `WellnessJobs` table
+//! invokes this function after each step that a job has written.
 //!
 //! The jobs replace venues (docs/requirements/wellness.md#replace-a-venue), update venues
 //! (docs/requirements/wellness.md#update-a-venue), and move registrations to a new end date.
-//! docs/decisions/jobs.md describes how jobs run, and docs/decisions/wellness-jobs.md describes
-//! their passes.
+//! docs/decisions/jobs.md describes how jobs run. docs/decisions/wellness-jobs.md describes the
+//! passes of these jobs.
 
 use crate::{
     Task, Wellness,
@@ -85,28 +85,28 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The units of a query by pages. After a full page, another query finds out whether items are
-/// left.
+/// The units of querying `things` items of `size` bytes in pages. After a full page, another query
+/// reads the rest, which may be empty.
 fn by_pages(things: usize, size: usize, call: fn(usize) -> Units) -> Units {
     call(PAGE * size).times(Case::count(things / PAGE)) + call(things % PAGE * size)
 }
 
-/// The writes that begin each invocation.
+/// The units of the writes at the beginning of each invocation.
 fn calls(case: &Case, calls: u64) -> Units {
     write(case.job).times(calls)
 }
 
-/// The writes of a job on references before its last step. It makes two passes, and the second
-/// finds nothing.
+/// The units that a job on references writes to its item before the last step. The job makes two
+/// passes, and the second pass finds nothing.
 fn looks(case: &Case) -> Units {
     steps(case, case.references) + write(case.job)
 }
 
-/// The steps of a pass: one per page, and a last one that finds nothing. A step stores the ids of
-/// its page in the item.
+/// The units of the steps of a pass: one step for each page, and a last step that finds nothing. A
+/// step stores the ids of its page in the job's item.
 ///
-/// A write consumes the larger of the item's sizes before and after it. An id has 32 digits here. A
-/// full page may not be the last, so it stores the position as well.
+/// A write consumes units for the larger of the item's sizes before and after the write. An id has
+/// 32 digits here. A full page may not be the last page, so its step stores the position as well.
 fn steps(case: &Case, things: usize) -> Units {
     const ID: usize = 33;
     const PLACE: usize = 80;

@@ -164,22 +164,22 @@ impl Wellness {
         Ok(activity)
     }
 
-    /// The content of the request, completed from the template.
+    /// Returns the content of the request. Missing fields come from the template.
     async fn content_of(&self, new: &NewActivity) -> Result<Content, Error> {
         let content = new.content.clone();
         let Some(id) = &new.template else { return Ok(content) };
         Ok(content.or(self.template(&new.company, id).await?.content()?))
     }
 
-    /// Checks that the section exists. Sections are never deleted, so the check needs no
-    /// transaction.
+    /// Checks that the section exists. Sections are never deleted, so the transaction need not
+    /// repeat the check.
     async fn must_have_section_of(&self, new: &NewActivity) -> Result<(), Error> {
         let Some(section) = &new.section else { return Ok(()) };
         let found = self.table.get::<Section>(&Section::key_of(&new.company, section)).await?;
         found.map(drop).ok_or(Error::NotFound("section"))
     }
 
-    /// The puts of the row, its parts and its references.
+    /// Returns the puts of the base row, the parts and the references.
     fn insertion(
         &self,
         activity: &Activity,
@@ -211,7 +211,7 @@ impl Wellness {
     }
 }
 
-/// A list of puts that require the items to be absent.
+/// A list of puts. Each put requires that its item does not exist yet.
 struct Insertion<'a> {
     table: &'a Table,
     changes: Vec<Change>,

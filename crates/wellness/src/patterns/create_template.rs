@@ -65,7 +65,8 @@ impl Input for NewTemplate {
     }
 }
 
-/// The company of the path. Without one, the owner is `Global`.
+/// Reads the owner of the templates from the path: the company, or `Global` if the path names no
+/// company.
 pub(crate) fn read_owner(fields: &mut Fields) -> Owner {
     fields.path_if_any("companyId").map_or(Owner::Global, Owner::Company)
 }
@@ -113,8 +114,8 @@ impl Wellness {
         must_fit(&template, MAX_TEMPLATE)?;
         let mut changes = vec![self.table.put_new(&template)?];
         changes.extend(once.remember(&id)?);
-        // A single change is sent as a transaction as well. Its client token makes an SDK retry
-        // after a lost response idempotent.
+        // Send even a single change as a transaction. The client token of the transaction makes a
+        // retry by the SDK idempotent after a lost response.
         self.dynamo.transact(changes).await?;
         Ok(template)
     }

@@ -102,8 +102,8 @@ impl Levels {
 const REFERENCES: [Level; 6] =
     [Level::Program, Level::Courses, Level::Files, Level::Notifications, Level::Trackers, Level::Venues];
 
-/// An item of an activity's `Program` rows, identified by its `Type`. This type is only read; each
-/// item is written as its own type.
+/// One of an activity's `Program` rows, identified by its attribute `Type`. This enum is used for
+/// reads only. Writes use the types of its variants.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 enum Row {
@@ -120,7 +120,7 @@ impl Item for Row {
     const TYPE: &'static str = "item of an activity";
 }
 
-/// The requested levels of an activity. Other levels and missing parts are left out.
+/// The requested levels of an activity. The response omits other levels and missing parts.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartsBody {
@@ -138,7 +138,7 @@ pub struct PartsBody {
     references: Option<Vec<ReferenceBody>>,
 }
 
-/// The base row, or only its ids if the row was not requested.
+/// The base row, or only the ids of the activity if the base row was not requested.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 enum Head {
@@ -166,7 +166,8 @@ impl PartsBody {
         body
     }
 
-    /// Adds a row. Rows arrive in key order, so the groups row precedes each group.
+    /// Adds a row to the response. Rows are added in key order, so the `Program#Groups` row
+    /// precedes the rows of the groups.
     fn add(&mut self, row: Row) {
         match row {
             Row::Activity(_) => {}
@@ -184,7 +185,7 @@ impl PartsBody {
     }
 }
 
-/// Reads an activity, strongly consistent. Levels are read concurrently.
+/// Reads an activity with strong consistency. The levels are read concurrently.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -212,8 +213,8 @@ impl Wellness {
         Ok(try_join_all(levels).await?.concat())
     }
 
-    /// The base row, which identifies the company, and the other rows. The base row has the
-    /// smallest sort key, so it comes first.
+    /// Reads the base row, which identifies the company, and the other rows. The base row comes
+    /// first, because it has the smallest sort key.
     async fn all_of(&self, wanted: &Wanted) -> Result<(Activity, Vec<Row>), Error> {
         let mut rows = self.level_of(&wanted.activity, Level::Program).await?.into_iter();
         match rows.next() {

@@ -48,7 +48,7 @@ impl Input for Which {
     }
 }
 
-/// Reads a job, strongly consistent.
+/// Reads a job with strong consistency.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -61,7 +61,7 @@ pub async fn get_job(wellness: Wellness, request: Request<Which>) -> Result<Json
     Ok(Json(job.ok_or(Error::NotFound("job"))?.into()))
 }
 
-/// A 202 response with the job's location and progress.
+/// Creates a 202 response with the location and the progress of the job.
 pub(crate) fn accepted(company: &CompanyId, job: Job) -> Accepted<JobBody> {
     let parameter = |name: &str| match name {
         "companyId" => Some(company.to_string()),

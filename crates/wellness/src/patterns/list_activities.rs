@@ -1,4 +1,4 @@
-//! W2: lists a company's activities and sections of a plan year
+//! W2: lists the activities and sections of a company in a plan year
 //! (docs/requirements/wellness.md#pattern-1-list-activities-and-sections-of-a-plan-year).
 //!
 //! docs/decisions/wellness-sections.md explains how activities and sections share an index.
@@ -68,7 +68,7 @@ impl Item for Entry {
     const TYPE: &'static str = "activity or section";
 }
 
-/// Activities and sections of a company, in a response.
+/// The activities and sections of a company in a response.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Programme {
     items: Vec<ActivityBody>,

@@ -1,5 +1,5 @@
-//! W3: lists a company's activities of a plan year in short form, filtered by type, role and
-//! department (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
+//! W3: lists the activities of a company in a plan year, in short form and filtered by type, role
+//! and department (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
 
 use crate::{
     DOMAIN, FiltersBody, Name, Wellness,
@@ -69,7 +69,7 @@ impl Asked {
     }
 }
 
-/// An activity in short form, in a response.
+/// The short form of an activity in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OptionBody {

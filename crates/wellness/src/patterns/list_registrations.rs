@@ -1,7 +1,8 @@
-//! W4: lists a user's registrations of a plan year
+//! W4: lists the registrations of a user in a plan year
 //! (docs/requirements/wellness.md#pattern-3-list-registrations-of-a-user).
 //!
-//! docs/decisions/wellness-registration-list.md explains why the list reads the activities as well.
+//! docs/decisions/wellness-registration-list.md explains why this pattern reads the activities as
+//! well.
 
 use crate::{
     Activity, DOMAIN, Name, Progress, Registration, Wellness,
@@ -95,7 +96,7 @@ impl OnHomePage {
 }
 
 /// Lists a user's registrations for activities that end within the period, sorted by end date. A
-/// registration without an activity is left out.
+/// registration is omitted if its activity does not exist.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -108,11 +109,11 @@ pub async fn list_registrations(wellness: Wellness, request: Request<OfUser>) ->
     let range = ActivityEndDateSort::within(wanted.at(request.now));
     let query = Query::new(&RegistrationsPartition(user.clone()), &range).on(&wellness.registrations);
     let mut registrations = wellness.table.query_all::<Registration>(&query).await?;
-    // A user may have moved here from another company.
+    // Omit the registrations of a user's former company.
     registrations.retain(|one| company.is_none_or(|company| one.company.as_str() == company));
     let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();
     let mut activities = wellness.table.get_all::<Activity>(&keys, false).await?;
-    // A user has one registration per activity, so each activity is used once.
+    // A user has one registration per activity, so each activity is needed only once.
     let shown = |(registration, key)| Some(OnHomePage::new(registration, activities.remove(key)?));
     Ok(List::whole(registrations.into_iter().zip(&keys).filter_map(shown).collect()))
 }

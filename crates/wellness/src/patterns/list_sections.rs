@@ -1,4 +1,4 @@
-//! W36: lists the sections of a company's programme.
+//! W36: lists the sections of a company's program.
 
 use crate::{
     DOMAIN, Section, Wellness,
@@ -47,7 +47,7 @@ impl Input for OfCompany {
 /// Lists the sections in the order of their ids.
 ///
 /// # Errors
-/// 400, or 403 for another company's.
+/// 400 if the input is invalid. 403 if the caller belongs to another company.
 pub async fn list_sections(wellness: Wellness, request: Request<OfCompany>) -> Result<List<SectionBody>, Error> {
     let OfCompany(company) = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

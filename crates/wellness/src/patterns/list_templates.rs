@@ -1,4 +1,4 @@
-//! W13: lists the global templates, or those of a company
+//! W13: lists the global templates, or the templates of a company
 //! (docs/requirements/wellness.md#templates-and-custom-content).
 
 use crate::{
@@ -52,7 +52,7 @@ impl Input for OfOwner {
     }
 }
 
-/// Lists templates in order of creation. Every caller may list the global ones.
+/// Lists templates in the order of their creation. Every caller may list the global templates.
 ///
 /// # Errors
 /// - 400 if the input is invalid.

@@ -1,7 +1,7 @@
 //! W6: moves an activity to another section, or removes it from its section
 //! (docs/requirements/wellness.md#sections).
 //!
-//! The section is an attribute and not part of a key, so a move is one update
+//! The section is an attribute and not part of a key, so a single update moves the activity
 //! (docs/decisions/wellness-sections.md).
 
 use crate::{
@@ -44,7 +44,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The activity and its new section. `null` removes it from its section.
+/// The activity and its new section. `null` removes the activity from its section.
 #[derive(Debug, Clone)]
 pub struct Move {
     company: CompanyId,
@@ -64,7 +64,8 @@ impl Input for Move {
 
 /// Moves an activity to a section of its company, or removes it from its section.
 ///
-/// The version does not change. No other request changes the section, so no update can be lost.
+/// The version does not change. No other request changes the section, so a move cannot overwrite
+/// another update.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -76,7 +77,7 @@ pub async fn move_activity(wellness: Wellness, request: Request<Move>) -> Result
     let change = wellness.table.update(Activity::key_of(activity)).only_if(Condition::is(Activity::COMPANY, company));
     let change = match section {
         Some(section) => {
-            // Sections are never deleted, so the check needs no transaction.
+            // Sections are never deleted, so this check need not be part of a transaction.
             let found = wellness.table.get::<Section>(&Section::key_of(company, section)).await?;
             found.ok_or(Error::NotFound("section"))?;
             change.set(Activity::SECTION_ID, section)

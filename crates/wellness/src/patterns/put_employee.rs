@@ -62,9 +62,9 @@ impl Input for Placed {
 
 /// Creates or replaces an employee.
 ///
-/// A request that changes nothing writes nothing, so a retry does not trigger another enrollment.
-/// Operators may move an employee to another company. Existing registrations stay with the company
-/// of their activity.
+/// A request with equal data writes nothing, so a retry does not trigger another enrollment.
+/// Operators may move an employee to another company. Existing registrations still belong to the
+/// company that owns the activity.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -77,7 +77,7 @@ pub async fn put_employee(wellness: Wellness, request: Request<Placed>) -> Resul
 }
 
 impl Employee {
-    /// An employee with version 1.
+    /// Creates an employee with version 1.
     fn new(placed: Placed) -> Self {
         Self {
             partition: UserPartition(placed.user),
@@ -91,7 +91,7 @@ impl Employee {
         }
     }
 
-    /// The employee after the change. `None` if nothing changes.
+    /// Returns the employee after the change. `None` if nothing changes.
     fn changed_to(&self, placed: Placed) -> Option<Self> {
         let new = Self { version: self.version + 1, ..Self::new(placed) };
         let place = |of: &Self| (of.company.clone(), of.role.clone(), of.department.clone());

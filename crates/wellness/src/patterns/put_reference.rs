@@ -74,8 +74,8 @@ impl From<Record> for RecordBody {
     }
 }
 
-/// Creates or replaces the company's record of a venue. Existing copies in activities do not
-/// change. W9 (update-reference) updates them.
+/// Creates or replaces the company's record of a venue. The copies of its data in activities do not
+/// change. W9 (update-reference) updates the copies.
 ///
 /// # Errors
 /// - 400 if the input is invalid.

@@ -47,7 +47,7 @@ pub const PATTERN: Pattern = Pattern {
 /// Maximum size of a registration's `data`, in bytes.
 const MAX_DATA: usize = 2 * 1024;
 
-/// A progress report. Omitted members do not change.
+/// A progress report. Omitted fields keep their stored values.
 #[derive(Debug, Clone)]
 pub struct Report {
     user: UserId,
@@ -71,7 +71,7 @@ impl Input for Report {
     }
 }
 
-/// Progress as text: at most 200 characters, none of them a control character.
+/// Progress as text: at most 200 characters and no control characters.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
 struct ProgressText(String);
@@ -87,16 +87,17 @@ impl TryFrom<String> for ProgressText {
     }
 }
 
-/// Records progress in percent, points, a text and metadata.
+/// Records the progress in percent, the earned points, a progress text and metadata.
 ///
-/// Stored progress and points never decrease, even if several reports arrive at once. A correction
-/// may lower them. An equal report succeeds, because it may be a retry.
+/// A report never lowers the stored progress or points, even if several reports arrive at once.
+/// Only a correction may lower them. A report with the stored values succeeds, because it may be a
+/// retry.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller is another user.
 /// - 404 if the registration does not exist.
-/// - 409 if the report is lower than the stored progress or points.
+/// - 409 if the reported progress or points are lower than the stored ones.
 /// - 413 if `data` is too large.
 pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Result<Json<RegistrationBody>, Error> {
     let report = &request.input;

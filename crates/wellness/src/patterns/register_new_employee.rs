@@ -1,7 +1,7 @@
 //! W11: registers new and transferred employees for the challenges that they are eligible for
 //! (docs/requirements/wellness.md#new-employees-join-eligible-challenges).
 //!
-//! docs/decisions/wellness-registrations.md explains the order of its writes and reads.
+//! docs/decisions/wellness-registrations.md explains the order of the writes and reads.
 
 use crate::{
     Activity, Employee, Registration, Wellness,
@@ -57,16 +57,17 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Maximum number of concurrent calls.
+/// Maximum number of concurrent calls to DynamoDB.
 const AT_ONCE: usize = 16;
 
-/// Time reserved for the final check of the end dates, but at most a quarter of the time left.
+/// Time reserved for the final check of the end dates. At most a quarter of the remaining time is
+/// reserved.
 const TIME_TO_SETTLE: Duration = Duration::from_secs(5);
 
 /// Registers every employee of the batch. Returns the sequence numbers of the records to retry.
 ///
-/// An unreadable record is logged and retried until the event source mapping sends it to its
-/// failure destination. No other copy of the event exists.
+/// An unreadable record is logged and retried, until the event source mapping sends the record to
+/// the failure destination. It must not be skipped, because no other copy of the event exists.
 async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let stop = batch.deadline.with_reserve(TIME_TO_SETTLE);
     let mut run = Run { wellness: &wellness, starts: Vec::new(), stop, failed: BTreeSet::new() };
@@ -83,7 +84,7 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
 }
 
 /// An employee who is new or has a new company, role or department. Records of the same employee
-/// and year are merged, with the earliest time.
+/// and year are merged into one `Start` with the earliest time.
 struct Start {
     user: UserId,
     since: TimestampSeconds,
@@ -91,7 +92,7 @@ struct Start {
 }
 
 impl Start {
-    /// `None` for a record of another item. The event filter normally removes those.
+    /// Returns `None` for a record of another item. The event filter normally removes such records.
     fn read(record: &Record) -> Result<Option<Self>, &'static str> {
         if record.sort_key().ok_or("no sort key")?.parse::<EmployeeSort>().is_err() {
             return Ok(None);
@@ -139,7 +140,7 @@ impl Run<'_> {
         }
     }
 
-    /// Reads the employees as they are now. A deleted employee needs no registrations.
+    /// Reads the current state of the employees. A deleted employee needs no registrations.
     async fn employees(&mut self) -> Vec<(usize, Employee)> {
         let wellness = self.wellness;
         let keys = self.starts.iter().map(|start| Employee::key_of(&start.user)).enumerate().collect();
@@ -150,8 +151,8 @@ impl Run<'_> {
     /// Reads the existing registrations of the plan year, so that their end dates are checked as
     /// well.
     ///
-    /// A run that died may have left registrations with an old end date. No job corrects them if
-    /// the activity has moved to another year since.
+    /// A run that died may have left registrations with an old end date. If the activity has moved
+    /// to another year since then, no job corrects these registrations.
     async fn registrations(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
         let wellness = self.wellness;
         let of =
@@ -188,11 +189,12 @@ impl Run<'_> {
         wanted
     }
 
-    /// Corrects the end dates of the registrations, until a read after the last write agrees.
+    /// Corrects the end dates of the registrations, until a read after the last write returns the
+    /// same end dates.
     ///
     /// The transaction that changes an end date also starts the job that updates the registrations.
-    /// A registration that the job misses is written after the change, so this read sees the new
-    /// date.
+    /// If that job misses a registration, the registration was written after the change of the end
+    /// date. The read in this function therefore returns the new end date.
     async fn settle(&mut self, mut registered: Vec<(usize, Registration)>) {
         let wellness = self.wellness;
         while !registered.is_empty() {
@@ -209,8 +211,8 @@ impl Run<'_> {
         }
     }
 
-    /// Runs the work for each item concurrently, until the deadline. Failures are recorded and left
-    /// out of the result.
+    /// Runs the work for each item concurrently, until the deadline. Failures are recorded in
+    /// `failed` and omitted from the result.
     async fn each<T, U, F>(&mut self, items: Vec<(usize, T)>, work: impl Fn(T) -> F) -> Vec<(usize, U)>
     where
         F: Future<Output = Result<U, Error>>,
@@ -242,7 +244,7 @@ impl Run<'_> {
 }
 
 impl ActivityOption {
-    /// Whether the employee is eligible for this challenge at that time.
+    /// Whether this activity is a challenge that the employee is eligible for at the time `at`.
     fn is_challenge_for(&self, employee: &Employee, at: TimestampSeconds) -> bool {
         self.activity_type == ActivityType::Challenge
             && self.status == Status::Active
@@ -256,8 +258,8 @@ impl ActivityOption {
     }
 }
 
-/// The end date of an activity. Other attributes are not read, so they cannot make the function
-/// fail.
+/// The end date of an activity. Other attributes are not read, so an invalid attribute cannot make
+/// the function fail.
 #[derive(Serialize, Deserialize)]
 struct End {
     #[serde(rename = "GSI1SK")]
@@ -274,7 +276,8 @@ impl Wellness {
         Ok(self.table.query_all(&Query::new(&RegistrationsPartition(user), &range).on(&self.registrations)).await?)
     }
 
-    /// Puts the registration and returns it, or returns the existing one.
+    /// Puts the registration and returns it. If the registration already exists, returns the
+    /// existing registration.
     async fn register(&self, registration: Registration) -> Result<Registration, Error> {
         match self.dynamo.write(self.table.put_new(&registration)?).await {
             Err(table::Error::Refused(refused)) => Ok(refused.found(0)?.unwrap_or(registration)),
@@ -289,7 +292,7 @@ impl Wellness {
         Ok(registration)
     }
 
-    /// Reads the current end dates of the activities, each once, strongly consistent.
+    /// Reads the current end date of each activity once, with strong consistency.
     async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<HashMap<Key, End>, Error> {
         let activities: BTreeSet<_> = registrations.iter().map(|(_, registration)| &registration.partition.0).collect();
         let keys: Vec<Key> = activities.into_iter().map(Activity::key_of).collect();

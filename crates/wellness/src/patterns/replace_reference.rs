@@ -1,7 +1,7 @@
 //! W8: replaces a venue in every activity that refers to it
 //! (docs/requirements/wellness.md#replace-a-venue).
 //!
-//! docs/decisions/wellness-references.md explains why it is a job.
+//! docs/decisions/wellness-references.md explains why the replacement is a job.
 
 use crate::{
     DOMAIN, Task, Wellness,
@@ -85,7 +85,7 @@ impl Replacement {
 /// Starts the job that replaces the venue in draft and active activities that end within the
 /// period. The default period starts with the first second of today.
 ///
-/// If the same job is already running, an equal request returns it.
+/// If a job with the same task is already running, the response contains the running job.
 ///
 /// # Errors
 /// - 400 if the input is invalid.

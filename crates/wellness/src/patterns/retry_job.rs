@@ -46,7 +46,7 @@ pub const PATTERN: Pattern = Pattern {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the job does not exist.
-/// - 409 if it has not failed, or if it conflicts with another job.
+/// - 409 if the job has not failed, or if it conflicts with another job.
 pub async fn retry_job(wellness: Wellness, request: Request<Which>) -> Result<Accepted<JobBody>, Error> {
     let Which { company, job } = &request.input;
     request.caller.must_belong_to(company, DOMAIN)?;

@@ -1,8 +1,8 @@
-//! W16: updates an activity under its version
+//! W16: updates an activity on the condition that its version is the expected one
 //! (docs/requirements/wellness.md#edit-all-parts-of-an-activity).
 //!
-//! References and registrations follow a new status or end date.
-//! docs/decisions/wellness-versions.md explains the version.
+//! A new status or end date is also written to the references, and a new end date to the
+//! registrations. docs/decisions/wellness-versions.md explains the version.
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Name, Reference, Wellness,
@@ -85,13 +85,13 @@ impl Case {
         self.activity + self.part * self.parts + self.reference * self.references
     }
 
-    /// The updates of the references. The transaction doubles them.
+    /// The units of updating the references, before the transaction doubles them.
     fn follow_write(&self) -> Units {
         write(self.reference).times(Self::count(self.references))
     }
 }
 
-/// A request to update an activity. Omitted members do not change.
+/// A request to update an activity. Omitted fields keep their stored values.
 #[derive(Debug, Clone)]
 pub struct Patch {
     company: CompanyId,
@@ -105,7 +105,7 @@ pub struct Patch {
     data: Option<NewData>,
 }
 
-/// The new metadata. `null` removes it.
+/// The new metadata. `null` removes the stored metadata.
 #[derive(Debug, Clone)]
 struct NewData(Option<JsonText>);
 
@@ -141,13 +141,13 @@ impl Input for Patch {
 pub struct Updated {
     #[serde(flatten)]
     activity: ActivityBody,
-    /// The job that updates the registrations after a new end date.
+    /// The id of the job that updates the registrations. `None` if the end date does not change.
     #[serde(skip_serializing_if = "Option::is_none")]
     job_id: Option<JobId>,
 }
 
-/// Updates name, status, dates, filters and data of an activity, if its version is that of the
-/// request.
+/// Updates the name, the status, the dates, the filters and the data of an activity. The activity
+/// must have the version that the request names.
 ///
 /// References are updated in the same transaction. Registrations are updated by a job that the
 /// transaction starts.
@@ -156,7 +156,7 @@ pub struct Updated {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the activity does not exist.
-/// - 412 if the version differs.
+/// - 412 if the activity has another version.
 /// - 413 if the base row grows beyond 8 KB.
 pub async fn update_activity(wellness: Wellness, request: Request<Patch>) -> Result<Json<Updated>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
@@ -164,8 +164,8 @@ pub async fn update_activity(wellness: Wellness, request: Request<Patch>) -> Res
 }
 
 impl Wellness {
-    /// Makes one attempt to update the activity. After a conflict, `optimistically` calls it again,
-    /// and it reads the current version and references.
+    /// Makes one attempt to update the activity. After a conflict, `optimistically` calls this
+    /// function again, which reads the current version and references.
     async fn update(&self, request: &Request<Patch>) -> Result<Updated, Error> {
         let patch = &request.input;
         let old = self.activity(&patch.company, &patch.activity).await?;
@@ -191,8 +191,9 @@ impl Wellness {
         Ok(Updated { activity: new.into(), job_id })
     }
 
-    /// The update of the base row, under the version. It leaves the section alone: W6
-    /// (move-activity) changes that without a version.
+    /// Returns the update of the base row, on the condition that the version is unchanged. The
+    /// update does not set the section, because W6 (move-activity) changes the section without a
+    /// new version.
     fn row(&self, old: &Activity, new: &Activity) -> Result<Change, Error> {
         let row = self.table.update(Activity::key_of(new.id())).only_if(Condition::is(Activity::VERSION, old.version));
         let row =
@@ -216,8 +217,9 @@ impl Wellness {
 
     /// Reads the references of an activity.
     ///
-    /// A query is not a snapshot: during a replacement it may return neither reference. Two queries
-    /// must therefore agree. A later replacement makes the transaction fail.
+    /// A query is not a snapshot: during a replacement, it may return neither the old nor the new
+    /// reference. Two queries must therefore return the same references. A later replacement makes
+    /// the transaction fail.
     async fn references(&self, activity: &ActivityId) -> Result<Vec<Reference>, Error> {
         let (partition, range) = (ActivityPartition(activity.clone()), Level::Program.range());
         let query = Query::new(&partition, &range).only_if(Condition::is(Attribute::TYPE, &Reference::TYPE));

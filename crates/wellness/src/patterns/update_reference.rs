@@ -1,7 +1,7 @@
-//! W9: updates a venue, and the data that activities have copied from it
+//! W9: updates a venue and the copies of its data in activities
 //! (docs/requirements/wellness.md#update-a-venue).
 //!
-//! docs/decisions/wellness-references.md explains why it is a job.
+//! docs/decisions/wellness-references.md explains why a job updates the copies.
 
 use crate::{
     DOMAIN, Record, Task, Wellness,
@@ -63,10 +63,10 @@ impl Input for Update {
 }
 
 /// Updates the company's record of a venue, and starts the job that updates the copies. The job
-/// covers draft and active activities that end within the period. The default period starts with
-/// the first second of today.
+/// updates the copies in draft and active activities that end within the period. The default period
+/// starts with the first second of today.
 ///
-/// If the same job is already running, an equal request returns it.
+/// If a job with the same task is already running, the response contains the running job.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
