@@ -155,7 +155,10 @@ async fn concurrent_runs_count_each_step_once() {
     let scene = Scene::start().await;
     scene.put("A", 30).await;
     scene.put("B", 20).await;
+    let mut rounds = 0;
     while scene.job("A").await.state == State::Running || scene.job("B").await.state == State::Running {
+        rounds += 1;
+        assert!(rounds <= 50, "each round writes a step at least");
         // The second run has read an old step, or finds no work.
         let mut is_first = true;
         scene.proxy.rule(move |call| {
