@@ -5,7 +5,7 @@
 -- untouched: ACTIVE items that have not changed for 7 days, in the week of their last change.
 -- lines: the cart items. carts: the accounts with such an item. pieces: the sum of the quantities.
 -- value_at_stake: quantity x price of the items with a price. Amounts of different currencies are never added.
--- lines_without_price: the items without a price, which value_at_stake leaves out.
+-- cart_items_without_price: the items without a price, which value_at_stake leaves out.
 -- Not counted: items that were saved, purchased, removed by the customer, or joined into another item.
 -- An item counts as abandoned even if the customer bought the same SKU later as another item.
 -- The greatest version of an item is its state, so duplicates and the order of arrival do not matter.
@@ -51,7 +51,7 @@ SELECT
     count(DISTINCT account_id) AS carts,
     sum(quantity) AS pieces,
     sum(quantity * price) AS value_at_stake,
-    sum(CASE WHEN price IS NULL THEN 1 ELSE 0 END) AS lines_without_price
+    sum(CASE WHEN price IS NULL THEN 1 ELSE 0 END) AS cart_items_without_price
 FROM abandoned
 WHERE since >= date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '84' day
 GROUP BY CAST(date_trunc('week', since) AS date), reason, sku, currency

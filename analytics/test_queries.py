@@ -343,14 +343,14 @@ class Questions(unittest.TestCase):
             at = datetime.datetime(2026, 1, 1)
             for step in range(300):
                 at += datetime.timedelta(minutes=chance.randrange(90))
-                open_lines = [item for item, line in s.lines.items() if item not in gone and line["status"] in ("ACTIVE", "SAVED")]
-                if not open_lines or chance.random() < 0.3:
+                active_cart_items = [item for item, line in s.lines.items() if item not in gone and line["status"] in ("ACTIVE", "SAVED")]
+                if not active_cart_items or chance.random() < 0.3:
                     price = chance.choice([None, "0.01", "12.49", "9999999.9999"])
                     s.insert(f"I{step}", chance.choice("ABC"), chance.choice("xyz"), str(at), chance.randint(1, 9), price, price and chance.choice(["USD", "EUR"]))
                     continue
-                item = chance.choice(open_lines)
+                item = chance.choice(active_cart_items)
                 line = s.lines[item]
-                others = [o for o in open_lines if o != item and s.lines[o]["account_id"] == line["account_id"] and s.lines[o]["sku"] == line["sku"]]
+                others = [o for o in active_cart_items if o != item and s.lines[o]["account_id"] == line["account_id"] and s.lines[o]["sku"] == line["sku"]]
                 kind = chance.choice(["change", "move", "move", "buy", "remove", "expire", "join"])
                 if kind == "change":
                     s.change(item, str(at), chance.randint(1, 9))

@@ -42,17 +42,17 @@ def bank(step):
 def cart(step):
     shoes = {"sku": "shoes-42", "quantity": 1, "price": "89.90", "currency": "USD"}
     socks = {"sku": "socks-42", "quantity": 2, "price": "4.50", "currency": "USD"}
-    line = step("C1", "add-cart-item", "POST", CART, shoes, types="CartLine")["itemId"]
-    other = step("C1", None, "POST", CART, socks, types="CartLine")["itemId"]
+    line = step("C1", "add-cart-item", "POST", CART, shoes, types="CartItem")["itemId"]
+    other = step("C1", None, "POST", CART, socks, types="CartItem")["itemId"]
     more = {"sku": "shoes-42", "quantity": 1}
-    step("C1", "add-cart-item to a line", "POST", CART, more, types="CartLine")
-    step("C2", "update-cart-item, its quantity", "PATCH", f"{CART}/{line}", {"quantity": 3}, types="CartLine")
-    step("C2", "update-cart-item, its status", "PATCH", f"{CART}/{line}", {"status": "SAVED"}, types="CartLine")
-    step("C2", None, "PATCH", f"{CART}/{line}", {"status": "ACTIVE"}, types="CartLine")
+    step("C1", "add-cart-item to a line", "POST", CART, more, types="CartItem")
+    step("C2", "update-cart-item, its quantity", "PATCH", f"{CART}/{line}", {"quantity": 3}, types="CartItem")
+    step("C2", "update-cart-item, its status", "PATCH", f"{CART}/{line}", {"status": "SAVED"}, types="CartItem")
+    step("C2", None, "PATCH", f"{CART}/{line}", {"status": "ACTIVE"}, types="CartItem")
     step("C5", "list-cart-items", "GET", CART)
-    step("C8", "get-cart-item", "GET", f"{CART}/{line}", item=("CartLine", line))
-    step("C3", "remove-cart-item", "DELETE", f"{CART}/{other}", types="CartLine", under="ACTIVE#")
-    step("C4", "checkout-cart, one line", "POST", "/cart/accounts/Erin/checkout", types="CartLine", key="cost-order")
+    step("C8", "get-cart-item", "GET", f"{CART}/{line}", item=("CartItem", line))
+    step("C3", "remove-cart-item", "DELETE", f"{CART}/{other}", types="CartItem", under="ACTIVE#")
+    step("C4", "checkout-cart, one line", "POST", "/cart/accounts/Erin/checkout", types="CartItem", key="cost-order")
     step("C6", "list-sku-items", "GET", "/cart/skus/shoes-42/items?status=PURCHASED")
 
 

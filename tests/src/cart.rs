@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Statuses that customers see.
 pub const STATUSES: [&str; 3] = ["ACTIVE", "SAVED", "PURCHASED"];
 /// Maximum number of ACTIVE items in a cart.
-pub const MAX_LINES: usize = cart::MAX_LINES;
+pub const MAX_ITEMS: usize = cart::MAX_ITEMS;
 
 /// Path of a cart item.
 #[must_use]

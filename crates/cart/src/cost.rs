@@ -13,10 +13,10 @@ pub(crate) type Calls = function::Calls<Case>;
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     /// Size of a cart item.
-    pub line: usize,
+    pub cart_item: usize,
     /// Number of cart items: the items that a list returns, the items that a checkout buys, or the
     /// ACTIVE items before an addition.
-    pub lines: usize,
+    pub cart_items: usize,
     /// Size of the idempotency record, if the request has an `Idempotency-Key`.
     pub record: Option<usize>,
 }
@@ -26,33 +26,33 @@ pub(crate) const CART: &str = "Cart";
 pub(crate) const BY_SKU: &str = "Cart/GSI1";
 
 impl Case {
-    pub(crate) fn line_write(&self) -> Units {
-        write(self.line)
+    pub(crate) fn cart_item_write(&self) -> Units {
+        write(self.cart_item)
     }
 
     /// Cost of reading a pointer by the item id, and then the cart item. A pointer costs one unit.
     pub(crate) fn locate(&self) -> Units {
-        Units::whole(1) + read(self.line)
+        Units::whole(1) + read(self.cart_item)
     }
 
     /// Cost of the three writes of a status change: delete the old item, put the new item, put the
     /// pointer. The transaction doubles this cost.
     pub(crate) fn moved(&self) -> Units {
-        self.line_write().times(2) + Units::whole(1)
+        self.cart_item_write().times(2) + Units::whole(1)
     }
 
     /// Cost of a page of cart items.
     pub(crate) fn listed(&self) -> Units {
-        read_eventually(self.line * self.lines)
+        read_eventually(self.cart_item * self.cart_items)
     }
 
     /// Cost of reading the item `CART` and the ACTIVE cart items with strong consistency.
     pub(crate) fn looked_at(&self) -> Units {
-        Units::whole(1) + read(self.line * self.lines)
+        Units::whole(1) + read(self.cart_item * self.cart_items)
     }
 
     pub(crate) fn count(&self) -> u64 {
-        u64::try_from(self.lines).unwrap_or(u64::MAX)
+        u64::try_from(self.cart_items).unwrap_or(u64::MAX)
     }
 
     /// Cost of reading the idempotency record. Reading a missing record costs one unit.

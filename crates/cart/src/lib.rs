@@ -16,9 +16,9 @@ pub mod patterns;
 mod store;
 
 pub use cost::{Case, Pattern};
-pub use model::line::{Line, LineBody, Listed, MAX_BYTES, Previous, Quantity};
+pub use model::cart_item::{CartItem, CartItemBody, Listed, MAX_BYTES, Previous, Quantity};
 pub use patterns::patterns;
-pub use store::{Cart, MAX_LINES};
+pub use store::{Cart, MAX_ITEMS};
 
 /// Prefix of the scopes `cart:read`, `cart:write` and `cart:operate`.
 pub(crate) const DOMAIN: &str = "cart";

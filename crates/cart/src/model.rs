@@ -1,5 +1,5 @@
 //! Items of the cart's table, and the rules for changing them.
 
 pub(crate) mod additions;
-pub(crate) mod line;
+pub(crate) mod cart_item;
 pub(crate) mod pointer;

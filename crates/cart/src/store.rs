@@ -1,15 +1,15 @@
-use crate::{Line, model::pointer::Pointer};
+use crate::{CartItem, model::pointer::Pointer};
 use function::{App, Clients, Error, SettingsReader};
 use keys::{
     AccountId, TimestampMillis,
-    cart::{ItemId, ItemSort, LineSort},
+    cart::{CartItemSort, ItemId, ItemSort},
 };
 use table::{Change, Condition, Dynamo, Index, Key, MAX_CHANGES, Query, Table};
 
 /// Maximum number of ACTIVE items in a cart. The limit follows from the checkout, which buys all of
 /// them in one transaction. The transaction has three changes per cart item, one for the item
 /// `CART` and one for the idempotency record.
-pub const MAX_LINES: usize = (MAX_CHANGES - 2) / 3;
+pub const MAX_ITEMS: usize = (MAX_CHANGES - 2) / 3;
 
 /// Maximum number of attempts to read a cart item whose key changes concurrently.
 const MAX_LOOKS: usize = 5;
@@ -57,7 +57,7 @@ impl Days {
 impl App for Cart {
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
         let (table, days) = (settings.get::<String>("CART_TABLE"), settings.get("CART_DAYS"));
-        let by_sku = Index { name: "GSI1".into(), partition: Line::INDEX_PARTITION, sort: Line::INDEX_SORT };
+        let by_sku = Index { name: "GSI1".into(), partition: CartItem::INDEX_PARTITION, sort: CartItem::INDEX_SORT };
         let dynamo = clients.dynamo();
         Some(Self { dynamo: dynamo.clone(), table: dynamo.table(table?), by_sku, days: days? })
     }
@@ -67,15 +67,15 @@ impl App for Cart {
 /// ignored: if DynamoDB is unreachable, the invocation for the first event reports the error.
 impl Cart {
     pub(crate) async fn warm_by_get(self) {
-        let _ = self.table.get_eventually::<Line>(&Key::placeholder()).await;
+        let _ = self.table.get_eventually::<CartItem>(&Key::placeholder()).await;
     }
 
     pub(crate) async fn warm_by_query(self) {
-        let _ = self.table.page::<Line>(&Query::new(&"#", &LineSort::nothing()), 1).await;
+        let _ = self.table.page::<CartItem>(&Query::new(&"#", &CartItemSort::nothing()), 1).await;
     }
 
     pub(crate) async fn warm_by_index(self) {
-        let _ = self.table.page::<Line>(&Query::new(&"#", &LineSort::nothing()).on(&self.by_sku), 1).await;
+        let _ = self.table.page::<CartItem>(&Query::new(&"#", &CartItemSort::nothing()).on(&self.by_sku), 1).await;
     }
 }
 
@@ -86,13 +86,18 @@ impl Cart {
     /// # Errors
     /// 404 for a missing item. [`Error::stale`], which the caller retries, if the key of the item
     /// changed during every attempt.
-    pub(crate) async fn locate(&self, account: &AccountId, item: ItemId, now: TimestampMillis) -> Result<Line, Error> {
+    pub(crate) async fn locate(
+        &self,
+        account: &AccountId,
+        item: ItemId,
+        now: TimestampMillis,
+    ) -> Result<CartItem, Error> {
         for _ in 0..MAX_LOOKS {
             let found = self.pointer(account, item).await?;
-            let found = found.filter(|pointer| pointer.line.status.is_listed() && pointer.is_live(now));
+            let found = found.filter(|pointer| pointer.cart_item.status.is_listed() && pointer.is_live(now));
             let pointer = found.ok_or(Error::NotFound("cart item"))?;
-            if let Some(line) = self.table.get::<Line>(&pointer.line_key()).await? {
-                return if line.is_live(now) { Ok(line) } else { Err(Error::NotFound("cart item")) };
+            if let Some(cart_item) = self.table.get::<CartItem>(&pointer.cart_item_key()).await? {
+                return if cart_item.is_live(now) { Ok(cart_item) } else { Err(Error::NotFound("cart item")) };
             }
             // Read again: the status changed between the two reads, or one of the two reads did not
             // yet see the transaction that changed it.
@@ -106,8 +111,8 @@ impl Cart {
     }
 
     /// Returns the changes that put a new cart item and its pointer.
-    pub(crate) fn insertion(&self, line: &Line) -> Result<Vec<Change>, Error> {
-        Ok(vec![self.table.put_new(line)?, self.table.put_new(&Pointer::to(line))?])
+    pub(crate) fn insertion(&self, cart_item: &CartItem) -> Result<Vec<Change>, Error> {
+        Ok(vec![self.table.put_new(cart_item)?, self.table.put_new(&Pointer::to(cart_item))?])
     }
 
     /// Returns the changes that replace the cart item `old` by its next version `new`. They fail if
@@ -117,8 +122,8 @@ impl Cart {
     ///
     /// Execute the changes in a transaction, even if there is only one. If a response is lost, the
     /// SDK retries with the same client token, and the changes are applied once.
-    pub(crate) fn transition(&self, old: &Line, new: &Line) -> Result<Vec<Change>, Error> {
-        let unchanged = Condition::is(Line::VERSION, old.version);
+    pub(crate) fn transition(&self, old: &CartItem, new: &CartItem) -> Result<Vec<Change>, Error> {
+        let unchanged = Condition::is(CartItem::VERSION, old.version);
         let (was, is) = (Pointer::to(old), Pointer::to(new));
         let mut changes = if old.sort == new.sort {
             vec![self.table.replace(new)?.only_if(unchanged)]
@@ -126,7 +131,7 @@ impl Cart {
             vec![self.table.delete(old.key()).only_if(unchanged), self.table.put_new(new)?]
         };
         if was != is {
-            changes.push(self.table.replace(&is)?.only_if(Condition::is(Pointer::LINE, &old.sort)));
+            changes.push(self.table.replace(&is)?.only_if(Condition::is(Pointer::CART_ITEM, &old.sort)));
         }
         Ok(changes)
     }
@@ -135,5 +140,5 @@ impl Cart {
 /// Returns the condition that a cart item has not expired. TTL deletes expired items hours or days
 /// later.
 pub(crate) fn unexpired(now: TimestampMillis) -> Condition {
-    Condition::missing_or_over(Line::EXPIRES_AT, now.second().instant().as_second())
+    Condition::missing_or_over(CartItem::EXPIRES_AT, now.second().instant().as_second())
 }

@@ -83,7 +83,7 @@ serde_as_text!(ItemId);
 /// id>`. The id allows any number of items in the same millisecond. It makes sort keys unique, so
 /// one sort key is a complete page position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LineSort {
+pub struct CartItemSort {
     /// Status of the cart item.
     pub status: Status,
     /// Time of the last status change.
@@ -92,7 +92,7 @@ pub struct LineSort {
     pub item: ItemId,
 }
 
-impl LineSort {
+impl CartItemSort {
     /// Returns the range of all cart items with the status
     /// (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer,
     /// docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
@@ -127,7 +127,7 @@ impl LineSort {
     }
 }
 
-impl FromStr for LineSort {
+impl FromStr for CartItemSort {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
@@ -136,17 +136,17 @@ impl FromStr for LineSort {
             let (since, item) = rest.split_once('#')?;
             Some(Self { status: status.parse().ok()?, since: since.parse().ok()?, item: item.parse().ok()? })
         };
-        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("LineSort"))
+        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("CartItemSort"))
     }
 }
 
-impl fmt::Display for LineSort {
+impl fmt::Display for CartItemSort {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}#{}#{}", self.status, self.since, self.item)
     }
 }
 
-serde_as_text!(LineSort);
+serde_as_text!(CartItemSort);
 
 prefixed_key!(
     /// Sort key of the pointer to a cart item: `ITEM#<item id>`.

@@ -4,11 +4,11 @@
 
 use crate::{Asks, Client, random};
 use aws_sdk_dynamodb::types::AttributeValue;
-use cart::{Line, LineBody, Previous, Quantity};
+use cart::{CartItem, CartItemBody, Previous, Quantity};
 use futures::future::join_all;
 use keys::{
     AccountId, IdempotencySort, OrderId, Sku, TimestampMillis,
-    cart::{ItemId, ItemSort, LineSort, Status},
+    cart::{CartItemSort, ItemId, ItemSort, Status},
 };
 use local::Stack;
 use money::Money;
@@ -21,7 +21,7 @@ use std::{
 use table::Item;
 
 /// Maximum number of ACTIVE items in a cart.
-pub const MAX_LINES: usize = 32;
+pub const MAX_ITEMS: usize = 32;
 
 /// Parameter `CartDays`. An unchanged cart item expires this number of days after the last change,
 /// or up to one day later.
@@ -212,8 +212,8 @@ impl Reply {
         kind.map_or_else(|| self.status.to_string(), |kind| format!("{} {kind}", self.status))
     }
 
-    fn line(status: u64, line: &Line) -> Self {
-        Self { status, body: json!(LineBody::from(line.clone())) }
+    fn cart_item(status: u64, cart_item: &CartItem) -> Self {
+        Self { status, body: json!(CartItemBody::from(cart_item.clone())) }
     }
 
     fn problem(status: u64, kind: &str) -> Self {
@@ -236,7 +236,7 @@ pub enum Outcome {
         /// Whether the addition created the cart item.
         created: bool,
         /// The cart item as it was returned.
-        line: Box<Line>,
+        cart_item: Box<CartItem>,
     },
     /// Outcome of a checkout.
     CheckedOut {
@@ -285,7 +285,7 @@ struct Pointer {
     account: AccountId,
     #[serde(rename = "SK")]
     sort: ItemSort,
-    line: LineSort,
+    cart_item: CartItemSort,
     expires_at: Option<i64>,
 }
 
@@ -294,7 +294,7 @@ struct Pointer {
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     /// Cart items in no particular order.
-    pub lines: Vec<Line>,
+    pub cart_items: Vec<CartItem>,
     /// Request and outcome by idempotency key. The table contains a fingerprint of the request, not
     /// the request.
     pub outcomes: BTreeMap<String, (String, Outcome)>,
@@ -327,7 +327,7 @@ fn quantity(number: u32) -> Quantity {
     Quantity::try_from(number).expect("a quantity")
 }
 
-type Done = Result<Line, Reply>;
+type Done = Result<CartItem, Reply>;
 
 impl Account {
     /// Applies the operation to the model and returns the expected response. The ids of new items
@@ -348,18 +348,18 @@ impl Account {
                 return self.add(account, (sku, quantity(*more), *price), operation, now, told);
             }
             Operation::CheckOut { .. } => return self.check_out(operation, now, told),
-            Operation::Look { item } => self.look(*item, now).map(|line| self.lines[line].clone()),
+            Operation::Look { item } => self.look(*item, now).map(|cart_item| self.cart_items[cart_item].clone()),
             Operation::Change { item, quantity: wanted, status, order } => {
                 let (order, given) = (order.clone().or_else(|| id(&told["orderId"])), order.is_some());
                 self.change(*item, wanted.map(quantity), *status, (order, given), now)
             }
             Operation::Remove { item } => {
                 let found = self.look(*item, now);
-                let moved = found.and_then(|line| self.moved(line, Status::Removed, now));
+                let moved = found.and_then(|cart_item| self.moved(cart_item, Status::Removed, now));
                 return moved.map_or_else(|reply| reply, |_| Reply { status: 204, body: Value::Null });
             }
         };
-        done.map_or_else(|reply| reply, |line| Reply::line(200, &line))
+        done.map_or_else(|reply| reply, |cart_item| Reply::cart_item(200, &cart_item))
     }
 
     fn replay(&self, key: &str, operation: &Operation) -> Option<Reply> {
@@ -368,16 +368,16 @@ impl Account {
             return Some(Reply::problem(422, "idempotency-key-reused"));
         }
         Some(match outcome {
-            Outcome::Added { created, line } => Reply::line(if *created { 201 } else { 200 }, line),
+            Outcome::Added { created, cart_item } => Reply::cart_item(if *created { 201 } else { 200 }, cart_item),
             Outcome::CheckedOut { order, at } => self.order(order, *at),
         })
     }
 
     fn order(&self, order: &OrderId, at: TimestampMillis) -> Reply {
-        let bought = |line: &&Line| line.order_id.as_ref() == Some(order) && line.sort.since == at;
-        let mut lines: Vec<_> = self.lines.iter().filter(bought).cloned().collect();
-        lines.sort_by_key(|line| Reverse(line.sort));
-        let items: Vec<_> = lines.into_iter().map(LineBody::from).collect();
+        let bought = |cart_item: &&CartItem| cart_item.order_id.as_ref() == Some(order) && cart_item.sort.since == at;
+        let mut cart_items: Vec<_> = self.cart_items.iter().filter(bought).cloned().collect();
+        cart_items.sort_by_key(|cart_item| Reverse(cart_item.sort));
+        let items: Vec<_> = cart_items.into_iter().map(CartItemBody::from).collect();
         Reply { status: 200, body: json!({"orderId": order, "items": items}) }
     }
 
@@ -389,21 +389,28 @@ impl Account {
 
     /// Cart items of a status that customers see, newest first.
     #[must_use]
-    pub fn listed(&self, status: Status, now: TimestampMillis) -> Vec<&Line> {
-        let mut lines: Vec<_> =
-            self.lines.iter().filter(|line| line.sort.status == status && line.is_live(now)).collect();
-        lines.sort_by_key(|line| Reverse(line.sort));
-        lines
+    pub fn listed(&self, status: Status, now: TimestampMillis) -> Vec<&CartItem> {
+        let mut cart_items: Vec<_> = self
+            .cart_items
+            .iter()
+            .filter(|cart_item| cart_item.sort.status == status && cart_item.is_live(now))
+            .collect();
+        cart_items.sort_by_key(|cart_item| Reverse(cart_item.sort));
+        cart_items
     }
 
     fn active(&self, sku: &Sku, now: TimestampMillis) -> Option<usize> {
-        let is = |line: &Line| line.sort.status == Status::Active && line.sku == *sku && line.is_live(now);
-        self.lines.iter().position(is)
+        let is = |cart_item: &CartItem| {
+            cart_item.sort.status == Status::Active && cart_item.sku == *sku && cart_item.is_live(now)
+        };
+        self.cart_items.iter().position(is)
     }
 
     fn look(&self, item: ItemId, now: TimestampMillis) -> Result<usize, Reply> {
-        let seen = |line: &Line| line.id() == item && line.sort.status.is_listed() && line.is_live(now);
-        self.lines.iter().position(seen).ok_or_else(|| Reply::problem(404, "not-found"))
+        let seen = |cart_item: &CartItem| {
+            cart_item.id() == item && cart_item.sort.status.is_listed() && cart_item.is_live(now)
+        };
+        self.cart_items.iter().position(seen).ok_or_else(|| Reply::problem(404, "not-found"))
     }
 
     fn add(
@@ -415,17 +422,17 @@ impl Account {
         told: &Value,
     ) -> Reply {
         let there = self.active(sku, now);
-        let line = match there {
-            Some(line) => match self.grown(line, more, now) {
-                Ok(line) => line,
+        let cart_item = match there {
+            Some(cart_item) => match self.grown(cart_item, more, now) {
+                Ok(cart_item) => cart_item,
                 Err(reply) => return reply,
             },
-            None if self.listed(Status::Active, now).len() >= MAX_LINES => return Reply::problem(409, "cart-full"),
+            None if self.listed(Status::Active, now).len() >= MAX_ITEMS => return Reply::problem(409, "cart-full"),
             None => {
                 let item = id(&told["itemId"]).unwrap_or_else(|| ItemId::new(now.instant(), &random()));
-                let sort = LineSort { status: Status::Active, since: now, item };
+                let sort = CartItemSort { status: Status::Active, since: now, item };
                 self.balance += number(more);
-                self.lines.push(Line {
+                self.cart_items.push(CartItem {
                     account: account.clone(),
                     sort,
                     index_partition: Some(sku.clone()),
@@ -440,38 +447,40 @@ impl Account {
                     joined_to: None,
                     expires_at: Some(after(now, DAYS + 1)),
                 });
-                self.lines.len() - 1
+                self.cart_items.len() - 1
             }
         };
-        self.lines[line].price = price.or(self.lines[line].price);
-        let (created, line) = (there.is_none(), self.lines[line].clone());
-        let reply = Reply::line(if created { 201 } else { 200 }, &line);
-        self.remember(operation, Outcome::Added { created, line: line.into() });
+        self.cart_items[cart_item].price = price.or(self.cart_items[cart_item].price);
+        let (created, cart_item) = (there.is_none(), self.cart_items[cart_item].clone());
+        let reply = Reply::cart_item(if created { 201 } else { 200 }, &cart_item);
+        self.remember(operation, Outcome::Added { created, cart_item: cart_item.into() });
         reply
     }
 
     /// Increases the quantity of the item.
-    fn grown(&mut self, line: usize, more: Quantity, now: TimestampMillis) -> Result<usize, Reply> {
-        let sum = self.lines[line].quantity.plus(more).ok_or_else(|| Reply::problem(409, "quantity-limit"))?;
-        self.counted(line, sum, now);
-        Ok(line)
+    fn grown(&mut self, cart_item: usize, more: Quantity, now: TimestampMillis) -> Result<usize, Reply> {
+        let sum =
+            self.cart_items[cart_item].quantity.plus(more).ok_or_else(|| Reply::problem(409, "quantity-limit"))?;
+        self.counted(cart_item, sum, now);
+        Ok(cart_item)
     }
 
-    fn counted(&mut self, line: usize, quantity: Quantity, now: TimestampMillis) {
-        let line = &mut self.lines[line];
-        self.balance += number(quantity) - number(line.quantity);
-        line.quantity = quantity;
-        line.version += 1;
-        line.expires_at = line.expires_at.map(|at| if at >= after(now, DAYS) { at } else { after(now, DAYS + 1) });
+    fn counted(&mut self, cart_item: usize, quantity: Quantity, now: TimestampMillis) {
+        let cart_item = &mut self.cart_items[cart_item];
+        self.balance += number(quantity) - number(cart_item.quantity);
+        cart_item.quantity = quantity;
+        cart_item.version += 1;
+        cart_item.expires_at =
+            cart_item.expires_at.map(|at| if at >= after(now, DAYS) { at } else { after(now, DAYS + 1) });
     }
 
-    fn moved(&mut self, line: usize, status: Status, now: TimestampMillis) -> Result<usize, Reply> {
-        let old = &mut self.lines[line];
+    fn moved(&mut self, cart_item: usize, status: Status, now: TimestampMillis) -> Result<usize, Reply> {
+        let old = &mut self.cart_items[cart_item];
         if old.sort.status == Status::Purchased {
             return Err(Reply::problem(409, "purchased"));
         }
         old.previous = Some(Previous { status: old.sort.status, since: old.sort.since, quantity: old.quantity });
-        old.sort = LineSort { status, since: old.sort.since.max(now), item: old.id() };
+        old.sort = CartItemSort { status, since: old.sort.since.max(now), item: old.id() };
         old.index_partition = status.is_listed().then(|| old.sku.clone());
         old.index_sort = status.is_listed().then_some(old.sort);
         old.version += 1;
@@ -480,7 +489,7 @@ impl Account {
             Status::Saved | Status::Purchased => None,
             Status::Removed | Status::Joined => Some(after(now, WEEK)),
         };
-        Ok(line)
+        Ok(cart_item)
     }
 
     fn change(
@@ -491,21 +500,23 @@ impl Account {
         (order, given): (Option<OrderId>, bool),
         now: TimestampMillis,
     ) -> Done {
-        let line = match self.look(item, now) {
+        let cart_item = match self.look(item, now) {
             Err(missing) if to == Some(Status::Active) => {
                 // A repeated request returns the item that the requested item was merged into, as
                 // long as that item is in the cart.
-                let is_same = |line: &&Line| {
-                    line.id() == item && line.is_live(now) && wanted.is_none_or(|quantity| quantity == line.quantity)
+                let is_same = |cart_item: &&CartItem| {
+                    cart_item.id() == item
+                        && cart_item.is_live(now)
+                        && wanted.is_none_or(|quantity| quantity == cart_item.quantity)
                 };
-                let same = self.lines.iter().find(is_same);
-                let Some(joined) = same.and_then(|line| line.joined_to) else { return Err(missing) };
-                let there = &self.lines[self.look(joined, now)?];
+                let same = self.cart_items.iter().find(is_same);
+                let Some(joined) = same.and_then(|cart_item| cart_item.joined_to) else { return Err(missing) };
+                let there = &self.cart_items[self.look(joined, now)?];
                 return if there.sort.status == Status::Active { Ok(there.clone()) } else { Err(missing) };
             }
             found => found?,
         };
-        let old = self.lines[line].clone();
+        let old = self.cart_items[cart_item].clone();
         match to {
             Some(status) if status != old.sort.status => {
                 if old.sort.status == Status::Purchased {
@@ -515,23 +526,24 @@ impl Account {
                 if status == Status::Active {
                     if let Some(there) = self.active(&old.sku, now) {
                         self.grown(there, more, now)?;
-                        self.lines[there].price = self.lines[there].price.or(old.price);
-                        self.moved(line, Status::Joined, now)?;
-                        self.lines[line].quantity = more;
-                        self.lines[line].joined_to = Some(self.lines[there].id());
+                        self.cart_items[there].price = self.cart_items[there].price.or(old.price);
+                        self.moved(cart_item, Status::Joined, now)?;
+                        self.cart_items[cart_item].quantity = more;
+                        self.cart_items[cart_item].joined_to = Some(self.cart_items[there].id());
                         // The quantity is now counted in the other item.
                         self.balance -= number(old.quantity);
-                        return Ok(self.lines[there].clone());
+                        return Ok(self.cart_items[there].clone());
                     }
-                    if self.listed(Status::Active, now).len() >= MAX_LINES {
+                    if self.listed(Status::Active, now).len() >= MAX_ITEMS {
                         return Err(Reply::problem(409, "cart-full"));
                     }
                 }
-                self.moved(line, status, now)?;
+                self.moved(cart_item, status, now)?;
                 self.balance += number(more) - number(old.quantity);
-                self.lines[line].quantity = more;
+                self.cart_items[cart_item].quantity = more;
                 if status == Status::Purchased {
-                    self.lines[line].order_id = order.or_else(|| Some(OrderId::new(now.instant(), &random())));
+                    self.cart_items[cart_item].order_id =
+                        order.or_else(|| Some(OrderId::new(now.instant(), &random())));
                 }
             }
             Some(Status::Purchased) if given && order != old.order_id => {
@@ -542,24 +554,25 @@ impl Account {
                     if old.sort.status == Status::Purchased {
                         return Err(Reply::problem(409, "purchased"));
                     }
-                    self.counted(line, wanted, now);
+                    self.counted(cart_item, wanted, now);
                 }
             }
         }
-        Ok(self.lines[line].clone())
+        Ok(self.cart_items[cart_item].clone())
     }
 
     fn check_out(&mut self, operation: &Operation, now: TimestampMillis, told: &Value) -> Reply {
-        let is_in = |line: &Line| line.sort.status == Status::Active && line.is_live(now);
-        let lines: Vec<usize> = (0..self.lines.len()).filter(|line| is_in(&self.lines[*line])).collect();
-        let Some(latest) = lines.iter().map(|line| self.lines[*line].sort.since).max() else {
+        let is_in = |cart_item: &CartItem| cart_item.sort.status == Status::Active && cart_item.is_live(now);
+        let cart_items: Vec<usize> =
+            (0..self.cart_items.len()).filter(|cart_item| is_in(&self.cart_items[*cart_item])).collect();
+        let Some(latest) = cart_items.iter().map(|cart_item| self.cart_items[*cart_item].sort.since).max() else {
             return Reply::problem(409, "cart-empty");
         };
         let at = latest.max(now);
         let order = id(&told["orderId"]).unwrap_or_else(|| OrderId::new(now.instant(), &random()));
-        for line in lines {
-            self.moved(line, Status::Purchased, at).expect("an open line");
-            self.lines[line].order_id = Some(order.clone());
+        for cart_item in cart_items {
+            self.moved(cart_item, Status::Purchased, at).expect("an active cart item");
+            self.cart_items[cart_item].order_id = Some(order.clone());
         }
         let reply = self.order(&order, at);
         self.remember(operation, Outcome::CheckedOut { order, at });
@@ -584,16 +597,21 @@ impl Account {
     /// Returns the possible bodies of an unknown response, each with ids that are new in the table
     /// or without an id.
     fn new_in(&self, stored: &Self, operation: &Operation) -> Vec<Value> {
-        let new = |line: &&Line| self.lines.iter().all(|known| known.sort.item != line.sort.item);
-        let bought = |line: &&Line| self.lines.iter().all(|known| known.order_id != line.order_id);
+        let new = |cart_item: &&CartItem| self.cart_items.iter().all(|known| known.sort.item != cart_item.sort.item);
+        let bought = |cart_item: &&CartItem| self.cart_items.iter().all(|known| known.order_id != cart_item.order_id);
         let mut told: BTreeSet<String> = BTreeSet::new();
         match operation {
             Operation::Add { sku, .. } => {
-                let lines = stored.lines.iter().filter(new).filter(|line| line.sku == *sku);
-                told.extend(lines.map(|line| json!({"itemId": line.id()}).to_string()));
+                let cart_items = stored.cart_items.iter().filter(new).filter(|cart_item| cart_item.sku == *sku);
+                told.extend(cart_items.map(|cart_item| json!({"itemId": cart_item.id()}).to_string()));
             }
-            _ => told
-                .extend(stored.lines.iter().filter(bought).map(|line| json!({"orderId": line.order_id}).to_string())),
+            _ => told.extend(
+                stored
+                    .cart_items
+                    .iter()
+                    .filter(bought)
+                    .map(|cart_item| json!({"orderId": cart_item.order_id}).to_string()),
+            ),
         }
         let told = told.iter().map(|told| serde_json::from_str(told).expect("JSON"));
         told.chain([Value::Null]).collect()
@@ -617,8 +635,9 @@ impl Account {
     }
 
     fn stands_in(&self, stored: &Self) -> bool {
-        let sorted =
-            |account: &Self| account.lines.iter().map(|line| (line.id(), line.clone())).collect::<BTreeMap<_, _>>();
+        let sorted = |account: &Self| {
+            account.cart_items.iter().map(|cart_item| (cart_item.id(), cart_item.clone())).collect::<BTreeMap<_, _>>()
+        };
         let outcomes = |account: &Self| {
             let outcomes = account.outcomes.iter().map(|(key, (_, outcome))| (key.clone(), outcome.clone()));
             outcomes.collect::<BTreeMap<_, _>>()
@@ -630,8 +649,8 @@ impl Account {
     /// that requests have added.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
-        let counted = self.lines.iter().filter(|line| line.sort.status != Status::Joined);
-        counted.map(|line| number(line.quantity)).sum::<i64>() == self.balance
+        let counted = self.cart_items.iter().filter(|cart_item| cart_item.sort.status != Status::Joined);
+        counted.map(|cart_item| number(cart_item.quantity)).sum::<i64>() == self.balance
     }
 }
 
@@ -671,9 +690,9 @@ impl<'a> Shopper<'a> {
     /// Item ids in the order of the SKUs.
     #[must_use]
     pub fn items(&self) -> Vec<ItemId> {
-        let mut lines: Vec<_> = self.account.lines.iter().collect();
-        lines.sort_by(|one, other| one.sku.cmp(&other.sku));
-        lines.into_iter().map(Line::id).collect()
+        let mut cart_items: Vec<_> = self.account.cart_items.iter().collect();
+        cart_items.sort_by(|one, other| one.sku.cmp(&other.sku));
+        cart_items.into_iter().map(CartItem::id).collect()
     }
 
     /// Sends all requests concurrently and returns the results. Fails if the model gives these
@@ -705,7 +724,7 @@ fn id<T: std::str::FromStr>(value: &Value) -> Option<T> {
 #[derive(Debug)]
 pub struct Stored {
     /// Cart items of all accounts.
-    pub lines: Vec<Line>,
+    pub cart_items: Vec<CartItem>,
     /// Idempotency records.
     pub records: Vec<Record>,
     pointers: Vec<Pointer>,
@@ -736,8 +755,8 @@ impl Stored {
         }
         let mut of = |kind: &str| items.remove(kind).unwrap_or_default();
         drop(of("Cart"));
-        let (lines, pointers) = (typed(of("CartLine")), typed(of("CartPointer")));
-        let stored = Self { lines, records: typed(of("IdempotencyRecord")), pointers };
+        let (cart_items, pointers) = (typed(of("CartItem")), typed(of("CartPointer")));
+        let stored = Self { cart_items, records: typed(of("IdempotencyRecord")), pointers };
         assert!(items.is_empty(), "items of other types: {items:?}");
         stored
     }
@@ -751,40 +770,42 @@ impl Stored {
     /// Stored content of one account.
     #[must_use]
     pub fn account(&self, account: &AccountId) -> Account {
-        let lines = self.lines.iter().filter(|line| line.account == *account).cloned().collect();
+        let cart_items = self.cart_items.iter().filter(|cart_item| cart_item.account == *account).cloned().collect();
         let records = self.records.iter().filter(|record| record.account == *account);
         let outcome = |record: &Record| (record.sort.0.to_string(), (String::new(), record.outcome.clone()));
-        Account { lines, outcomes: records.map(outcome).collect(), balance: 0 }
+        Account { cart_items, outcomes: records.map(outcome).collect(), balance: 0 }
     }
 
     /// Checks the invariants of the table after any sequence of requests up to `now`.
     pub fn check(&self, now: TimestampMillis) {
         let mut orders = BTreeMap::new();
         let mut active: BTreeMap<&AccountId, BTreeSet<&Sku>> = BTreeMap::new();
-        let ids: BTreeSet<ItemId> = self.lines.iter().map(Line::id).collect();
-        assert_eq!(ids.len(), self.lines.len(), "duplicate item id: {:#?}", self.lines);
-        for line in &self.lines {
-            check_line(line);
-            if line.sort.status == Status::Active && line.is_live(now) {
-                let skus = active.entry(&line.account).or_default();
-                assert!(skus.insert(&line.sku), "duplicate product in a cart: {line:?}");
-                assert!(skus.len() <= MAX_LINES, "more items than a checkout can buy: {line:?}");
+        let ids: BTreeSet<ItemId> = self.cart_items.iter().map(CartItem::id).collect();
+        assert_eq!(ids.len(), self.cart_items.len(), "duplicate item id: {:#?}", self.cart_items);
+        for cart_item in &self.cart_items {
+            check_cart_item(cart_item);
+            if cart_item.sort.status == Status::Active && cart_item.is_live(now) {
+                let skus = active.entry(&cart_item.account).or_default();
+                assert!(skus.insert(&cart_item.sku), "duplicate product in a cart: {cart_item:?}");
+                assert!(skus.len() <= MAX_ITEMS, "more items than a checkout can buy: {cart_item:?}");
             }
-            if let Some(order) = &line.order_id {
-                let at = *orders.entry((&line.account, order)).or_insert(line.sort.since);
-                assert_eq!(at, line.sort.since, "an order with two times: {line:?}");
+            if let Some(order) = &cart_item.order_id {
+                let at = *orders.entry((&cart_item.account, order)).or_insert(cart_item.sort.since);
+                assert_eq!(at, cart_item.sort.since, "an order with two times: {cart_item:?}");
             }
-            if let Some(other) = line.joined_to {
-                assert!(other != line.id() && ids.contains(&other), "joined to an unknown item: {line:?}");
+            if let Some(other) = cart_item.joined_to {
+                assert!(other != cart_item.id() && ids.contains(&other), "joined to an unknown item: {cart_item:?}");
             }
         }
-        let key = |line: &Line| (line.account.clone(), ItemSort(line.id()), line.sort, line.expires_at);
-        let pointed = |to: &Pointer| (to.account.clone(), to.sort.clone(), to.line, to.expires_at);
+        let key = |cart_item: &CartItem| {
+            (cart_item.account.clone(), ItemSort(cart_item.id()), cart_item.sort, cart_item.expires_at)
+        };
+        let pointed = |to: &Pointer| (to.account.clone(), to.sort.clone(), to.cart_item, to.expires_at);
         let sorted = |mut keys: Vec<_>| {
             keys.sort();
             keys
         };
-        let wanted = sorted(self.lines.iter().map(key).collect());
+        let wanted = sorted(self.cart_items.iter().map(key).collect());
         assert_eq!(
             sorted(self.pointers.iter().map(pointed).collect()),
             wanted,
@@ -799,24 +820,35 @@ fn typed<T: DeserializeOwned>(items: Vec<Attributes>) -> Vec<T> {
     items.into_iter().map(|item| serde_dynamo::from_item(item).expect("an item of its type")).collect()
 }
 
-fn check_line(line: &Line) {
-    let status = line.sort.status;
+fn check_cart_item(cart_item: &CartItem) {
+    let status = cart_item.sort.status;
     let indexed = status.is_listed();
-    assert_eq!(line.index_partition, indexed.then(|| line.sku.clone()), "wrong index partition key: {line:?}");
-    assert_eq!(line.index_sort, indexed.then_some(line.sort), "wrong index sort key: {line:?}");
-    assert_eq!(line.order_id.is_some(), status == Status::Purchased, "wrong order id: {line:?}");
-    assert_eq!(line.joined_to.is_some(), status == Status::Joined, "wrong joined item: {line:?}");
+    assert_eq!(
+        cart_item.index_partition,
+        indexed.then(|| cart_item.sku.clone()),
+        "wrong index partition key: {cart_item:?}"
+    );
+    assert_eq!(cart_item.index_sort, indexed.then_some(cart_item.sort), "wrong index sort key: {cart_item:?}");
+    assert_eq!(cart_item.order_id.is_some(), status == Status::Purchased, "wrong order id: {cart_item:?}");
+    assert_eq!(cart_item.joined_to.is_some(), status == Status::Joined, "wrong joined item: {cart_item:?}");
     let stays = matches!(status, Status::Saved | Status::Purchased);
-    assert_eq!(line.expires_at.is_none(), stays, "wrong expiry: {line:?}");
-    match line.previous {
+    assert_eq!(cart_item.expires_at.is_none(), stays, "wrong expiry: {cart_item:?}");
+    match cart_item.previous {
         None => {
-            assert_eq!((status, line.sort.since), (Status::Active, line.added_at), "no status change: {line:?}");
-            assert!(line.version >= 1, "{line:?}");
+            assert_eq!(
+                (status, cart_item.sort.since),
+                (Status::Active, cart_item.added_at),
+                "no status change: {cart_item:?}"
+            );
+            assert!(cart_item.version >= 1, "{cart_item:?}");
         }
         Some(previous) => {
             let open = matches!(previous.status, Status::Active | Status::Saved) && previous.status != status;
-            assert!(open && line.version >= 2, "a status change: {line:?}");
-            assert!(line.added_at <= previous.since && previous.since <= line.sort.since, "times decrease: {line:?}");
+            assert!(open && cart_item.version >= 2, "a status change: {cart_item:?}");
+            assert!(
+                cart_item.added_at <= previous.since && previous.since <= cart_item.sort.since,
+                "times decrease: {cart_item:?}"
+            );
         }
     }
 }

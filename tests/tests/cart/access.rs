@@ -25,8 +25,8 @@ async fn add(client: &Client, account: &str, sku: &str) -> Value {
 
 /// Calls the access patterns in the order C8, C5, C6, C1, C2, C3, C4, so that each request finds
 /// the items that it needs.
-async fn every_access_pattern(client: &Client, line: &Value) -> [Answer; 7] {
-    let (path, account) = (path(line), text(line, "accountId"));
+async fn every_access_pattern(client: &Client, cart_item: &Value) -> [Answer; 7] {
+    let (path, account) = (path(cart_item), text(cart_item, "accountId"));
     [
         client.get(&path).await,
         client.get(&items_of(account)).await,
@@ -61,12 +61,12 @@ async fn scopes_and_account_ids_grant_only_their_own_access() {
     for (scope, accounts, ends) in table {
         let stack = stack().start().await.expect("a stack");
         let operator = Client::operator(&stack);
-        let line = add(&operator, "A-1", "tea").await;
+        let cart_item = add(&operator, "A-1", "tea").await;
         let others = add(&operator, "A-2", "tea").await;
         let accounts: Vec<&str> = accounts.split_whitespace().collect();
         let caller = Client::caller(&stack, scope, &accounts);
         let before = stored(&stack).await;
-        let answers = every_access_pattern(&caller, &line).await;
+        let answers = every_access_pattern(&caller, &cart_item).await;
         let got: Vec<_> = answers.iter().map(End::of).collect();
         assert_eq!(got, ends.map(Some), "{scope:?} of {accounts:?}: {answers:#?}");
         let may_write = ends[3..].contains(&Done);
@@ -83,8 +83,8 @@ async fn scopes_and_account_ids_grant_only_their_own_access() {
 async fn two_carts(shop: &Shop) -> (Vec<Value>, Value) {
     let mut others = Vec::new();
     for (sku, status) in [("secret-1", "PURCHASED"), ("secret-2", "SAVED"), ("secret-3", "ACTIVE")] {
-        let line = add(&shop.now, "A-2", sku).await;
-        others.push(shop.now.patch(&path(&line), &json!({"status": status})).await.body);
+        let cart_item = add(&shop.now, "A-2", sku).await;
+        others.push(shop.now.patch(&path(&cart_item), &json!({"status": status})).await.body);
     }
     (others, add(&shop.now, "A-1", "tea").await)
 }
@@ -98,9 +98,9 @@ async fn no_route_reads_or_changes_items_of_another_account() {
     let before = stored(&shop.stack).await;
     let changes =
         [json!({"quantity": 5}), json!({"status": "ACTIVE"}), json!({"status": "PURCHASED", "orderId": "O-1"})];
-    for line in &others {
+    for cart_item in &others {
         // The owner's path, the caller's path, and malformed paths that contain both.
-        let id = text(line, "itemId");
+        let id = text(cart_item, "itemId");
         for (account, status) in [
             ("A-2", [403, 403]),
             ("A-1", [404, 404]),
@@ -137,7 +137,11 @@ async fn no_route_reads_or_changes_items_of_another_account() {
     let mine = caller.post_once(&items_of("A-1"), "K", &new("secret-4")).await;
     assert_eq!((mine.status, text(&mine.body, "accountId")), (201, "A-1"));
     let bought = caller.post(&checkout_of("A-1"), &json!({})).await;
-    assert!(bought.body["items"].as_array().is_some_and(|lines| lines.iter().all(|line| line["accountId"] == "A-1")));
+    assert!(
+        bought.body["items"]
+            .as_array()
+            .is_some_and(|cart_items| cart_items.iter().all(|cart_item| cart_item["accountId"] == "A-1"))
+    );
     assert_eq!(shop.now.get(&items_of("A-2")).await.body["items"].as_array().map(Vec::len), Some(2));
     shop.stack.stop().await;
 }
@@ -153,8 +157,8 @@ async fn unknown_items_and_items_of_other_accounts_get_equal_responses() {
     };
     let nobodys = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
     for account in ["A-1", "A-2"] {
-        for line in &others {
-            let there = format!("{}/{}", items_of(account), text(line, "itemId"));
+        for cart_item in &others {
+            let there = format!("{}/{}", items_of(account), text(cart_item, "itemId"));
             let not_there = format!("{}/{nobodys}", items_of(account));
             let body = json!({"status": "SAVED"});
             for (one, two) in [

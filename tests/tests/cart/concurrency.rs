@@ -1,14 +1,14 @@
 //! Concurrent requests to one cart: no change is lost or applied twice, and no cart item is stored
 //! under two keys.
 
-use cart::Line;
+use cart::CartItem;
 use futures::future::{join, join_all};
 use keys::{AccountId, TimestampMillis, cart::Status};
 use local::Stack;
 use serde_json::Value;
 use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
-    cart::model::{Asked, MAX_LINES, Operation, Reply, Shopper, Stored},
+    cart::model::{Asked, MAX_ITEMS, Operation, Reply, Shopper, Stored},
     faults::{Fault, Twins},
     stack,
 };
@@ -60,8 +60,8 @@ async fn stored(stack: &Stack) -> Stored {
     stored
 }
 
-fn in_status(stored: &Stored, status: Status) -> Vec<&Line> {
-    stored.lines.iter().filter(|line| line.sort.status == status).collect()
+fn in_status(stored: &Stored, status: Status) -> Vec<&CartItem> {
+    stored.cart_items.iter().filter(|cart_item| cart_item.sort.status == status).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,13 +75,17 @@ async fn fifty_concurrent_additions_of_a_product_make_one_item() {
         let asked = at_once(&twins, adds).await;
         assert_eq!(kinds(&asked), expected([("200", 49), ("201", 1)]), "keyed: {keyed}");
         let stored = stored(&twins.healthy).await;
-        let line = &stored.lines[0];
-        assert_eq!((stored.lines.len(), u32::from(line.quantity), line.version), (1, 50 * 51 / 2, 50), "{line:?}");
+        let cart_item = &stored.cart_items[0];
+        assert_eq!(
+            (stored.cart_items.len(), u32::from(cart_item.quantity), cart_item.version),
+            (1, 50 * 51 / 2, 50),
+            "{cart_item:?}"
+        );
         if keyed {
             let again = at_once(&twins, asked.iter().map(|asked| asked.operation.clone())).await;
             let same = asked.iter().zip(&again).all(|(first, again)| first.reply == again.reply);
             assert!(same, "{asked:#?}, repeated: {again:#?}");
-            assert_eq!(Stored::read(&twins.healthy).await.lines, stored.lines, "repeated keys add nothing");
+            assert_eq!(Stored::read(&twins.healthy).await.cart_items, stored.cart_items, "repeated keys add nothing");
         }
     }
 }
@@ -94,7 +98,7 @@ async fn fifty_concurrent_requests_with_one_key_add_once() {
         assert_eq!(kinds(&asked), expected([("201", 50)]));
         assert!(asked.iter().all(|one| one.reply == asked[0].reply), "{asked:#?}");
         let stored = stored(&twins.healthy).await;
-        let quantities: Vec<u32> = stored.lines.iter().map(|line| line.quantity.into()).collect();
+        let quantities: Vec<u32> = stored.cart_items.iter().map(|cart_item| cart_item.quantity.into()).collect();
         assert_eq!(quantities, [quantity]);
     }
 }
@@ -103,12 +107,12 @@ async fn fifty_concurrent_requests_with_one_key_add_once() {
 async fn cart_accepts_32_of_forty_concurrent_products() {
     let twins = Twins::start(stack).await;
     let asked = at_once(&twins, (0..40).map(|sku| Operation::add(sku, 1))).await;
-    assert_eq!(kinds(&asked), expected([("201", MAX_LINES), ("409 cart-full", 8)]));
+    assert_eq!(kinds(&asked), expected([("201", MAX_ITEMS), ("409 cart-full", 8)]));
     let stored = stored(&twins.healthy).await;
-    assert_eq!(in_status(&stored, Status::Active).len(), MAX_LINES);
+    assert_eq!(in_status(&stored, Status::Active).len(), MAX_ITEMS);
     let bought = at_once(&twins, [Operation::check_out().under("K")]).await;
     let items = bought[0].reply.as_ref().map(|reply| reply.body["items"].as_array().map_or(0, Vec::len));
-    assert_eq!(items, Some(MAX_LINES), "a full cart is bought in one transaction");
+    assert_eq!(items, Some(MAX_ITEMS), "a full cart is bought in one transaction");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,9 +134,10 @@ async fn one_of_ten_concurrent_checkouts_buys_the_cart() {
         assert_eq!(orders[0]["items"].as_array().map(Vec::len), Some(7));
         let stored = stored(&twins.healthy).await;
         let bought = in_status(&stored, Status::Purchased);
-        let of_order =
-            bought.iter().filter(|line| orders[0]["orderId"] == *line.order_id.as_ref().map_or("", |id| id.as_str()));
-        assert_eq!((of_order.count(), stored.lines.len()), (7, 7));
+        let of_order = bought
+            .iter()
+            .filter(|cart_item| orders[0]["orderId"] == *cart_item.order_id.as_ref().map_or("", |id| id.as_str()));
+        assert_eq!((of_order.count(), stored.cart_items.len()), (7, 7));
     }
 }
 
@@ -153,7 +158,7 @@ async fn overtaken(twins: &Twins, account: &AccountId, operation: &Operation) ->
 /// the cart after the first request completes.
 #[tokio::test]
 async fn repeated_request_is_not_rejected_because_of_the_first() {
-    let full: Vec<_> = (0..MAX_LINES - 1).map(|sku| Operation::add(sku, 1)).collect();
+    let full: Vec<_> = (0..MAX_ITEMS - 1).map(|sku| Operation::add(sku, 1)).collect();
     for (before, operation, status) in [
         (full, Operation::add(99, 1).under("K"), "201"),
         (vec![Operation::add(1, 1)], Operation::add(1, 6_000).under("K"), "200"),
@@ -174,7 +179,7 @@ async fn repeated_request_is_not_rejected_because_of_the_first() {
 async fn repeated_activation_does_not_conflict_with_itself() {
     let (twins, account) = (Twins::start(stack).await, account("A"));
     at_once(&twins, [Operation::add(1, 6_000)]).await;
-    let item = stored(&twins.healthy).await.lines[0].id();
+    let item = stored(&twins.healthy).await.cart_items[0].id();
     at_once(&twins, [Operation::bring(item, Status::Saved)]).await;
     let (first, second) = overtaken(&twins, &account, &Operation::bring(item, Status::Active)).await;
     assert_eq!(second.reply, first.reply);

@@ -2,7 +2,7 @@
 //! table and the index are checked separately, for items of small and maximum size, with and
 //! without an idempotency key. Also checks the cost of rejected requests.
 
-use cart::{Case, Line, MAX_BYTES};
+use cart::{CartItem, Case, MAX_BYTES};
 use futures::future::join_all;
 use keys::{AccountId, cart::Status};
 use local::Stack;
@@ -47,16 +47,21 @@ impl Measured {
     /// size.
     async fn case(&self, status: Status, key: Option<&str>) -> Case {
         let stored = Stored::read(&self.stack).await;
-        let lines: Vec<usize> = stored.lines.iter().filter(|line| line.sort.status == status).map(bytes).collect();
-        let line = lines.first().copied().unwrap_or_default();
-        assert!(lines.iter().all(|bytes| *bytes == line), "items must have the same size: {lines:?}");
+        let cart_items: Vec<usize> =
+            stored.cart_items.iter().filter(|cart_item| cart_item.sort.status == status).map(bytes).collect();
+        let cart_item = cart_items.first().copied().unwrap_or_default();
+        assert!(cart_items.iter().all(|bytes| *bytes == cart_item), "items must have the same size: {cart_items:?}");
         let record = key.map(|key| stored.record(key).expect("a record"));
-        Case { line, lines: lines.len(), record: record.map(|record| table::size(record).expect("a size")) }
+        Case {
+            cart_item,
+            cart_items: cart_items.len(),
+            record: record.map(|record| table::size(record).expect("a size")),
+        }
     }
 
     /// Returns the only cart item.
-    async fn line(&self) -> Line {
-        Stored::read(&self.stack).await.lines.pop().expect("a line")
+    async fn cart_item(&self) -> CartItem {
+        Stored::read(&self.stack).await.cart_items.pop().expect("a cart item")
     }
 
     async fn post(&self, path: &str, key: Option<&str>, body: &Value) -> Answer {
@@ -78,8 +83,8 @@ impl Measured {
     }
 }
 
-fn bytes(line: &Line) -> usize {
-    table::size(line).expect("a size")
+fn bytes(cart_item: &CartItem) -> usize {
+    table::size(cart_item).expect("a size")
 }
 
 fn new(sku: &str) -> Value {
@@ -114,30 +119,30 @@ async fn largest() -> String {
     sku(fits)
 }
 
-fn lines(case: Case, lines: usize) -> Case {
-    Case { lines, ..case }
+fn cart_items(case: Case, cart_items: usize) -> Case {
+    Case { cart_items, ..case }
 }
 
 #[tokio::test]
-async fn a_small_line_costs_what_is_declared() {
+async fn a_small_cart_item_has_the_declared_cost() {
     let bought = measure_all_patterns("S-1", "O-1").await;
     assert!(bytes(&bought) < MAX_BYTES / 2);
 }
 
 #[tokio::test]
-async fn the_largest_line_costs_what_is_declared() {
+async fn the_largest_cart_item_has_the_declared_cost() {
     let bought = measure_all_patterns(&largest().await, &"o".repeat(128)).await;
     let bytes = bytes(&bought);
     assert!((MAX_BYTES - 100..=MAX_BYTES).contains(&bytes), "{bytes} bytes: a larger item may be accepted");
 }
 
 /// Measures every access pattern on one cart item, and returns the purchased item.
-async fn measure_all_patterns(sku: &str, order: &str) -> Line {
+async fn measure_all_patterns(sku: &str, order: &str) -> CartItem {
     let mut measured = Measured::start().await;
     let client = measured.client.clone();
     let added = measured.add(sku, None).await;
     let active = measured.case(Status::Active, None).await;
-    measured.assert("add-cart-item", &lines(active, 0), &added);
+    measured.assert("add-cart-item", &cart_items(active, 0), &added);
     let more = measured.add(sku, None).await;
     measured.assert("add-cart-item, in the cart already", &active, &more);
     let path = added.headers["location"].to_str().expect("text").to_owned();
@@ -153,11 +158,11 @@ async fn measure_all_patterns(sku: &str, order: &str) -> Line {
     let counted = client.patch(&path, &json!({"quantity": 6})).await;
     measured.assert("update-cart-item, quantity", &case, &counted);
     let back = client.patch(&path, &json!({"status": "ACTIVE", "quantity": 7})).await;
-    measured.assert("update-cart-item, to ACTIVE", &lines(case, 0), &back);
+    measured.assert("update-cart-item, to ACTIVE", &cart_items(case, 0), &back);
     let active = measured.case(Status::Active, None).await;
     let bought = measured.post(CHECKOUT, None, &json!({})).await;
     measured.assert("checkout-cart", &active, &bought);
-    assert!(measured.line().await.previous.is_some_and(|previous| previous.status == Status::Active));
+    assert!(measured.cart_item().await.previous.is_some_and(|previous| previous.status == Status::Active));
     let removed = measured.removes(sku).await;
     assert!(removed.version > 1);
     assert_eq!(measured.functions, labels(&cart::patterns()), "a pattern was not measured");
@@ -165,14 +170,18 @@ async fn measure_all_patterns(sku: &str, order: &str) -> Line {
 }
 
 impl Measured {
-    async fn removes(&mut self, sku: &str) -> Line {
+    async fn removes(&mut self, sku: &str) -> CartItem {
         let added = self.add(sku, None).await;
         let path = added.headers["location"].to_str().expect("text").to_owned();
         let case = self.case(Status::Active, None).await;
         let removed = send_delete(&self.client, &path).await;
         self.assert("remove-cart-item", &case, &removed);
         let stored = Stored::read(&self.stack).await;
-        stored.lines.into_iter().find(|line| line.sort.status == Status::Removed).expect("a removed item")
+        stored
+            .cart_items
+            .into_iter()
+            .find(|cart_item| cart_item.sort.status == Status::Removed)
+            .expect("a removed item")
     }
 }
 
@@ -181,14 +190,14 @@ async fn send_delete(client: &Client, path: &str) -> Answer {
 }
 
 /// Buys one item. The request contains the order id.
-async fn buys(sku: &str, order: &str) -> Line {
+async fn buys(sku: &str, order: &str) -> CartItem {
     let mut measured = Measured::start().await;
     let added = measured.add(sku, None).await;
     let path = added.headers["location"].to_str().expect("text").to_owned();
     let case = measured.case(Status::Active, None).await;
     let bought = measured.client.patch(&path, &json!({"status": "PURCHASED", "orderId": order})).await;
     measured.assert("update-cart-item, to SAVED or PURCHASED", &case, &bought);
-    measured.line().await
+    measured.cart_item().await
 }
 
 #[tokio::test]
@@ -199,7 +208,7 @@ async fn a_key_costs_what_is_declared() {
         let (more, order) = (format!("M{}", &key[1..]), format!("O{}", &key[1..]));
         let added = measured.add(&sku, Some(key)).await;
         let case = measured.case(Status::Active, Some(key)).await;
-        measured.assert("add-cart-item", &lines(case, 0), &added);
+        measured.assert("add-cart-item", &cart_items(case, 0), &added);
         let grown = measured.add(&sku, Some(&more)).await;
         let case = measured.case(Status::Active, Some(&more)).await;
         measured.assert("add-cart-item, in the cart already", &case, &grown);
@@ -211,22 +220,22 @@ async fn a_key_costs_what_is_declared() {
 }
 
 #[tokio::test]
-async fn a_cart_of_several_lines_costs_what_is_declared() {
+async fn a_cart_of_several_items_has_the_declared_cost() {
     join_all([5, 32].map(async |count| {
         for key in [None, Some("K-1")] {
             let mut measured = Measured::start().await;
             measured.add_some(0..count - 1).await;
             let added = measured.add(&sku(count - 1), None).await;
             let active = measured.case(Status::Active, None).await;
-            assert_eq!(active.lines, count);
-            measured.assert("add-cart-item", &lines(active, count - 1), &added);
+            assert_eq!(active.cart_items, count);
+            measured.assert("add-cart-item", &cart_items(active, count - 1), &added);
             let more = measured.add(&sku(0), None).await;
             measured.assert("add-cart-item, in the cart already", &active, &more);
             let client = measured.client.clone();
             let listed = client.get(ITEMS).await;
             measured.assert("list-cart-items", &active, &listed);
             let page = client.get(&format!("{ITEMS}?limit=3")).await;
-            measured.assert("list-cart-items", &lines(active, 3), &page);
+            measured.assert("list-cart-items", &cart_items(active, 3), &page);
             let bought = measured.post(CHECKOUT, key, &json!({})).await;
             assert_eq!(bought.body["items"].as_array().map(Vec::len), Some(count));
             let record = match key {
@@ -239,7 +248,7 @@ async fn a_cart_of_several_lines_costs_what_is_declared() {
             measured.assert("list-cart-items", &bought, &listed);
             if key.is_some() {
                 let again = measured.post(CHECKOUT, key, &json!({})).await;
-                let sum = Units::whole(2) + read(bought.line * bought.lines);
+                let sum = Units::whole(2) + read(bought.cart_item * bought.cart_items);
                 assert_eq!(consumed(&again), reads("Cart", sum), "a repeated checkout");
             }
         }
@@ -248,7 +257,7 @@ async fn a_cart_of_several_lines_costs_what_is_declared() {
 }
 
 #[tokio::test]
-async fn a_line_that_comes_back_costs_what_is_declared_wherever_it_comes() {
+async fn reactivated_cart_items_have_the_declared_cost() {
     for others in [0, 20] {
         for joins in [false, true] {
             let mut measured = Measured::start().await;
@@ -300,19 +309,19 @@ async fn a_life_that_is_renewed_costs_what_the_formulas_say() {
 }
 
 #[tokio::test]
-async fn lines_of_many_customers_cost_what_is_declared() {
+async fn cart_items_of_many_customers_have_the_declared_cost() {
     let mut measured = Measured::start().await;
     for number in 10..50 {
         let added = measured.client.post(&format!("/cart/accounts/A-{number}/items"), &new(&sku(0))).await;
         assert_eq!(added.status, 201, "{}", added.body);
     }
     let case = measured.case(Status::Active, None).await;
-    assert!(case.line * case.lines > 2 * 4_096, "{case:?}");
+    assert!(case.cart_item * case.cart_items > 2 * 4_096, "{case:?}");
     let of_sku = format!("/cart/skus/{}/items", sku(0));
     let all = measured.client.get(&of_sku).await;
     measured.assert("list-sku-items", &case, &all);
     let page = measured.client.get(&format!("{of_sku}?limit=7")).await;
-    measured.assert("list-sku-items", &lines(case, 7), &page);
+    measured.assert("list-sku-items", &cart_items(case, 7), &page);
     let empty = measured.client.get("/cart/skus/none/items").await;
     assert_eq!(consumed(&empty), reads("Cart/GSI1", read_eventually(0)));
 }
@@ -330,7 +339,7 @@ async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
     assert_eq!((empty.status, consumed(&empty)), (409, reads("Cart", Units::whole(4))));
     measured.add_some(0..32).await;
     let active = measured.case(Status::Active, None).await;
-    let looked = Units::whole(1) + read(active.line * active.lines);
+    let looked = Units::whole(1) + read(active.cart_item * active.cart_items);
     let full = measured.add(&sku(32), None).await;
     assert_eq!((full.status, consumed(&full)), (409, reads("Cart", looked)), "a full cart");
     let added = measured.add(&sku(0), Some("K-1")).await;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     assert_problem,
-    cart::{MAX_LINES, STATUSES, Shop, checkout_of, items_of, path, stored},
+    cart::{MAX_ITEMS, STATUSES, Shop, checkout_of, items_of, path, stored},
     clock::{At, DAY, MILLISECOND, time},
     text, texts,
 };
@@ -23,8 +23,8 @@ fn end(renewed: Timestamp) -> Timestamp {
 }
 
 /// Checks that no reader finds the cart item, and that no request changes it.
-async fn assert_gone(at: At<'_>, line: &Value) {
-    let path = path(line);
+async fn assert_gone(at: At<'_>, cart_item: &Value) {
+    let path = path(cart_item);
     assert_problem(&at.get(&path).await, 404, "not-found");
     for change in [json!({"quantity": 2}), json!({"status": "SAVED"}), json!({"status": "ACTIVE"})] {
         assert_problem(&at.patch(&path, &change).await, 404, "not-found");
@@ -32,32 +32,32 @@ async fn assert_gone(at: At<'_>, line: &Value) {
     assert_problem(&at.patch(&path, &json!({"status": "PURCHASED", "orderId": "O-1"})).await, 404, "not-found");
     assert_problem(&at.delete(&path).await, 404, "not-found");
     for status in STATUSES {
-        let (account, sku) = (text(line, "accountId"), text(line, "sku"));
+        let (account, sku) = (text(cart_item, "accountId"), text(cart_item, "sku"));
         for list in [at.of_account(account, status).await, at.of_sku(sku, status).await] {
-            assert!(!texts(&list, "itemId").contains(&text(line, "itemId")), "{status}: {list:?}");
+            assert!(!texts(&list, "itemId").contains(&text(cart_item, "itemId")), "{status}: {list:?}");
         }
     }
 }
 
 /// Checks that the cart item is found unchanged by its id and in both lists.
-async fn assert_there(at: At<'_>, line: &Value) {
-    let (status, account, sku) = (text(line, "status"), text(line, "accountId"), text(line, "sku"));
-    assert_eq!(at.get(&path(line)).await.body, *line);
-    assert!(at.of_account(account, status).await.contains(line));
-    assert!(at.of_sku(sku, status).await.contains(line));
+async fn assert_there(at: At<'_>, cart_item: &Value) {
+    let (status, account, sku) = (text(cart_item, "status"), text(cart_item, "accountId"), text(cart_item, "sku"));
+    assert_eq!(at.get(&path(cart_item)).await.body, *cart_item);
+    assert!(at.of_account(account, status).await.contains(cart_item));
+    assert!(at.of_sku(sku, status).await.contains(cart_item));
 }
 
 #[tokio::test]
 async fn unchanged_item_expires_for_readers_and_checkout() {
     let shop = Shop::open(1).await;
     let start = time(START);
-    let line = shop.at(start).add("A-1", "tea", 3).await;
+    let cart_item = shop.at(start).add("A-1", "tea", 3).await;
     for last in [start, start + DAY, end(start) - MILLISECOND] {
-        assert_there(shop.at(last), &line).await;
+        assert_there(shop.at(last), &cart_item).await;
     }
     let before = stored(&shop.stack).await;
     for late in [end(start), end(start) + MILLISECOND, end(start) + 365 * DAY] {
-        assert_gone(shop.at(late), &line).await;
+        assert_gone(shop.at(late), &cart_item).await;
         assert_problem(&shop.at(late).post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
     }
     assert_eq!(stored(&shop.stack).await, before, "only TTL deletes expired items");
@@ -93,18 +93,20 @@ async fn product_of_an_expired_item_is_added_as_a_new_item() {
 type Renewal = for<'a> fn(At<'a>, &'a Value) -> futures::future::BoxFuture<'a, Value>;
 
 const RENEWALS: [(&str, Renewal); 4] = [
-    ("a quantity", |at, line| Box::pin(async move { at.patch(&path(line), &json!({"quantity": 7})).await.body })),
-    ("more of the product", |at, line| Box::pin(at.add("A-1", text(line, "sku"), 5))),
-    ("saved and back", |at, line| {
+    ("a quantity", |at, cart_item| {
+        Box::pin(async move { at.patch(&path(cart_item), &json!({"quantity": 7})).await.body })
+    }),
+    ("more of the product", |at, cart_item| Box::pin(at.add("A-1", text(cart_item, "sku"), 5))),
+    ("saved and back", |at, cart_item| {
         Box::pin(async move {
-            let saved = at.patch(&path(line), &json!({"status": "SAVED", "quantity": 7})).await.body;
+            let saved = at.patch(&path(cart_item), &json!({"status": "SAVED", "quantity": 7})).await.body;
             at.bring_to(&saved, "ACTIVE").await
         })
     }),
-    ("a saved item joins it", |at, line| {
+    ("a saved item joins it", |at, cart_item| {
         Box::pin(async move {
-            let saved = at.bring_to(line, "SAVED").await;
-            let there = at.add("A-1", text(line, "sku"), 5).await;
+            let saved = at.bring_to(cart_item, "SAVED").await;
+            let there = at.add("A-1", text(cart_item, "sku"), 5).await;
             let sum = at.bring_to(&saved, "ACTIVE").await;
             assert_eq!(sum["itemId"], there["itemId"]);
             sum
@@ -117,13 +119,13 @@ async fn change_renews_the_expiry_of_the_item_and_its_pointer() {
     for (name, renew) in RENEWALS {
         let shop = Shop::open(1).await;
         let start = time(START);
-        let line = shop.at(start).add("A-1", "tea", 2).await;
+        let cart_item = shop.at(start).add("A-1", "tea", 2).await;
         // The last millisecond before the expiry.
         let renewed = end(start) - MILLISECOND;
-        let line = renew(shop.at(renewed), &line).await;
-        assert_eq!(line["quantity"], 7, "{name}");
-        assert_there(shop.at(end(renewed) - MILLISECOND), &line).await;
-        assert_gone(shop.at(end(renewed)), &line).await;
+        let cart_item = renew(shop.at(renewed), &cart_item).await;
+        assert_eq!(cart_item["quantity"], 7, "{name}");
+        assert_there(shop.at(end(renewed) - MILLISECOND), &cart_item).await;
+        assert_gone(shop.at(end(renewed)), &cart_item).await;
         shop.stack.stop().await;
     }
 }
@@ -133,9 +135,9 @@ async fn item_expires_one_to_two_days_after_its_last_change() {
     let shop = Shop::open(1).await;
     for (number, hours) in [0, 1, 12, 23, 24, 25, 36, 47].into_iter().enumerate() {
         let (account, start) = (format!("A-{number}"), time(START));
-        let line = shop.at(start).add(&account, "tea", 2).await;
+        let cart_item = shop.at(start).add(&account, "tea", 2).await;
         let changed = start + SignedDuration::from_hours(hours);
-        let answer = shop.at(changed).patch(&path(&line), &json!({"quantity": 7})).await;
+        let answer = shop.at(changed).patch(&path(&cart_item), &json!({"quantity": 7})).await;
         assert_eq!(answer.status, 200, "{hours}: {}", answer.body);
         assert_there(shop.at(changed + DAY - SECOND), &answer.body).await;
         assert_gone(shop.at(changed + 2 * DAY + SECOND), &answer.body).await;
@@ -186,11 +188,11 @@ async fn ttl_deletes(shop: &Shop, account: &str, prefix: &str) -> usize {
 async fn ttl_can_delete_items_in_any_order() {
     for prefixes in [["ACTIVE#", "ITEM#", "CART"], ["ITEM#", "CART", "ACTIVE#"], ["CART", "ACTIVE#", "ITEM#"]] {
         let shop = Shop::open(1).await;
-        let line = shop.at(time(START)).add("A-1", "tea", 2).await;
+        let cart_item = shop.at(time(START)).add("A-1", "tea", 2).await;
         let late = end(time(START));
         for (deleted, prefix) in prefixes.into_iter().enumerate() {
             assert_eq!(ttl_deletes(&shop, "A-1", prefix).await, 1, "{prefix}");
-            assert_gone(shop.at(late), &line).await;
+            assert_gone(shop.at(late), &cart_item).await;
             assert_problem(&shop.at(late).post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
             let account = format!("B-{deleted}");
             let other = shop.at(time(START)).add(&account, "tea", 2).await;
@@ -205,21 +207,21 @@ async fn ttl_can_delete_items_in_any_order() {
 
 /// Adds `count` products, numbered from `first`.
 async fn add_products(at: At<'_>, account: &str, first: usize, count: usize) -> Vec<Value> {
-    let mut lines = Vec::new();
+    let mut cart_items = Vec::new();
     for number in first..first + count {
-        lines.push(at.add(account, &format!("sku-{number}"), 1).await);
+        cart_items.push(at.add(account, &format!("sku-{number}"), 1).await);
     }
-    lines
+    cart_items
 }
 
 #[tokio::test]
 async fn cart_of_32_items_is_full_and_bought_in_one_transaction() {
-    assert_eq!(MAX_LINES, 32);
+    assert_eq!(MAX_ITEMS, 32);
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     let saved = at.add("A-1", "saved", 1).await;
     let saved = at.bring_to(&saved, "SAVED").await;
-    let lines = add_products(at, "A-1", 0, MAX_LINES).await;
+    let cart_items = add_products(at, "A-1", 0, MAX_ITEMS).await;
     let before = stored(&shop.stack).await;
     let new = json!({"sku": "one-more", "quantity": 1});
     assert_problem(&at.post(&items_of("A-1"), &new).await, 409, "cart-full");
@@ -228,13 +230,13 @@ async fn cart_of_32_items_is_full_and_bought_in_one_transaction() {
     assert_eq!(stored(&shop.stack).await, before);
     // Adding or merging a product that is already in the cart needs no additional cart item.
     at.add("A-1", "sku-0", 1).await;
-    let moved = at.bring_to(&lines[0], "SAVED").await;
+    let moved = at.bring_to(&cart_items[0], "SAVED").await;
     at.add("A-1", "sku-0", 3).await;
     assert_eq!(at.bring_to(&moved, "ACTIVE").await["quantity"], 5);
     let bought = at.post_once(&checkout_of("A-1"), "K", &json!({})).await;
-    assert_eq!((bought.status, bought.body["items"].as_array().map(Vec::len)), (200, Some(MAX_LINES)));
+    assert_eq!((bought.status, bought.body["items"].as_array().map(Vec::len)), (200, Some(MAX_ITEMS)));
     let orders: BTreeSet<_> =
-        bought.body["items"].as_array().expect("items").iter().map(|line| text(line, "orderId")).collect();
+        bought.body["items"].as_array().expect("items").iter().map(|cart_item| text(cart_item, "orderId")).collect();
     assert_eq!(orders, BTreeSet::from([text(&bought.body, "orderId")]));
     assert_eq!(at.of_account("A-1", "PURCHASED").await, *bought.body["items"].as_array().expect("items"));
     assert_eq!(at.of_account("A-1", "ACTIVE").await, Vec::<Value>::new());
@@ -246,11 +248,11 @@ async fn cart_of_32_items_is_full_and_bought_in_one_transaction() {
 async fn items_that_leave_a_full_cart_make_room() {
     let shop = Shop::open(1).await;
     let start = time(START);
-    let lines = add_products(shop.at(start), "A-1", 0, MAX_LINES).await;
+    let cart_items = add_products(shop.at(start), "A-1", 0, MAX_ITEMS).await;
     let at = shop.at(start + DAY);
-    at.bring_to(&lines[0], "SAVED").await;
-    at.bring_to(&lines[1], "PURCHASED").await;
-    assert_eq!(at.delete(&path(&lines[2])).await.status, 204);
+    at.bring_to(&cart_items[0], "SAVED").await;
+    at.bring_to(&cart_items[1], "PURCHASED").await;
+    assert_eq!(at.delete(&path(&cart_items[2])).await.status, 204);
     add_products(at, "A-1", 100, 3).await;
     let new = json!({"sku": "one-more", "quantity": 1});
     assert_problem(&at.post(&items_of("A-1"), &new).await, 409, "cart-full");
@@ -258,11 +260,11 @@ async fn items_that_leave_a_full_cart_make_room() {
     // deleted any of them.
     let late = shop.at(end(start));
     assert_eq!(late.of_account("A-1", "ACTIVE").await.len(), 3);
-    let more = add_products(late, "A-1", 200, MAX_LINES - 3).await;
+    let more = add_products(late, "A-1", 200, MAX_ITEMS - 3).await;
     assert_problem(&late.post(&items_of("A-1"), &new).await, 409, "cart-full");
     assert_eq!(late.delete(&path(&more[0])).await.status, 204);
-    assert_eq!(late.bring_to(&lines[0], "ACTIVE").await["status"], "ACTIVE");
-    assert_eq!(late.check_out("A-1").await.len(), MAX_LINES);
+    assert_eq!(late.bring_to(&cart_items[0], "ACTIVE").await["status"], "ACTIVE");
+    assert_eq!(late.check_out("A-1").await.len(), MAX_ITEMS);
     shop.stack.stop().await;
 }
 
@@ -270,7 +272,7 @@ async fn items_that_leave_a_full_cart_make_room() {
 async fn concurrent_additions_do_not_exceed_the_cart_limit() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
-    let (items, mut added) = (items_of("A-1"), MAX_LINES - 8);
+    let (items, mut added) = (items_of("A-1"), MAX_ITEMS - 8);
     add_products(at, "A-1", 100, added).await;
     let mut waiting: Vec<String> = (0..20).map(|number| format!("sku-{number}")).collect();
     for _ in 0..20 {
@@ -287,9 +289,9 @@ async fn concurrent_additions_do_not_exceed_the_cart_limit() {
         }
         waiting = again;
     }
-    assert_eq!((added, waiting.len()), (MAX_LINES, 0));
-    assert_eq!(at.of_account("A-1", "ACTIVE").await.len(), MAX_LINES);
-    assert_eq!(at.check_out("A-1").await.len(), MAX_LINES);
+    assert_eq!((added, waiting.len()), (MAX_ITEMS, 0));
+    assert_eq!(at.of_account("A-1", "ACTIVE").await.len(), MAX_ITEMS);
+    assert_eq!(at.check_out("A-1").await.len(), MAX_ITEMS);
     shop.stack.stop().await;
 }
 
@@ -298,9 +300,9 @@ async fn rejects_a_quantity_over_9999() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     let add = async |quantity: u32| at.post(&items_of("A-1"), &json!({"sku": "tea", "quantity": quantity})).await;
-    let line = at.add("A-1", "tea", 9_999).await;
+    let cart_item = at.add("A-1", "tea", 9_999).await;
     assert_problem(&add(1).await, 409, "quantity-limit");
-    let saved = at.bring_to(&line, "SAVED").await;
+    let saved = at.bring_to(&cart_item, "SAVED").await;
     let there = at.add("A-1", "tea", 1).await;
     let before = stored(&shop.stack).await;
     assert_problem(&at.patch(&path(&saved), &json!({"status": "ACTIVE"})).await, 409, "quantity-limit");
@@ -319,8 +321,8 @@ async fn saved_item_is_merged_into_the_active_item_of_its_product_once() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     let priced = json!({"sku": "tea", "quantity": 2, "price": "12.49", "currency": "USD"});
-    let line = at.post(&items_of("A-1"), &priced).await.body;
-    let saved = at.bring_to(&line, "SAVED").await;
+    let cart_item = at.post(&items_of("A-1"), &priced).await.body;
+    let saved = at.bring_to(&cart_item, "SAVED").await;
     let there = at.add("A-1", "tea", 3).await;
     assert_ne!(there["itemId"], saved["itemId"]);
     let later = shop.at(time(START) + SECOND);
@@ -362,10 +364,10 @@ async fn purchased_item_cannot_be_changed() {
     let direct = at.bring_to(&two, "PURCHASED").await;
     assert!(direct["orderId"].is_string(), "{direct}");
     at.add("A-1", "pot", 1).await;
-    let [of_cart] = at.check_out("A-1").await.try_into().expect("one line");
+    let [of_cart] = at.check_out("A-1").await.try_into().expect("one cart item");
     let before = stored(&shop.stack).await;
-    for line in [&named, &direct, &of_cart] {
-        let quantity = &line["quantity"];
+    for cart_item in [&named, &direct, &of_cart] {
+        let quantity = &cart_item["quantity"];
         for body in [
             json!({"quantity": 4}),
             json!({"status": "ACTIVE"}),
@@ -374,19 +376,19 @@ async fn purchased_item_cannot_be_changed() {
             json!({"status": "PURCHASED", "quantity": 4}),
             json!({"status": "PURCHASED", "orderId": "O-2"}),
             json!({"status": "PURCHASED", "orderId": "O-2", "quantity": quantity}),
-            json!({"status": "PURCHASED", "orderId": line["orderId"], "quantity": 4}),
+            json!({"status": "PURCHASED", "orderId": cart_item["orderId"], "quantity": 4}),
         ] {
-            assert_problem(&shop.at(time(START) + DAY).patch(&path(line), &body).await, 409, "purchased");
+            assert_problem(&shop.at(time(START) + DAY).patch(&path(cart_item), &body).await, 409, "purchased");
         }
-        assert_problem(&at.delete(&path(line)).await, 409, "purchased");
+        assert_problem(&at.delete(&path(cart_item)).await, 409, "purchased");
         // A repeated request gets the same response.
         for body in [
             json!({"status": "PURCHASED"}),
             json!({"quantity": quantity}),
-            json!({"status": "PURCHASED", "orderId": line["orderId"], "quantity": quantity}),
+            json!({"status": "PURCHASED", "orderId": cart_item["orderId"], "quantity": quantity}),
         ] {
-            let again = at.patch(&path(line), &body).await;
-            assert_eq!((again.status, &again.body), (200, line), "{body}");
+            let again = at.patch(&path(cart_item), &body).await;
+            assert_eq!((again.status, &again.body), (200, cart_item), "{body}");
         }
     }
     assert_problem(&at.post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
@@ -402,14 +404,14 @@ async fn removed_item_is_hidden_and_its_product_can_be_added_again() {
     let shop = Shop::open(1).await;
     let at = shop.at(time(START));
     for status in ["ACTIVE", "SAVED"] {
-        let line = at.add("A-1", status, 2).await;
-        at.bring_to(&line, status).await;
-        let removed = at.delete(&path(&line)).await;
+        let cart_item = at.add("A-1", status, 2).await;
+        at.bring_to(&cart_item, status).await;
+        let removed = at.delete(&path(&cart_item)).await;
         assert_eq!((removed.status, removed.body), (204, Value::Null));
-        assert_gone(at, &line).await;
+        assert_gone(at, &cart_item).await;
         let anew = at.post(&items_of("A-1"), &json!({"sku": status, "quantity": 1})).await;
         assert_eq!((anew.status, &anew.body["quantity"]), (201, &json!(1)));
-        assert_ne!(anew.body["itemId"], line["itemId"]);
+        assert_ne!(anew.body["itemId"], cart_item["itemId"]);
     }
     shop.stack.stop().await;
 }

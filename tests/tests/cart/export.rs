@@ -33,7 +33,7 @@ fn rows(lake: &Path) -> Vec<Value> {
     let hours = fs::read_dir(folder).into_iter().flatten().map(|hour| hour.expect("an hour").path());
     let files = hours.flat_map(|hour| fs::read_dir(hour).expect("files")).map(|file| file.expect("a file").path());
     let text: String = files.map(|file| fs::read_to_string(file).expect("text")).collect();
-    text.lines().map(|line| serde_json::from_str(line).expect("a row")).collect()
+    text.lines().map(|row| serde_json::from_str(row).expect("a row")).collect()
 }
 
 /// Returns the version, operation and status of each row of one item, in order of version.

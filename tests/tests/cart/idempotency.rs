@@ -5,7 +5,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use system_tests::{
     Answer, Client, assert_problem,
-    cart::{MAX_LINES, Shop, checkout_of, items_of, path, stored},
+    cart::{MAX_ITEMS, Shop, checkout_of, items_of, path, stored},
     clock::{At, DAY, MILLISECOND, time},
     text, texts,
 };
@@ -50,9 +50,9 @@ async fn repeated_addition_gets_the_first_response_after_later_changes() {
         let location = first.headers.get("location").map(|location| location.to_str().expect("ASCII").to_owned());
         assert_eq!(location, (status == 201).then(|| path(&first.body)));
         assert_repeats(&shop, later, &body, &first, "nothing happened").await;
-        let line = path(&first.body);
+        let cart_item = path(&first.body);
         for change in [json!({"quantity": 9}), json!({"status": "SAVED"}), json!({"status": "ACTIVE"})] {
-            assert_eq!(later.patch(&line, &change).await.status, 200);
+            assert_eq!(later.patch(&cart_item, &change).await.status, 200);
             assert_repeats(&shop, later, &body, &first, &change.to_string()).await;
         }
         later.add("A-1", "tea", 1).await;
@@ -143,8 +143,8 @@ async fn one_of_several_different_requests_with_one_key_is_applied() {
         match done[0].body["quantity"].as_u64() {
             Some(quantity) => {
                 assert_eq!((active.len(), bought.len()), (2, 0));
-                let tea = active.iter().find(|line| line["sku"] == "tea");
-                assert_eq!(tea.map(|line| &line["quantity"]), Some(&json!(quantity)));
+                let tea = active.iter().find(|cart_item| cart_item["sku"] == "tea");
+                assert_eq!(tea.map(|cart_item| &cart_item["quantity"]), Some(&json!(quantity)));
             }
             None => assert_eq!((active.len(), json!(bought)), (0, done[0].body["items"].clone())),
         }
@@ -179,12 +179,12 @@ async fn repeated_checkout_gets_the_same_order_after_later_changes() {
 async fn checkout_of_a_full_cart_with_a_key_buys_once() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
-    for number in 0..MAX_LINES {
+    for number in 0..MAX_ITEMS {
         at.add("A-1", &format!("sku-{number}"), 1).await;
     }
     let key = "k".repeat(128);
     let first = buy(at, "A-1", &key).await;
-    assert_eq!((first.status, first.body["items"].as_array().map(Vec::len)), (200, Some(MAX_LINES)), "{}", first.body);
+    assert_eq!((first.status, first.body["items"].as_array().map(Vec::len)), (200, Some(MAX_ITEMS)), "{}", first.body);
     assert_eq!(said(&buy(at, "A-1", &key).await), said(&first));
     shop.stack.stop().await;
 }
@@ -229,14 +229,14 @@ async fn rejects_a_key_of_a_different_request() {
 async fn accounts_can_use_equal_keys() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
-    let mut lines = Vec::new();
+    let mut cart_items = Vec::new();
     for account in ["A-1", "A-2", "A-3"] {
         let answer = at.post_once(&items_of(account), "K", &tea(2)).await;
         assert_eq!((answer.status, text(&answer.body, "accountId")), (201, account));
-        lines.push(answer);
+        cart_items.push(answer);
     }
     assert_eq!(buy(at, "A-4", "K").await.status, 409);
-    for first in &lines {
+    for first in &cart_items {
         let again = at.post_once(&items_of(text(&first.body, "accountId")), "K", &tea(2)).await;
         assert_eq!(said(&again), said(first));
     }
@@ -259,17 +259,17 @@ async fn rejected_addition_does_not_use_its_key() {
     let too_long = json!({"sku": long, "quantity": 1});
     assert_problem(&at.post_once(&items_of(&long), "K", &too_long).await, 413, "too-large");
     assert_eq!(stored(&shop.stack).await.len(), 0);
-    let line = at.add("A-1", "tea", 9_999).await;
+    let cart_item = at.add("A-1", "tea", 9_999).await;
     assert_problem(&at.post_once(&items, "K", &tea(2)).await, 409, "quantity-limit");
-    at.patch(&path(&line), &json!({"quantity": 1})).await;
+    at.patch(&path(&cart_item), &json!({"quantity": 1})).await;
     let grown = at.post_once(&items, "K", &tea(2)).await;
     assert_eq!((grown.status, &grown.body["quantity"]), (200, &json!(3)), "the same request, now within the limit");
-    for number in 1..MAX_LINES {
+    for number in 1..MAX_ITEMS {
         at.add("A-1", &format!("sku-{number}"), 1).await;
     }
     let one_more = json!({"sku": "one-more", "quantity": 1});
     assert_problem(&at.post_once(&items, "full", &one_more).await, 409, "cart-full");
-    at.bring_to(&line, "SAVED").await;
+    at.bring_to(&cart_item, "SAVED").await;
     let other = json!({"sku": "another", "quantity": 1});
     assert_eq!(at.post_once(&items, "full", &other).await.status, 201, "a different request can use the key");
     assert_problem(&at.post_once(&items, "full", &one_more).await, 422, "idempotency-key-reused");

@@ -81,14 +81,14 @@ async fn addition_waits_until_the_previous_addition_is_visible() {
 async fn read_waits_for_an_item_whose_pointer_is_already_visible() {
     let twins = Twins::start(stack).await;
     let (healthy, through) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
-    let line = healthy.post(ITEMS, &tea(2)).await.body;
+    let cart_item = healthy.post(ITEMS, &tea(2)).await.body;
     let table = Table::of(&twins);
     let late = table.items("ACTIVE#").await;
     table.take_away(&late[0]).await;
-    let path = format!("{ITEMS}/{}", line["itemId"].as_str().expect("an id"));
+    let path = format!("{ITEMS}/{}", cart_item["itemId"].as_str().expect("an id"));
     let reading = tokio::spawn(async move { through.get(&path).await });
     called(&twins, "GetItem", 4).await;
     table.put_back(&late[0]).await;
     let read = reading.await.expect("an answer");
-    assert_eq!((read.status, &read.body), (200, &line));
+    assert_eq!((read.status, &read.body), (200, &cart_item));
 }

@@ -13,7 +13,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 use system_tests::{
-    cart::{MAX_LINES, STATUSES, Shop, checkout_of, items_of, path},
+    cart::{MAX_ITEMS, STATUSES, Shop, checkout_of, items_of, path},
     clock::{At, DAY, time},
     text, texts,
 };
@@ -27,49 +27,49 @@ fn of_sku(query: &str) -> String {
 
 /// Sorts the items in the order of every list: by the time of the last status change, newest first,
 /// and then by id, greatest first.
-fn sort(lines: &mut [Value]) {
-    lines.sort_by(|one, two| place(two).cmp(&place(one)));
+fn sort(cart_items: &mut [Value]) {
+    cart_items.sort_by(|one, two| place(two).cmp(&place(one)));
 }
 
-fn place(line: &Value) -> (Timestamp, &str) {
-    (time(text(line, "statusChangedAt")), text(line, "itemId"))
+fn place(cart_item: &Value) -> (Timestamp, &str) {
+    (time(text(cart_item, "statusChangedAt")), text(cart_item, "itemId"))
 }
 
 #[tokio::test]
 async fn lists_are_newest_first_by_the_last_status_change() {
     let shop = Shop::open(30).await;
     let minute = |minute: i64| shop.at(time(START) + SignedDuration::from_mins(minute));
-    let mut lines = BTreeMap::new();
+    let mut cart_items = BTreeMap::new();
     for (number, sku) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
-        lines.insert(sku, minute(number.try_into().expect("a number")).add("A-1", sku, 1).await);
+        cart_items.insert(sku, minute(number.try_into().expect("a number")).add("A-1", sku, 1).await);
     }
     let skus = async |status: &str| {
-        let lines = minute(60).of_account("A-1", status).await;
-        texts(&lines, "sku").into_iter().map(str::to_owned).collect::<Vec<_>>()
+        let cart_items = minute(60).of_account("A-1", status).await;
+        texts(&cart_items, "sku").into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(skus("ACTIVE").await, ["f", "e", "d", "c", "b", "a"]);
     for (at, sku, status) in [(10, "c", "SAVED"), (11, "a", "SAVED"), (12, "e", "SAVED"), (13, "b", "PURCHASED")] {
-        let moved = minute(at).bring_to(&lines[sku], status).await;
+        let moved = minute(at).bring_to(&cart_items[sku], status).await;
         assert_eq!(time(text(&moved, "statusChangedAt")), time(START) + SignedDuration::from_mins(at));
-        assert_eq!(moved["addedAt"], lines[sku]["addedAt"], "{sku}");
-        assert_eq!(moved["itemId"], lines[sku]["itemId"], "{sku}");
+        assert_eq!(moved["addedAt"], cart_items[sku]["addedAt"], "{sku}");
+        assert_eq!(moved["itemId"], cart_items[sku]["itemId"], "{sku}");
     }
     assert_eq!(skus("SAVED").await, ["e", "a", "c"], "by the time of saving, not of adding");
     // A change of quantity keeps the position. An item that returns to the cart is the newest.
-    minute(20).patch(&path(&lines["d"]), &json!({"quantity": 3})).await;
+    minute(20).patch(&path(&cart_items["d"]), &json!({"quantity": 3})).await;
     minute(21).add("A-1", "d", 1).await;
-    minute(22).bring_to(&lines["a"], "ACTIVE").await;
+    minute(22).bring_to(&cart_items["a"], "ACTIVE").await;
     assert_eq!(skus("ACTIVE").await, ["a", "f", "d"]);
     assert_eq!(skus("SAVED").await, ["e", "c"]);
     minute(30).check_out("A-1").await;
-    minute(31).bring_to(&lines["c"], "PURCHASED").await;
+    minute(31).bring_to(&cart_items["c"], "PURCHASED").await;
     let bought = skus("PURCHASED").await;
     assert_eq!((bought[0].as_str(), bought[4].as_str()), ("c", "b"), "{bought:?}");
     assert_eq!(bought[1..4].iter().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(["a", "d", "f"]));
     assert_eq!((skus("ACTIVE").await.len(), skus("SAVED").await), (0, vec!["e".to_owned()]));
     for status in STATUSES {
         let mut of_all = Vec::new();
-        for sku in lines.keys() {
+        for sku in cart_items.keys() {
             let list = minute(60).all(&format!("/cart/skus/{sku}/items?status={status}")).await.0;
             assert!(list.len() <= 1, "{sku}: {list:?}");
             of_all.extend(list);
@@ -83,10 +83,10 @@ async fn lists_are_newest_first_by_the_last_status_change() {
 #[tokio::test]
 async fn times_of_an_item_never_decrease() {
     let shop = Shop::open(30).await;
-    let line = shop.at(time(START)).add("A-1", SKU, 1).await;
+    let cart_item = shop.at(time(START)).add("A-1", SKU, 1).await;
     let earlier = shop.at(time(START) - SignedDuration::from_secs(5));
-    let saved = earlier.bring_to(&line, "SAVED").await;
-    assert_eq!(saved["statusChangedAt"], line["statusChangedAt"]);
+    let saved = earlier.bring_to(&cart_item, "SAVED").await;
+    assert_eq!(saved["statusChangedAt"], cart_item["statusChangedAt"]);
     assert_eq!(earlier.of_account("A-1", "SAVED").await, [saved]);
     shop.stack.stop().await;
 }
@@ -118,7 +118,7 @@ async fn bought(shop: &Shop, account: &str, carts: i64) -> Vec<Value> {
     for cart in 0..carts {
         let at = shop.at(time(START) + SignedDuration::from_mins(if cart == 1 { 0 } else { cart }));
         let add = |number: usize| async move { at.add(account, &format!("sku-{number}"), 1).await };
-        stream::iter(0..MAX_LINES).map(add).buffer_unordered(2).collect::<Vec<_>>().await;
+        stream::iter(0..MAX_ITEMS).map(add).buffer_unordered(2).collect::<Vec<_>>().await;
         bought.extend(at.check_out(account).await);
     }
     sort(&mut bought);
@@ -128,8 +128,13 @@ async fn bought(shop: &Shop, account: &str, carts: i64) -> Vec<Value> {
 /// Checks that the pages of the list contain each item once, for every limit.
 async fn assert_pages(at: At<'_>, list: &str, wanted: &[Value], limits: impl Iterator<Item = usize>) {
     let walk = |limit: usize| async move {
-        let (lines, pages) = at.all(&format!("{list}&limit={limit}")).await;
-        assert!(lines == wanted, "{list}, {limit}: {} of {} items in {pages} pages", lines.len(), wanted.len());
+        let (cart_items, pages) = at.all(&format!("{list}&limit={limit}")).await;
+        assert!(
+            cart_items == wanted,
+            "{list}, {limit}: {} of {} items in {pages} pages",
+            cart_items.len(),
+            wanted.len()
+        );
         let (least, most) = (wanted.len().div_ceil(limit), wanted.len() / limit + 1);
         assert!((least..=most).contains(&pages), "{list}, {limit}: {pages} pages");
     };
@@ -141,16 +146,16 @@ async fn assert_pages(at: At<'_>, list: &str, wanted: &[Value], limits: impl Ite
 async fn pages_of_every_limit_contain_each_item_once() {
     let shop = Shop::open(30).await;
     let wanted = bought(&shop, "A-1", 7).await;
-    assert_eq!(wanted.len(), 7 * MAX_LINES);
-    let milliseconds: BTreeSet<_> = wanted.iter().map(|line| text(line, "statusChangedAt")).collect();
+    assert_eq!(wanted.len(), 7 * MAX_ITEMS);
+    let milliseconds: BTreeSet<_> = wanted.iter().map(|cart_item| text(cart_item, "statusChangedAt")).collect();
     assert_eq!(milliseconds.len(), 6, "the carts must share a millisecond");
     let at = shop.at(time(START) + DAY);
     let list = format!("{}?status=PURCHASED", items_of("A-1"));
     assert_pages(at, &list, &wanted, 1..=100).await;
     // Other accounts, similar account names and other statuses do not appear.
     for account in ["A-", "A-10", "A-0"] {
-        let line = at.add(account, "sku-1", 1).await;
-        at.bring_to(&line, "PURCHASED").await;
+        let cart_item = at.add(account, "sku-1", 1).await;
+        at.bring_to(&cart_item, "PURCHASED").await;
     }
     at.bring_to(&at.add("A-1", "sku-1", 1).await, "SAVED").await;
     at.add("A-1", "sku-2", 1).await;
@@ -165,24 +170,24 @@ async fn pages_of_a_product_contain_the_items_of_all_accounts_once() {
     let mut wanted: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for number in 0..150_usize {
         let at = shop.at(time(START) + instants[number % instants.len()]);
-        let line = at.add(&format!("A-{number}"), SKU, 1).await;
+        let cart_item = at.add(&format!("A-{number}"), SKU, 1).await;
         let status = STATUSES[number % 3];
-        let line = if status == "ACTIVE" { line } else { at.bring_to(&line, status).await };
-        wanted.entry(status).or_default().push(line);
+        let cart_item = if status == "ACTIVE" { cart_item } else { at.bring_to(&cart_item, status).await };
+        wanted.entry(status).or_default().push(cart_item);
     }
     let at = shop.at(time(START) + DAY);
     at.add("A-1", "te", 1).await;
     at.add("A-1", "tea ", 1).await;
-    for (status, mut lines) in wanted {
-        sort(&mut lines);
-        assert_eq!(lines.len(), 50);
-        assert_pages(at, &of_sku(&format!("status={status}")), &lines, (1..=51).step_by(3)).await;
-        lines.retain(|line| place(line).0 < time("2026-01-03T00:00:00Z"));
+    for (status, mut cart_items) in wanted {
+        sort(&mut cart_items);
+        assert_eq!(cart_items.len(), 50);
+        assert_pages(at, &of_sku(&format!("status={status}")), &cart_items, (1..=51).step_by(3)).await;
+        cart_items.retain(|cart_item| place(cart_item).0 < time("2026-01-03T00:00:00Z"));
         let day = of_sku(&format!("status={status}&date=2026-01-02"));
-        assert_pages(at, &day, &lines, [1, 2, 16, 17, 50, 100].into_iter()).await;
+        assert_pages(at, &day, &cart_items, [1, 2, 16, 17, 50, 100].into_iter()).await;
         let range = of_sku(&format!("status={status}&from={START}&to={START}"));
-        lines.retain(|line| text(line, "statusChangedAt") == START);
-        assert_pages(at, &range, &lines, [1, 2, 16, 17, 50, 100].into_iter()).await;
+        cart_items.retain(|cart_item| text(cart_item, "statusChangedAt") == START);
+        assert_pages(at, &range, &cart_items, [1, 2, 16, 17, 50, 100].into_iter()).await;
     }
     shop.stack.stop().await;
 }
@@ -194,23 +199,24 @@ async fn pages_omit_expired_items_and_still_reach_the_end() {
     let mut unexpired = Vec::new();
     for number in 0..90_i64 {
         let at = shop.at(start + SignedDuration::from_millis(number));
-        let line = at.add(&format!("A-{}", number % 3), &format!("sku-{}", number / 3), 1).await;
+        let cart_item = at.add(&format!("A-{}", number % 3), &format!("sku-{}", number / 3), 1).await;
         let tea = at.add(&format!("B-{number}"), SKU, 1).await;
         // Some items were changed later, so they expire later than the items around them. All items
         // that a page reads may be expired.
         if [0, 7, 8, 40, 89].contains(&number) {
             let changed = shop.at(late - SignedDuration::from_secs(1));
-            unexpired.push(changed.patch(&path(&line), &json!({"quantity": 2})).await.body);
+            unexpired.push(changed.patch(&path(&cart_item), &json!({"quantity": 2})).await.body);
             unexpired.push(changed.patch(&path(&tea), &json!({"quantity": 2})).await.body);
         }
     }
     sort(&mut unexpired);
     let at = shop.at(late + DAY / 2);
     for limit in [1, 2, 3, 5, 8, 13, 30, 100] {
-        let tea: Vec<Value> = unexpired.iter().filter(|line| line["sku"] == SKU).cloned().collect();
+        let tea: Vec<Value> = unexpired.iter().filter(|cart_item| cart_item["sku"] == SKU).cloned().collect();
         assert_eq!(at.all(&of_sku(&format!("limit={limit}"))).await.0, tea, "{limit}");
         for account in ["A-0", "A-1", "A-2"] {
-            let wanted: Vec<Value> = unexpired.iter().filter(|line| line["accountId"] == account).cloned().collect();
+            let wanted: Vec<Value> =
+                unexpired.iter().filter(|cart_item| cart_item["accountId"] == account).cloned().collect();
             let list = format!("{}?limit={limit}", items_of(account));
             assert_eq!(at.all(&list).await.0, wanted, "{account}, {limit}");
         }
@@ -256,34 +262,34 @@ const ENDS: [&str; 17] = [
 /// Creates nine cart items at each of the times: three in each status. Each item is in its own
 /// account.
 async fn about_a_day(shop: &Shop) -> Vec<Value> {
-    let mut lines = Vec::new();
+    let mut cart_items = Vec::new();
     for (number, now) in TIMES.into_iter().enumerate() {
         let at = shop.at(time(now));
         for status in STATUSES {
             for customer in 0..3 {
-                let line = at.add(&format!("{status}-{number}-{customer}"), SKU, 1).await;
-                lines.push(if status == "ACTIVE" { line } else { at.bring_to(&line, status).await });
+                let cart_item = at.add(&format!("{status}-{number}-{customer}"), SKU, 1).await;
+                cart_items.push(if status == "ACTIVE" { cart_item } else { at.bring_to(&cart_item, status).await });
             }
         }
     }
-    sort(&mut lines);
-    lines
+    sort(&mut cart_items);
+    cart_items
 }
 
-fn with(status: &str, lines: &[Value], is_in: impl Fn(Timestamp) -> bool) -> Vec<Value> {
-    lines.iter().filter(|line| line["status"] == status && is_in(place(line).0)).cloned().collect()
+fn with(status: &str, cart_items: &[Value], is_in: impl Fn(Timestamp) -> bool) -> Vec<Value> {
+    cart_items.iter().filter(|cart_item| cart_item["status"] == status && is_in(place(cart_item).0)).cloned().collect()
 }
 
 #[tokio::test]
 async fn day_includes_exactly_its_first_to_last_millisecond() {
     let shop = Shop::open(30).await;
-    let lines = about_a_day(&shop).await;
+    let cart_items = about_a_day(&shop).await;
     let at = shop.at(time("2026-01-03T12:00:00Z"));
     for (day, times) in
         [("2025-12-31", 0..0), ("2026-01-01", 0..2), ("2026-01-02", 2..7), ("2026-01-03", 7..9), ("2026-01-04", 9..9)]
     {
         for status in STATUSES {
-            let wanted = with(status, &lines, |since| TIMES[times.clone()].iter().any(|text| time(text) == since));
+            let wanted = with(status, &cart_items, |since| TIMES[times.clone()].iter().any(|text| time(text) == since));
             assert_eq!(wanted.len(), 3 * times.len());
             for limit in [1, 4, 100] {
                 let list = of_sku(&format!("status={status}&date={day}&limit={limit}"));
@@ -297,7 +303,7 @@ async fn day_includes_exactly_its_first_to_last_millisecond() {
 #[tokio::test]
 async fn range_includes_both_ends() {
     let shop = Shop::open(30).await;
-    let lines = about_a_day(&shop).await;
+    let cart_items = about_a_day(&shop).await;
     let at = shop.at(time("2026-01-03T12:00:00Z"));
     let escaped = |text: &str| text.replace('+', "%2B");
     let ends = || ENDS.into_iter().map(Some).chain([None]);
@@ -316,7 +322,7 @@ async fn range_includes_both_ends() {
             assert_eq!(at.get(&list).await.status, 400, "{list}");
             refused += 1;
         } else {
-            assert_eq!(at.all(&list).await.0, with(status, &lines, is_in), "{list}");
+            assert_eq!(at.all(&list).await.0, with(status, &cart_items, is_in), "{list}");
         }
     }
     assert!(refused > 100, "{refused}");
@@ -490,12 +496,12 @@ impl Model {
 }
 
 /// Times, ids and quantities in a response.
-fn shown(lines: &[Value]) -> Vec<(i64, String, u64)> {
-    let shown = |line: &Value| {
-        let since = time(text(line, "statusChangedAt")).as_millisecond();
-        (since, text(line, "itemId").to_owned(), line["quantity"].as_u64().expect("a number"))
+fn shown(cart_items: &[Value]) -> Vec<(i64, String, u64)> {
+    let shown = |cart_item: &Value| {
+        let since = time(text(cart_item, "statusChangedAt")).as_millisecond();
+        (since, text(cart_item, "itemId").to_owned(), cart_item["quantity"].as_u64().expect("a number"))
     };
-    lines.iter().map(shown).collect()
+    cart_items.iter().map(shown).collect()
 }
 
 /// One case. Each case has its own accounts and products.
@@ -564,10 +570,10 @@ impl Run<'_> {
         let body: Value = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
         let answer = self.at().patch(&self.path(&self.model.known[at]), &body).await;
         let before = self.model.known[at].clone();
-        let (wanted, line) = self.model.change(at, quantity, status);
+        let (wanted, cart_item) = self.model.change(at, quantity, status);
         prop_assert_eq!(answer.status, wanted, "{:?} by {}: {}", before, body, answer.body);
         if wanted == 200 {
-            let known = &self.model.known[line];
+            let known = &self.model.known[cart_item];
             let is = (&answer.body["itemId"], &answer.body["quantity"], answer.body["status"].as_str());
             prop_assert_eq!(is, (&json!(known.id), &json!(known.quantity), known.status));
         }

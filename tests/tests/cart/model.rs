@@ -54,7 +54,7 @@ impl Row {
     }
 
     /// Expected cart item in a response.
-    fn line(&self) -> Value {
+    fn cart_item(&self) -> Value {
         json!({
             "accountId": self.customer, "sku": self.sku, "quantity": self.count, "price": self.price, "currency": "USD",
             "status": self.status(), "addedAt": self.since(), "statusChangedAt": self.since(),
@@ -76,12 +76,12 @@ fn query<'a>(model: &'a [Row], prefix: &str, is_key: impl Fn(&Row) -> bool) -> V
 }
 
 /// Removes the ids that the service generated.
-fn anonymous(mut line: Value) -> Value {
-    let members = line.as_object_mut().expect("an object");
+fn anonymous(mut cart_item: Value) -> Value {
+    let members = cart_item.as_object_mut().expect("an object");
     let order = members.remove("orderId");
     assert!(members.remove("itemId").is_some_and(|id| id.is_string()));
     assert_eq!(order.is_some(), members["status"] == "PURCHASED", "{members:?}");
-    line
+    cart_item
 }
 
 /// Starts a shop and adds each row at its own time. `CartDays` is high, so that no row expires
@@ -93,9 +93,9 @@ async fn filled(model: &[Row]) -> Shop {
         let new = json!({"sku": row.sku, "quantity": row.count, "price": row.price, "currency": "USD"});
         let added = at.post(&items_of(&row.customer), &new).await;
         assert_eq!(added.status, 201, "{row:?}: {}", added.body);
-        let line = at.bring_to(&added.body, &row.status()).await;
-        assert_eq!(at.get(&path(&line)).await.body, line);
-        assert_eq!(anonymous(line), row.line());
+        let cart_item = at.bring_to(&added.body, &row.status()).await;
+        assert_eq!(at.get(&path(&cart_item)).await.body, cart_item);
+        assert_eq!(anonymous(cart_item), row.cart_item());
     }
     shop
 }
@@ -107,19 +107,19 @@ async fn lists_return_the_example_rows_in_order() {
     let shop = filled(&model).await;
     let last = model.iter().map(|row| time(&row.since())).max().expect("a row");
     let at = shop.at(last);
-    let lines = |rows: Vec<&Row>| rows.into_iter().map(Row::line).collect::<Vec<_>>();
-    let bare = |lines: Vec<Value>| lines.into_iter().map(anonymous).collect::<Vec<_>>();
+    let cart_items = |rows: Vec<&Row>| rows.into_iter().map(Row::cart_item).collect::<Vec<_>>();
+    let bare = |cart_items: Vec<Value>| cart_items.into_iter().map(anonymous).collect::<Vec<_>>();
     let customers: BTreeSet<_> = model.iter().map(|row| row.customer.as_str()).collect();
     let skus: BTreeSet<_> = model.iter().map(|row| row.sku.as_str()).collect();
     let mut found = 0;
     for (status, prefix) in STATUSES.into_iter().zip(["Active#", "Saved#", "Shipped#"]) {
         for customer in &customers {
-            let wanted = lines(query(&model, prefix, |row| row.customer == *customer));
+            let wanted = cart_items(query(&model, prefix, |row| row.customer == *customer));
             found += wanted.len();
             assert_eq!(bare(at.of_account(customer, status).await), wanted, "{status} of {customer}");
         }
         for sku in &skus {
-            let wanted = lines(query(&model, prefix, |row| row.sku == *sku));
+            let wanted = cart_items(query(&model, prefix, |row| row.sku == *sku));
             found += wanted.len();
             assert_eq!(bare(at.of_sku(sku, status).await), wanted, "{status} of {sku}");
         }
@@ -130,7 +130,7 @@ async fn lists_return_the_example_rows_in_order() {
         let (sku, status, day) = (&row.sku, row.status(), &row.parts().1[..10]);
         let of_day = at.all(&format!("/cart/skus/{sku}/items?status={status}&date={day}")).await.0;
         let prefix = format!("{}#{day}T", row.parts().0);
-        assert_eq!(bare(of_day), lines(query(&model, &prefix, |other| other.sku == *sku)), "{sku} on {day}");
+        assert_eq!(bare(of_day), cart_items(query(&model, &prefix, |other| other.sku == *sku)), "{sku} on {day}");
     }
     shop.stack.stop().await;
 }
@@ -154,7 +154,7 @@ fn example_rows_have_the_documented_contradictions() {
 async fn list_of_an_example_customer_is_in_order() {
     let shop = filled(&model()).await;
     let at = shop.at(time("2019-11-26T22:46:26Z"));
-    let skus = |lines: Vec<Value>| lines.iter().map(|line| line["sku"].clone()).collect::<Vec<_>>();
+    let skus = |cart_items: Vec<Value>| cart_items.iter().map(|cart_item| cart_item["sku"].clone()).collect::<Vec<_>>();
     assert_eq!(skus(at.of_account("Sue", "ACTIVE").await), ["b932s", "ef9ca"]);
     assert_eq!(skus(at.of_account("Sue", "SAVED").await), ["72f49"]);
     assert_eq!(skus(at.of_account("Liz", "PURCHASED").await), ["d9bl3"]);

@@ -98,10 +98,10 @@ impl Customer {
 
     /// Selects a cart item. The item may be removed or merged, or may not exist.
     fn item(&mut self) -> ItemId {
-        let lines: Vec<_> = self.account.lines.iter().map(|line| line.sort.item).collect();
+        let cart_items: Vec<_> = self.account.cart_items.iter().map(|cart_item| cart_item.sort.item).collect();
         // Recent items are more likely, so that concurrent requests often change the same item.
-        let late = lines.len().saturating_sub(5);
-        let some = if self.rng.bool() { &lines[late..] } else { &lines[..] };
+        let late = cart_items.len().saturating_sub(5);
+        let some = if self.rng.bool() { &cart_items[late..] } else { &cart_items[..] };
         self.rng.choice(some).copied().unwrap_or_else(|| ItemId::new(Timestamp::UNIX_EPOCH, &system_tests::random()))
     }
 
@@ -173,8 +173,8 @@ impl Customer {
         assert!(
             end.is_some(),
             "{id}: no order of {asked:#?}\napplied to {:#?}\nexplains the stored items {:#?}",
-            account.lines,
-            found.lines
+            account.cart_items,
+            found.cart_items
         );
         let end = end.unwrap_or_default();
         assert!(end.is_balanced(), "{}: {asked:#?}", self.id);
@@ -220,7 +220,7 @@ fn pause(rng: &mut Rng) -> SignedDuration {
 /// the exact time of the request.
 fn is_an_end_near(account: &Account, now: TimestampMillis) -> bool {
     let now = now.instant().as_second();
-    account.lines.iter().filter_map(|line| line.expires_at).any(|at| (now - 2..=now + 2).contains(&at))
+    account.cart_items.iter().filter_map(|cart_item| cart_item.expires_at).any(|at| (now - 2..=now + 2).contains(&at))
 }
 
 fn functions() -> BTreeMap<&'static str, Function> {
@@ -322,11 +322,12 @@ async fn lists_and_items_match_the_model_after_each_request() {
         now = later(now, pause(&mut rng));
         for status in STATUSES {
             let wanted = customer.account.listed(status, now);
-            let wanted: Vec<_> = wanted.into_iter().map(|line| json!(cart::LineBody::from(line.clone()))).collect();
+            let wanted: Vec<_> =
+                wanted.into_iter().map(|cart_item| json!(cart::CartItemBody::from(cart_item.clone()))).collect();
             let limit = rng.usize(1..=4);
             assert_eq!(listed(&stack, &customer.id, status, now, limit).await, wanted, "{status} after {asked:?}");
         }
-        let items: Vec<_> = customer.account.lines.iter().map(|line| line.sort.item).collect();
+        let items: Vec<_> = customer.account.cart_items.iter().map(|cart_item| cart_item.sort.item).collect();
         for item in items {
             let look = Operation::Look { item };
             let found = Reply::read(&client.invoke("get-cart-item", &look.event(&customer.id, now)).await.body);

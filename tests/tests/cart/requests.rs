@@ -5,7 +5,7 @@ use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use system_tests::{
     Client,
-    cart::{MAX_LINES, Shop, checkout_of, items_of, path, stored},
+    cart::{MAX_ITEMS, Shop, checkout_of, items_of, path, stored},
     requests::{
         Case, NO_CURRENCIES, SECRET, all_are_refused, changes_of, cursor, must_refuse_cursor, no_identifiers, sent,
         shortened, unreadable, wrong_identifiers,
@@ -20,8 +20,8 @@ const GOOD: &str = r#"{"sku": "tea", "quantity": 1}"#;
 /// Id of an item that does not exist.
 const NOBODYS: &str = "0192f3a1b2c37d5e8f90a1b2c3d4e5f6";
 
-fn bodies(client: &Client, line: &Value) -> Vec<Case> {
-    [("POST", ITEMS), ("PATCH", &path(line))]
+fn bodies(client: &Client, cart_item: &Value) -> Vec<Case> {
+    [("POST", ITEMS), ("PATCH", &path(cart_item))]
         .into_iter()
         .flat_map(|(method, path)| unreadable(client, method, path, GOOD))
         .collect()
@@ -111,8 +111,8 @@ fn additions(client: &Client) -> Vec<Case> {
     cases
 }
 
-fn updates(client: &Client, line: &Value) -> Vec<Case> {
-    let path = path(line);
+fn updates(client: &Client, cart_item: &Value) -> Vec<Case> {
+    let path = path(cart_item);
     let case = |body: String, at: &str| {
         Case::faults(format!("PATCH {}", shortened(&body)), sent(client, "PATCH", &path, body), at)
     };
@@ -182,9 +182,9 @@ fn routes(client: &Client, account: &str, item: &str, sku: &str) -> Vec<(&'stati
     ]
 }
 
-fn identifiers(client: &Client, line: &Value) -> Vec<Case> {
+fn identifiers(client: &Client, cart_item: &Value) -> Vec<Case> {
     let mut cases = Vec::new();
-    let id = text(line, "itemId");
+    let id = text(cart_item, "itemId");
     for text in no_identifiers() {
         let name = shortened(&text);
         for (route, request) in routes(client, &text, id, "tea").into_iter().filter(|(route, _)| *route != "C6") {
@@ -223,7 +223,7 @@ fn identifiers(client: &Client, line: &Value) -> Vec<Case> {
     cases
 }
 
-fn queries(client: &Client, line: &Value) -> Vec<Case> {
+fn queries(client: &Client, cart_item: &Value) -> Vec<Case> {
     let everywhere = [
         "limit=0",
         "limit=-1",
@@ -296,7 +296,7 @@ fn queries(client: &Client, line: &Value) -> Vec<Case> {
         cases.push(case(ITEMS, query, name(query)));
     }
     // Routes without query parameters.
-    let one = path(line);
+    let one = path(cart_item);
     for query in ["limit=5", "status=ACTIVE", "x=", "a%2Fb=1"] {
         let at = if query.starts_with('a') { "/query/a~1b".to_owned() } else { format!("/query/{}", name(query)) };
         for (method, path) in [("POST", ITEMS), ("PATCH", &one), ("DELETE", &one), ("GET", &one), ("POST", CHECKOUT)] {
@@ -349,7 +349,7 @@ fn together(client: &Client) -> Vec<Case> {
 }
 
 /// Ids that are valid on their own but too long in combination.
-fn sizes(client: &Client, line: &Value) -> Vec<Case> {
+fn sizes(client: &Client, cart_item: &Value) -> Vec<Case> {
     let long = ["\u{20ac}".repeat(128), "\u{1f4b6}".repeat(128), "\u{e4}".repeat(128)];
     let mut cases = Vec::new();
     for sku in &long {
@@ -361,7 +361,7 @@ fn sizes(client: &Client, line: &Value) -> Vec<Case> {
     let order = json!({"status": "PURCHASED", "orderId": "\u{1f4b6}".repeat(128)});
     let dear = add_request(client, "A-1", &"x".repeat(128), &json!({"orderId": "O"}));
     cases.push(Case::faults("a long SKU and an order id", dear, "/body/orderId"));
-    let request = client.request("PATCH", &path(line)).json(&order);
+    let request = client.request("PATCH", &path(cart_item)).json(&order);
     cases.push(Case::new("an order id of 512 bytes beside a long SKU", request, 413, "too-large"));
     cases
 }
@@ -408,9 +408,9 @@ fn states(client: &Client, bought: &Value) -> Vec<Case> {
     cases
 }
 
-fn gateway(client: &Client, line: &Value) -> Vec<Case> {
+fn gateway(client: &Client, cart_item: &Value) -> Vec<Case> {
     let long = items_of(&"x".repeat(10_300));
-    let one = path(line);
+    let one = path(cart_item);
     let rows = [
         ("GET", "/cart", 404),
         ("GET", "/cart/accounts//items", 404),
@@ -437,37 +437,37 @@ fn gateway(client: &Client, line: &Value) -> Vec<Case> {
 /// cart. Returns the first two items.
 async fn filled(shop: &Shop) -> (Value, Value) {
     let add = async |account: &str, sku: &str| send(add_request(&shop.now, account, sku, &json!({}))).await.body;
-    let line = add("A-1", &"x".repeat(128)).await;
+    let cart_item = add("A-1", &"x".repeat(128)).await;
     let taken = add_request(&shop.now, "A-1", "tea", &json!({})).header("idempotency-key", "taken");
     let bought =
         shop.now.patch(&path(&send(taken).await.body), &json!({"status": "PURCHASED", "orderId": "O-1"})).await;
     add(SECRET, SECRET).await;
-    for number in 0..MAX_LINES {
+    for number in 0..MAX_ITEMS {
         add("full", &format!("sku-{number}")).await;
     }
-    (line, bought.body)
+    (cart_item, bought.body)
 }
 
 #[tokio::test]
 async fn invalid_request_gets_the_right_problem_and_writes_nothing() {
     let shop = Shop::open(30).await;
-    let (line, bought) = filled(&shop).await;
+    let (cart_item, bought) = filled(&shop).await;
     let client = &shop.now;
     let groups = [
-        bodies(client, &line),
+        bodies(client, &cart_item),
         additions(client),
-        updates(client, &line),
-        identifiers(client, &line),
-        queries(client, &line),
+        updates(client, &cart_item),
+        identifiers(client, &cart_item),
+        queries(client, &cart_item),
         headers(client),
         together(client),
-        sizes(client, &line),
+        sizes(client, &cart_item),
         states(client, &bought),
-        gateway(client, &line),
+        gateway(client, &cart_item),
     ];
     let cases: Vec<Case> = groups.into_iter().flatten().collect();
     assert!(cases.len() >= 400, "{}", cases.len());
-    assert!(stored(&shop.stack).await.len() > 2 * MAX_LINES);
+    assert!(stored(&shop.stack).await.len() > 2 * MAX_ITEMS);
     all_are_refused(cases, &shop.stack.tables(), async || stored(&shop.stack).await).await;
     shop.stack.stop().await;
 }
@@ -508,8 +508,11 @@ async fn keeps_prices_exactly_from_strings_and_numbers() {
     assert_eq!(add(json!({})).await["price"], Value::Null);
     assert_eq!(add(json!({"price": 4.35, "currency": "USD"})).await["price"], "4.35");
     assert_eq!(add(json!({})).await["price"], "4.35");
-    let line = add(json!({"price": "5", "currency": "JPY"})).await;
-    assert_eq!((&line["price"], &line["currency"], &line["quantity"]), (&json!("5"), &json!("JPY"), &json!(4)));
+    let cart_item = add(json!({"price": "5", "currency": "JPY"})).await;
+    assert_eq!(
+        (&cart_item["price"], &cart_item["currency"], &cart_item["quantity"]),
+        (&json!("5"), &json!("JPY"), &json!(4))
+    );
     shop.stack.stop().await;
 }
 
@@ -570,11 +573,11 @@ fn bytes(value: &Value) -> usize {
 /// Returns the size of the largest cart item. A map adds three bytes, and each attribute in it adds
 /// one.
 async fn largest(shop: &Shop) -> usize {
-    let lines = stored(&shop.stack).await.into_values().filter(|item| item["Type"] == "CartLine");
-    let maps = |line: &Value| -> usize {
-        line.as_object().into_iter().flatten().filter_map(|(_, value)| Some(3 + value.as_object()?.len())).sum()
+    let cart_items = stored(&shop.stack).await.into_values().filter(|item| item["Type"] == "CartItem");
+    let maps = |cart_item: &Value| -> usize {
+        cart_item.as_object().into_iter().flatten().filter_map(|(_, value)| Some(3 + value.as_object()?.len())).sum()
     };
-    lines.map(|line| bytes(&line) + maps(&line)).max().unwrap_or_default()
+    cart_items.map(|cart_item| bytes(&cart_item) + maps(&cart_item)).max().unwrap_or_default()
 }
 
 #[tokio::test]
@@ -592,8 +595,8 @@ async fn accepted_item_stays_within_1_kb_after_status_changes() {
     }
     assert!(sku < 128, "the account is too short for this test");
     let there = client.get(&items).await.body["items"][0].clone();
-    let change = async |line: &Value, body: Value| {
-        let answer = client.patch(&path(line), &body).await;
+    let change = async |cart_item: &Value, body: Value| {
+        let answer = client.patch(&path(cart_item), &body).await;
         assert_eq!(answer.status, 200, "{body}: {}", answer.body);
         assert!(largest(&shop).await <= 1_024);
         answer.body
@@ -613,8 +616,8 @@ async fn accepted_item_stays_within_1_kb_after_status_changes() {
     assert_eq!(add(sku, &price).await.status, 201);
     assert_eq!(send(client.request("POST", &checkout_of(&account))).await.status, 200);
     assert_eq!(add(sku, &price).await.status, 201);
-    let line = client.get(&items).await.body["items"][0].clone();
-    assert_eq!(send(client.request("DELETE", &path(&line))).await.status, 204);
+    let cart_item = client.get(&items).await.body["items"][0].clone();
+    assert_eq!(send(client.request("DELETE", &path(&cart_item))).await.status, 204);
     assert!((900..=1_024).contains(&largest(&shop).await), "{}", largest(&shop).await);
     shop.stack.stop().await;
 }
@@ -624,8 +627,8 @@ async fn three_of_each(client: &Client, accounts: &[&str]) {
     for account in accounts {
         for status in ["PURCHASED", "SAVED", "ACTIVE"] {
             for sku in ["tea", "cup", "pot"] {
-                let line = send(add_request(client, account, sku, &json!({}))).await.body;
-                assert_eq!(client.patch(&path(&line), &json!({"status": status})).await.status, 200);
+                let cart_item = send(add_request(client, account, sku, &json!({}))).await.body;
+                assert_eq!(client.patch(&path(&cart_item), &json!({"status": status})).await.status, 200);
             }
         }
     }

@@ -57,7 +57,7 @@ fn bank() -> Room<bank::Case> {
 }
 
 fn cart() -> Room<cart::Case> {
-    let case = |line, lines| cart::Case { line, lines, record: None };
+    let case = |cart_item, cart_items| cart::Case { cart_item, cart_items, record: None };
     let both = |lines| [300, 900].map(|line| case(line, lines));
     Room {
         name: "cart",
@@ -165,7 +165,7 @@ fn kilobytes_billed(row: usize) -> [usize; 2] {
 
 fn export_page() -> String {
     let mut page = format!(
-        "\n### {} {}\n\n{}\n\n- key condition: none; new and old images of the lines, by the event filter of the mapping\n\
+        "\n### {} {}\n\n{}\n\n- key condition: none; new and old images of the cart items, by the event filter of the mapping\n\
          - cost: no unit of the table; PutRecordBatch of rows packed into records, which are billed by every 5 KB begun\n\n\
          | {CHANGES} changes | packed | one by one |\n| --- | --- | --- |\n",
         EXPORT.id,

@@ -1,9 +1,9 @@
-use crate::{Cart, Line, MAX_LINES, store::unexpired};
+use crate::{Cart, CartItem, MAX_ITEMS, store::unexpired};
 use function::{Error, Problem};
 use jiff::SignedDuration;
 use keys::{
     AccountId, RequestId, Sku, TimestampMillis,
-    cart::{CartSort, ItemId, LineSort, Status},
+    cart::{CartItemSort, CartSort, ItemId, Status},
 };
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Change, Condition, Item, Key, Query};
@@ -21,7 +21,7 @@ pub(crate) struct Additions {
     /// start again and repeat old values, but a request id never repeats.
     last: RequestId,
     /// Sort keys of the cart items that were added last, in order of addition.
-    recent: Vec<LineSort>,
+    recent: Vec<CartItemSort>,
     expires_at: i64,
 }
 
@@ -41,7 +41,7 @@ const SETTLING: SignedDuration = SignedDuration::from_mins(1);
 pub(crate) struct Seen {
     additions: Option<Additions>,
     /// ACTIVE cart items that have not expired.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) cart_items: Vec<CartItem>,
 }
 
 impl Cart {
@@ -65,12 +65,12 @@ impl Cart {
         now: TimestampMillis,
     ) -> Result<Seen, Error> {
         let clock = additions.as_ref().map_or(now, |additions| additions.clock(now));
-        let range = LineSort::with_status(Status::Active);
+        let range = CartItemSort::with_status(Status::Active);
         let query = Query::new(account, &range).only_if(unexpired(clock));
-        let seen = Seen { lines: self.table.query_all(&query).await?, additions };
+        let seen = Seen { cart_items: self.table.query_all(&query).await?, additions };
         for added in seen.unexplained(now).filter(|added| known != Some(added.item)) {
             let pointer = self.pointer(account, added.item).await?.ok_or_else(Error::stale)?;
-            let elsewhere = pointer.line != *added && pointer.line.since >= added.since;
+            let elsewhere = pointer.cart_item != *added && pointer.cart_item.since >= added.since;
             if !elsewhere && pointer.is_live(clock) {
                 return Err(Error::stale());
             }
@@ -78,19 +78,19 @@ impl Cart {
         Ok(seen)
     }
 
-    /// Returns the change of `CART` that records the addition of `line`. The change fails if
+    /// Returns the change of `CART` that records the addition of `cart_item`. The change fails if
     /// another item was added after the cart was read.
     pub(crate) fn addition(
         &self,
         seen: &Seen,
-        line: &Line,
+        cart_item: &CartItem,
         last: RequestId,
         now: TimestampMillis,
     ) -> Result<Change, Error> {
         let mut recent = seen.additions.as_ref().map_or_else(Vec::new, |additions| additions.recent.clone());
         recent.drain(..recent.len().saturating_sub(MAX_RECENT - 1));
-        recent.push(line.sort);
-        let (account, expires_at) = (line.account.clone(), self.days.and_one().after(now));
+        recent.push(cart_item.sort);
+        let (account, expires_at) = (cart_item.account.clone(), self.days.and_one().after(now));
         let additions = Additions { account, sort: CartSort, last, recent, expires_at };
         Ok(match &seen.additions {
             Some(seen) => self.table.replace(&additions)?.only_if(Condition::is(Additions::LAST, &seen.last)),
@@ -112,8 +112,8 @@ impl Cart {
     /// the item may have expired.
     pub(crate) fn change_in_cart(
         &self,
-        old: &Line,
-        new: &Line,
+        old: &CartItem,
+        new: &CartItem,
         seen: Option<&Additions>,
     ) -> Result<Vec<Change>, Error> {
         let mut changes = self.transition(old, new)?;
@@ -130,27 +130,27 @@ impl Seen {
     }
 
     /// Returns the cart item of the product.
-    pub(crate) fn line_of(&self, sku: &Sku) -> Option<&Line> {
-        self.lines.iter().find(|line| line.sku == *sku)
+    pub(crate) fn cart_item_of(&self, sku: &Sku) -> Option<&CartItem> {
+        self.cart_items.iter().find(|cart_item| cart_item.sku == *sku)
     }
 
     /// Returns the error 409 if the cart has no room for `more` additional items.
     pub(crate) fn must_have_room_for(&self, more: usize) -> Result<(), Error> {
-        if self.lines.len() + more <= MAX_LINES {
+        if self.cart_items.len() + more <= MAX_ITEMS {
             return Ok(());
         }
-        let detail =
-            format!("A cart has {MAX_LINES} active lines at most, so that it can be bought in one transaction.");
+        let detail = format!("A cart has {MAX_ITEMS} active items at most, because a checkout is one transaction.");
         Err(Error::Conflict(Problem::CartFull, detail))
     }
 
     /// Returns the sort keys of the items that were added in the last minute and that the query did
     /// not return.
-    fn unexplained(&self, now: TimestampMillis) -> impl Iterator<Item = &LineSort> {
+    fn unexplained(&self, now: TimestampMillis) -> impl Iterator<Item = &CartItemSort> {
         let recent = self.additions.iter().flat_map(|additions| &additions.recent);
-        let is_settling = move |added: &&LineSort| now.instant().duration_since(added.since.instant()) < SETTLING;
-        let is_there =
-            |added: &LineSort| self.lines.iter().any(|line| line.id() == added.item && line.sort.since >= added.since);
+        let is_settling = move |added: &&CartItemSort| now.instant().duration_since(added.since.instant()) < SETTLING;
+        let is_there = |added: &CartItemSort| {
+            self.cart_items.iter().any(|cart_item| cart_item.id() == added.item && cart_item.sort.since >= added.since)
+        };
         recent.filter(is_settling).filter(move |added| !is_there(added))
     }
 }

@@ -1,7 +1,7 @@
-use crate::Line;
+use crate::CartItem;
 use keys::{
     AccountId, TimestampMillis,
-    cart::{ItemSort, LineSort},
+    cart::{CartItemSort, ItemSort},
 };
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
@@ -17,7 +17,7 @@ pub(crate) struct Pointer {
     #[serde(rename = "SK")]
     sort: ItemSort,
     /// Sort key of the cart item.
-    pub(crate) line: LineSort,
+    pub(crate) cart_item: CartItemSort,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<i64>,
 }
@@ -27,12 +27,17 @@ impl Item for Pointer {
 }
 
 impl Pointer {
-    pub(crate) fn to(line: &Line) -> Self {
-        Self { account: line.account.clone(), sort: ItemSort(line.id()), line: line.sort, expires_at: line.expires_at }
+    pub(crate) fn to(cart_item: &CartItem) -> Self {
+        Self {
+            account: cart_item.account.clone(),
+            sort: ItemSort(cart_item.id()),
+            cart_item: cart_item.sort,
+            expires_at: cart_item.expires_at,
+        }
     }
 
-    pub(crate) fn line_key(&self) -> Key {
-        Key::new(&self.account, &self.line)
+    pub(crate) fn cart_item_key(&self) -> Key {
+        Key::new(&self.account, &self.cart_item)
     }
 
     pub(crate) fn is_live(&self, now: TimestampMillis) -> bool {

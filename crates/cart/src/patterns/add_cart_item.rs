@@ -3,7 +3,7 @@
 //! docs/decisions/cart-additions.md).
 
 use crate::{
-    Cart, DOMAIN, Line, LineBody, Quantity,
+    Cart, CartItem, CartItemBody, DOMAIN, Quantity,
     cost::{self, Calls, Pattern},
     model::additions::Seen,
 };
@@ -40,8 +40,8 @@ pub const PATTERN: Pattern = Pattern {
                 Cost::default()
                     .read(cost::CART, case.looked_at())
                     .read(cost::CART, case.record_read())
-                    .write(cost::CART, (case.line_write() + table::Units::whole(2) + case.record_write()).times(2))
-                    .write(cost::BY_SKU, case.line_write())
+                    .write(cost::CART, (case.cart_item_write() + table::Units::whole(2) + case.record_write()).times(2))
+                    .write(cost::BY_SKU, case.cart_item_write())
             },
         },
         Calls {
@@ -52,8 +52,8 @@ pub const PATTERN: Pattern = Pattern {
                 Cost::default()
                     .read(cost::CART, case.looked_at())
                     .read(cost::CART, case.record_read())
-                    .write(cost::CART, (case.line_write() + case.record_write()).times(2))
-                    .write(cost::BY_SKU, case.line_write())
+                    .write(cost::CART, (case.cart_item_write() + case.record_write()).times(2))
+                    .write(cost::BY_SKU, case.cart_item_write())
             },
         },
     ],
@@ -62,14 +62,14 @@ pub const PATTERN: Pattern = Pattern {
 
 /// Path and body of the request.
 #[derive(Debug, Clone)]
-pub struct NewLine {
+pub struct NewCartItem {
     account: AccountId,
     sku: Sku,
     quantity: Quantity,
     price: Option<Money>,
 }
 
-impl Input for NewLine {
+impl Input for NewCartItem {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
@@ -110,12 +110,12 @@ fn read_price(fields: &mut Fields) -> Option<Money> {
 /// 400 for invalid input, 403 for an account that the caller does not own, 409 for a full cart or a
 /// quantity over the maximum, 413 for an account and SKU that are too long together, 422 for an
 /// idempotency key that was used for a different request.
-pub async fn add_cart_item(cart: Cart, request: Request<NewLine>) -> Result<Upserted<LineBody>, Error> {
+pub async fn add_cart_item(cart: Cart, request: Request<NewCartItem>) -> Result<Upserted<CartItemBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     optimistically(|| cart.add(&request)).await
 }
 
-impl NewLine {
+impl NewCartItem {
     fn fingerprint(&self) -> Fingerprint {
         let (quantity, price) = (u32::from(self.quantity).to_string(), self.price.map(|price| price.to_string()));
         Fingerprint::of(&["add-cart-item", self.sku.as_str(), &quantity, price.as_deref().unwrap_or_default()])
@@ -123,7 +123,7 @@ impl NewLine {
 }
 
 impl Cart {
-    async fn add(&self, request: &Request<NewLine>) -> Result<Upserted<LineBody>, Error> {
+    async fn add(&self, request: &Request<NewCartItem>) -> Result<Upserted<CartItemBody>, Error> {
         let (new, now) = (&request.input, request.milli);
         let key = request.idempotency_key.as_ref();
         let once = IdempotentRequest::new(&self.table, &new.account, key, new.fingerprint(), now);
@@ -132,8 +132,8 @@ impl Cart {
             return Ok(added.into());
         }
         let seen = self.look(&new.account, additions, None, now).await?;
-        let done = match seen.line_of(&new.sku) {
-            Some(line) => self.grow(&seen, line, new, &once).await,
+        let done = match seen.cart_item_of(&new.sku) {
+            Some(cart_item) => self.grow(&seen, cart_item, new, &once).await,
             None => self.begin(&seen, request, &once).await,
         };
         match done {
@@ -149,33 +149,33 @@ impl Cart {
     async fn begin(
         &self,
         seen: &Seen,
-        request: &Request<NewLine>,
+        request: &Request<NewCartItem>,
         once: &IdempotentRequest<'_>,
-    ) -> Result<Upserted<LineBody>, Error> {
+    ) -> Result<Upserted<CartItemBody>, Error> {
         seen.must_have_room_for(1)?;
-        let NewLine { account, sku, quantity, price } = request.input.clone();
+        let NewCartItem { account, sku, quantity, price } = request.input.clone();
         let id = ItemId::new(once.now.instant(), &request.random);
-        let line = Line::added(id, account, sku, quantity, price, once.now, self.days);
-        line.must_fit()?;
-        let mut changes = self.insertion(&line)?;
-        changes.push(self.addition(seen, &line, request.id, once.now)?);
-        changes.extend(once.remember(&Added { created: true, line: line.clone() })?);
+        let cart_item = CartItem::added(id, account, sku, quantity, price, once.now, self.days);
+        cart_item.must_fit()?;
+        let mut changes = self.insertion(&cart_item)?;
+        changes.push(self.addition(seen, &cart_item, request.id, once.now)?);
+        changes.extend(once.remember(&Added { created: true, cart_item: cart_item.clone() })?);
         self.dynamo.transact(changes).await?;
-        Ok(Upserted { created: Some(line.id().to_string()), body: line.into() })
+        Ok(Upserted { created: Some(cart_item.id().to_string()), body: cart_item.into() })
     }
 
     async fn grow(
         &self,
         seen: &Seen,
-        old: &Line,
-        new: &NewLine,
+        old: &CartItem,
+        new: &NewCartItem,
         once: &IdempotentRequest<'_>,
-    ) -> Result<Upserted<LineBody>, Error> {
+    ) -> Result<Upserted<CartItemBody>, Error> {
         let grown = old.grown(new.quantity, once.now, self.days)?;
-        let grown = Line { price: new.price.or(old.price), ..grown };
+        let grown = CartItem { price: new.price.or(old.price), ..grown };
         grown.must_fit()?;
         let mut changes = self.change_in_cart(old, &grown, seen.additions())?;
-        changes.extend(once.remember(&Added { created: false, line: grown.clone() })?);
+        changes.extend(once.remember(&Added { created: false, cart_item: grown.clone() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: None, body: grown.into() })
     }
@@ -185,11 +185,11 @@ impl Cart {
 #[derive(Debug, Serialize, Deserialize)]
 struct Added {
     created: bool,
-    line: Line,
+    cart_item: CartItem,
 }
 
-impl From<Added> for Upserted<LineBody> {
-    fn from(Added { created, line }: Added) -> Self {
-        Self { created: created.then(|| line.id().to_string()), body: line.into() }
+impl From<Added> for Upserted<CartItemBody> {
+    fn from(Added { created, cart_item }: Added) -> Self {
+        Self { created: created.then(|| cart_item.id().to_string()), body: cart_item.into() }
     }
 }

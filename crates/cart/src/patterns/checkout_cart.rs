@@ -2,9 +2,9 @@
 //! (docs/requirements/cart.md#access-pattern-1-add-and-update-products).
 
 use crate::{
-    Cart, DOMAIN, Line, LineBody,
+    Cart, CartItem, CartItemBody, DOMAIN,
     cost::{self, Calls, Pattern},
-    model::line::Move,
+    model::cart_item::Move,
 };
 use function::{
     Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger,
@@ -13,7 +13,7 @@ use function::{
 use futures::future::try_join;
 use keys::{
     AccountId, OrderId, TimestampMillis,
-    cart::{LineSort, Status},
+    cart::{CartItemSort, Status},
 };
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -43,7 +43,7 @@ pub const PATTERN: Pattern = Pattern {
                 .read(cost::CART, case.looked_at())
                 .read(cost::CART, case.record_read())
                 .write(cost::CART, (case.moved().times(case.count()) + Units::whole(1) + case.record_write()).times(2))
-                .write(cost::BY_SKU, case.line_write().times(2 * case.count()))
+                .write(cost::BY_SKU, case.cart_item_write().times(2 * case.count()))
         },
     }],
     function,
@@ -66,7 +66,7 @@ impl Input for Checkout {
 #[serde(rename_all = "camelCase")]
 pub struct Order {
     order_id: OrderId,
-    items: Vec<LineBody>,
+    items: Vec<CartItemBody>,
 }
 
 /// Changes every ACTIVE cart item to `PURCHASED` under one order id, in one transaction.
@@ -97,10 +97,10 @@ impl Cart {
             return self.order(account, bought).await;
         }
         let seen = self.look(account, additions, None, now).await?;
-        let lines = &seen.lines;
+        let cart_items = &seen.cart_items;
         seen.must_have_room_for(0)?;
-        if lines.is_empty() {
-            let refusal = Error::Conflict(Problem::CartEmpty, "The cart has no active line.".to_owned());
+        if cart_items.is_empty() {
+            let refusal = Error::Conflict(Problem::CartEmpty, "The cart has no active items.".to_owned());
             // A request with the same idempotency key may have completed after the record was read,
             // and may have emptied the cart.
             return self.order(account, once.before().await?.ok_or(refusal)?).await;
@@ -108,13 +108,13 @@ impl Cart {
         // All items get the same status time, so that a repeated request finds them. It is not
         // before their previous status times, because the status times of an item must never
         // decrease.
-        let at = lines.iter().map(|line| line.sort.since).fold(now, TimestampMillis::max);
+        let at = cart_items.iter().map(|cart_item| cart_item.sort.since).fold(now, TimestampMillis::max);
         let order = OrderId::new(now.instant(), &request.random);
-        let mut bought = Vec::with_capacity(lines.len());
+        let mut bought = Vec::with_capacity(cart_items.len());
         let mut changes = vec![self.nothing_added(account, seen.additions())];
-        for line in lines {
-            let new = line.moved(&Move::Purchased(order.clone()), at, self.days)?;
-            changes.extend(self.transition(line, &new)?);
+        for cart_item in cart_items {
+            let new = cart_item.moved(&Move::Purchased(order.clone()), at, self.days)?;
+            changes.extend(self.transition(cart_item, &new)?);
             bought.push(new);
         }
         changes.extend(once.remember(&Bought { order: order.clone(), at })?);
@@ -125,16 +125,16 @@ impl Cart {
     /// Reads an earlier order: the purchased items with its time and order id. Purchased items
     /// never change.
     async fn order(&self, account: &AccountId, Bought { order, at }: Bought) -> Result<Order, Error> {
-        let range = LineSort::between(Status::Purchased, Some(at), Some(at));
-        let query = Query::new(account, &range).only_if(Condition::is(Line::ORDER_ID, &order));
+        let range = CartItemSort::between(Status::Purchased, Some(at), Some(at));
+        let query = Query::new(account, &range).only_if(Condition::is(CartItem::ORDER_ID, &order));
         Ok(Order::of(order, self.table.query_all(&query).await?))
     }
 }
 
 impl Order {
     /// Creates the order. Its items are sorted like the list of purchased items: newest first.
-    fn of(order_id: OrderId, mut lines: Vec<Line>) -> Self {
-        lines.sort_by_key(|line| Reverse(line.sort));
-        Self { order_id, items: lines.into_iter().map(LineBody::from).collect() }
+    fn of(order_id: OrderId, mut cart_items: Vec<CartItem>) -> Self {
+        cart_items.sort_by_key(|cart_item| Reverse(cart_item.sort));
+        Self { order_id, items: cart_items.into_iter().map(CartItemBody::from).collect() }
     }
 }

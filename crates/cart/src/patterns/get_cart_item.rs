@@ -2,7 +2,7 @@
 //! (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer).
 
 use crate::{
-    Cart, DOMAIN, LineBody,
+    Cart, CartItemBody, DOMAIN,
     cost::{self, Calls, Pattern},
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
@@ -51,7 +51,7 @@ impl Input for Wanted {
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 404 for an unknown or expired item.
-pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<LineBody>, Error> {
+pub async fn get_cart_item(cart: Cart, request: Request<Wanted>) -> Result<Json<CartItemBody>, Error> {
     let Wanted { account, item } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
     Ok(Json(optimistically(|| cart.locate(account, *item, request.milli)).await?.into()))

@@ -2,12 +2,12 @@
 //! (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer).
 
 use crate::{
-    Cart, DOMAIN, Line, LineBody, Listed,
+    Cart, CartItem, CartItemBody, DOMAIN, Listed,
     cost::{self, Calls, Pattern},
     store::unexpired,
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
-use keys::{AccountId, cart::LineSort};
+use keys::{AccountId, cart::CartItemSort};
 use table::{Query, cost::Cost};
 
 /// Entry point of the Lambda.
@@ -53,11 +53,11 @@ impl Input for OfAccount {
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for an account that the caller does not own.
-pub async fn list_cart_items(cart: Cart, request: Request<OfAccount>) -> Result<List<LineBody>, Error> {
+pub async fn list_cart_items(cart: Cart, request: Request<OfAccount>) -> Result<List<CartItemBody>, Error> {
     let OfAccount { account, status } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    let listing = request.listing(LineSort::with_status(status.0).newest_first(), "")?;
+    let listing = request.listing(CartItemSort::with_status(status.0).newest_first(), "")?;
     let query = Query::new(account, &listing.range).only_if(unexpired(request.milli));
-    let page = cart.table.page::<Line>(&query, listing.limit).await?;
-    Ok(listing.list(page.map(LineBody::from)))
+    let page = cart.table.page::<CartItem>(&query, listing.limit).await?;
+    Ok(listing.list(page.map(CartItemBody::from)))
 }

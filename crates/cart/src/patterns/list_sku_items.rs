@@ -2,12 +2,12 @@
 //! (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
 
 use crate::{
-    Cart, DOMAIN, Line, LineBody, Listed,
+    Cart, CartItem, CartItemBody, DOMAIN, Listed,
     cost::{self, Calls, Pattern},
     store::unexpired,
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
-use keys::{Bound, Day, KeyRange, Sku, TimestampMillis, cart::LineSort};
+use keys::{Bound, Day, KeyRange, Sku, TimestampMillis, cart::CartItemSort};
 use table::{Query, cost::Cost};
 
 /// Entry point of the Lambda.
@@ -65,8 +65,8 @@ impl Input for OfSku {
 impl OfSku {
     fn range(&self) -> KeyRange {
         let range = match self.when {
-            When::Day(day) => LineSort::on(day, self.status.0),
-            When::Between(from, to) => LineSort::between(self.status.0, from, to),
+            When::Day(day) => CartItemSort::on(day, self.status.0),
+            When::Between(from, to) => CartItemSort::between(self.status.0, from, to),
         };
         range.newest_first()
     }
@@ -77,10 +77,10 @@ impl OfSku {
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.
-pub async fn list_sku_items(cart: Cart, request: Request<OfSku>) -> Result<List<LineBody>, Error> {
+pub async fn list_sku_items(cart: Cart, request: Request<OfSku>) -> Result<List<CartItemBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let listing = request.listing(request.input.range(), "")?;
     let query = Query::new(&request.input.sku, &listing.range).on(&cart.by_sku).only_if(unexpired(request.milli));
-    let page = cart.table.page::<Line>(&query, listing.limit).await?;
-    Ok(listing.list(page.map(LineBody::from)))
+    let page = cart.table.page::<CartItem>(&query, listing.limit).await?;
+    Ok(listing.list(page.map(CartItemBody::from)))
 }

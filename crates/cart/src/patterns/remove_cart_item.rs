@@ -4,7 +4,7 @@
 use crate::{
     Cart, DOMAIN,
     cost::{self, Calls, Pattern},
-    model::line::Move,
+    model::cart_item::Move,
     patterns::get_cart_item::Wanted,
 };
 use function::{Error, Function, NoContent, Request, Route, Trigger, optimistically};
@@ -33,7 +33,7 @@ pub const PATTERN: Pattern = Pattern {
             Cost::default()
                 .read(cost::CART, case.locate())
                 .write(cost::CART, case.moved().times(2))
-                .write(cost::BY_SKU, case.line_write())
+                .write(cost::BY_SKU, case.cart_item_write())
         },
     }],
     function,

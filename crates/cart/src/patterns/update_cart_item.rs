@@ -3,9 +3,9 @@
 //! docs/decisions/cart-moves.md).
 
 use crate::{
-    Cart, DOMAIN, Line, LineBody, Listed, Quantity,
+    Cart, CartItem, CartItemBody, DOMAIN, Listed, Quantity,
     cost::{self, Calls, Case, Pattern},
-    model::{additions::Seen, line::Move, pointer::Pointer},
+    model::{additions::Seen, cart_item::Move, pointer::Pointer},
 };
 use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::{
@@ -37,8 +37,8 @@ pub const PATTERN: Pattern = Pattern {
             cost: |case| {
                 Cost::default()
                     .read(cost::CART, case.locate())
-                    .write(cost::CART, case.line_write().times(2))
-                    .write(cost::BY_SKU, case.line_write())
+                    .write(cost::CART, case.cart_item_write().times(2))
+                    .write(cost::BY_SKU, case.cart_item_write())
             },
         },
         Calls {
@@ -61,7 +61,7 @@ fn move_cost(case: &Case) -> Cost {
     Cost::default()
         .read(cost::CART, case.locate())
         .write(cost::CART, case.moved().times(2))
-        .write(cost::BY_SKU, case.line_write().times(2))
+        .write(cost::BY_SKU, case.cart_item_write().times(2))
 }
 
 /// Path and body of the request: a quantity, a status, or both.
@@ -124,30 +124,30 @@ impl Target {
 /// 400 for invalid input, 403 for an account that the caller does not own, 404 for an unknown or
 /// expired item. 409 for a purchased item, a full cart or a quantity over the maximum. 413 for an
 /// order id that makes the item exceed 1 KB.
-pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Json<LineBody>, Error> {
+pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Json<CartItemBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
-    let line = optimistically(|| cart.change(&request)).await?;
-    Ok(Json(line.into()))
+    let cart_item = optimistically(|| cart.change(&request)).await?;
+    Ok(Json(cart_item.into()))
 }
 
 impl Cart {
-    async fn change(&self, request: &Request<Update>) -> Result<Line, Error> {
+    async fn change(&self, request: &Request<Update>) -> Result<CartItem, Error> {
         let (wanted, now) = (&request.input, request.milli);
         let old = match self.locate(&wanted.account, wanted.item, now).await {
             Err(Error::NotFound(what)) => return self.joined(wanted, now).await?.ok_or(Error::NotFound(what)),
             found => found?,
         };
         match &wanted.to {
-            Some(to) if to.status() != old.sort.status => self.move_line(&old, to, request).await,
+            Some(to) if to.status() != old.sort.status => self.move_cart_item(&old, to, request).await,
             Some(Target::Purchased(Some(order))) if old.order_id.as_ref() != Some(order) => {
-                let detail = "The line was purchased under another order.".to_owned();
+                let detail = "The cart item was purchased with another order.".to_owned();
                 Err(Error::Conflict(Problem::Purchased, detail))
             }
             _ => self.count(old, wanted.quantity, now).await,
         }
     }
 
-    async fn count(&self, old: Line, quantity: Option<Quantity>, now: TimestampMillis) -> Result<Line, Error> {
+    async fn count(&self, old: CartItem, quantity: Option<Quantity>, now: TimestampMillis) -> Result<CartItem, Error> {
         let Some(quantity) = quantity.filter(|quantity| *quantity != old.quantity) else { return Ok(old) };
         let new = old.with_quantity(quantity, now, self.days)?;
         let mut additions = None;
@@ -161,7 +161,7 @@ impl Cart {
         Ok(new)
     }
 
-    async fn move_line(&self, old: &Line, to: &Target, request: &Request<Update>) -> Result<Line, Error> {
+    async fn move_cart_item(&self, old: &CartItem, to: &Target, request: &Request<Update>) -> Result<CartItem, Error> {
         old.must_be_open()?;
         let now = request.milli;
         let to = match to {
@@ -171,14 +171,14 @@ impl Cart {
             Target::Purchased(None) => Move::Purchased(OrderId::new(now.instant(), &request.random)),
         };
         let quantity = request.input.quantity.unwrap_or(old.quantity);
-        let new = Line { quantity, ..old.moved(&to, now, self.days)? };
+        let new = CartItem { quantity, ..old.moved(&to, now, self.days)? };
         self.dynamo.transact(self.transition(old, &new)?).await?;
         Ok(new)
     }
 
     /// Makes the item `old` ACTIVE: merges it into the ACTIVE item of the same product, or adds it
     /// to the cart if there is none.
-    async fn activate(&self, old: &Line, request: &Request<Update>) -> Result<Line, Error> {
+    async fn activate(&self, old: &CartItem, request: &Request<Update>) -> Result<CartItem, Error> {
         let seen = self.look(&old.account, self.additions(&old.account).await?, Some(old.id()), request.milli).await?;
         let planned = self.activation(old, &seen, request);
         // The item was read before the cart. If the item became ACTIVE in between, it is in the
@@ -192,39 +192,44 @@ impl Cart {
     }
 
     /// Returns the ACTIVE item that results from the request, and the changes that write it.
-    fn activation(&self, old: &Line, seen: &Seen, request: &Request<Update>) -> Result<(Line, Vec<Change>), Error> {
+    fn activation(
+        &self,
+        old: &CartItem,
+        seen: &Seen,
+        request: &Request<Update>,
+    ) -> Result<(CartItem, Vec<Change>), Error> {
         let now = request.milli;
         let quantity = request.input.quantity.unwrap_or(old.quantity);
-        if let Some(there) = seen.line_of(&old.sku) {
-            let sum = Line { price: there.price.or(old.price), ..there.grown(quantity, now, self.days)? };
-            let joined = Line { quantity, ..old.moved(&Move::Joined(there.id()), now, self.days)? };
+        if let Some(there) = seen.cart_item_of(&old.sku) {
+            let sum = CartItem { price: there.price.or(old.price), ..there.grown(quantity, now, self.days)? };
+            let joined = CartItem { quantity, ..old.moved(&Move::Joined(there.id()), now, self.days)? };
             let mut changes = self.transition(old, &joined)?;
             changes.extend(self.change_in_cart(there, &sum, seen.additions())?);
             return Ok((sum, changes));
         }
         seen.must_have_room_for(1)?;
-        let new = Line { quantity, ..old.moved(&Move::Active, now, self.days)? };
+        let new = CartItem { quantity, ..old.moved(&Move::Active, now, self.days)? };
         let mut changes = self.transition(old, &new)?;
         changes.push(self.addition(seen, &new, request.id, now)?);
         Ok((new, changes))
     }
 
-    async fn must_be_as_read(&self, line: &Line) -> Result<(), Error> {
-        let is = self.table.get::<Line>(&line.key()).await?;
-        if is.is_some_and(|is| is.version == line.version) { Ok(()) } else { Err(Error::stale()) }
+    async fn must_be_as_read(&self, cart_item: &CartItem) -> Result<(), Error> {
+        let is = self.table.get::<CartItem>(&cart_item.key()).await?;
+        if is.is_some_and(|is| is.version == cart_item.version) { Ok(()) } else { Err(Error::stale()) }
     }
 
     /// Returns the cart item that the requested item was merged into, if an equal request merged it
     /// earlier.
-    async fn joined(&self, wanted: &Update, now: TimestampMillis) -> Result<Option<Line>, Error> {
+    async fn joined(&self, wanted: &Update, now: TimestampMillis) -> Result<Option<CartItem>, Error> {
         let Some(Target::Active) = wanted.to else { return Ok(None) };
         let pointer = self.pointer(&wanted.account, wanted.item).await?;
-        let is_joined = |pointer: &Pointer| pointer.line.status == Status::Joined && pointer.is_live(now);
+        let is_joined = |pointer: &Pointer| pointer.cart_item.status == Status::Joined && pointer.is_live(now);
         let Some(pointer) = pointer.filter(is_joined) else { return Ok(None) };
-        let tombstone = self.table.get::<Line>(&pointer.line_key()).await?;
-        let same = tombstone.filter(|line| wanted.quantity.is_none_or(|quantity| quantity == line.quantity));
-        let Some(item) = same.and_then(|line| line.joined_to) else { return Ok(None) };
-        let line = self.locate(&wanted.account, item, now).await?;
-        Ok(Some(line).filter(|line| line.sort.status == Status::Active))
+        let tombstone = self.table.get::<CartItem>(&pointer.cart_item_key()).await?;
+        let same = tombstone.filter(|cart_item| wanted.quantity.is_none_or(|quantity| quantity == cart_item.quantity));
+        let Some(item) = same.and_then(|cart_item| cart_item.joined_to) else { return Ok(None) };
+        let cart_item = self.locate(&wanted.account, item, now).await?;
+        Ok(Some(cart_item).filter(|cart_item| cart_item.sort.status == Status::Active))
     }
 }

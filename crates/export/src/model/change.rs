@@ -2,11 +2,11 @@ use crate::model::{
     columns::{Columns, Operation, fits},
     token::TokenKey,
 };
-use cart::Line;
+use cart::CartItem;
 use function::{EventRecord, Record};
 use keys::{
     IdempotencySort,
-    cart::{CartSort, ItemSort, LineSort, Status},
+    cart::{CartItemSort, CartSort, ItemSort, Status},
 };
 
 /// Result of reading a stream record.
@@ -24,7 +24,7 @@ pub(crate) enum Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dropped {
     /// The item is not a cart item.
-    NoLine,
+    NotACartItem,
     /// A status change deleted the item under its old key. The insertion under the new key is
     /// exported instead.
     MovedAway,
@@ -59,38 +59,38 @@ pub(crate) fn read(record: &Record, tokens: Option<&TokenKey>) -> Change {
 }
 
 fn row(record: &Record, tokens: Option<&TokenKey>) -> Result<String, Why> {
-    let event = record.read().map_err(|error| unsendable(format!("no record of a stream: {error}")))?;
-    must_be_a_line(record)?;
-    let (line, other) = lines(&event)?;
-    let columns = columns(&event, &line, other.as_ref())?;
-    if line.price.is_some_and(|price| !fits(price)) {
+    let event = record.read().map_err(|error| unsendable(format!("not a stream record: {error}")))?;
+    must_be_a_cart_item(record)?;
+    let (cart_item, other) = cart_items(&event)?;
+    let columns = columns(&event, &cart_item, other.as_ref())?;
+    if cart_item.price.is_some_and(|price| !fits(price)) {
         return Err(unsendable("the price does not fit decimal(20,4)"));
     }
     let columns = columns.told_by(&event.event_id, record);
-    let columns = if let Some(key) = tokens { columns.owned_by(key.token(&line.account)) } else { columns };
+    let columns = if let Some(key) = tokens { columns.owned_by(key.token(&cart_item.account)) } else { columns };
     serde_json::to_string(&columns).map(|json| json + "\n").map_err(|error| unsendable(error.to_string()))
 }
 
 /// Returns an error unless the record is about a cart item. The event source mapping filters out
 /// most other items, but correctness does not depend on the filter.
-fn must_be_a_line(record: &Record) -> Result<(), Why> {
+fn must_be_a_cart_item(record: &Record) -> Result<(), Why> {
     let sort = record.sort_key();
-    let sort = sort.ok_or_else(|| unsendable("no key of the cart"))?;
-    if sort.parse::<LineSort>().is_ok() {
+    let sort = sort.ok_or_else(|| unsendable("not a cart key"))?;
+    if sort.parse::<CartItemSort>().is_ok() {
         return Ok(());
     }
     let is_known =
         sort.parse::<ItemSort>().is_ok() || sort.parse::<CartSort>().is_ok() || sort.parse::<IdempotencySort>().is_ok();
-    Err(if is_known { Dropped::NoLine.into() } else { unsendable("no key of the cart") })
+    Err(if is_known { Dropped::NotACartItem.into() } else { unsendable("not a cart key") })
 }
 
 /// Returns the cart item of the row and, for a modification, the item before it.
-fn lines(event: &EventRecord) -> Result<(Line, Option<Line>), Why> {
+fn cart_items(event: &EventRecord) -> Result<(CartItem, Option<CartItem>), Why> {
     let image = |item: &serde_dynamo::Item, name: &str| {
         if item.is_empty() {
             return Err(unsendable(format!("no {name}: the stream must have NEW_AND_OLD_IMAGES")));
         }
-        serde_dynamo::from_item(item.clone()).map_err(|error| unsendable(format!("{name} is no line: {error}")))
+        serde_dynamo::from_item(item.clone()).map_err(|error| unsendable(format!("{name} is not a cart item: {error}")))
     };
     match event.event_name.as_str() {
         "INSERT" => Ok((image(&event.change.new_image, "NewImage")?, None)),
@@ -112,19 +112,19 @@ fn is_by_ttl(event: &EventRecord) -> bool {
         .is_some_and(|user| user.type_ == "Service" && user.principal_id == "dynamodb.amazonaws.com")
 }
 
-fn columns<'a>(event: &EventRecord, line: &'a Line, before: Option<&'a Line>) -> Result<Columns<'a>, Why> {
-    let status = line.sort.status;
-    let operation = |operation| Columns::of(operation, line);
-    match (event.event_name.as_str(), line.previous, before) {
-        ("MODIFY", _, Some(before)) if before == line => Err(Dropped::Unchanged.into()),
+fn columns<'a>(event: &EventRecord, cart_item: &'a CartItem, before: Option<&'a CartItem>) -> Result<Columns<'a>, Why> {
+    let status = cart_item.sort.status;
+    let operation = |operation| Columns::of(operation, cart_item);
+    match (event.event_name.as_str(), cart_item.previous, before) {
+        ("MODIFY", _, Some(before)) if before == cart_item => Err(Dropped::Unchanged.into()),
         ("MODIFY" | "REMOVE", ..) if !status.is_listed() => Err(Dropped::Ended.into()),
-        ("MODIFY", _, Some(before)) => Ok(operation(Operation::Modify).new_image(line).old_image(before)),
-        ("REMOVE", ..) => Ok(operation(Operation::Expire).old_image(line).one_later()),
+        ("MODIFY", _, Some(before)) => Ok(operation(Operation::Modify).new_image(cart_item).old_image(before)),
+        ("REMOVE", ..) => Ok(operation(Operation::Expire).old_image(cart_item).one_later()),
         (_, Some(previous), _) if status == Status::Removed => {
-            Ok(operation(Operation::Remove).previous(line, previous))
+            Ok(operation(Operation::Remove).previous(cart_item, previous))
         }
-        (_, Some(previous), _) => Ok(operation(Operation::Move).new_image(line).previous(line, previous)),
-        (_, None, _) if status.is_listed() => Ok(operation(Operation::Insert).new_image(line)),
-        (_, None, _) => Err(unsendable("a line that ended, and does not say what it was")),
+        (_, Some(previous), _) => Ok(operation(Operation::Move).new_image(cart_item).previous(cart_item, previous)),
+        (_, None, _) if status.is_listed() => Ok(operation(Operation::Insert).new_image(cart_item)),
+        (_, None, _) => Err(unsendable("a removed cart item without `Previous`")),
     }
 }

@@ -1,4 +1,4 @@
-use cart::{Line, Previous, Quantity};
+use cart::{CartItem, Previous, Quantity};
 use function::Record;
 use jiff::Timestamp;
 use keys::{
@@ -94,23 +94,23 @@ pub(crate) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     /// Creates a row with the columns that are present for every operation.
-    pub(crate) fn of(operation: Operation, line: &'a Line) -> Self {
+    pub(crate) fn of(operation: Operation, cart_item: &'a CartItem) -> Self {
         Self {
             event_id: "",
             operation,
             sequence_number: "",
             changed_at: None,
-            account_id: line.account.to_string(),
-            item_id: line.id(),
-            sku: &line.sku,
-            version: line.version,
+            account_id: cart_item.account.to_string(),
+            item_id: cart_item.id(),
+            sku: &cart_item.sku,
+            version: cart_item.version,
             status: None,
             status_changed_at: None,
             quantity: None,
             price: None,
             currency: None,
             order_id: None,
-            added_at: line.added_at.into(),
+            added_at: cart_item.added_at.into(),
             expires_at: None,
             joined_to: None,
             old_status: None,
@@ -135,34 +135,34 @@ impl<'a> Columns<'a> {
     }
 
     /// Sets the columns with the new values of the item.
-    pub(crate) fn new_image(self, line: &'a Line) -> Self {
+    pub(crate) fn new_image(self, cart_item: &'a CartItem) -> Self {
         Self {
-            status: Some(line.sort.status),
-            status_changed_at: Some(line.sort.since.into()),
-            quantity: Some(line.quantity),
-            price: line.price.map(Money::amount),
-            currency: line.price.map(Money::currency),
-            order_id: line.order_id.as_ref(),
-            expires_at: line.expires_at.and_then(Time::of_seconds),
-            joined_to: line.joined_to,
+            status: Some(cart_item.sort.status),
+            status_changed_at: Some(cart_item.sort.since.into()),
+            quantity: Some(cart_item.quantity),
+            price: cart_item.price.map(Money::amount),
+            currency: cart_item.price.map(Money::currency),
+            order_id: cart_item.order_id.as_ref(),
+            expires_at: cart_item.expires_at.and_then(Time::of_seconds),
+            joined_to: cart_item.joined_to,
             ..self
         }
     }
 
     /// Sets the `old_` columns from the item before the change.
-    pub(crate) fn old_image(self, line: &'a Line) -> Self {
+    pub(crate) fn old_image(self, cart_item: &'a CartItem) -> Self {
         Self {
-            old_order_id: line.order_id.as_ref(),
-            old_expires_at: line.expires_at.and_then(Time::of_seconds),
-            ..self.old(line.sort.status, line.sort.since, line.quantity, line.price)
+            old_order_id: cart_item.order_id.as_ref(),
+            old_expires_at: cart_item.expires_at.and_then(Time::of_seconds),
+            ..self.old(cart_item.sort.status, cart_item.sort.since, cart_item.quantity, cart_item.price)
         }
     }
 
     /// Sets the `old_` columns from the values before a status change. A status change does not
     /// change the price and the currency. There is no old order id, because the status of a
     /// purchased item never changes. The old expiry is unknown.
-    pub(crate) fn previous(self, line: &Line, previous: Previous) -> Self {
-        self.old(previous.status, previous.since, previous.quantity, line.price)
+    pub(crate) fn previous(self, cart_item: &CartItem, previous: Previous) -> Self {
+        self.old(previous.status, previous.since, previous.quantity, cart_item.price)
     }
 
     fn old(self, status: Status, since: TimestampMillis, quantity: Quantity, price: Option<Money>) -> Self {

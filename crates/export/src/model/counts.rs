@@ -7,7 +7,7 @@ pub(crate) struct Counts {
     /// Number of rows that Firehose accepted.
     pub(crate) exported: u64,
     /// Number of dropped records by reason.
-    pub(crate) no_line: u64,
+    pub(crate) not_a_cart_item: u64,
     pub(crate) moved_away: u64,
     pub(crate) ended: u64,
     pub(crate) unchanged: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Counts {
 impl Counts {
     pub(crate) fn drop(&mut self, dropped: Dropped) {
         let count = match dropped {
-            Dropped::NoLine => &mut self.no_line,
+            Dropped::NotACartItem => &mut self.not_a_cart_item,
             Dropped::MovedAway => &mut self.moved_away,
             Dropped::Ended => &mut self.ended,
             Dropped::Unchanged => &mut self.unchanged,
@@ -35,10 +35,20 @@ impl Counts {
     }
 
     pub(crate) fn log(&self) {
-        let Self { exported, no_line, moved_away, ended, unchanged, unsendable, failed, .. } = self;
+        let Self { exported, not_a_cart_item, moved_away, ended, unchanged, unsendable, failed, .. } = self;
         let Self { bytes, billed, calls, retries, .. } = self;
         tracing::info!(
-            exported, no_line, moved_away, ended, unchanged, unsendable, failed, bytes, billed, calls, retries,
+            exported,
+            not_a_cart_item,
+            moved_away,
+            ended,
+            unchanged,
+            unsendable,
+            failed,
+            bytes,
+            billed,
+            calls,
+            retries,
             "exported"
         );
     }
@@ -46,7 +56,7 @@ impl Counts {
     /// Records the counts as metrics of the invocation.
     pub(crate) fn measure(&self) {
         let drops = [
-            ("NoLine", self.no_line),
+            ("NotACartItem", self.not_a_cart_item),
             ("MovedAway", self.moved_away),
             ("Ended", self.ended),
             ("Unchanged", self.unchanged),

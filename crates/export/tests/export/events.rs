@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 /// Outcome of an event: rows, objects in the failure bucket, and the response.
 struct Outcome {
     rows: Vec<Value>,
-    lines: String,
+    cart_items: String,
     reasons: Vec<String>,
     keys: Vec<String>,
 }
@@ -28,7 +28,7 @@ async fn outcome(event: Value) -> Outcome {
     let taken = stub.taken();
     Outcome {
         rows: taken.rows(),
-        lines: taken.records.concat(),
+        cart_items: taken.records.concat(),
         reasons: taken.objects.values().map(|object| object["reason"].to_string()).collect(),
         keys: taken.objects.keys().cloned().collect(),
     }
@@ -40,11 +40,11 @@ fn operations(rows: &[Value]) -> Vec<&str> {
 
 #[tokio::test]
 async fn batch_becomes_one_row_per_change() {
-    let Outcome { rows, lines, reasons, .. } = outcome(event("")).await;
+    let Outcome { rows, cart_items, reasons, .. } = outcome(event("")).await;
     assert_eq!(operations(&rows), ["insert", "modify", "move", "move", "remove", "modify", "move"]);
     assert!(reasons.is_empty());
     let item = "019b7e4b2a7b7c3a9b1f2e3d4c5b6a7";
-    let text: Vec<&str> = lines.lines().collect();
+    let text: Vec<&str> = cart_items.lines().collect();
     assert_eq!(
         text[1],
         format!(
@@ -117,11 +117,11 @@ async fn stores_unreadable_records_with_the_reason() {
     let Outcome { rows, reasons, .. } = outcome(event(".unreadable")).await;
     assert_eq!(rows.len(), 0);
     for part in [
-        "NewImage is no line",
-        "no record of a stream",
-        "does not say what it was",
+        "NewImage is not a cart item",
+        "not a stream record",
+        "without `Previous`",
         "decimal(20,4)",
-        "no key of the cart",
+        "not a cart key",
     ] {
         assert_eq!(reasons.iter().filter(|reason| reason.contains(part)).count(), 1, "{part}: {reasons:?}");
     }
@@ -138,15 +138,19 @@ async fn rejects_an_event_that_is_not_a_batch() {
 async fn rows_have_the_columns_of_the_table_in_order() {
     let mut seen = BTreeSet::new();
     for why in ["", ".ttl", ".unknown-fields"] {
-        for line in outcome(event(why)).await.lines.lines() {
-            let place = |name: &str| line.find(&format!("\"{name}\":"));
+        for cart_item in outcome(event(why)).await.cart_items.lines() {
+            let place = |name: &str| cart_item.find(&format!("\"{name}\":"));
             let places: Vec<usize> = export::COLUMNS.iter().filter_map(|(name, _)| place(name)).collect();
-            assert!(places.is_sorted(), "{line}");
-            let row: Value = serde_json::from_str(line).expect("a row");
-            assert_eq!(places.len(), row.as_object().expect("an object").len(), "the row has other columns: {line}");
+            assert!(places.is_sorted(), "{cart_item}");
+            let row: Value = serde_json::from_str(cart_item).expect("a row");
+            assert_eq!(
+                places.len(),
+                row.as_object().expect("an object").len(),
+                "the row has other columns: {cart_item}"
+            );
             for (name, hive) in export::COLUMNS.iter().filter(|(name, _)| place(name).is_some()) {
                 seen.insert(*name);
-                assert_eq!(row[*name].is_number(), ["bigint", "int"].contains(hive), "{name}: {line}");
+                assert_eq!(row[*name].is_number(), ["bigint", "int"].contains(hive), "{name}: {cart_item}");
             }
         }
     }

@@ -1,11 +1,11 @@
 //! Model of a cart. It generates stream records and the rows that are expected for them.
 
-use cart::{Line, Previous, Quantity};
+use cart::{CartItem, Previous, Quantity};
 use fastrand::Rng;
 use jiff::Timestamp;
 use keys::{
     TimestampMillis,
-    cart::{LineSort, Status},
+    cart::{CartItemSort, Status},
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,9 +18,9 @@ pub(crate) struct Cart {
     milli: i64,
     next: u64,
     /// Cart items that customers see, by account and id.
-    lines: BTreeMap<(String, String), Line>,
+    items: BTreeMap<(String, String), CartItem>,
     /// Cart items with the status `REMOVED` or `JOINED`, which TTL deletes later.
-    ended: Vec<Line>,
+    ended: Vec<CartItem>,
     pub(crate) records: Vec<Value>,
     /// Expected event ids with their operations.
     pub(crate) expected: BTreeMap<String, &'static str>,
@@ -35,7 +35,7 @@ impl Cart {
             rng: Rng::with_seed(seed),
             milli: 1_767_349_800_000,
             next: 0,
-            lines: BTreeMap::new(),
+            items: BTreeMap::new(),
             ended: Vec::new(),
             records: Vec::new(),
             expected: BTreeMap::new(),
@@ -50,65 +50,65 @@ impl Cart {
     /// Expected content of the rebuilt table, by account and id.
     pub(crate) fn table(&self) -> BTreeMap<(String, String), Value> {
         let seconds = |at: i64| time(Timestamp::from_second(at).expect("a time"));
-        let row = |line: &Line| {
+        let row = |cart_item: &CartItem| {
             json!({
-                "sku": line.sku.as_str(),
-                "status": line.sort.status.as_str(),
-                "status_changed_at": time(line.sort.since.instant()),
-                "quantity": u32::from(line.quantity),
-                "price": line.price.map(|price| price.amount().to_string()),
-                "currency": line.price.map(|price| price.currency().code()),
-                "order_id": line.order_id.as_ref().map(ToString::to_string),
-                "added_at": time(line.added_at.instant()),
-                "expires_at": line.expires_at.map(seconds),
-                "version": line.version,
+                "sku": cart_item.sku.as_str(),
+                "status": cart_item.sort.status.as_str(),
+                "status_changed_at": time(cart_item.sort.since.instant()),
+                "quantity": u32::from(cart_item.quantity),
+                "price": cart_item.price.map(|price| price.amount().to_string()),
+                "currency": cart_item.price.map(|price| price.currency().code()),
+                "order_id": cart_item.order_id.as_ref().map(ToString::to_string),
+                "added_at": time(cart_item.added_at.instant()),
+                "expires_at": cart_item.expires_at.map(seconds),
+                "version": cart_item.version,
             })
         };
-        self.lines.iter().map(|(key, line)| (key.clone(), row(line))).collect()
+        self.items.iter().map(|(key, cart_item)| (key.clone(), row(cart_item))).collect()
     }
 
     fn step(&mut self) {
         self.milli += self.rng.i64(0..3_000);
-        if self.lines.len() < LINES && self.rng.u8(0..10) < 6 {
+        if self.items.len() < LINES && self.rng.u8(0..10) < 6 {
             return self.add();
         }
-        let Some((key, line)) = self.any() else { return self.add() };
+        let Some((key, cart_item)) = self.any() else { return self.add() };
         match self.rng.u8(0..100) {
-            0..35 if line.sort.status != Status::Purchased => self.change(key, &line),
-            35..50 if line.sort.status == Status::Active => self.moves(key, &line, Status::Saved),
-            35..50 if line.sort.status == Status::Saved => self.moves(key, &line, Status::Active),
-            50..60 if line.sort.status != Status::Purchased => self.moves(key, &line, Status::Purchased),
-            60..70 if line.sort.status != Status::Purchased => self.moves(key, &line, Status::Removed),
-            70..78 if line.sort.status == Status::Saved => self.join(key, &line),
-            78..86 if line.sort.status == Status::Active => self.expire(&key, &line),
+            0..35 if cart_item.sort.status != Status::Purchased => self.change(key, &cart_item),
+            35..50 if cart_item.sort.status == Status::Active => self.moves(key, &cart_item, Status::Saved),
+            35..50 if cart_item.sort.status == Status::Saved => self.moves(key, &cart_item, Status::Active),
+            50..60 if cart_item.sort.status != Status::Purchased => self.moves(key, &cart_item, Status::Purchased),
+            60..70 if cart_item.sort.status != Status::Purchased => self.moves(key, &cart_item, Status::Removed),
+            70..78 if cart_item.sort.status == Status::Saved => self.join(key, &cart_item),
+            78..86 if cart_item.sort.status == Status::Active => self.expire(&key, &cart_item),
             86..90 => self.forget(),
-            90..93 => self.tell("MODIFY", Some(&line), Some(&line), false, None),
-            93..96 => self.pointer(&line),
-            96 => self.bad(line),
-            97.. if self.lines.len() > LINES / 2 => self.expire(&key, &line),
+            90..93 => self.tell("MODIFY", Some(&cart_item), Some(&cart_item), false, None),
+            93..96 => self.pointer(&cart_item),
+            96 => self.bad(cart_item),
+            97.. if self.items.len() > LINES / 2 => self.expire(&key, &cart_item),
             _ => self.add(),
         }
     }
 
-    fn any(&mut self) -> Option<((String, String), Line)> {
-        let place = self.rng.usize(0..self.lines.len().max(1));
-        self.lines.iter().nth(place).map(|(key, line)| (key.clone(), line.clone()))
+    fn any(&mut self) -> Option<((String, String), CartItem)> {
+        let place = self.rng.usize(0..self.items.len().max(1));
+        self.items.iter().nth(place).map(|(key, cart_item)| (key.clone(), cart_item.clone()))
     }
 
     fn now(&self) -> TimestampMillis {
         TimestampMillis::containing(Timestamp::from_millisecond(self.milli).expect("a time")).expect("a time")
     }
 
-    fn new_line(&mut self) -> Line {
+    fn new_cart_item(&mut self) -> CartItem {
         let (account, sku) = (format!("Account{}", self.rng.u8(0..20)), format!("SKU-{}", self.rng.u16(0..500)));
         let price =
             json!({"Amount": format!("{}.{:02}", self.rng.u16(0..500), self.rng.u8(0..100)), "Currency": "USD"});
-        let sort = LineSort {
+        let sort = CartItemSort {
             status: Status::Active,
             since: self.now(),
             item: format!("{:032x}", self.rng.u128(..)).parse().expect("an id"),
         };
-        Line {
+        CartItem {
             account: account.parse().expect("an account"),
             sort,
             index_partition: Some(sku.parse().expect("a SKU")),
@@ -130,89 +130,94 @@ impl Cart {
     }
 
     fn add(&mut self) {
-        let line = self.new_line();
-        self.tell("INSERT", Some(&line), None, false, Some("insert"));
-        self.lines.insert(key(&line), line);
+        let cart_item = self.new_cart_item();
+        self.tell("INSERT", Some(&cart_item), None, false, Some("insert"));
+        self.items.insert(key(&cart_item), cart_item);
     }
 
-    fn change(&mut self, key: (String, String), line: &Line) {
-        let changed = Line { quantity: self.quantity(), version: line.version + 1, ..line.clone() };
-        self.tell("MODIFY", Some(&changed), Some(line), false, Some("modify"));
-        self.lines.insert(key, changed);
+    fn change(&mut self, key: (String, String), cart_item: &CartItem) {
+        let changed = CartItem { quantity: self.quantity(), version: cart_item.version + 1, ..cart_item.clone() };
+        self.tell("MODIFY", Some(&changed), Some(cart_item), false, Some("modify"));
+        self.items.insert(key, changed);
     }
 
     /// Changes the status. The two stream records of the transaction can have either order.
-    fn moves(&mut self, key: (String, String), line: &Line, to: Status) {
-        let moved = self.moved(line, to);
+    fn moves(&mut self, key: (String, String), cart_item: &CartItem, to: Status) {
+        let moved = self.moved(cart_item, to);
         let operation = if to == Status::Removed { "remove" } else { "move" };
         if self.rng.bool() {
-            self.tell("REMOVE", None, Some(line), false, None);
+            self.tell("REMOVE", None, Some(cart_item), false, None);
             self.tell("INSERT", Some(&moved), None, false, Some(operation));
         } else {
             self.tell("INSERT", Some(&moved), None, false, Some(operation));
-            self.tell("REMOVE", None, Some(line), false, None);
+            self.tell("REMOVE", None, Some(cart_item), false, None);
         }
         if to.is_listed() {
-            self.lines.insert(key, moved);
+            self.items.insert(key, moved);
         } else {
-            self.lines.remove(&key);
+            self.items.remove(&key);
             self.ended.push(moved);
         }
     }
 
-    fn moved(&self, line: &Line, to: Status) -> Line {
-        let sort = LineSort { status: to, since: self.now(), item: line.sort.item };
+    fn moved(&self, cart_item: &CartItem, to: Status) -> CartItem {
+        let sort = CartItemSort { status: to, since: self.now(), item: cart_item.sort.item };
         let order_id = (to == Status::Purchased).then(|| format!("Order{}", self.milli).parse().expect("an order"));
-        Line {
+        CartItem {
             sort,
             index_sort: to.is_listed().then_some(sort),
-            index_partition: to.is_listed().then(|| line.sku.clone()),
+            index_partition: to.is_listed().then(|| cart_item.sku.clone()),
             order_id,
-            version: line.version + 1,
-            previous: Some(Previous { status: line.sort.status, since: line.sort.since, quantity: line.quantity }),
+            version: cart_item.version + 1,
+            previous: Some(Previous {
+                status: cart_item.sort.status,
+                since: cart_item.sort.since,
+                quantity: cart_item.quantity,
+            }),
             expires_at: (to != Status::Saved && to != Status::Purchased).then_some(self.milli / 1_000 + 604_800),
-            ..line.clone()
+            ..cart_item.clone()
         }
     }
 
     /// Merges a saved item into an active item of the same account, whose quantity increases.
-    fn join(&mut self, key: (String, String), line: &Line) {
-        let is_host = |other: &&Line| other.account == line.account && other.sort.status == Status::Active;
-        let Some(host) = self.lines.values().find(is_host).cloned() else { return self.change(key, line) };
-        let joined = Line { joined_to: Some(host.sort.item), ..self.moved(line, Status::Joined) };
+    fn join(&mut self, key: (String, String), cart_item: &CartItem) {
+        let is_host = |other: &&CartItem| other.account == cart_item.account && other.sort.status == Status::Active;
+        let Some(host) = self.items.values().find(is_host).cloned() else { return self.change(key, cart_item) };
+        let joined = CartItem { joined_to: Some(host.sort.item), ..self.moved(cart_item, Status::Joined) };
         self.tell("INSERT", Some(&joined), None, false, Some("move"));
         self.change(self::key(&host), &host);
-        self.tell("REMOVE", None, Some(line), false, None);
-        self.lines.remove(&key);
+        self.tell("REMOVE", None, Some(cart_item), false, None);
+        self.items.remove(&key);
         self.ended.push(joined);
     }
 
-    fn expire(&mut self, key: &(String, String), line: &Line) {
-        if line.sort.status == Status::Active {
-            self.tell("REMOVE", None, Some(line), true, Some("expire"));
-            self.lines.remove(key);
+    fn expire(&mut self, key: &(String, String), cart_item: &CartItem) {
+        if cart_item.sort.status == Status::Active {
+            self.tell("REMOVE", None, Some(cart_item), true, Some("expire"));
+            self.items.remove(key);
         }
     }
 
     /// TTL deletes an item with the status `REMOVED` or `JOINED`.
     fn forget(&mut self) {
-        if let Some(line) = self.ended.pop() {
-            self.tell("REMOVE", None, Some(&line), true, None);
+        if let Some(cart_item) = self.ended.pop() {
+            self.tell("REMOVE", None, Some(&cart_item), true, None);
         }
     }
 
-    fn pointer(&mut self, line: &Line) {
-        self.tell("INSERT", Some(line), None, false, None);
+    fn pointer(&mut self, cart_item: &CartItem) {
+        self.tell("INSERT", Some(cart_item), None, false, None);
         let change = &mut self.records.last_mut().expect("a record")["dynamodb"];
-        let sort = json!({"S": format!("ITEM#{}", line.sort.item)});
+        let sort = json!({"S": format!("ITEM#{}", cart_item.sort.item)});
         change["Keys"]["SK"] = sort.clone();
-        change["NewImage"] = json!({"PK": {"S": line.account.as_str()}, "SK": sort});
+        change["NewImage"] = json!({"PK": {"S": cart_item.account.as_str()}, "SK": sort});
     }
 
     /// Generates a stream record that can never be sent, for an item that is not in the table.
-    fn bad(&mut self, line: Line) {
-        let line = Line { sort: LineSort { item: self.new_line().sort.item, ..line.sort }, ..line };
-        self.tell("INSERT", Some(&line), None, false, None);
+    fn bad(&mut self, cart_item: CartItem) {
+        let cart_item =
+            CartItem { sort: CartItemSort { item: self.new_cart_item().sort.item, ..cart_item.sort }, ..cart_item };
+        self.tell("INSERT", Some(&cart_item), None, false, None);
         let kind = self.rng.u8(0..8);
         let record = self.records.last_mut().expect("a record");
         let image = &mut record["dynamodb"]["NewImage"];
@@ -226,27 +231,35 @@ impl Cart {
         if let Some(image) = image.as_object_mut() {
             image.remove("Previous");
         }
-        record["dynamodb"]["Keys"]["SK"] = json!({"S": format!("ACTIVE#{}#{}", line.sort.since, line.sort.item)});
+        record["dynamodb"]["Keys"]["SK"] =
+            json!({"S": format!("ACTIVE#{}#{}", cart_item.sort.since, cart_item.sort.item)});
         if kind == 7 {
             record["dynamodb"]["NewImage"]["SK"] = record["dynamodb"]["Keys"]["SK"].clone();
         }
         self.unsendable.insert(record["eventID"].as_str().expect("an id").to_owned());
     }
 
-    fn tell(&mut self, name: &str, new: Option<&Line>, old: Option<&Line>, ttl: bool, operation: Option<&'static str>) {
+    fn tell(
+        &mut self,
+        name: &str,
+        new: Option<&CartItem>,
+        old: Option<&CartItem>,
+        ttl: bool,
+        operation: Option<&'static str>,
+    ) {
         self.next += 1;
         let event_id = format!("{:032x}", u128::from(self.next) << 64 | 0xcafe);
-        let line = new.or(old).expect("an image");
+        let cart_item = new.or(old).expect("an image");
         let mut change = json!({
             "ApproximateCreationDateTime": self.milli / 1_000,
-            "Keys": {"PK": {"S": line.account.as_str()}, "SK": {"S": line.sort.to_string()}},
+            "Keys": {"PK": {"S": cart_item.account.as_str()}, "SK": {"S": cart_item.sort.to_string()}},
             "SequenceNumber": (4_421_584_500_000_000_017_450_u128 * 1_000_000 + u128::from(self.next)).to_string(),
             "SizeBytes": 512,
             "StreamViewType": "NEW_AND_OLD_IMAGES",
         });
-        for (image, line) in [("NewImage", new), ("OldImage", old)] {
-            if let Some(line) = line {
-                change[image] = image_of(line);
+        for (image, cart_item) in [("NewImage", new), ("OldImage", old)] {
+            if let Some(cart_item) = cart_item {
+                change[image] = image_of(cart_item);
             }
         }
         let mut record = json!({"eventID": event_id, "eventName": name, "eventVersion": "1.1",
@@ -261,14 +274,14 @@ impl Cart {
     }
 }
 
-fn key(line: &Line) -> (String, String) {
-    (line.account.to_string(), line.sort.item.to_string())
+fn key(cart_item: &CartItem) -> (String, String) {
+    (cart_item.account.to_string(), cart_item.sort.item.to_string())
 }
 
-fn image_of(line: &Line) -> Value {
-    let image: serde_dynamo::Item = serde_dynamo::to_item(line).expect("an item");
+fn image_of(cart_item: &CartItem) -> Value {
+    let image: serde_dynamo::Item = serde_dynamo::to_item(cart_item).expect("an item");
     let mut image = serde_json::to_value(image).expect("JSON");
-    image["Type"] = json!({"S": "CartLine"});
+    image["Type"] = json!({"S": "CartItem"});
     image
 }
 

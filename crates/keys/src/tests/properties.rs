@@ -5,7 +5,7 @@ use crate::{
     AccountId, Bound, Day, IdempotencyKey, IdempotencySort, KeyRange, Random, Shard, Shards, TimestampMillis,
     TimestampSeconds, TransactionId,
     bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
-    cart::{self, ItemId, ItemSort, LineSort},
+    cart::{self, CartItemSort, ItemId, ItemSort},
     plan::{Plan, Writes, plan},
 };
 use proptest::prelude::*;
@@ -42,9 +42,9 @@ fn milli() -> impl Strategy<Value = TimestampMillis> {
     })
 }
 
-fn line() -> impl Strategy<Value = LineSort> {
+fn cart_item() -> impl Strategy<Value = CartItemSort> {
     (prop::sample::select(cart::Status::ALL.to_vec()), milli(), 0_i64..4_000_000_000).prop_map(
-        |(status, since, made)| LineSort {
+        |(status, since, made)| CartItemSort {
             status,
             since,
             item: ItemId::new(jiff::Timestamp::from_second(made).expect("in range"), &random(made)),
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn cart_keys_round_trip_and_sort_as_their_values(a in line(), b in line()) {
+    fn cart_keys_round_trip_and_sort_as_their_values(a in cart_item(), b in cart_item()) {
         round_trips(&a)?;
         round_trips(&a.since)?;
         round_trips(&a.item)?;
@@ -83,23 +83,23 @@ proptest! {
     }
 
     #[test]
-    fn cart_ranges_contain_exactly_the_values_between_their_ends(from in milli(), after in -4_000_i64..4_000, b in line(), open in any::<[bool; 2]>()) {
+    fn cart_ranges_contain_exactly_the_values_between_their_ends(from in milli(), after in -4_000_i64..4_000, b in cart_item(), open in any::<[bool; 2]>()) {
         let to = TimestampMillis::containing(from.instant() + jiff::SignedDuration::from_secs(after * 900)).unwrap_or(from);
         let (first, last) = ((!open[0]).then_some(from), (!open[1]).then_some(to));
-        let range = LineSort::between(b.status, first, last);
+        let range = CartItemSort::between(b.status, first, last);
         prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range whose start is after its end");
         let inside = first.is_none_or(|first| first <= b.since) && last.is_none_or(|last| b.since <= last);
         prop_assert_eq!(range.contains(&b.to_string()), inside);
-        let day = LineSort::on(from.second().day(), b.status);
+        let day = CartItemSort::on(from.second().day(), b.status);
         prop_assert_eq!(day.contains(&b.to_string()), b.since.second().day() == from.second().day());
-        prop_assert!(LineSort::with_status(b.status).contains(&b.to_string()));
-        prop_assert!(!LineSort::with_status(b.status).contains(&ItemSort(b.item).to_string()));
+        prop_assert!(CartItemSort::with_status(b.status).contains(&b.to_string()));
+        prop_assert!(!CartItemSort::with_status(b.status).contains(&ItemSort(b.item).to_string()));
     }
 
     #[test]
-    fn a_descending_range_resumes_before_the_position(a in line(), b in line()) {
-        let a = LineSort { status: b.status, ..a };
-        let rest = LineSort::with_status(b.status).newest_first().after(&a.to_string());
+    fn a_descending_range_resumes_before_the_position(a in cart_item(), b in cart_item()) {
+        let a = CartItemSort { status: b.status, ..a };
+        let rest = CartItemSort::with_status(b.status).newest_first().after(&a.to_string());
         prop_assert_eq!(rest.contains(&b.to_string()), b < a);
         prop_assert!(rest.is_backward());
     }

@@ -1,7 +1,7 @@
 use function::{Error, Problem};
 use keys::{
     AccountId, OrderId, Sku, TimestampMillis,
-    cart::{ItemId, LineSort, Status},
+    cart::{CartItemSort, ItemId, Status},
 };
 use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
@@ -15,7 +15,7 @@ use crate::store::Days;
 pub const MAX_BYTES: usize = 1_024;
 
 /// Size of the attribute `Previous`, which every status change sets.
-const PREVIOUS_BYTES: usize = Line::PREVIOUS.size()
+const PREVIOUS_BYTES: usize = CartItem::PREVIOUS.size()
     + 3
     + (Previous::STATUS.size() + 9 + 1)
     + (Previous::SINCE.size() + 24 + 1)
@@ -23,9 +23,9 @@ const PREVIOUS_BYTES: usize = Line::PREVIOUS.size()
 
 /// Maximum number of bytes that status changes add besides `Previous`, including attribute names.
 /// An order id has at most 128 bytes.
-const LATER_BYTES: usize = (Line::ORDER_ID.size() + 128)
-    + (Line::JOINED_TO.size() + 32)
-    + (Line::EXPIRES_AT.size() + 7)
+const LATER_BYTES: usize = (CartItem::ORDER_ID.size() + 128)
+    + (CartItem::JOINED_TO.size() + 32)
+    + (CartItem::EXPIRES_AT.size() + 7)
     // `PURCHASED` is three bytes longer than `ACTIVE` in each of the two sort keys. A version has
     // up to ten digits.
     + (2 * 3 + 10);
@@ -35,20 +35,20 @@ const LATER_BYTES: usize = (Line::ORDER_ID.size() + 128)
 /// The account, status, time of the last status change and item id are stored only in the keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
-pub struct Line {
+pub struct CartItem {
     /// Account that owns the cart.
     #[serde(rename = "PK")]
     pub account: AccountId,
     /// Status, time of the last status change, and item id.
     #[serde(rename = "SK")]
-    pub sort: LineSort,
+    pub sort: CartItemSort,
     /// Product, partition key of GSI1. `None` for an item with the status `REMOVED` or `JOINED`,
     /// which no list shows.
     #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none")]
     pub index_partition: Option<Sku>,
     /// Copy of the sort key. `None` if `index_partition` is `None`.
     #[serde(rename = "GSI1SK", skip_serializing_if = "Option::is_none")]
-    pub index_sort: Option<LineSort>,
+    pub index_sort: Option<CartItemSort>,
     /// Product.
     pub sku: Sku,
     /// Quantity of the product.
@@ -91,8 +91,8 @@ pub struct Previous {
     pub quantity: Quantity,
 }
 
-impl Item for Line {
-    const TYPE: &'static str = "CartLine";
+impl Item for CartItem {
+    const TYPE: &'static str = "CartItem";
 }
 
 /// Quantity of a product: 1 to 9,999.
@@ -172,7 +172,7 @@ impl<'de> Deserialize<'de> for Listed {
     }
 }
 
-impl Line {
+impl CartItem {
     /// Creates a cart item for a product that is not in the cart.
     #[must_use]
     pub(crate) fn added(
@@ -184,7 +184,7 @@ impl Line {
         now: TimestampMillis,
         days: Days,
     ) -> Self {
-        let sort = LineSort { status: Status::Active, since: now, item: id };
+        let sort = CartItemSort { status: Status::Active, since: now, item: id };
         Self {
             account,
             sort,
@@ -220,7 +220,7 @@ impl Line {
     /// 409 for a purchased item, or if the sum exceeds the maximum quantity.
     pub(crate) fn grown(&self, more: Quantity, now: TimestampMillis, days: Days) -> Result<Self, Error> {
         let quantity = self.quantity.plus(more).ok_or_else(|| {
-            Error::Conflict(Problem::QuantityLimit, format!("A line takes {} of a product at most.", Quantity::MOST))
+            Error::Conflict(Problem::QuantityLimit, format!("A cart item has at most {} of a product.", Quantity::MOST))
         })?;
         self.with_quantity(quantity, now, days)
     }
@@ -234,7 +234,7 @@ impl Line {
         let status = to.status();
         // The clocks of two invocations may differ, but the status times of an item must never
         // decrease.
-        let sort = LineSort { status, since: now.max(self.sort.since), item: self.id() };
+        let sort = CartItemSort { status, since: now.max(self.sort.since), item: self.id() };
         let expires_at = match status {
             Status::Active => Some(days.and_one().after(now)),
             Status::Saved | Status::Purchased => None,
@@ -252,7 +252,7 @@ impl Line {
             ..self.clone()
         };
         if table::size(&moved)? > MAX_BYTES {
-            return Err(Error::TooLarge("A line is at most 1 KB: the order id is too long.".to_owned()));
+            return Err(Error::TooLarge("A cart item has at most 1 KB: orderId is too long.".to_owned()));
         }
         Ok(moved)
     }
@@ -260,7 +260,7 @@ impl Line {
     /// Returns the error 409 if the item is purchased. A purchase is final.
     pub(crate) fn must_be_open(&self) -> Result<(), Error> {
         if self.sort.status == Status::Purchased {
-            let detail = "The line was purchased, which is final.".to_owned();
+            let detail = "The cart item was purchased and cannot change.".to_owned();
             return Err(Error::Conflict(Problem::Purchased, detail));
         }
         Ok(())
@@ -291,7 +291,7 @@ impl Line {
         if table::size(self)? + previous + LATER_BYTES <= MAX_BYTES {
             return Ok(());
         }
-        let detail = "A line is at most 1 KB with its keys: account and SKU are too long together.";
+        let detail = "A cart item has at most 1 KB including its keys: accountId and sku together are too long.";
         Err(Error::TooLarge(detail.to_owned()))
     }
 }
@@ -299,7 +299,7 @@ impl Line {
 /// Response body of a cart item.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LineBody {
+pub struct CartItemBody {
     item_id: ItemId,
     account_id: AccountId,
     sku: Sku,
@@ -315,19 +315,19 @@ pub struct LineBody {
     order_id: Option<OrderId>,
 }
 
-impl From<Line> for LineBody {
-    fn from(line: Line) -> Self {
+impl From<CartItem> for CartItemBody {
+    fn from(cart_item: CartItem) -> Self {
         Self {
-            item_id: line.id(),
-            account_id: line.account,
-            sku: line.sku,
-            quantity: line.quantity,
-            status: line.sort.status,
-            price: line.price.map(Money::amount),
-            currency: line.price.map(Money::currency),
-            added_at: line.added_at,
-            status_changed_at: line.sort.since,
-            order_id: line.order_id,
+            item_id: cart_item.id(),
+            account_id: cart_item.account,
+            sku: cart_item.sku,
+            quantity: cart_item.quantity,
+            status: cart_item.sort.status,
+            price: cart_item.price.map(Money::amount),
+            currency: cart_item.price.map(Money::currency),
+            added_at: cart_item.added_at,
+            status_changed_at: cart_item.sort.since,
+            order_id: cart_item.order_id,
         }
     }
 }
@@ -347,40 +347,44 @@ mod tests {
         number.try_into().expect("a quantity")
     }
 
-    fn line(account_bytes: usize, sku_bytes: usize) -> Line {
+    fn cart_item(account_bytes: usize, sku_bytes: usize) -> CartItem {
         let (account, sku) = ("a".repeat(account_bytes), "s".repeat(sku_bytes));
         let price = Money::new("999999999999.99".parse().expect("a number"), "USD".parse().expect("a currency"));
         let (account, sku) = (account.parse().expect("an account"), sku.parse().expect("a SKU"));
         let id = ItemId::new(now().instant(), &Random::seeded(1));
-        Line::added(id, account, sku, quantity(1), price.ok(), now(), DAYS)
+        CartItem::added(id, account, sku, quantity(1), price.ok(), now(), DAYS)
     }
 
     #[test]
     fn status_changes_keep_a_cart_item_within_1_kb() {
         // The SKU is stored twice, so each of its bytes adds two bytes to the item.
         let fits = |account: usize| {
-            (1..=128).rev().map(|sku| line(account, sku)).find(|line| line.must_fit().is_ok()).expect("one fits")
+            (1..=128)
+                .rev()
+                .map(|sku| cart_item(account, sku))
+                .find(|cart_item| cart_item.must_fit().is_ok())
+                .expect("one fits")
         };
         for account in [1, 100, 128] {
-            let mut line = fits(account);
-            line.version = 9_999_999_999;
-            let line = line.with_quantity(quantity(Quantity::MOST), now(), DAYS).expect("open");
-            let saved = line.moved(&Move::Saved, now(), DAYS).expect("open");
+            let mut cart_item = fits(account);
+            cart_item.version = 9_999_999_999;
+            let cart_item = cart_item.with_quantity(quantity(Quantity::MOST), now(), DAYS).expect("open");
+            let saved = cart_item.moved(&Move::Saved, now(), DAYS).expect("open");
             let order = "o".repeat(128).parse().expect("an order id");
-            for to in [Move::Active, Move::Purchased(order), Move::Removed, Move::Joined(line.id())] {
+            for to in [Move::Active, Move::Purchased(order), Move::Removed, Move::Joined(cart_item.id())] {
                 assert!(saved.moved(&to, now(), DAYS).is_ok(), "{to:?} of {account}");
             }
         }
-        assert!(line(128, 128).must_fit().is_ok(), "identifiers of 128 ASCII characters fit");
+        assert!(cart_item(128, 128).must_fit().is_ok(), "identifiers of 128 ASCII characters fit");
         let long = "\u{1F6D2}".repeat(128);
-        let huge = Line { account: long.parse().expect("an account"), ..line(1, 128) };
+        let huge = CartItem { account: long.parse().expect("an account"), ..cart_item(1, 128) };
         assert!(huge.must_fit().is_err());
     }
 
     #[test]
     fn status_change_keeps_the_item_and_records_its_previous_values() {
         let later: TimestampMillis = "2026-12-02T00:00:00.000Z".parse().expect("a time");
-        let active = line(3, 3);
+        let active = cart_item(3, 3);
         let saved = active.moved(&Move::Saved, later, DAYS).expect("open");
         assert_eq!((saved.id(), saved.added_at, saved.version), (active.id(), active.added_at, 2));
         assert_eq!((saved.sort.status, saved.sort.since, saved.expires_at), (Status::Saved, later, None));
@@ -397,11 +401,13 @@ mod tests {
 
     #[test]
     fn change_renews_an_expiry_after_a_day() {
-        let line = line(3, 3);
+        let cart_item = cart_item(3, 3);
         let at = |text: &str| text.parse::<TimestampMillis>().expect("a time");
-        let changed = |at: TimestampMillis| line.with_quantity(quantity(2), at, DAYS).expect("open").expires_at;
-        assert_eq!(changed(at("2026-12-02T09:30:00.123Z")), line.expires_at);
-        assert_eq!(changed(at("2026-12-02T09:30:01.123Z")), line.expires_at.map(|at| at + 24 * 60 * 60 + 1));
-        assert!(line.is_live(at("2026-12-09T09:29:59.999Z")) && !line.is_live(at("2026-12-09T09:30:00.000Z")));
+        let changed = |at: TimestampMillis| cart_item.with_quantity(quantity(2), at, DAYS).expect("open").expires_at;
+        assert_eq!(changed(at("2026-12-02T09:30:00.123Z")), cart_item.expires_at);
+        assert_eq!(changed(at("2026-12-02T09:30:01.123Z")), cart_item.expires_at.map(|at| at + 24 * 60 * 60 + 1));
+        assert!(
+            cart_item.is_live(at("2026-12-09T09:29:59.999Z")) && !cart_item.is_live(at("2026-12-09T09:30:00.000Z"))
+        );
     }
 }
