@@ -11,14 +11,14 @@ DYNAMODB_PORT ?= 8000
 LAKE ?= lake
 TEMPLATES = template.yaml $(wildcard stacks/*.yaml)
 FUNCTIONS ?= $(basename $(notdir $(wildcard crates/*/src/bin/*.rs)))
-# Without link-time optimisation, the zip file of this function exceeds 4 MB
+# Without link-time optimisation, the zip file of this function would exceed 4 MB
 # (docs/decisions/export-lto.md).
 LARGE = export-cart-changes
 SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
-# Build directory of cargo. If you change it, set CARGO_TARGET_DIR to the same directory.
+# Build directory of cargo. If you set this variable, set CARGO_TARGET_DIR to the same directory.
 TARGET ?= target
-# One build for all services, so that they share their dependencies.
+# One build command for all services, so that they share the compiled dependencies.
 LAMBDAS = --package bank --package cart --package wellness --package ledger --package export
 REPORT ?= report.html
 SLOW ?= faults:: employees:: jobs:: random:: reconciliation::
@@ -27,12 +27,12 @@ SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: need ## Run the local stack, or some services with STACKS="bank ledger": API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, deliveries in LAKE (lake)
+run: need ## Run the local stack: API on PORT (3000), DynamoDB on DYNAMODB_PORT (8000), data in DATA or in memory, lake files in LAKE (lake), only some services with STACKS="bank ledger"
 	@cargo build --quiet --bin local
 	@exec $(SERVE)
 
 dev: DATA ?= .data/dev
-dev: need need-python ## Run the local stack, and restart it when a source file changes; the data is kept in DATA (.data/dev)
+dev: need need-python ## Run the local stack, and restart it when a source file changes; keeps the data in DATA (.data/dev)
 	@mkdir -p $(dir $(DATA))
 	@exec python3 crates/local/dev.py $(PORT) $(SERVE)
 
@@ -58,15 +58,15 @@ docs: need ## Generate the derived parts of docs/ and the templates
 picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and stacks/
 	.venv/bin/python tests/template/draw.py
 
-# Dependencies contain bitcode in addition to machine code. LARGE is linked from the bitcode, so the
-# dependencies are built only once.
+# Builds the dependencies with machine code and bitcode. LARGE is linked from the bitcode, and all
+# other functions from the machine code, so the dependencies are built only once.
 build own-code: export RUSTFLAGS += -C embed-bitcode=yes
 build: need ## Build the release binaries of all functions, or of FUNCTIONS, as target/lambda/<function>/bootstrap for sam
 	$(if $(SMALL),cargo build --profile $(PROFILE) $(LAMBDAS) $(SMALL:%=--bin %))
 	$(if $(filter $(LARGE),$(FUNCTIONS)),cargo rustc --profile $(PROFILE) --package export --bin $(LARGE) -- -C lto=fat)
 	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp $(TARGET)/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
 
-deploy: .venv/sam/bin/sam ## Deploy the built functions with the settings of samconfig.toml: STACK=bank, STACK=system for one stack with all services, or no STACK for five stacks in turn
+deploy: .venv/sam/bin/sam ## Deploy the built functions with the settings of samconfig.toml: all five stacks in turn, one with STACK=bank, or one stack of all services with STACK=system
 	@.venv/sam/bin/python stacks/deploy.py .venv/sam/bin/sam '$(STACK)' $(ARGS)
 
 lint: need ## Check the formatting and run clippy
@@ -84,7 +84,7 @@ lint-template: .venv/sam/bin/sam .venv/checkov/bin/checkov ## Check template.yam
 	.venv/sam/bin/cfn-lint $(TEMPLATES) target/stacks/*.json
 	.venv/checkov/bin/checkov --file $(TEMPLATES)
 
-# Each tool has its own environment, because each needs another version of boto3.
+# Each tool has a separate Python environment, because the tools need different versions of boto3.
 .venv/sam/bin/sam: PACKAGE = aws-sam-cli
 .venv/checkov/bin/checkov: PACKAGE = checkov
 .venv/sam/bin/sam .venv/checkov/bin/checkov:
@@ -102,7 +102,7 @@ bench: need need-valgrind need-peers .venv/bin/.boto3 .dynamodb-local/DynamoDBLo
 	@cargo build --quiet --release --package measure
 	.venv/bin/python bench/run.py $(PARTS)
 
-bench-counts: need need-valgrind own-code ## Check the counts of docs/performance.md, but not the times
+bench-counts: need need-valgrind own-code ## Check the counts in docs/performance.md, but not the times
 	@$(MAKE) build FUNCTIONS=schedule-payment
 	@cargo build --quiet --bin local --bin measure
 	@python3 bench/run.py --check
@@ -110,21 +110,21 @@ bench-counts: need need-valgrind own-code ## Check the counts of docs/performanc
 own-code:
 	@cargo build --quiet --release $(LAMBDAS) --package own-code --bin own-code
 
-report: .venv/bin/.duckdb ## Run the BI team's queries on the cart changes in LAKE (lake), and write tables and the page REPORT (report.html)
+report: .venv/bin/.duckdb ## Run the BI team's queries on the cart changes in LAKE (lake), print tables, and write the page REPORT (report.html)
 	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT)
 
-test-analytics: .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/ministack ## Check the SQL of analytics/ on DuckDB, in Trino's grammar and over the Athena API
+test-analytics: .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/ministack ## Check the SQL of analytics/ on DuckDB, with the Trino grammar, and through the Athena API of ministack
 	.venv/bin/python analytics/test_queries.py
 
-test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Send cart changes through Firehose, S3, Glue and Athena, and check the results of the named queries
+test-lake: need .venv/bin/ministack .venv/bin/.boto3 .venv/bin/.pyyaml ## Send cart changes through emulated Firehose, S3, Glue and Athena, and check the results of the named queries
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/lake/test_lake.py target/debug/local
 
-test-slow: need ## Run the tests that take minutes, or only those that SLOW names
+test-slow: need ## Run the tests that take minutes, or only the tests in SLOW
 	tests/some.sh --workspace --test export --test ledger --test wellness -- --ignored $(SLOW)
 
 test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
-test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run the binary of every function under AWS's emulator and cargo lambda: BINARIES=$PWD/target/lambda for the output of `make build`
+test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run the binary of every function under AWS's emulator and cargo lambda; to test the output of `make build`, set BINARIES=$PWD/target/lambda
 	cargo build --workspace --bins
 	EMULATOR=$$(echo $(EMULATOR)) tests/some.sh --package system-tests --test system -- --ignored binaries::
 
@@ -140,18 +140,18 @@ test-smoke: need ## Run the smoke test on a local stack, without a token and wit
 	@cargo build --quiet --bin local
 	python3 tests/smoke/test_local.py target/debug/local
 
-test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local; docs/dynamodb-local.md lists the differences: SUITES='cart::* *::requests'
+test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local, or some of them with SUITES='cart::* *::requests'; docs/dynamodb-local.md lists the expected failures
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the checks in tests/"; exit 1; }
 	@python3 tests/dynamodb_local/test_suites.py .dynamodb-local $(foreach suite,$(SUITES),'$(suite)')
 
-# docs/dynamodb-local.md lists the differences of this version.
+# docs/dynamodb-local.md lists the tests that fail on this version.
 .dynamodb-local/DynamoDBLocal.jar: PACKAGE = amplify-dynamodb-simulator@2.9.30
 .dynamodb-local/DynamoDBLocal.jar:
-	@command -v npm >/dev/null || { echo "npm is missing: it fetches DynamoDB Local, in the package $(PACKAGE)"; exit 1; }
+	@command -v npm >/dev/null || { echo "npm is missing: it downloads DynamoDB Local, in the package $(PACKAGE)"; exit 1; }
 	mkdir -p $(@D)
 	cd $(@D) && tar -xzf "$$(npm pack --silent $(PACKAGE))" --strip-components=2 package/emulator && rm -f ./*.tgz
 
-smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… wellness=… ledger=…, or URL=… for all, and TOKEN=… with their operate scopes
+smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… wellness=… ledger=…, or URL=… for all, and TOKEN=… with the operate scopes
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the smoke test"; exit 1; }
 	@TOKEN='$(TOKEN)' python3 tests/smoke/smoke.py $(foreach service,bank cart wellness ledger,$(if $($(service))$(URL),$(service)=$(or $($(service)),$(URL))))
 
@@ -161,11 +161,12 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
 	@touch $@
 
-# Installs all tools for .ci/run. Its parallel lanes must not install into the same environment.
+# Installs all tools that .ci/run needs. Its parallel lanes must not install into the same environment
+# at the same time.
 tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
 tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .dynamodb-local/DynamoDBLocal.jar
 
-# --no-deps leaves out the cross compiler, which the emulator does not need.
+# --no-deps omits the cross compiler, which the emulator does not need.
 .venv/bin/cargo-lambda:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it installs cargo-lambda"; exit 1; }
 	python3 -m venv .venv
@@ -178,7 +179,7 @@ tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .dynam
 
 need:
 	@command -v cargo >/dev/null || { echo "cargo is missing: install Rust with rustup"; exit 1; }
-	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler, which SQLite and the TLS library are built with"; exit 1; }
+	@command -v cc >/dev/null || { echo "cc is missing: install a C compiler, to build SQLite and the TLS library"; exit 1; }
 
 need-python:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it watches the source files"; exit 1; }
@@ -187,7 +188,7 @@ need-valgrind:
 	@command -v valgrind >/dev/null || { echo "valgrind is missing: it counts the instructions of our own code"; exit 1; }
 
 need-peers:
-	@for tool in node npm openssl; do command -v $$tool >/dev/null || { echo "$$tool is missing: cold starts are measured with it"; exit 1; }; done
+	@for tool in node npm openssl; do command -v $$tool >/dev/null || { echo "$$tool is missing: the cold start benchmark needs it"; exit 1; }; done
 
 need-java:
-	@command -v java >/dev/null || { echo "java is missing: DynamoDB Local runs on it"; exit 1; }
+	@command -v java >/dev/null || { echo "java is missing: DynamoDB Local needs it"; exit 1; }

@@ -1,15 +1,19 @@
 -- Cart items that customers abandoned, and their value, by week, SKU and currency.
--- Covers the current week and the 12 weeks before it, in UTC. To cover more, raise the intervals of 84 and 85 days.
+-- Covers the current week and the 12 weeks before it, in UTC.
+-- To cover more weeks, raise the intervals of 84 and 85 days.
 --
--- expired: ACTIVE items past their expiry time, in the week of the expiry. The table may not have deleted them yet.
--- untouched: ACTIVE items that have not changed for 7 days, in the week of their last change.
--- lines: the cart items. carts: the accounts with such an item. pieces: the sum of the quantities.
--- value_at_stake: quantity x price of the items with a price. Amounts of different currencies are never added.
--- cart_items_without_price: the items without a price, which value_at_stake leaves out.
--- Not counted: items that were saved, purchased, removed by the customer, or joined into another item.
--- An item counts as abandoned even if the customer bought the same SKU later as another item.
--- The greatest version of an item is its state, so duplicates and the order of arrival do not matter.
--- An expiry has the version after that of the item that it deletes, so it is the latest state.
+-- expired: ACTIVE items past their expiry time, by the week of the expiry.
+-- The table may still contain them, because TTL deletes expired items later.
+-- untouched: ACTIVE items without a change for 7 days, by the week of their last change.
+-- lines: the number of cart items. carts: the number of accounts that have these items.
+-- pieces: the sum of the quantities.
+-- value_at_stake: quantity x price of the items with a price.
+-- Amounts of different currencies are never added.
+-- cart_items_without_price: the number of items that value_at_stake leaves out.
+-- Not counted: items that were saved, purchased, removed, or joined into another item.
+-- An item counts as abandoned even if the customer later bought the same SKU as another item.
+-- The row with the highest version is the state of an item. Duplicates and the order of the rows do
+-- not matter. The row of an expiry has the highest version of its item.
 WITH ranked AS (
     SELECT
         *,

@@ -1,14 +1,15 @@
 -- Current content of every cart: the items of the table, rebuilt from their changes.
--- Has one row per item that customers see: ACTIVE, SAVED or PURCHASED.
+-- Returns one row for each item that customers see: ACTIVE, SAVED or PURCHASED.
 --
--- Left out: items that were removed, deleted by expiry or joined into another item, and ACTIVE items past expires_at.
--- Readers do not see the latter, although the table may still contain them.
--- The greatest version of an item is its state, so duplicates and the order of arrival do not matter.
--- Two rows of one version are a repeated change, or the last change and the expiry. The expiry takes precedence.
+-- Left out: items that were removed, joined into another item, or deleted after their expiry.
+-- ACTIVE items past their expiry time are also left out, even if the table still contains them.
+-- The row with the highest version is the state of an item. Duplicates and the order of the rows do
+-- not matter. If two rows of an item have the same version, removals and expiries take precedence.
 -- Rows of removals and expiries have no status.
 --
--- Reads all rows, because an item that was saved two years ago is still saved. If this exceeds the scan limit, add a
--- filter to the innermost query: WHERE hour >= '2026-01-01-00'. Items without changes since then are then missing.
+-- The query reads all rows, because saved items do not expire. If this exceeds the scan limit, add
+-- a filter to the innermost query, such as WHERE hour >= '2026-01-01-00'.
+-- The result then lacks items without changes since that hour.
 SELECT
     account_id,
     item_id,

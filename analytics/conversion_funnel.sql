@@ -1,14 +1,16 @@
--- Outcome of the cart items that were added in a week, by SKU: saved, purchased, removed or expired.
--- Covers items added in the current week and the 12 weeks before it, in UTC. To cover more, raise both intervals.
+-- Outcome of the cart items added in a week, by SKU: saved, purchased, removed or expired.
+-- Covers items added in the current week and in the 12 weeks before it, in UTC.
+-- To cover more weeks, raise both intervals.
 --
--- added: new items, in the week of the addition. saved: those of them that were saved for later at least once.
--- added = purchased + removed + expired + joined + still_active + still_saved: the current outcome of each item.
--- expired: ACTIVE items past their expiry time. The table may not have deleted them yet.
+-- added: the items added in the week. saved: the added items that were saved at least once.
+-- The other columns are the current outcomes of the added items:
+-- added = purchased + removed + expired + joined + still_active + still_saved.
+-- expired: ACTIVE items past their expiry time. The table may still contain them.
 -- joined: items that were merged into another item of the same SKU. A join is not a removal.
--- purchased_percent: the share of purchased items. Joined items are left out of the total.
--- Not counted: pieces added to an item later, and items added before the first week.
--- The greatest version of an item is its state, so duplicates and the order of arrival do not matter.
--- An expiry has the version after that of the item that it deletes, so it is the latest state.
+-- purchased_percent: purchased items as a percentage of all added items except joined ones.
+-- Not counted: pieces added to an existing item, and items added before the first week.
+-- The row with the highest version is the state of an item. Duplicates and the order of the rows do
+-- not matter. The row of an expiry has the highest version of its item.
 WITH ranked AS (
     SELECT
         *,

@@ -1,14 +1,19 @@
 -- Additions, saves, purchases and revenue of each month, by SKU and currency.
--- Covers the current month and the 12 months before it, in UTC. To cover more, raise both intervals.
+-- Covers the current month and the 12 months before it, in UTC. Raise both intervals to cover more.
 --
--- adds: new cart items and raised quantities. pieces_added: the number of pieces that they added.
--- saves: items saved for later. An item saved twice counts twice. A move back to the cart does not count.
--- purchases: items bought. orders: the checkouts that bought them.
--- revenue: quantity x price of the purchases with a price. Amounts of different currencies are never added.
--- purchases_without_price: the purchases without a price, which revenue leaves out. Items without a price have no currency.
--- Not counted: lower quantities, removals, expiries and joins. A join adds the pieces of the joined item to another item.
--- They were counted when they were added, so the joined item is subtracted from adds and pieces_added.
--- A repeated change counts once.
+-- adds: the number of new cart items and of increases of a quantity.
+-- pieces_added: the pieces that these additions added.
+-- saves: the number of times that an item was saved for later.
+-- A move from saved to active is not counted.
+-- purchases: the number of purchased items. orders: the checkouts that purchased them.
+-- revenue: quantity x price of the purchases with a price.
+-- Amounts of different currencies are never added.
+-- purchases_without_price: the number of purchases that revenue leaves out.
+-- Items without a price have no currency.
+-- Not counted: decreases of a quantity, removals and expiries.
+-- If an item is joined into another item, the quantity of the other item increases by its pieces.
+-- These pieces were already counted, so the joined item is subtracted from adds and pieces_added.
+-- A change that arrives repeatedly is counted once.
 WITH arrived AS (
     SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
     FROM cart_changes
@@ -24,7 +29,7 @@ counted AS (
     SELECT
         CAST(date_trunc('month', changed_at) AS date) AS month,
         sku,
-        -- The currency of a joined item is that of the item that it was merged into.
+        -- A joined item has the currency of the item into which it was merged.
         CASE
             WHEN status = 'JOINED'
                 THEN max(CASE WHEN joined_to IS NULL THEN currency END) OVER (PARTITION BY account_id, coalesce(joined_to, item_id))

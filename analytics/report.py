@@ -3,7 +3,8 @@
 
     python analytics/report.py [--lake lake] [--output report.html]
 
-Requires Python 3.9 and duckdb. The same SQL files run here on DuckDB and on AWS in Athena.
+Requires Python 3.9 and duckdb. The same SQL files run here on DuckDB and on AWS in Athena
+(docs/decisions/analytics.md).
 """
 
 import argparse
@@ -27,7 +28,7 @@ QUESTIONS = ["weekly_report", "monthly_report", "abandoned_carts", "time_to_purc
 
 OPERATIONS = {"insert", "modify", "move", "remove", "expire"}
 
-# The columns of the Glue table `cart_changes`. The partition comes last.
+# The columns of the Glue table `cart_changes`. The last column is the partition.
 COLUMNS = {
     "event_id": "varchar",
     "operation": "varchar",
@@ -68,15 +69,15 @@ SHOWN_FAULTS = 10
 
 
 class Unreadable(Exception):
-    """A line that is not a valid row. The message is the reason."""
+    """A line is not a valid row. The message is the reason."""
 
 
 def integer(bits):
     def read(value):
         if isinstance(value, bool) or not isinstance(value, int):
-            raise Unreadable("is no whole number")
+            raise Unreadable("is not an integer")
         if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
-            raise Unreadable(f"does not fit {bits} bits")
+            raise Unreadable(f"exceeds {bits} bits")
         return value
 
     return read
@@ -85,13 +86,13 @@ def integer(bits):
 def amount(value):
     """Reads a string or number with at most four decimals, without conversion to float."""
     if isinstance(value, bool) or not isinstance(value, (str, int, decimal.Decimal)):
-        raise Unreadable("is no amount")
+        raise Unreadable("is not an amount")
     try:
         number = decimal.Decimal(value)
     except decimal.InvalidOperation:
-        raise Unreadable("is no amount") from None
+        raise Unreadable("is not an amount") from None
     if not number.is_finite() or abs(number) >= 10**16 or number != round(number, 4):
-        raise Unreadable("does not fit decimal(20,4)")
+        raise Unreadable("is outside the range of decimal(20,4)")
     return f"{number:.4f}"
 
 
@@ -99,16 +100,16 @@ MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+
 
 
 def moment(value):
-    """Reads a time such as `2026-01-02 10:30:00.123`. T and a time zone are optional, and the default is UTC."""
+    """Reads a time such as `2026-01-02 10:30:00.123`. `T` can replace the space. A time zone is optional; the default is UTC."""
     found = MOMENT.fullmatch(value) if isinstance(value, str) else None
     if not found:
-        raise Unreadable("is no time")
+        raise Unreadable("is not a time")
     day, time, fraction, zone = found.groups()
     micros = ((fraction or "") + "000000")[:6]
     try:
         at = datetime.datetime.fromisoformat(f"{day} {time}.{micros}{'' if zone in (None, 'Z') else zone}")
     except ValueError:
-        raise Unreadable("is no time") from None
+        raise Unreadable("is not a time") from None
     if at.tzinfo:
         at = at.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     return at.isoformat(" ")
@@ -116,7 +117,7 @@ def moment(value):
 
 def text(value):
     if not isinstance(value, str):
-        raise Unreadable("is no text")
+        raise Unreadable("is not a string")
     return value
 
 
@@ -130,7 +131,7 @@ READERS = {
 
 
 def not_a_number(name):
-    raise Unreadable(f"has a {name}")
+    raise Unreadable(f"contains {name}")
 
 
 def read_row(line, hour):
@@ -138,9 +139,9 @@ def read_row(line, hour):
     try:
         found = json.loads(line.decode("utf-8"), parse_float=decimal.Decimal, parse_constant=not_a_number)
     except (UnicodeDecodeError, ValueError, RecursionError):
-        raise Unreadable("is no JSON") from None
+        raise Unreadable("is not valid JSON") from None
     if not isinstance(found, dict):
-        raise Unreadable("is no JSON object")
+        raise Unreadable("is not a JSON object")
     row = {"hour": hour}
     for column, kind in COLUMNS.items():
         value = found.get(column)
@@ -154,12 +155,12 @@ def read_row(line, hour):
     if missing:
         raise Unreadable(f"has no {missing[0]}")
     if row["operation"] not in OPERATIONS:
-        raise Unreadable("has an operation that is not known")
+        raise Unreadable("has an unknown operation")
     return row
 
 
 class Lake:
-    """The rows of a lake in the DuckDB table `cart_changes`, and the unreadable lines."""
+    """Loads the rows of a lake into the DuckDB table `cart_changes`, and collects the unreadable lines."""
 
     def __init__(self, folder):
         self.files = self.rows = self.repeated = 0
@@ -206,7 +207,7 @@ class Lake:
 
 
 class Answer:
-    """A query with its SQL and its result."""
+    """A query, with its SQL and its result."""
 
     def __init__(self, database, name):
         self.name = name
@@ -226,7 +227,7 @@ def plural(count, noun):
 
 
 def duration(seconds):
-    """Returns the two largest units: `2 d 3 h`."""
+    """Formats a duration with its two largest units, such as `2 d 3 h`."""
     parts, rest = [], int(seconds)
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
         number, rest = divmod(rest, size)
@@ -236,7 +237,7 @@ def duration(seconds):
 
 
 def money(value):
-    """Returns the amount with two to four decimals, without trailing zeros after the second."""
+    """Formats an amount with two to four decimals. The third and fourth are omitted if they are zeros."""
     shown = f"{value:,.4f}"
     return shown[:-2] if shown.endswith("00") else shown.rstrip("0")
 
@@ -301,7 +302,7 @@ def escape(value):
 
 
 def ticks(highest, whole=False):
-    """Returns round numbers from 0 to the first that is at least the highest value."""
+    """Returns round numbers for an axis from 0 to at least the highest value."""
     highest = max(float(highest), 1.0 if whole else 0.01)
     size = 10 ** math.floor(math.log10(highest / 4))
     step = next(size * factor for factor in (1, 2, 2.5, 5, 10) if size * factor * 4 >= highest * 0.999)
@@ -331,7 +332,7 @@ def figure(name, title, description, width, height, body, style=""):
 
 
 def weekly_chart(answer, today):
-    """Draws a group of bars per week, from the first week with data to the current week."""
+    """Draws a group of bars for each week, from the first week with data to the current week."""
     series = ["adds", "saves", "purchases"]
     totals = {}
     for record in answer.records():
@@ -366,7 +367,7 @@ def weekly_chart(answer, today):
         if position == 0 or week.year != weeks[position - 1].year:
             parts.append(f'<text class="middle" x="{middle:.1f}" y="{height - bottom + 34}">{week.year}</text>')
     parts.append(f'<line class="axis" x1="{left}" x2="{width - right}" y1="{y(0):.1f}" y2="{y(0):.1f}"/>')
-    parts.append(f'<text class="middle" x="{(left + width - right) / 2}" y="{height - 8}">week, named by its Monday (UTC); the last week is the current one</text>')
+    parts.append(f'<text class="middle" x="{(left + width - right) / 2}" y="{height - 8}">week, beginning on the given Monday (UTC); the last week is the current week</text>')
     parts.append(f'<text class="middle" transform="translate(16 {(top + height - bottom) / 2}) rotate(-90)">number per week</text>')
     sums = [sum(week[index] for week in totals.values()) for index in range(3)]
     description = (
@@ -377,7 +378,7 @@ def weekly_chart(answer, today):
 
 
 def revenue_chart(currency, revenue, place):
-    """Draws the bars of one currency on its own scale: the ten SKUs with the highest revenue, and the rest as one bar."""
+    """Draws the bars of one currency: the ten SKUs with the highest revenue, and one bar for all other SKUs."""
     ordered = sorted(revenue.items(), key=lambda entry: (-entry[1], entry[0]))
     bars = ordered[:10]
     if len(ordered) > 10:
@@ -491,7 +492,7 @@ def page(lake, answers, now):
     warning = ""
     if lake.faults:
         items = "".join(f"<li>{escape(fault)}</li>" for fault in faults_of(lake))
-        warning = f'<div class="warn"><p><strong>{plural(len(lake.faults), "unreadable line")}</strong> not included in any number:</p><ul>{items}</ul></div>'
+        warning = f'<div class="warn"><p><strong>{plural(len(lake.faults), "unreadable line")}</strong> are not included in the numbers:</p><ul>{items}</ul></div>'
     links = "".join(f'<li><a href="#{answer.name}">{escape(answer.question)}</a></li>' for answer in answers)
     by_name = {answer.name: answer for answer in answers}
     return f"""<!doctype html>
@@ -512,7 +513,7 @@ def page(lake, answers, now):
 <section><h2>Adds, saves and purchases by week</h2>
 {weekly_chart(by_name["weekly_report"], now.date())}</section>
 <section><h2>Revenue by SKU</h2>
-<p class="soft">The current month and the 12 months before it. Each currency has its own scale, so do not compare bars of different currencies.</p>
+<p class="soft">The current month and the 12 months before it. Each currency has a separate scale, so do not compare the bars of different currencies.</p>
 {revenue_charts(by_name["monthly_report"])}</section>
 {"".join(section(answer) for answer in answers)}</main>
 </body>
@@ -522,8 +523,8 @@ def page(lake, answers, now):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description="Runs the queries of this folder on the cart changes in the lake.")
-    parser.add_argument("--lake", default="lake", help="the folder of the buckets (lake)")
-    parser.add_argument("--output", default="report.html", help="the page to write (report.html)")
+    parser.add_argument("--lake", default="lake", help="the folder that contains the buckets (default: lake)")
+    parser.add_argument("--output", default="report.html", help="the HTML page to write (default: report.html)")
     options = parser.parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")
@@ -533,7 +534,7 @@ def main(arguments=None):
         print(f"unreadable: {fault}", file=sys.stderr)
     if not lake.rows:
         unread = f" ({plural(len(lake.faults), 'unreadable line')})" if lake.faults else ""
-        sys.exit(f"There are no cart changes in {options.lake}{unread}: run `make run`, use the cart, then try again.")
+        sys.exit(f"There are no cart changes in {options.lake}{unread}. Run `make run`, use the cart, and try again.")
     answers = [Answer(lake.database, name) for name in QUESTIONS]
     for answer in answers:
         print(f"{answer.question}\n\n{table(answer)}\n")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares the queries of this folder with results calculated by hand, and checks that the page is safe.
+"""Compares the results of the queries with results calculated by hand, and checks that the HTML page is safe.
 
     python analytics/test_queries.py
 
-Requires duckdb. With sqlglot, the queries are also parsed as Trino SQL. With ministack, they also run through its Athena.
-Tests of a missing package are skipped.
+Requires duckdb. If sqlglot is installed, the queries are also parsed as Trino SQL. If ministack is installed, they also
+run through its Athena API. If a package is missing, its tests are skipped.
 """
 
 import collections
@@ -50,7 +50,7 @@ def sql_at(name, now=NOW):
 
 
 class Story:
-    """Generates rows of changes like those of the export."""
+    """Generates rows of cart changes as the export writes them."""
 
     def __init__(self):
         self.rows = []
@@ -96,21 +96,22 @@ class Story:
         return self.emit(item, "remove", at, {**line, "version": line["version"] + 1}, gone=True)
 
     def expire(self, item, at):
-        """Adds the deletion of the item by TTL. The exporter gives the row the next version."""
+        """Adds the deletion of the item by TTL. The exporter assigns the next version to this row."""
         line = self.lines[item]
         return self.emit(item, "expire", at, {**line, "version": line["version"] + 1}, gone=True)
 
 
 def handmade():
     s = Story()
-    # Two currencies and a missing price, a raised quantity, and two items in one order.
+    # Two items are purchased in one order. The quantity of one is raised, and the other has no
+    # price.
     s.insert("L1", "A", "pen", "2026-02-24 10:00:00", 2, "2.50", "USD")
     s.change("L1", "2026-02-25 10:00:00", 5)
     s.insert("L2", "A", "pen", "2026-02-24 11:00:00", 1)
     s.move("L1", "2026-02-26 10:00:00", "PURCHASED", "O1")
     s.move("L2", "2026-02-26 10:00:00", "PURCHASED", "O1")
-    # An item is added in the last second of a week, saved in the first second of the next, moved
-    # back and forth, and then purchased.
+    # An item is added in the last second of a week, saved in the first second of the next week,
+    # moved back and forth, and then purchased.
     s.insert("L3", "B", "pen", "2026-03-01 23:59:59", 1, "3.00", "EUR", added="2026-03-01 23:59:59.900")
     s.move("L3", "2026-03-02 00:00:00", "SAVED")
     s.move("L3", "2026-03-03 00:00:00", "ACTIVE")
@@ -124,15 +125,15 @@ def handmade():
     s.insert("L5", "C", "pen", "2026-03-02 11:00:00", 1, "3.50", "USD")
     s.join("L4", "L5", "2026-03-03 12:00:00")
     s.remove("L5", "2026-03-10 10:00:00")
-    # One item expired on Sunday and was deleted on Tuesday. One expired and is still in the table.
-    # Three were never changed, and two of these have no price.
+    # One item expired on Sunday and was deleted on Tuesday. Another item has expired and is still
+    # in the table. Three items have not changed, and two of them have no price.
     s.insert("L6", "D", "ink", "2026-03-02 08:00:00", 1, "10", "USD", expires="2026-03-08 23:59:59")
     s.expire("L6", "2026-03-10 05:00:00")
     s.insert("L7", "E", "ink", "2026-02-27 08:00:00", 2, "10", "USD", expires="2026-03-08 00:00:00")
     s.insert("L8", "F", "ink", "2026-03-01 08:00:00", 3, "9.00", "EUR")
     s.insert("L16", "K", "pad", "2026-03-02 08:00:00", 2)
     s.insert("L17", "L", "pad", "2026-03-02 09:00:00", 1)
-    # One item expired a second ago. The other expires in a second, and its quantity was lowered
+    # One item expired a second ago. Another item expires in a second, and its quantity was lowered
     # yesterday.
     s.insert("L21", "P", "ink", "2026-03-10 12:00:00", 1, "1.00", "EUR", expires="2026-03-11 11:59:59")
     s.insert("L9", "F", "pad", "2026-03-01 08:00:00", 3, expires="2026-03-11 12:00:01")
@@ -144,13 +145,13 @@ def handmade():
     # An item is purchased in the same week as the merge above.
     s.insert("L20", "O", "pen", "2026-03-02 08:00:00", 1, "4.00", "USD")
     s.move("L20", "2026-03-03 08:00:00", "PURCHASED", "O5")
-    # One item is removed after a minute. The other is saved and still in the table.
+    # One item is removed after a minute. Another item is saved, and is still in the table.
     s.insert("L10", "G", "pad", "2026-03-03 08:00:00", 1, "1.10", "USD")
     s.remove("L10", "2026-03-03 08:01:00")
     s.insert("L11", "G", "pad", "2026-03-04 08:00:00", 1, "1.10", "USD")
     s.move("L11", "2026-03-04 09:00:00", "SAVED")
-    # Items are added long ago, a second before the first week of the reports, in its first second,
-    # and later.
+    # Four items are added: long ago, a second before the first week of the reports, in the first
+    # second of that week, and later.
     s.insert("L12", "J", "cap", "2025-10-01 08:00:00", 1, "5", "USD")
     s.move("L12", "2025-10-01 09:00:00", "SAVED")
     s.insert("L13", "I", "pad", "2025-12-14 23:59:59", 4, "1.00", "USD", expires="2026-01-01 00:00:00")
@@ -203,9 +204,11 @@ EXPECTED = {
         ("2026-02-23", "untouched", "ink", "EUR", 1, 1, 3, D("27"), 0),
         ("2025-12-29", "expired", "pad", "USD", 1, 1, 4, D("4"), 0),
     ],
-    # sku, purchases, average, median, slowest: 24 h, 47 h, 48 h and 4 d 1 s; 21.5 d and 10 s
+    # sku, purchases, average, median, slowest. The times are 24 h, 47 h, 48 h and 4 d 1 s for pen,
+    # and 21.5 d and 10 s for pad.
     "time_to_purchase": [("pen", 4, 193_500, 171_000, 345_601), ("pad", 2, 928_805, 928_805, 1_857_600)],
-    # week, sku, added, saved, purchased, removed, expired, joined, still active, still saved, purchased %
+    # week, sku, added, saved, purchased, removed, expired, joined, still active, still saved,
+    # purchased %
     "conversion_funnel": [
         ("2026-03-09", "ink", 1, 0, 0, 0, 1, 0, 0, 0, 0.0),
         ("2026-03-02", "ink", 1, 0, 0, 0, 1, 0, 0, 0, 0.0),
@@ -242,7 +245,7 @@ def hour_of(row, delay=0):
 
 
 def arrivals(rows, chance):
-    """Returns the rows as they may arrive: some repeatedly, up to a day late, in any order."""
+    """Returns the rows as they can arrive: in any order, some of them repeatedly and up to a day late."""
     arrived = [(hour_of(row), row) for row in rows]
     arrived += [(hour_of(row, chance.randrange(24)), row) for row in rows if chance.random() < 0.4 for _ in range(chance.choice([1, 2]))]
     chance.shuffle(arrived)
@@ -250,7 +253,7 @@ def arrivals(rows, chance):
 
 
 def write_lake(folder, arrived, bucket="cart-lake"):
-    """Writes objects with the names of the delivery stream."""
+    """Writes the rows to files with names like those of the delivery stream."""
     for number, (hour, row) in enumerate(arrived):
         target = pathlib.Path(folder, bucket, "cart-changes", f"hour={hour}", f"changes-1-{hour}-30-00-{number % 3}.json")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -265,7 +268,7 @@ def lake_of(arrived):
 
 
 def simple(name, columns, rows):
-    """Converts dates to text, and keeps only the columns of cart_state that the expected rows have."""
+    """Converts dates to text. For cart_state, removes the columns that the expected rows omit."""
     if name == "cart_state":
         keep = [index for index, column in enumerate(columns) if not column.endswith("_at")]
         rows = sorted(tuple(row[index] for index in keep) for row in rows)
@@ -309,7 +312,7 @@ class Questions(unittest.TestCase):
                     self.assertEqual(answer(lake.database, name), expected)
 
     def test_queries_use_the_current_time(self):
-        """Runs the files unchanged. A current purchase is in each result, and one of three years ago only in cart_state."""
+        """Runs the files unchanged. A current purchase must be in each result, and a purchase of three years ago only in cart_state."""
         now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
         s = Story()
         for item, at in (("new", now), ("old", now - datetime.timedelta(days=3 * 365))):
@@ -328,7 +331,7 @@ class Questions(unittest.TestCase):
         self.assertEqual(seen["cart_state"], added | {"old"})
 
     def test_hour_filter_does_not_change_results(self):
-        """A query returns the same rows without its partition filter. The filter only reduces the scan."""
+        """Without its partition filter, a query returns the same rows. The filter only reduces the scan."""
         lake = lake_of(arrivals(handmade(), random.Random(1)))
         for name, expected in EXPECTED.items():
             text, filters = re.subn(r"hour >= .*'-00'\n", "TRUE\n", sql_at(name))
@@ -376,7 +379,7 @@ class Questions(unittest.TestCase):
             self.check_totals(lake, s, seed)
 
     def check_totals(self, lake, story, seed):
-        """Compares the totals of the reports over all weeks with the generated rows."""
+        """Compares the totals of all weeks with the generated rows."""
         rows = [dict(zip(("week", "sku", "currency", "adds", "pieces", "saves", "purchases", "bought", "orders", "revenue", "unpriced"), row)) for row in answer(lake.database, "weekly_report")]
         raised = [row for row in story.rows if row["operation"] == "modify" and row["quantity"] > row["old_quantity"]]
         joined = [row for row in story.rows if row.get("status") == "JOINED"]
@@ -421,26 +424,26 @@ class Questions(unittest.TestCase):
 
 
 class Texts(unittest.TestCase):
-    """Requirements of both engines that DuckDB alone does not check."""
+    """Checks the SQL text for requirements of DuckDB and Athena that running the queries on DuckDB does not check."""
 
-    def test_queries_are_plain_text_for_all_clients(self):
+    def test_queries_contain_only_characters_that_every_client_accepts(self):
         for name in report.QUESTIONS:
             text = (report.FOLDER / f"{name}.sql").read_text(encoding="ascii")
             self.assertTrue(text.startswith("-- ") and text.endswith("\n"), name)
             self.assertLess(len(text), 262_144, name)
-            # A semicolon ends a statement, a question mark is a parameter, and an apostrophe in a
-            # comment opens a string.
+            # A client may treat a semicolon as the end of a statement, a question mark as a
+            # parameter, and an apostrophe in a comment as the start of a string.
             self.assertFalse(set(text) & set(";?\"\t`"), name)
             self.assertFalse([line for line in text.splitlines() if "--" in line and "'" in line and "'2026" not in line], name)
             self.assertLessEqual(len(text.splitlines()[0]), 120, name)
 
-    def test_queries_use_only_functions_with_the_same_meaning_in_both_engines(self):
+    def test_queries_use_only_functions_that_both_engines_share(self):
         alike = set("avg cast coalesce count date_diff date_trunc max min nullif round row_number sum".split())
         for name in report.QUESTIONS:
             text = re.sub("--.*", "", (report.FOLDER / f"{name}.sql").read_text())
             used = {word.lower() for word in re.findall(r"(\w+)\(", text)}
             self.assertFalse(used - alike, name)
-            self.assertNotRegex(text, r"[^-]/ [^n]", f"{name}: integer division differs between the engines")
+            self.assertNotRegex(text, r"[^-]/ [^n]", f"{name}: integer division differs between DuckDB and Athena")
 
     @unittest.skipUnless(importlib.util.find_spec("sqlglot"), "sqlglot is not installed")
     def test_queries_parse_as_trino_sql(self):
@@ -453,7 +456,7 @@ class Texts(unittest.TestCase):
             for dialect in ("trino", "athena"):
                 tree = sqlglot.parse_one(sql_at(name), read=dialect)
                 sqlglot.optimizer.qualify.qualify(tree.copy(), schema=schema, dialect=dialect)
-            # Parsed as Trino SQL and written as DuckDB SQL, the query has the same meaning.
+            # Translated from Trino SQL to DuckDB SQL, the query must return the same rows.
             result = database.execute(sqlglot.transpile(sql_at(name), read="trino", write="duckdb")[0])
             columns = [column[0] for column in result.description]
             self.assertEqual(simple(name, columns, result.fetchall()), EXPECTED[name], name)
@@ -461,7 +464,7 @@ class Texts(unittest.TestCase):
 
 @unittest.skipUnless(importlib.util.find_spec("ministack"), "ministack is not installed")
 class Athena(unittest.TestCase):
-    """Runs the queries on ministack: Parquet in S3, the table in Glue, and DuckDB behind the Athena API."""
+    """Runs the queries on ministack, with Parquet files in S3, the table in Glue, and an Athena API that uses DuckDB."""
 
     def setUp(self):
         with socket.socket() as free:
@@ -535,7 +538,7 @@ class Athena(unittest.TestCase):
 
 
 class Strict(html.parser.HTMLParser):
-    """Requires that tags are closed in order and that nothing executes or loads."""
+    """Fails if tags are not closed in order, or if the page executes or loads anything."""
 
     def __init__(self):
         super().__init__()
@@ -596,11 +599,11 @@ class Report(unittest.TestCase):
         told = f"1 row in 1 file, 0 of them repeated; {len(bad)} unreadable lines"
         self.assertIn(told, done.stdout)
         self.assertIn(told, page)
-        self.assertIn(f"{file.name}:4: is no JSON\n", done.stderr)
+        self.assertIn(f"{file.name}:4: is not valid JSON\n", done.stderr)
         self.assertIn(f"and {len(bad) - report.SHOWN_FAULTS} more", done.stderr)
         self.assertIn(f"and {len(bad) - report.SHOWN_FAULTS} more", page)
 
-    def test_values_are_exact_in_every_notation(self):
+    def test_every_notation_of_a_value_is_read_exactly(self):
         rows = [
             {"event_id": str(number), "operation": "insert", "changed_at": at, "account_id": "A", "item_id": str(number), "sku": "s", "version": 1, "price": price}
             for number, (at, price) in enumerate(

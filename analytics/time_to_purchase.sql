@@ -1,17 +1,20 @@
 -- Time from the addition of a cart item to its purchase, by SKU.
--- Covers purchases of the current week and the 12 weeks before it, in UTC. To cover more, raise both intervals.
+-- Covers purchases of the current week and of the 12 weeks before it, in UTC.
+-- To cover more weeks, raise both intervals.
 --
--- purchases: items bought. average_seconds, median_seconds, slowest_seconds: the time from the first addition of the item
--- to its purchase. Time as a saved item is included.
--- Not counted: items that have not been purchased. Pieces added later do not change the time of the first addition.
--- Of joined items, only the remaining item counts.
--- A repeated change counts once.
+-- purchases: the number of purchased items.
+-- average_seconds, median_seconds, slowest_seconds: the time from the first addition of an item to
+-- its purchase. This includes the time during which the item was saved for later.
+-- Not counted: items that have not been purchased.
+-- Pieces added later do not change the time of the first addition.
+-- If items were joined, only the remaining item counts.
+-- A change that arrives repeatedly is counted once.
 WITH arrived AS (
     SELECT *, row_number() OVER (PARTITION BY event_id ORDER BY hour) AS copy
     FROM cart_changes
     WHERE hour >= CAST(CAST(date_trunc('week', CAST(current_timestamp AT TIME ZONE 'UTC' AS timestamp)) - interval '85' day AS date) AS varchar) || '-00'
 ),
--- Truncate to whole seconds first, because the engines round fractions differently.
+-- Truncate to whole seconds first, because DuckDB and Athena round fractions differently.
 purchased AS (
     SELECT
         sku,

@@ -9,7 +9,7 @@ OURS, OTHERS, TEXT = "#d9622b", "#7d97b5", "#444"
 
 
 def bars(title, rows, unit, ours=(0,)):
-    """Draws rows of name, value, low and high. A line marks low to high, and the rows in `ours` are highlighted."""
+    """Draws a bar for each row of name, value, low and high. A line marks low to high. Rows in `ours` are highlighted."""
     longest = max(high for *_, high in rows)
     left = max(LEFT, 7 * max(len(name) for name, *_ in rows) + 10)
     parts = [text(0, 18, title, "font-weight: bold")]
@@ -45,7 +45,7 @@ def page(panels):
 
 
 def heat(title, rows, most):
-    """Draws a row per partition and a cell per period. The shade is the utilisation, and red marks throttling."""
+    """Draws a row per partition and a cell per period. The shade shows the utilisation, and red means throttling."""
     size = 14
     parts = [text(0, 18, title, "font-weight: bold")]
     for number, cells in enumerate(rows):

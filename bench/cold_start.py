@@ -1,8 +1,8 @@
 """Measures the cold start of schedule-payment, equivalent functions in other languages, and minimal functions.
 
 This script serves a Runtime API and a DynamoDB, so the times contain only the start of the function. The functions run
-at full CPU, at the CPU share of 128 MB, and as in Lambda: at full CPU until the first `next`, and at the share from
-then on.
+in three ways: at full CPU, at the CPU share of 128 MB, and as in Lambda. As in Lambda means at full CPU until the first
+`next`, and at the CPU share afterwards (docs/decisions/cold-start-measuring.md).
 """
 
 import contextlib
@@ -72,8 +72,8 @@ class Bench:
         self.runtime.begin(events, at_first)
         self.dynamo.calls.clear()
         # A shell joins the group and then replaces itself with the contestant. The servers of this
-        # script stay outside the group. A forked Python process would use up milliseconds of the
-        # group's CPU share before it executes the contestant.
+        # script stay outside the group. If a forked Python process joined the group, it would use
+        # milliseconds of the CPU share before it executes the contestant.
         join = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', group] if group and not from_next else []
         command, environment = [*join, *contestant.command], self.environment(contestant)
         start = time.perf_counter()
@@ -81,13 +81,13 @@ class Bench:
         started.set()
         try:
             if not self.runtime.done.wait(60):
-                raise SystemExit(f"{contestant.name} does not answer")
-            # The peak that wait4 reports includes the memory of this script, from which the child
-            # is forked.
+                raise SystemExit(f"{contestant.name} does not respond")
+            # Read the peak memory from /proc. The peak that wait4 reports includes the memory of
+            # this script, because the child is forked from it.
             status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
         finally:
-            # Popen.kill would reap a process that has ended, and the resource usage of the process
-            # would be lost.
+            # Popen.kill would reap a process that has exited, and its resource usage would be
+            # lost.
             os.kill(process.pid, signal.SIGKILL)
             _, process.returncode, usage = os.wait4(process.pid, 0)
         (first, second, *_), (answered, again, *_) = self.runtime.asked, [at for at, _ in self.runtime.answered]
@@ -121,7 +121,7 @@ class Bench:
                 behaviour = self.behaviour(contestant)
                 expected = expected or behaviour
                 if behaviour != expected:
-                    raise SystemExit(f"{contestant.name} does not do the same:\n{behaviour}\n{expected}")
+                    raise SystemExit(f"{contestant.name} behaves differently:\n{behaviour}\nexpected:\n{expected}")
 
     def rounds(self, everybody, number, group=None, from_next=False):
         """Returns the rows of each contestant. The order is random in each round."""
@@ -140,7 +140,7 @@ class Bench:
 
 
 def told(rows):
-    """Returns medians and quartiles, and compares the ratios per round with the targets."""
+    """Returns medians and quartiles, and the ratios per round with their targets."""
     columns = {name: {what: [row[what] for row in runs] for what in runs[0]} for name, runs in rows.items()}
     against = []
     for what, other, most in TARGETS:

@@ -23,36 +23,36 @@ MEASURES = {
 TEXT = """\
 ## Cold start
 
-The time from the start of a process to its first response. The Runtime API and a DynamoDB with TLS run on
-loopback. DynamoDB answers at once, so the result is the start of the function alone. All functions
-schedule the same payment with an `Idempotency-Key`. Before the measurement, a check compares their
-responses (a 201 and a 400) and their DynamoDB requests, which must be equal.
+This section measures the time from the start of a process to its first response. A fake Runtime API and a
+fake DynamoDB with TLS run on the same machine. They respond immediately, so the times contain only the work
+of the function. Most functions schedule the same payment with an `Idempotency-Key`. Before the measurement, a
+check requires that their responses (a 201 and a 400) and their DynamoDB requests are equal.
 
 - **schedule-payment**: the deployed binary.
-- **hello-world**: only `lambda_runtime`, with one thread and no logs. It is the minimum for a Lambda in Rust.
-- **connected**: hello-world with our client. It opens its connection before the first `next`, as our
-  functions do.
-- **late**: schedule-payment without the call before the first `next`. Its first payment opens the
+- **hello-world**: only `lambda_runtime`, with one thread and no logs. It does nothing, and shows the minimum for
+  a Lambda function in Rust.
+- **connected**: hello-world with our DynamoDB client. It opens its connection before the first `next` request to
+  the Runtime API, as our functions do.
+- **late**: schedule-payment without the DynamoDB call before the first `next`. The first payment opens the
   connection.
 - **untrimmed**: schedule-payment with the default features and client of the SDK, the system's root
-  certificates, aws-lc's jitter entropy, and no call before the first event. It has the same profile.
+  certificates, aws-lc's jitter entropy, and no DynamoDB call before the first `next`. The Cargo profile is the same.
 - **Node.js** {node}: AWS SDK v3, bundled and minified by esbuild, with keep-alive and a connection that is
-  opened before the first event. Its runtime loop is minimal. AWS's runtime client does more, and needs a
-  C++ compiler to install.
+  opened before the first event. It has a minimal runtime loop of its own. AWS's runtime client does more, and
+  needs a C++ compiler to install.
 - **Python** {python}: boto3 under AWS's runtime client (`awslambdaric`), compiled to bytecode, with a
   connection that is opened before the first event.
 
 The code is in [bench/peers](../bench/peers). A round starts each function once, in random order. The first
-{warm_up} rounds are not counted. Ratios are computed per round.
+{warm_up} rounds are warm-up and are not counted. A ratio compares two functions in the same round.
 
 {full}
 {share}"""
 
 LIMIT = """
-The limit is the SDK's connection. A hello-world that opens it before the first event takes {connected}
-times as long as one that does not. Without that call (late), schedule-payment takes {late} times as long as
-hello-world, but its first payment waits for the connection. With the call, the start to the first response takes
-{full} of the time without it here{as_in_lambda}.
+The SDK's connection dominates the time to the first `next`. A hello-world function that opens the
+connection (connected) takes {connected} times as long as one that does not. Without the connection (late),
+schedule-payment takes {late} times as long as hello-world, but its first payment then waits for the connection. The ratio of the times to the first response, schedule-payment ÷ late, is {full} at full CPU{as_in_lambda}.
 """
 
 PICTURE = "Start to first response"
@@ -61,24 +61,22 @@ SHARE = """\
 ### At the CPU share of {megabytes} MB
 
 A cgroup limits the process to {megabytes}/1769 of a processor from its first instruction, in periods of 20 ms.
-DynamoDB and the Runtime API are not limited. Lambda is faster: it gives the init phase a full processor. A
-start that takes two or three periods is measured only to the period. The quartiles of the ratios show this
-uncertainty.
+DynamoDB and the Runtime API are not limited. Lambda is faster, because it gives the init phase a full processor. A
+start takes only a few of these periods, so the times are imprecise. The quartiles of the ratios show this uncertainty.
 
 {tables}"""
 
 LAMBDA = """\
 ### As in Lambda
 
-The process is not limited until the first `next`, and then limited to {megabytes}/1769 of a processor. Lambda also
-gives the init phase more CPU, so work before the first event is faster. The time to move the process into
-the cgroup is not counted.
+The process runs at full CPU until the first `next`, and is then limited to {megabytes}/1769 of a processor. Lambda
+does the same, so work before the first event is faster. The time to move the process into the cgroup is not
+counted.
 
 {tables}"""
 
 NO_SHARE = """\
-The CPU share of {megabytes} MB was not measured: {no_share}. Use the column of CPU time instead. At a share *s*,
-a start takes about the CPU time ÷ *s*.
+The CPU share of {megabytes} MB was not measured: {no_share}. Use the column "CPU time" instead. At a share *s*, a start takes about CPU time ÷ *s*.
 """
 
 

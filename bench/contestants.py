@@ -1,4 +1,7 @@
-"""Functions of the cold start comparison: schedule-payment, its JavaScript and Python equivalents, late, untrimmed, hello and connected."""
+"""The functions of the cold start comparison: schedule-payment, variants of it, and minimal functions.
+
+docs/decisions/peers.md describes them.
+"""
 
 import os
 import pathlib
@@ -20,8 +23,8 @@ AMAZON_ROOTS = ROOT / "crates/function/roots/amazon.pem"
 class Contestant:
     name: str
     command: list
-    # The variable that names the file of trusted certificates. The file includes this script's
-    # certificate.
+    # The environment variable with the path of the trusted certificates. The file also contains the
+    # certificate of the fake DynamoDB.
     roots_variable: str = "SSL_CERT_FILE"
     roots: bytes = b""
     environment: dict = field(default_factory=dict)
@@ -31,10 +34,11 @@ class Contestant:
 def contestants(ours=OURS):
     """Returns all seven functions, with ours first.
 
-    Each trusts as many root certificates as in Lambda: ours Amazon's, Node its own, and the others the system's.
+    Each function trusts the same root certificates as in Lambda. Our functions trust Amazon's, Node.js trusts its own,
+    and the others trust the system's.
     """
     if not pathlib.Path(ours).is_file():
-        sys.exit(f"{ours} is missing: make build FUNCTIONS=schedule-payment")
+        sys.exit(f"{ours} is missing: run make build FUNCTIONS=schedule-payment")
     build()
     system = pathlib.Path(ssl.get_default_verify_paths().cafile or BUILT / "python/botocore/cacert.pem").read_bytes()
     packages = {"PYTHONPATH": f"{BUILT}/python:{PEERS}/python", "PYTHONPYCACHEPREFIX": f"{BUILT}/pycache"}
@@ -52,8 +56,10 @@ def contestants(ours=OURS):
 
 
 def build():
-    """Builds missing functions, and changed ones in Rust. To rebuild all, run `rm -r target/peers` first."""
-    for tool, what in [("node", "runs the peer in JavaScript"), ("npm", "installs its packages"), ("cargo", "builds")]:
+    """Builds the functions that are missing, and the Rust functions that have changed.
+
+    To rebuild all functions, run `rm -r target/peers` first."""
+    for tool, what in [("node", "runs the function in JavaScript"), ("npm", "installs its packages"), ("cargo", "builds the functions in Rust")]:
         if not shutil.which(tool):
             sys.exit(f"{tool} is missing: it {what}")
     if not (BUILT / "node/main.cjs").exists():
@@ -63,9 +69,9 @@ def build():
     if not (BUILT / "python").exists():
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", BUILT / "python"]
         subprocess.run([*install, "--requirement", PEERS / "python/requirements.txt"], check=True)
-    # Build one at a time, so that cargo does not unify their features. The last one has the jitter
-    # entropy that .cargo/config.toml disables, and its own target directory, so that its build does
-    # not invalidate the other builds.
+    # Each function is built alone, so that cargo does not unify features. untrimmed includes the
+    # jitter entropy, which .cargo/config.toml disables. It has a separate target directory, so that
+    # its build does not invalidate the other builds.
     for name, no_jitter in [("hello", 1), ("connected", 1), ("late", 1), ("untrimmed", 0)]:
         cargo(name, no_jitter)
 
@@ -78,8 +84,8 @@ def cargo(name, no_jitter):
     settled = {"CARGO_TARGET_DIR": str(target), "AWS_LC_SYS_NO_JITTER_ENTROPY": str(no_jitter)}
     command = ["cargo", "build", "--release", "--quiet", "--package", name, *settings]
     subprocess.run(command, cwd=PEERS, env={**os.environ, **settled}, check=True)
-    # Copies the binary, as `make build` does. A file written by the linker causes more page faults
-    # than a copy.
+    # Copies the binary, as `make build` does. A copy causes fewer page faults than the file that
+    # the linker wrote.
     shutil.copy(target / "release" / name, BUILT)
 
 

@@ -1,14 +1,18 @@
-"""Compares the units that each access pattern consumes on a local stack with the minimum for its key design.
+"""This part compares the units that each access pattern consumes on a local stack with the minimum for its key design.
 
-The minimum is computed from the bytes of the items that a request changed or returned, and from DynamoDB's rules. It
+R means read request units (RRU), and W means write request units (WRU).
+
+The minimum is computed from the sizes of the items that a request changes or returns, and from DynamoDB's rules. It
 does not use the formulas that the crates declare.
 
-- A write costs ⌈size ÷ 1 KB⌉, and as much for each index entry that it changes. A moved entry costs twice that. The
-  cost in the table doubles if several items of the pattern must change together.
-- A read of a range costs ½ ⌈Σ sizes ÷ 4 KB⌉, and as much for each item that is not in the index.
+- A write of an item costs ⌈item size ÷ 1 KB⌉ W. Each changed index entry costs ⌈entry size ÷ 1 KB⌉ W, or twice as
+  much if its key changes. If a pattern must change several items together, the write cost on the table doubles,
+  because it needs a transaction.
+- A query costs ½ ⌈Σ sizes ÷ 4 KB⌉ R. If an index does not project all attributes, reading each item from the table
+  costs another ½ ⌈item size ÷ 4 KB⌉ R.
 
-The last column explains the difference, in units. `make bench-counts` fails if any other difference occurs. Stream
-functions (C7, W11, W18 and reconcile of L8) are not in the table. Tests compare them with their declarations."""
+The last column explains each difference. `make bench-counts` fails if a difference is not explained. Stream functions
+(C7, W11, W18 and reconcile of L8) are not in the table. Tests compare their cost with the declarations."""
 
 import json
 import re
@@ -25,13 +29,13 @@ from local_stack import local_stack  # noqa: E402
 
 TEXT = r'"(?:[^"\\]|\\.)*"'
 CONDITION = re.compile(rf"(\w+) = ({TEXT})(?: AND (\w+) BETWEEN ({TEXT}) AND ({TEXT}))?")
-# Sharded indexes with five shards. A list queries each shard, and its consumption is reported in
-# one row.
+# Tables whose index GSI1 has five shards. A list queries each shard, and the consumed units of all
+# shards are in one row.
 SHARDED, SHARDS = ("PaymentScheduler", "TransactionHistory"), "01234"
 UNITS = "RWI"
-# A row of the short tables whose trigger is a route.
+# A row of the summary tables whose trigger is a route.
 ROUTE = re.compile(r"^\| (\w+) \| \[([\w-]+)[^]]*\]\([^)]*\) \| `(GET|POST|PUT|PATCH|DELETE) (\S+)`", re.MULTILINE)
-# They need a failed job. Tests hold their cost.
+# These patterns need a failed job. Tests check their cost.
 NOT_WALKED = {"retry-job", "retry-reconciliation"}
 
 
@@ -53,7 +57,7 @@ class Meter:
         end = time.monotonic() + 60
         while not is_so():
             if time.monotonic() > end:
-                sys.exit("the local stack does not get ready")
+                sys.exit("the local stack is not ready after 60 seconds")
             time.sleep(0.02)
 
     def step(self, pattern, name, method, path, body=None, *, key=None, **least):
@@ -89,7 +93,7 @@ class Meter:
         return [read, written, indexed]
 
     def least_written(self, before, types, under):
-        """Returns the minimum for the changed items of these types whose sort key has the prefix `under`."""
+        """Returns the minimum write cost of changed items with these types and the sort key prefix `under`."""
         after, base, indexed = self.items(), [], 0
         for key in before.keys() | after.keys():
             old, new = before.get(key), after.get(key)
@@ -99,7 +103,7 @@ class Meter:
         return sum(base) * (2 if len(base) > 1 else 1), indexed
 
     def least_read(self, rows, items, fetched):
-        """Returns the minimum for the queried ranges, and for the items of their entries if they were fetched."""
+        """Returns the minimum read cost of the queried ranges, and of the items that were then read by key."""
         read, fetched = 0, fetched and any(row["action"] in ("GetItem", "BatchGetItem") for row in rows)
         ranges = {(row["table"], row["index"] or "", row["condition"]) for row in rows if row["condition"]}
         for table, index, condition in sorted(ranges):
@@ -110,7 +114,7 @@ class Meter:
         return read
 
     def ranges(self, items, table, index, condition):
-        """Yields the entries that match the key condition, with their items. For a sharded index, yields those of every shard."""
+        """Yields the entries that match the key condition, with their items. A sharded index yields one list per shard."""
         partition, *texts = CONDITION.match(condition).groups()
         value, low, high = (text and json.loads(text) for text in (texts[0], *texts[2:]))
         entry = next((of.entry for of in self.tables[table].indexes if of.name == index), lambda item: item)
@@ -144,7 +148,7 @@ def measure(binary=LOCAL):
 
 
 def routes():
-    """Returns the number, method and path of each pattern with a route, by the name of its function."""
+    """Returns the pattern id, method and path of each route, by the name of its function."""
     page = (ROOT / "docs/access-patterns.md").read_text()
     return {name: (pattern, method, path) for pattern, name, method, path in ROUTE.findall(page)}
 
@@ -154,7 +158,7 @@ def walked(rows):
 
 
 def reasoned(row):
-    """Returns the minimum plus the explained units."""
+    """Returns the minimum plus the units that the reasons explain."""
     more = dict.fromkeys(UNITS, 0)
     for text in REASONS.get(row["name"], {}):
         number, unit = text.split()
@@ -163,7 +167,7 @@ def reasoned(row):
 
 
 def faults():
-    """Yields the patterns that differ from the minimum plus the explained units."""
+    """Yields calls with unexplained units: other than the minimum plus the units of the reasons."""
     patterns = measure()["patterns"]
     for name in routes().keys() - walked(patterns) - NOT_WALKED:
         yield f"{name} was not measured: add a step to bench/cost_walk.py"
@@ -194,6 +198,6 @@ def section(result):
         required.append(f"| {operation} | {low:g}{f' to {high:g}' if high > low else ''} | {number:g} | {why} |")
     same = sum(row["measured"] == row["least"] for row in result["patterns"])
     count = f"{same} of {len(result['patterns'])} calls consume the minimum."
-    introduction = "The [requirements of the ledger](requirements/ledger.md) name the units of six operations:"
+    introduction = "The [ledger requirements](requirements/ledger.md#performance-targets) state the cost of six operations:"
     tables = ["\n".join(rows), count, introduction, "\n".join(required)]
     return "\n\n".join(["## Cost", __doc__.strip(), *tables]) + "\n"

@@ -1,7 +1,9 @@
-"""Why a call costs more than the minimum: for each call, the units (R read, W written, I in indexes) and the reason."""
+"""The reasons why calls cost more than the minimum: for each call, the additional units and the reason.
 
-STRONG = "strongly consistent: twice the cost"
-ONCE = "in a transaction, so that a retry after a lost response has no second effect"
+The units are R (read from tables and indexes), W (written to tables) and I (written to indexes)."""
+
+STRONG = "a strongly consistent read costs twice as much"
+ONCE = "the write is a transaction, so that a retry after a lost response has no effect"
 
 REASONS = {
     "schedule-payment, with an Idempotency-Key": {"1 W": "the idempotency record"},
@@ -14,7 +16,7 @@ REASONS = {
         "2 R": "the cart and its items are read first",
         "5 W": "the item's pointer and the CART item, all in a transaction",
     },
-    "add-cart-item to a line": {"2 R": "the cart and its items are read first", "1 W": ONCE},
+    "add-cart-item, product in the cart": {"2 R": "the cart and its items are read first", "1 W": ONCE},
     "update-cart-item, its quantity": {"2 R": "pointer and item are read first", "1 W": ONCE},
     "update-cart-item, its status": {"2 R": "pointer and item are read first", "2 W": "the item's pointer"},
     "get-cart-item": {"1.5 R": "the item's pointer (½), and both reads are strongly consistent"},
@@ -22,21 +24,21 @@ REASONS = {
         "2 R": "pointer and item are read first",
         "5 W": "the item is kept for a week as REMOVED, for the export; its pointer; all in a transaction",
     },
-    "checkout-cart, one line": {
+    "checkout-cart, one item": {
         "4 R": "the idempotency record, the cart, its items, and the pointer of the removed item are read first",
         "6 W": "the item's pointer, the condition check of the cart, and the idempotency record",
     },
     "create-template": {"1 W": ONCE},
-    "create-activity, six items": {"1 R": "checks that the section belongs to the company"},
-    "put-employee": {"1 R": "the employee is read first; an unchanged one is not written"},
+    "create-activity, six items": {"1 R": "the section is read, to check its company"},
+    "put-employee": {"1 R": "the employee is read first, so that nothing is written without a change"},
     "get-activity": {"0.5 R": STRONG},
-    "move-activity": {"1 R": "checks that the section belongs to the company"},
+    "move-activity": {"1 R": "the section is read, to check its company"},
     "update-reference, the request": {
-        "1 R": "counts its uses with one query per status",
+        "1 R": "the references are counted with one query per status",
         "5 W": "the job, and the condition that no other job runs, in a transaction",
     },
     "replace-reference, the request": {
-        "1 R": "counts its uses with one query per status",
+        "1 R": "the references are counted with one query per status",
         "7 W": "a hold on the replacement, and two conditions that no other job runs, in a transaction",
     },
     "get-job": {"0.5 R": STRONG},
@@ -49,7 +51,7 @@ REASONS = {
     "list-user-accounts": {"0.5 R": STRONG},
     "process-payment": {"4 R": "the transaction, both accounts and the merchant are read first"},
     "get-transaction": {"0.5 R": STRONG},
-    "get-statement, 100 legs": {"1 R": "checks the owner of the account"},
+    "get-statement, 100 legs": {"1 R": "the account is read, to check its owner"},
     "reverse-transaction": {
         "6 R": "both transactions, both accounts, the merchant and the reversal marker are read first",
         "2 W": "the reversal marker",
@@ -58,14 +60,14 @@ REASONS = {
     "get-reconciliation": {"1 R": STRONG},
 }
 
-# The table in docs/requirements/ledger.md: operation, required units, our call, the units that
-# count (R, W, I), reason.
+# The table in docs/requirements/ledger.md#performance-targets: operation, range of required units,
+# our call, kinds of units to add up, reason for a difference.
 REQUIRED = [
     ("Get transaction by ID", (0.5, 1), "get-transaction", "R", ""),
     ("Get transaction + legs", (1, 3), "get-transaction", "R", ""),
     ("Query by status (100 items)", (5, 10), "list-transactions of a status, 100", "R", ""),
     ("Check idempotency", (0.5, 0.5), "list-transactions of a key", "R",
-     "the header is read as well; the index has only its key"),
+     "the header is also read by key, because the index projects only keys"),
     ("Atomic payment (3 items)", (6, 6), "process-payment", "WI",
      "the required workflow writes five items, doubled by the transaction, and four index entries"),
     ("Account history (100 items)", (5, 10), "get-statement, 100 legs", "R", ""),

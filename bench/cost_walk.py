@@ -1,6 +1,6 @@
-"""Calls every access pattern of the API once, and the archive.
+"""Calls every access pattern with a route, the archive and the daily reconciliation.
 
-Tests check the cost of stream functions and of retries, which need a failed job."""
+Stream functions and job retries are left out. Tests check their cost."""
 
 import datetime
 
@@ -10,10 +10,11 @@ COMPANY, YEAR = "/wellness/companies/123", datetime.datetime.now(datetime.UTC).y
 
 
 def walk(step):
-    """Calls `step` for each request. `step` returns the response. A call without a name is not counted.
+    """Calls `step` for each request. `step` returns the response. A call without a name is not measured.
 
-    `types` are the types of the items that the pattern must write, and `under` is the prefix of their sort keys. `item` is
-    the item that it must get. `reads` is for patterns that read ranges, and `fetched` for items that an index lacks."""
+    These arguments define the minimum. `types` are the types of the items that the pattern must write, and `under` is the
+    prefix of their sort keys. `item` is an item that the pattern must get by key. `reads` says whether the pattern reads a
+    range, and `fetched` whether it also reads the items from the table by key."""
     bank(step)
     cart(step)
     wellness(step)
@@ -31,7 +32,7 @@ def bank(step):
     paid = {"status": "PROCESSED", "transactionId": "cost-1"}
     step("B4", "update-payment-status to PROCESSED", "PATCH", path, paid, types="Payment")
     archive = "/_local/functions/archive-processed-payments/invocations"
-    # The other payment is in the sample data and has less than 1 KB.
+    # The second payment is in the sample data and is smaller than 1 KB.
     step("B5", "archive-processed-payments, two", "POST", archive, {"date": "2099-12-01"},
          types="Payment Transaction", reads=True)
     step("B6", "list-account-transactions", "GET", "/bank/accounts/Erin/transactions")
@@ -45,14 +46,14 @@ def cart(step):
     line = step("C1", "add-cart-item", "POST", CART, shoes, types="CartItem")["itemId"]
     other = step("C1", None, "POST", CART, socks, types="CartItem")["itemId"]
     more = {"sku": "shoes-42", "quantity": 1}
-    step("C1", "add-cart-item to a line", "POST", CART, more, types="CartItem")
+    step("C1", "add-cart-item, product in the cart", "POST", CART, more, types="CartItem")
     step("C2", "update-cart-item, its quantity", "PATCH", f"{CART}/{line}", {"quantity": 3}, types="CartItem")
     step("C2", "update-cart-item, its status", "PATCH", f"{CART}/{line}", {"status": "SAVED"}, types="CartItem")
     step("C2", None, "PATCH", f"{CART}/{line}", {"status": "ACTIVE"}, types="CartItem")
     step("C5", "list-cart-items", "GET", CART)
     step("C8", "get-cart-item", "GET", f"{CART}/{line}", item=("CartItem", line))
     step("C3", "remove-cart-item", "DELETE", f"{CART}/{other}", types="CartItem", under="ACTIVE#")
-    step("C4", "checkout-cart, one line", "POST", "/cart/accounts/Erin/checkout", types="CartItem", key="cost-order")
+    step("C4", "checkout-cart, one item", "POST", "/cart/accounts/Erin/checkout", types="CartItem", key="cost-order")
     step("C6", "list-sku-items", "GET", "/cart/skus/shoes-42/items?status=PURCHASED")
 
 

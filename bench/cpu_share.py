@@ -1,4 +1,4 @@
-"""Limits a process to the CPU share of a Lambda with a given memory size, by a cgroup of version 1 or 2."""
+"""Limits a process to the CPU share of a Lambda function with a given memory size, with a cgroup (v1 or v2)."""
 
 import contextlib
 import os
@@ -6,20 +6,20 @@ import pathlib
 
 # AWS: 1,769 MB of memory are equivalent to one vCPU.
 MB_A_PROCESSOR = 1769
-# Shorter than the default of 100 ms. A start that fits into the quota of one period would never be
-# throttled.
+# Shorter than the default of 100 ms. A process that starts within the quota of one period would not
+# be throttled.
 PERIOD = 20_000
 V1 = pathlib.Path("/sys/fs/cgroup/cpu")
 V2 = pathlib.Path("/sys/fs/cgroup")
 
 
 class NoShare(Exception):
-    """The machine does not permit a group with a CPU share. The message contains the reason."""
+    """The machine does not permit a cgroup with a CPU limit. The message contains the reason."""
 
 
 @contextlib.contextmanager
 def of_memory(megabytes):
-    """Creates a group with the CPU share. Yields the file in which a process writes its id to join the group."""
+    """Creates a cgroup with the CPU share. Yields the file to which a process writes its id to join the cgroup."""
     quota = PERIOD * megabytes // MB_A_PROCESSOR
     is_v1 = (V1 / "cpu.cfs_quota_us").exists()
     group = (V1 if is_v1 else V2) / f"bench-{os.getpid()}"

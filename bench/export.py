@@ -1,4 +1,4 @@
-"""The records that the exporter sends for cart changes, their billing, and the memory of a batch."""
+"""Measures the Firehose records of exported cart changes, their billed volume, and the memory of a batch."""
 
 import chart
 from measured import MEASURE, ROOT, UNOPTIMISED, measured
@@ -6,7 +6,7 @@ from spread import table
 
 PICTURE = "Billed bytes over real bytes by size of a change, and memory by size of an event"
 FUNCTION = ROOT / "target/lambda/export-cart-changes/bootstrap"
-# The maximum memory that a full batch takes in addition to the bytes of the batch.
+# The maximum ratio of billed bytes to real bytes.
 MOST = 1.1
 
 TEXT = """\
@@ -14,17 +14,18 @@ TEXT = """\
 
 ### Firehose billing
 
-A batch has changes of one size: as many as the event source mapping requests (1,000) and as an invocation can have (6 MB). The
-exporter packs them into records of up to 50 KB and calls of up to 4 MB. The comparison sends one record per change.
-Firehose bills a record in steps of 5 KB.
+All changes of a batch have the same size. A batch contains up to 1,000 changes, the batch size of the event source
+mapping, and up to 6 MB, the limit of an invocation. The exporter packs the changes into records of up to 50 KB, and
+the records into calls of up to 4 MB. The unpacked columns send one record per change. Firehose rounds
+the size of each record up to a multiple of 5 KB.
 
 {packing}
 ### Memory
 
-The peak resident memory of the release binary, which receives a batch of cart changes from a Runtime API and delivers
-it. A change has {change:,.0f} bytes in the event and {row} in the row. The mapping requests 1,000 records. An invocation of 6 MB has
-at most {most:,} records, which use {share:.0%} of the {memory} MB of the function. Twenty such batches in the same process, one after the
-other, have a peak of {again:.1f} MB.
+This section measures the peak resident memory of the release binary while it exports a batch of cart changes. A
+change has {change:,.0f} bytes in the event and {row} bytes in the row. An invocation of 6 MB has at most {most:,} such
+changes. They use {share:.0%} of the {memory} MB of the function. If one process exports twenty batches of this size, its peak
+is {again:.1f} MB.
 
 {batches}"""
 
@@ -35,14 +36,14 @@ def measure(binary=MEASURE, function=FUNCTION):
 
 
 def faults():
-    """Yields sizes for which packing is not cheaper, or for which a full batch is billed for much more than its bytes."""
+    """Yields change sizes for which packing costs more, or for which much more than the real bytes is billed."""
     for size in measured("packing", binary=UNOPTIMISED):
         packed, alone = size["packed"], size["alone"]
         dearer = [what for what in ("records", "calls", "billed") if packed[what] > alone[what]]
         if dearer:
             yield f"changes of {size['bytes']} bytes: more {', '.join(dearer)} packed than not"
         if share(packed) > MOST:
-            yield f"changes of {size['bytes']} bytes: {share(packed):.2f} times their bytes are billed"
+            yield f"changes of {size['bytes']} bytes: {share(packed):.2f} times their real bytes are billed"
 
 
 def share(sent):

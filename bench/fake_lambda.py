@@ -1,4 +1,4 @@
-"""Emulates Lambda's environment: the Runtime API, and a DynamoDB with real TLS that responds at once."""
+"""Emulates Lambda's environment: the Runtime API, and a DynamoDB with TLS that responds immediately."""
 
 import http.server
 import itertools
@@ -12,7 +12,7 @@ import time
 
 class Quiet(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Headers and body are sent in one packet. Two packets would cause a delay of 40 ms.
+    # Sends headers and body in one packet. Two packets would cause a delay of 40 ms.
     wbufsize = -1
     disable_nagle_algorithm = True
 
@@ -33,7 +33,7 @@ class Quiet(http.server.BaseHTTPRequestHandler):
 
 
 class DynamoDB:
-    """An empty DynamoDB that accepts every write. It records the operations and their requests."""
+    """A DynamoDB that is always empty and accepts every write. It records each operation and its request."""
 
     def __init__(self, folder):
         self.calls = calls = []
@@ -61,7 +61,7 @@ def certificate(folder):
 
 
 class Runtime:
-    """The Runtime API. It returns the events of a run, and records the time of each request and response."""
+    """A Runtime API that returns the events of a run, and records the time of each request and response."""
 
     def __init__(self):
         self.ids = itertools.count()
@@ -71,8 +71,8 @@ class Runtime:
         class Handler(Quiet):
             def do_GET(self):
                 event = runtime.next()
-                # Lambda freezes an idle function. Here, the function waits for a response until it
-                # is killed.
+                # Without an event, do not respond: the function waits until it is killed. Lambda
+                # would freeze it.
                 if event is not None:
                     self.answer(event, runtime.headers())
 

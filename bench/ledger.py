@@ -1,18 +1,24 @@
-"""Transfers of the ledger compared with the calls that they make, and many writers on one account."""
+"""Compares ledger transfers with the SDK calls that they need, and measures many writers on one account."""
 
 import chart
 from measured import measured
 from spread import brackets, ratios, spread, table, verdict
 
 TARGET = 1.2
-PICTURE = "Transfers a second into one account and into several, by number of writers"
+PICTURE = "Transfers a second into one account and into several accounts, by number of writers"
 NAMES = {"ours": "process-payment", "with_reads": "reads and transaction", "transaction": "transaction"}
 
 TEXT = """\
 ## Ledger
 
-{customers} customers, each with two accounts, make transfers concurrently, one after the other per customer. The table compares three ways to make a transfer. The first is `process-payment`, called in the process without the runtime. The second is `TransactWriteItems` of the same items. The third is the required reads, strongly consistent and concurrent, followed by the transaction. The time is that of
-a round divided by its transfers, in {rounds} rounds.
+This section measures transfers between two accounts. {customers} concurrent customers make one transfer after the
+other, each between two accounts of their own. The table compares three ways to make a transfer:
+
+- **process-payment**: our function, called in the same process without the Lambda runtime.
+- **reads and transaction**: the SDK calls that a transfer needs: strongly consistent reads, then the transaction.
+- **transaction**: only `TransactWriteItems` with the same items.
+
+A time is the duration of a round divided by its number of transfers. There are {rounds} rounds.
 
 {places}
 The transaction alone is not a transfer. A leg and its account store the new balance, so the accounts must be read
@@ -20,9 +26,10 @@ first. With a distant DynamoDB, a transfer takes two calls in sequence, and the 
 
 ### One hot account
 
-Each writer pays from its own account into one shared account, and into one of {receiving} accounts of one owner. Each of
-the {runs} runs has {transfers} transfers, with a distant DynamoDB. Rejected transfers (429, 503) are retried. A conflict is a transaction
-that failed because another one changed the account first.
+This section compares two cases with a distant DynamoDB. In the first case, all writers pay into one shared account. In
+the second case, each payment goes to one of {receiving} accounts, chosen at random. Each writer pays from its own
+account. Each of the {runs} runs has {transfers} transfers. Rejected transfers (429, 503) are retried. A conflict is a
+transaction that failed because another transaction had changed the account.
 
 {hot}"""
 

@@ -1,9 +1,11 @@
-"""Measures how long `make run` takes from a built binary until it serves, and its memory.
+"""This part measures the start time and the memory of `make run`, and compares them with DynamoDB Local.
 
-`make run` starts the binary of the development profile, in memory. It has the API with all functions, six tables with
-their indexes and streams, and local substitutes for Firehose and S3. It is healthy when `GET /_local/health` returns
-200. It then loads the sample data through the functions; the second measured time ends when this data can be read. The
-comparison is AWS's DynamoDB Local alone, in memory and without tables, until its first response. Each round starts
+`make run` starts a binary that is already built, with the development profile and with tables in memory. The stack has
+the API with all functions, six tables with their indexes and streams, and local substitutes for Firehose and S3. It is
+healthy when `GET /_local/health` returns 200. It then loads the sample data through the functions. The second time ends
+when the sample data can be read.
+
+DynamoDB Local also keeps its data in memory. It has no tables. Its time ends with its first response. Each round starts
 both once, in random order."""
 
 import os
@@ -34,7 +36,7 @@ def waited(is_so, process, begin):
     """Returns the milliseconds until the condition is true."""
     while not is_so():
         if process.poll() is not None or time.perf_counter() > begin + 60:
-            sys.exit(f"{process.args[0]} does not serve")
+            sys.exit(f"{process.args[0]} does not respond")
         time.sleep(0.002)
     return 1000 * (time.perf_counter() - begin)
 
@@ -78,9 +80,9 @@ def stop(process):
 def missing():
     """Returns the reason to skip DynamoDB Local, if any."""
     if not shutil.which("java"):
-        return "java is missing: DynamoDB Local runs on it"
+        return "java is missing: DynamoDB Local needs it"
     if not (RIVAL / "DynamoDBLocal.jar").exists():
-        return "DynamoDB Local is missing: make .dynamodb-local/DynamoDBLocal.jar"
+        return "DynamoDB Local is missing: run make .dynamodb-local/DynamoDBLocal.jar"
     return None
 
 
@@ -112,7 +114,7 @@ def section(result):
     else:
         ready, memory = (brackets(result["ratios"][what], 2) for what in ("ready", "memory"))
         beside = f"`make run` needs {ready} of the time and {memory} of the memory of DynamoDB Local."
-    rounds = f"There are {result['runs']['ours']['ready']['n']} rounds, after {result['warm_up']} that are not counted."
+    rounds = f"There are {result['runs']['ours']['ready']['n']} rounds, after {result['warm_up']} warm-up rounds."
     return "\n\n".join(["## Local stack", __doc__.strip(), table(head, rows).rstrip(), f"{rounds} {beside}"]) + "\n"
 
 

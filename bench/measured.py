@@ -6,7 +6,7 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MEASURE = ROOT / "target/release/measure"
-# The development build compiles faster. Use it if only counts matter.
+# The development build compiles faster. Use this binary if only counts matter.
 UNOPTIMISED = ROOT / "target/debug/measure"
 
 

@@ -1,6 +1,7 @@
 """Counts the instructions of our own code in an invocation with callgrind.
 
-The count is from the text of the event to the text of the response, minus the SDK's part of the same calls."""
+An invocation begins with the text of the event and ends with the text of the response. The instructions of the SDK
+for the same DynamoDB calls are subtracted."""
 
 import concurrent.futures
 import itertools
@@ -24,11 +25,12 @@ BUDGET = {"schedule-payment": 560, "list-account-payments": 820, "process-paymen
 TEXT = """\
 ## Our own code
 
-Instructions per invocation, counted by callgrind. The count for {few} invocations is subtracted from the count for
-{times}, which excludes the start. The
-count is from the text of the event to the text of the response, with `lambda_http` and recorded responses of
-DynamoDB. The SDK's part is counted with the same calls and inputs. The difference is our own code: reading and
-checking the request, the rules, the keys, the conversion of items, and the response. Logs are excluded.
+This section counts the CPU instructions of an invocation with callgrind. The count for {few} invocations is
+subtracted from the count for {times}, which excludes the start of the process. An invocation begins with the text
+of the event and ends with the text of the response. It includes `lambda_http`. The responses of DynamoDB are
+recorded. The instructions of the SDK are counted separately, with the same DynamoDB calls. The difference is our own
+code: reading and checking the request, the rules, the keys, the conversion of items, and the response. Logs are
+excluded.
 `make bench-counts` fails if a function exceeds its budget.
 
 {table}"""
@@ -39,7 +41,7 @@ def count(what, function, times):
     done = subprocess.run(command, capture_output=True, text=True)
     found = re.search(r"Collected : (\d+)", done.stderr)
     if done.returncode or not found:
-        sys.exit(f"{function} can't be counted: {done.stderr}")
+        sys.exit(f"the instructions of {function} can't be counted: {done.stderr}")
     return int(found[1])
 
 

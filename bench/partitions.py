@@ -1,12 +1,15 @@
-"""Replays a million payments in 30 minutes on a model of DynamoDB's partitions, and counts the throttled writes.
+"""This part replays a million payments in 30 minutes on a model of DynamoDB's partitions, and counts throttled writes.
 
-The keys and the units of each write come from the functions. Payments are scheduled and moved on a local stack, and
-the index entries are read from its table. Each simulated write uses one of these keys at random, as the functions
-choose a shard.
+The input comes from the functions: payments are scheduled and moved on a local stack. A move is a change of the status,
+and therefore of the index sort key. The stack reports the index partition keys, and the write request units (WRU) of
+each write. Each simulated write uses one of these keys at random, as the functions choose a random shard.
 
-The model: a partition accepts 1,000 write units a second, and up to 300 seconds of unused capacity. An item
-collection with a rising sort key stays on one partition. A partition that was throttled for a minute and has
-several collections is split between them. An index starts with four partitions."""
+The model has these rules:
+
+- A partition accepts 1,000 WRU a second. It saves up to 300 seconds of unused capacity.
+- An item collection with an increasing sort key stays on one partition.
+- If a partition with several item collections was throttled for a minute, it is split between them.
+- An index starts with four partitions."""
 
 import collections
 import concurrent.futures
@@ -19,13 +22,13 @@ import sys
 import chart
 from stack import LOCAL, ROOT, call, consumed, dynamo
 
-PICTURE = "Units a second by partition; red where writes are throttled"
+PICTURE = "WRU a second by partition; red where writes are throttled"
 sys.path.insert(0, str(ROOT / "tests"))
 from local_stack import local_stack  # noqa: E402
 
 PAYMENTS, SECONDS = 1_000_000, 30 * 60
 UNITS_A_SECOND, BURST_SECONDS, FIRST_PARTITIONS, SPLIT_AFTER = 1_000, 300, 4, 60
-# All possible splits of partitions have happened after this number of seconds.
+# After this number of seconds, no more partitions are split.
 SETTLED = 10 * 60
 PAYMENT = {"scheduledTime": "2099-12-01T09:30:00Z", "data": {"memo": "x" * 7_000}}
 
@@ -35,7 +38,7 @@ def index_units(headers):
 
 
 def writes(url, account):
-    """Returns the index units of a payment's put and of its status change."""
+    """Returns the units that scheduling a payment and changing its status consume on the index."""
     made, payment = call(f"{url}/bank/accounts/{account}/payments", "POST", PAYMENT)
     moved, _ = call(f"{url}/bank/accounts/{account}/payments/{payment['paymentId']}", "PATCH", {"status": "PENDING"})
     return index_units(made), index_units(moved)
@@ -55,7 +58,7 @@ def index_keys(url, accounts):
 
 
 def sample(binary, projection, shards, number):
-    """Schedules payments, and returns their index partition keys and the units of a put and a status change."""
+    """Schedules payments. Returns their index partition keys, and the index units of a put and of a status change."""
     settings = {"WriteShards": shards, "ReadShards": shards, "IndexProjection": projection}
     parameters = [part for name, value in settings.items() for part in ("--parameter", f"{name}={value}")]
     accounts = [f"Account{number}" for number in range(number)]
@@ -63,7 +66,7 @@ def sample(binary, projection, shards, number):
         [units] = set(clients.map(lambda account: writes(url, account), accounts))
         keys = sorted(set(index_keys(url, accounts)))
     if len(keys) != shards:
-        sys.exit(f"{number} payments were not enough to see all {shards} shards")
+        sys.exit(f"{number} payments do not cover all {shards} shards")
     return keys, *units
 
 
@@ -113,7 +116,7 @@ class Partitions:
 
 
 def replay(keys, put, move, moves):
-    """Replays the required rate of payments, with the given number of moves per payment."""
+    """Replays the required rate of payments, with `moves` status changes per payment."""
     chance = random.Random(1)
     partitions = Partitions(keys)
     for second in range(SECONDS):
@@ -155,12 +158,12 @@ def measure(binary=LOCAL, number=200):
 
 
 def faults():
-    """Yields the wrong cases: too few shards without permanent throttling, or enough shards with it."""
+    """Yields unexpected cases: too few shards without lasting throttling, or enough shards with lasting throttling."""
     for case in measure()["cases"]:
         units = case["wanted_settled"] / (SECONDS - SETTLED)
         enough = units < UNITS_A_SECOND * case["shards"]
         if enough != (case["refused_settled"] == 0):
-            yield f"{name(case)}: {case['refused_settled']} units refused of {case['wanted_settled']}"
+            yield f"{name(case)}: {case['refused_settled']} of {case['wanted_settled']} units throttled"
 
 
 def name(case):
@@ -169,11 +172,11 @@ def name(case):
 
 
 def section(result):
-    rows = ["| index | units a second | throttled in the first ten minutes | throttled afterwards |", "| --- | ---: | ---: | ---: |"]
+    rows = ["| index | WRU a second | WRU throttled in the first ten minutes | throttled afterwards |", "| --- | ---: | ---: | ---: |"]
     for case in result["cases"]:
         wanted = case["wanted_settled"] / (SECONDS - SETTLED)
         share = case["refused_settled"] / case["wanted_settled"]
-        rows.append(f"| {name(case)} | {wanted:,.0f} | {case['refused_at_first']:,} units | {share:.1%} |")
+        rows.append(f"| {name(case)} | {wanted:,.0f} | {case['refused_at_first']:,} | {share:.1%} |")
     return "\n\n".join(["## Scale of writes", __doc__.strip(), "\n".join(rows)]) + "\n"
 
 

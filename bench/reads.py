@@ -13,38 +13,41 @@ TEXT = """\
 
 ### One page
 
-Pages of `GET /bank/payments/due` on days with a growing number of payments. The payments are spread over {shards} shards,
-KEYS_ONLY. Each page is read {rounds} times through the local gateway, after {warm_up} times that are not counted. Units
-are those of the table and of the index. Ratios are computed per round, against the day with the fewest payments.
+This section measures pages of `GET /bank/payments/due`, for days with an increasing number of payments. The index
+has {shards} shards and projects KEYS_ONLY. After {warm_up} warm-up reads, each page is read {rounds} times through
+the local gateway. The unit columns show the read request units (RRU) of one page on the table and on the index. A
+ratio compares a day with the smallest day in the same round.
 
 {pages}
 ### A whole day
 
-{payments:,} payments in pages of {page}. Each DynamoDB call takes longer than on this machine by the given time. Both readers
-fetch the same data: index entries with one query per shard, and then their items in one batch.
+This section reads all {payments:,} payments of a day, in pages of {page}. Each DynamoDB call is delayed by the given
+time. Two readers fetch the same data: index entries with one query per shard, and then their items in one batch.
 
-- **By shard**: one worker per shard reads it to its end. All workers run concurrently, compared with one after the
-  other. The workers use the reader of the functions for a single shard and ignore the order of the day. They share the
-  processors of this machine with the responder.
-- **By page**: the pages that `list-due-payments` returns one after the other, in the order of the day over all shards.
-  The comparison is the same function with one call at a time.
+- **By shard**: one worker per shard reads the shard to its end. The workers run either concurrently or one after the
+  other. The results of different shards are not merged by time. The workers share the processors of this machine
+  with the DynamoDB engine.
+- **By page**: the function `list-due-payments` returns one page after the other, sorted by time over all shards. The
+  function makes its DynamoDB calls either concurrently or one at a time.
 
-The engine answers each call once, in a round that is not counted. Later rounds replay these responses, so that the time of the engine is not measured. A wait is a call that starts after another one has ended. If calls took no time except the delay, the
-ratio of waits would be the ratio of times. There are {reps} rounds, and ratios are computed per round.
+In a warm-up round, the engine responds to each call, and a proxy stores the responses. The measured rounds replay the
+stored responses, so the times do not include the work of the engine. The number of waits is the number of calls that must run one after the other. If calls took no time except the delay, the ratio of waits would equal the ratio of times. There are
+{reps} measured rounds, and a ratio compares times of the same round.
 
 {whole}
-Target: {target_shards} concurrent shards with {delay} ms per call are at least {target} times as fast as one shard after the other: {verdict}
-({times:.1f} times).
+Target: with {target_shards} shards and a delay of {delay} ms, concurrent workers are at least {target} times as fast
+as sequential workers. Result: {verdict} ({times:.1f} times).
 
 {limit}"""
 
 LIMIT = """\
-By shard, the maximum ratio is {shard_waits:.0f}. The difference is the work of the readers. Without any delay, the day takes {own:.0f} ms to
-sign {shard_calls} calls and read their responses.
+By shard, the maximum possible ratio is {shard_waits:.0f}. The measured ratio is lower because of the work of the
+readers: without any delay, they need {own:.0f} ms to sign {shard_calls} calls and parse the responses.
 
-By page, the measured ratio is {by_page:.1f}, and the maximum is {most:.1f}. A page waits for its slowest query, its items wait for all queries, and the
-next page waits for this one. The {calls} calls of a day therefore have {waits} waits. In order, the day takes {ordered:.0f} ms. Its shards one
-after the other, without order, take {alone:.0f} ms.
+By page, the measured ratio is {by_page:.1f}, and the maximum possible ratio is {most:.1f}. A page reads its items after
+the slowest of its queries, and the next page starts after that. The {calls} calls of a day therefore have {waits}
+waits. Reading the day by page, sorted by time, takes {ordered:.0f} ms with concurrent calls. Reading it by shard,
+without sorting, takes {alone:.0f} ms with one worker after the other.
 """
 
 
@@ -80,13 +83,13 @@ def compared(case):
 
 
 def faults():
-    """Yields days on which a page does not consume the same units as on the smallest day."""
+    """Yields the pages that do not consume the same units on every day."""
     days = measured("pages", 10_000, 1, binary=UNOPTIMISED)["days"]
     for name, page in days[0]["pages"].items():
         for day in days[1:]:
             units = day["pages"][name]["units"]
             if units != page["units"]:
-                yield f"{name} of {day['payments']:,} payments: {units}, and {page['units']} of {days[0]['payments']:,}"
+                yield f"{name} of {day['payments']:,} payments consumes {units}, but {page['units']} with {days[0]['payments']:,} payments"
 
 
 def section(result):
@@ -112,7 +115,7 @@ def limit(target, cases):
 
 
 def pages_table(days):
-    columns = ["page", "payments of the day", "table units", "index units", "time", "ratio"]
+    columns = ["page", "payments of the day", "table RRU", "index RRU", "time", "ratio"]
     rows = []
     for name in days[0]["pages"]:
         for day in days:

@@ -3,7 +3,7 @@
 
     .venv/bin/python bench/run.py [part …] [--check]
 
-With --check it writes nothing, and fails if a count is wrong. It never checks times.
+With --check, it writes nothing, and fails if a count is wrong. Times are not checked.
 """
 
 import argparse
@@ -34,16 +34,18 @@ PARTS = {
     "writes": writes, "reads": reads, "ledger": ledger, "export": export, "local": local,
 }
 WIDTH = 100
-# Parts with counts to check. The others have only times.
+# Parts with counts to check. The other parts have only times.
 COUNTED = {"own_code", "size", "cost", "partitions", "reads", "export"}
 
 HEAD = """\
 # Performance
 
 `make bench` measures everything and writes this page. `make bench PARTS='cold_start cost'` repeats
-some parts. The machine has {processor}, {cores} processors, {memory} GB, and Linux {kernel}. It is shared with other work, and other machines differ. Compare ratios and counts rather than times.
+some parts. The machine has {processor}, {cores} processors, {memory} GB, and Linux {kernel}. Other work runs on
+it at the same time, and other machines differ. Compare ratios and counts rather than times.
 
-Times and ratios are medians, with the quartiles in brackets.
+Times and ratios are medians, with quartiles in brackets. "Distant DynamoDB" means that a proxy delays
+each call, as a network does.
 
 """
 

@@ -24,8 +24,8 @@ TEXT = """\
 ## Size
 
 `make build` took {minutes:.1f} minutes from scratch on {cores} processors, for {count} functions. The deployed zip files have
-{smallest:.2f} to {largest:.2f} MB. The limit is {most:.0f} MB, and `make bench-counts` checks the zip files that are built.
-`export-cart-changes` has two more clients and is linked with link-time optimization
+{smallest:.2f} to {largest:.2f} MB. The limit is {most:.0f} MB, and `make bench-counts` checks the limit for the functions that are
+built. `export-cart-changes` contains two more SDK clients, and is linked with link-time optimization
 ([decision](decisions/profile.md)).
 
 {table}"""
@@ -58,10 +58,10 @@ def measure():
 def faults():
     zips = sizes()
     if not zips:
-        yield f"{LAMBDAS.relative_to(ROOT)} has no function: make build"
+        yield f"{LAMBDAS.relative_to(ROOT)} contains no functions: run make build"
     for name, size in zips.items():
         if size > MOST:
-            yield f"{name}: a zip of {size / 1e6:.2f} MB, {MOST / 1e6:.0f} MB is the limit"
+            yield f"{name}: the zip file has {size / 1e6:.2f} MB, and the limit is {MOST / 1e6:.0f} MB"
 
 
 def domain(name):

@@ -14,7 +14,7 @@ def spread(values):
 
 
 def ratios(ours, others):
-    """Returns the ratios per round."""
+    """Returns the median and quartiles of the ratios per round."""
     return spread([one / other for one, other in zip(ours, others, strict=True)])
 
 

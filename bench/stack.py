@@ -1,4 +1,4 @@
-"""Calls a local stack: its API, and its tables through DynamoDB."""
+"""Calls the API and the DynamoDB endpoint of a local stack."""
 
 import json
 import pathlib
@@ -36,5 +36,5 @@ def dynamo(url, operation, request):
 
 
 def consumed(headers):
-    """Returns the consumed units of an API call, with a row per DynamoDB call and table or index."""
+    """Returns the consumed units of an API call: one row for each DynamoDB call and table or index."""
     return json.loads(headers["x-local-consumed"] or "[]")

@@ -1,4 +1,4 @@
-"""The duration of a warm invocation through the runtime, compared with the SDK call that it makes."""
+"""Measures warm invocations, and compares them with the SDK call alone and with a function that does nothing."""
 
 import chart
 import contestants
@@ -12,23 +12,26 @@ NAMES = {"ours": "function", "bare": "SDK call", "hello": "hello-world"}
 TEXT = """\
 ## Warm
 
-The duration of an invocation of the deployed binary, from the event at the Runtime API to the response. It is
-compared with the same call by the SDK alone, in the process of the engine. It is also compared with a function
-that does nothing (`hello-world`), which is the cost of the runtime. The three run one after the other in each
-of {rounds:,} rounds, and in {rounds_away:,} rounds with a distant DynamoDB. The page of `list-account-payments`
-has {page} payments.
+This section measures a warm invocation of a deployed binary. The time starts when the Runtime API delivers the
+event, and ends with the response. There are two comparisons:
+
+- **SDK call**: the DynamoDB call of the function, made by the SDK alone.
+- **hello-world**: a function that does nothing. It shows the cost of the runtime.
+
+Each of {rounds:,} rounds measures all three, one after the other. With a distant DynamoDB, there are {rounds_away:,}
+rounds. The page of `list-account-payments` has {page} payments.
 
 ### DynamoDB in this machine's memory
 
 {here}
-Every function makes two requests to the runtime per event, which are a large part of so short a call. The last
-column subtracts them.
+For each event, a function makes two requests to the Runtime API. They are a large part of such a short invocation.
+The last column subtracts the time of hello-world.
 
 ### DynamoDB further away
 
-Each call takes {added:.1f} ms longer: the delay of {away_ms} ms, and the proxy that adds it. A page of {page} payments takes
-longer than the other calls. Its items are converted from attributes to JSON ([our own code](#our-own-code)), and
-its response is most of the data that passes the runtime.
+A proxy delays each DynamoDB call by {away_ms} ms. With the work of the proxy itself, a call takes {added:.1f} ms longer. A
+page of {page} payments takes longer than the other calls, because its items are converted from attributes to JSON
+([our own code](#our-own-code)) and its response is large.
 
 {away}"""
 

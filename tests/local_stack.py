@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def free_ports(count):
-    """Returns free ports below the system's ephemeral ports, so that no other process is assigned one of them."""
+    """Returns free ports below the range of ephemeral ports, so that the system does not assign them to other processes."""
     free = []
     for port in random.sample(range(10_000, 30_000), 1_000):
         with socket.socket() as probe, contextlib.suppress(OSError):

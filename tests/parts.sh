@@ -1,4 +1,4 @@
-# Measures the parts of a script and prints the slowest ones. Source it.
+# Functions that measure the parts of a script and print the slowest ones. Source this file.
 
 parts=$(mktemp)
 trap 'rm -f "$parts"' EXIT

@@ -7,9 +7,11 @@ cd "$(dirname "$0")/.."
 MAX_EXECUTABLES=20
 export PERMISSIONS_USED=$PWD/target/permissions
 export CARGO_TERM_COLOR=never
-# Many tests wait for a lease, a retry or a lost connection. Two threads per processor keep it busy.
+# Many tests wait for a lease, a retry or a lost connection. Two threads per processor keep the
+# processors busy.
 export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(getconf _NPROCESSORS_ONLN)))}
-# Leaves out the functions' binaries. Each would be linked as another executable without tests.
+# Leaves out the binaries of the functions. Each of them would be linked as a test executable
+# without tests.
 every=(cargo test --workspace --lib --test '*')
 
 build() {
@@ -17,7 +19,7 @@ build() {
     local executables
     executables=$(grep -c '^ *Executable ' target/build.log || true)
     if ((executables < 1 || executables > MAX_EXECUTABLES)); then
-        echo "$executables test executables are linked, not 1 to $MAX_EXECUTABLES: docs/decisions/build-time.md" >&2
+        echo "$executables test executables are linked; expected 1 to $MAX_EXECUTABLES (docs/decisions/build-time.md)" >&2
         return 1
     fi
 }

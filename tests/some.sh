@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs `cargo test` with these arguments. Fails if no test ran: a filter without matches would pass.
+# Runs `cargo test` with these arguments. Fails if no test ran, because cargo succeeds if a filter
+# matches nothing.
 set -euo pipefail
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

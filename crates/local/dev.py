@@ -19,7 +19,7 @@ POLL_SECONDS = 0.2
 
 
 def sources():
-    """Returns the modification time of each source file. Files may disappear while an editor replaces them."""
+    """Returns the modification time of each source file. Ignores files that disappear while an editor replaces them."""
     times = {}
     for path in [*FILES, *(ROOT / "stacks").glob("*.yaml"), *(path for path in (ROOT / "crates").rglob("*") if path.suffix != ".py")]:
         with contextlib.suppress(OSError):
@@ -49,7 +49,7 @@ def wait_until_it_serves(running, port):
 
 
 def main(port, *command):
-    # A shell starts a background job with SIGINT ignored. Handle it in that case too.
+    # Shells start background jobs with SIGINT ignored. Handle SIGINT in that case as well.
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, signal.default_int_handler)
     running, built = None, None
@@ -60,14 +60,14 @@ def main(port, *command):
                 time.sleep(POLL_SECONDS)
                 continue
             is_first, built = built is None, now
-            # The running stack keeps serving until the build succeeds.
+            # The old stack keeps serving until the build succeeds.
             if subprocess.run(BUILD, cwd=ROOT).returncode == 0:
                 stop(running)
                 running = subprocess.Popen(command, cwd=ROOT)
                 if not wait_until_it_serves(running, port):
-                    print("dev: the stack failed to start; the next change starts it again", flush=True)
+                    print("dev: the stack failed to start; dev tries again after the next change", flush=True)
                 elif not is_first:
-                    print(f"dev: serving the change after {time.monotonic() - saved:.1f} seconds", flush=True)
+                    print(f"dev: restarted with the change after {time.monotonic() - saved:.1f} seconds", flush=True)
     except KeyboardInterrupt:
         pass
     finally:

@@ -61,9 +61,9 @@ def main(folder, *patterns):
     failed = {test for test, end in ends.items() if end == "FAILED"}
     listed = {test for test in listed if suite_of(test) in names}
     for test in sorted(failed - listed):
-        print(f"{test} failed, and is not in {DIFFERENCES.relative_to(ROOT)}")
+        print(f"{test} failed, but is not listed in {DIFFERENCES.relative_to(ROOT)}")
     for test in sorted(listed - failed):
-        print(f"{test} is in {DIFFERENCES.relative_to(ROOT)}, and did not fail")
+        print(f"{test} is listed in {DIFFERENCES.relative_to(ROOT)}, but did not fail")
     as_listed = f"as {DIFFERENCES.relative_to(ROOT)} lists" if failed == listed else "see above"
     print(f"{len(ends)} tests of {len(names)} suites ran against DynamoDB Local; {len(failed)} failed, {as_listed}")
     sys.exit(0 if failed == listed else 1)

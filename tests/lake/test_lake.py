@@ -177,7 +177,7 @@ def shop(api):
 
 
 def check_state(rows, carts):
-    """The rebuilt state equals the state of the carts."""
+    """Checks that the rebuilt state equals the state of the carts."""
     price = lambda text: None if text is None else float(text)
     rebuilt = {
         (row["account_id"], row["item_id"]): (row["sku"], row["status"], int(row["quantity"]), price(row["price"]), row["order_id"])
@@ -191,7 +191,7 @@ def check_state(rows, carts):
 
 
 def check_reports(answers, carts):
-    """The reports agree with the carts: a join is not an addition, and a move is not a removal."""
+    """Checks that the reports match the carts. A merge must not count as an addition, nor a move as a removal."""
     for report in ("weekly_report", "monthly_report"):
         by_sku = {row["sku"]: row for row in answers[report] if row["sku"] in ("shoes", "socks", "hat")}
         bought = sum(line["quantity"] * float(line["price"]) for line in carts.values() if line["status"] == "PURCHASED" and line["sku"] in by_sku)
@@ -224,7 +224,7 @@ def main(local):
 def check(cloud, names, carts):
     files = wait_for("files in the lake", lambda: cloud.objects(names["Lake"]))
     assert all(name.startswith("cart-changes/hour=") and name.endswith(".parquet") for name in files), files
-    assert not cloud.objects(names["FailedChanges"]), "a change failed"
+    assert not cloud.objects(names["FailedChanges"]), "a change was not exported"
     database, workgroup = names["LakeDatabase"], names["BiWorkGroup"]
     queries = {query["Name"].removeprefix(f"{STACK} ").replace(" ", "_"): query["QueryString"] for query in cloud.queries(workgroup)}
     assert set(queries) == {path.stem for path in (ROOT / "analytics").glob("*.sql")}, queries.keys()

@@ -19,7 +19,7 @@ WRITTEN_AS_FLOAT = "invalid type: floating point"
 
 @schemathesis.hook
 def filter_case(_context, case):
-    """Skips headers with non-ASCII bytes, because the gateway decides their meaning."""
+    """Skips headers with non-ASCII bytes, because API Gateway defines how they are decoded."""
     return all(str(value).isascii() for value in (case.headers or {}).values())
 
 
@@ -31,10 +31,10 @@ def before_call(_context, case, **_arguments):
 
 
 @schemathesis.check
-def valid_data_is_taken(_context, response, case):
-    """A request that the document allows fails only on rules that a schema cannot express."""
+def valid_data_is_accepted(_context, response, case):
+    """Checks that a request that the document allows is rejected only because of rules that a schema cannot express."""
     if response.status_code != 400 or case.meta is None or not case.meta.generation.mode.is_positive:
         return
     faults = [fault for fault in response.json().get("errors", []) if not fault["detail"].startswith(WRITTEN_AS_FLOAT)]
     unforeseen = [fault for fault in faults if not BEYOND_SCHEMA.fullmatch(fault["pointer"])]
-    assert not unforeseen, f"the document allows what is refused: {unforeseen}"
+    assert not unforeseen, f"the document allows values that the function rejects: {unforeseen}"

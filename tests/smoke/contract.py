@@ -59,7 +59,7 @@ class Contract:
         return answer
 
     def refused(self, status, name, what, method, path, faults=(), **request):
-        """Sends a request and checks that the response is a problem of this type with exactly these faults."""
+        """Sends a request and checks that the response is a problem of this type with errors at exactly these pointers."""
         answer = self.send(method, path, **request)
         kind, body = answer.headers.get_content_type(), answer.body or {}
         right = (answer.status, kind, body.get("type")) == (status, "application/problem+json", f"/problems/{name}")
@@ -69,7 +69,7 @@ class Contract:
     def created(self, what, path, body, key, other, status=201, location=None):
         """Sends a POST request twice, and then another body with the same key. Returns the first response.
 
-        The `Location` must be below `location`, or below the path of the request if that is None."""
+        The `Location` must be below `location`, or below the path of the request if `location` is None."""
         first = self.expect(status, what, "POST", path, body=body, key=key)
         found = first.headers.get("location", "")
         below = f"{location or urllib.parse.urlsplit(path).path}/"
@@ -77,7 +77,7 @@ class Contract:
         again = self.send("POST", path, body=body, key=key)
         same = (again.status, again.body) == (first.status, first.body)
         self.check(f"{what}: a retry returns the same response", same, again.body)
-        self.refused(422, "idempotency-key-reused", f"{what}: another under its key", "POST", path, body=other, key=key)
+        self.refused(422, "idempotency-key-reused", f"{what}: reject a different request with the same key", "POST", path, body=other, key=key)
         return first
 
     def until(self, what, path, is_so):
@@ -90,7 +90,7 @@ class Contract:
         return answer
 
     def paged(self, what, path, name, wanted):
-        """Checks that pages of one item return all items, which the index may show with a delay."""
+        """Checks that pages of one item return all items. Repeats the requests, because the index may lag."""
         mark = "&" if "?" in path else "?"
 
         def ids():
@@ -111,7 +111,7 @@ class Contract:
         self.refused(400, "invalid-request", f"{what}, an invalid cursor", "GET", wrong, faults=["/query/cursor"])
 
     def undo(self, what, method, path, statuses=(200,), **request):
-        """Adds an action to the clean-up, which runs them in reverse order."""
+        """Adds an action to the clean-up. The actions run in reverse order."""
         self.undone.append((what, method, path, statuses, request))
 
     def clean(self):

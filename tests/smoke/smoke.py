@@ -1,4 +1,4 @@
-"""Checks the HTTP contract of running services with test data, and removes the data where that is possible.
+"""Checks the HTTP contract of running services with test data. Removes the data if the API allows it.
 
 Usage: TOKEN=… smoke.py <service>=<url>…, such as bank=https://…. The token needs the operate scope of each service.
 Without a token, requests have no Authorization header, as for a local stack.

@@ -27,8 +27,8 @@ macro_rules! on_both_projections {
     };
 }
 
-/// Starts a stack whose sharded index has the projection. Returns the stack and a client that has
-/// the operator scope.
+/// Starts a stack with the given projection of the sharded index. Returns the stack and an
+/// operator's client.
 pub async fn stack_with(projection: &str) -> (Stack, Client) {
     let stack = stack().parameter("IndexProjection", projection).start().await.expect("a stack");
     let operator = Client::operator(&stack);
@@ -59,7 +59,7 @@ pub async fn ask_to_move(client: &Client, payment: &Value, status: &str, transac
     client.patch(&path(payment), &body).await
 }
 
-/// Changes a `SCHEDULED` payment to the status, through each status in between, and returns the
+/// Moves a `SCHEDULED` payment to the status through all intermediate statuses, and returns the
 /// payment.
 pub async fn bring_to(client: &Client, payment: &Value, status: &str, transaction: &str) -> Value {
     let steps: &[&str] = match status {
@@ -77,14 +77,15 @@ pub async fn bring_to(client: &Client, payment: &Value, status: &str, transactio
     payment
 }
 
-/// Archives the processed payments up to the end of the date. Returns the number of moved payments.
+/// Archives the processed payments that are due by the end of the date. Returns the number of moved
+/// payments.
 pub async fn archive(client: &Client, date: &str) -> u64 {
     let answer = client.invoke("archive-processed-payments", &json!({"date": date})).await;
     assert_eq!(answer.body["left"], json!(false), "{}", answer.body);
     answer.body["moved"].as_u64().expect("a number")
 }
 
-/// Returns all items of both tables.
+/// Returns all items of all tables of the stack.
 pub async fn stored(stack: &Stack) -> BTreeSet<String> {
     let client = stack.client().expect("a client");
     let mut stored = BTreeSet::new();
@@ -104,7 +105,7 @@ pub fn payments_table(stack: &Stack) -> Table {
     dynamo(stack).table(stack.table("PaymentScheduler").expect("a table"))
 }
 
-/// Creates a payment on a shard, to be put directly into the table.
+/// Creates a `SCHEDULED` payment on the given shard, without storing it.
 #[must_use]
 pub fn scheduled_payment(account: &str, due: Timestamp, shard: usize) -> Payment {
     let second = TimestampSeconds::containing(due).expect("a second");
@@ -130,10 +131,10 @@ pub fn second_of(day: &str, second: i64) -> Timestamp {
     start + SignedDuration::from_secs(second)
 }
 
-/// Item by attribute name. Every attribute of the bank's tables is a string.
+/// An item: its attribute values by name. All attributes of the bank's tables are strings.
 pub type Row = BTreeMap<String, String>;
 
-/// Reads the items of a `Type` from a table with strong consistency.
+/// Reads all items with the given `Type` from a table, with strong consistency.
 pub async fn rows(stack: &Stack, table: &str, kind: &str) -> Vec<Row> {
     let client = stack.client().expect("a client");
     let table = stack.table(table).expect("a table");
@@ -157,8 +158,8 @@ pub async fn transactions(stack: &Stack) -> Vec<Row> {
     rows(stack, "TransactionHistory", "Transaction").await
 }
 
-/// Creates a payment with the status on a shard. If the status is `PROCESSED`, the payment gets a
-/// unique transaction id.
+/// Creates a payment with the given status on the given shard, without storing it. If the status is
+/// `PROCESSED`, the payment gets a unique transaction id.
 #[must_use]
 pub fn payment(account: &str, time: &str, status: Status, shard: usize) -> Payment {
     let time: TimestampSeconds = time.parse().expect("a time");

@@ -1,5 +1,5 @@
-//! Helpers for tests of the cart. They call the functions with times that the test chooses.
-#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
+//! Helpers for tests of the cart. A test chooses the time of each request.
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may panic")]
 
 pub mod model;
 
@@ -10,15 +10,15 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Statuses that customers see.
+/// Statuses that customers can see.
 pub const STATUSES: [&str; 3] = ["ACTIVE", "SAVED", "PURCHASED"];
 /// Maximum number of ACTIVE items in a cart.
 pub const MAX_ITEMS: usize = cart::MAX_ITEMS;
 
 /// Path of a cart item.
 #[must_use]
-pub fn path(line: &Value) -> String {
-    let member = |name: &str| line[name].as_str().expect("a text").to_owned();
+pub fn path(cart_item: &Value) -> String {
+    let member = |name: &str| cart_item[name].as_str().expect("a text").to_owned();
     format!("/cart/accounts/{}/items/{}", member("accountId"), member("itemId"))
 }
 
@@ -34,7 +34,7 @@ pub fn checkout_of(account: &str) -> String {
     format!("/cart/accounts/{account}/checkout")
 }
 
-/// Stack and its operator. The requests have times that the test chooses.
+/// Stack of the cart, with an operator. The test chooses the time of each request.
 #[derive(Debug)]
 pub struct Shop {
     /// Stack of the cart.
@@ -51,7 +51,7 @@ impl Shop {
         Self { stack, now }
     }
 
-    /// Returns the operator with the time of its requests.
+    /// Returns the operator, sending requests at the time `now`.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> At<'_> {
         At::new(&self.stack, &self.now, now)
@@ -92,13 +92,13 @@ impl At<'_> {
     }
 
     /// Changes the status of a cart item and returns the changed item.
-    pub async fn bring_to(self, line: &Value, status: &str) -> Value {
-        let answer = self.patch(&path(line), &json!({"status": status})).await;
-        assert_eq!(answer.status, 200, "{line} to {status}: {}", answer.body);
+    pub async fn bring_to(self, cart_item: &Value, status: &str) -> Value {
+        let answer = self.patch(&path(cart_item), &json!({"status": status})).await;
+        assert_eq!(answer.status, 200, "{cart_item} to {status}: {}", answer.body);
         answer.body
     }
 
-    /// Buys a cart and returns the bought items.
+    /// Buys a cart and returns the purchased items.
     pub async fn check_out(self, account: &str) -> Vec<Value> {
         let answer = self.post(&checkout_of(account), &json!({})).await;
         assert_eq!(answer.status, 200, "{account}: {}", answer.body);
@@ -110,7 +110,7 @@ impl At<'_> {
         self.all(&format!("{}?status={status}", items_of(account))).await.0
     }
 
-    /// Lists the cart items of a product with a status, over all accounts.
+    /// Lists the cart items of a product with a status, across all accounts.
     pub async fn of_sku(self, sku: &str, status: &str) -> Vec<Value> {
         self.all(&format!("/cart/skus/{sku}/items?status={status}")).await.0
     }

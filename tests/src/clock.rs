@@ -18,8 +18,8 @@ pub fn time(text: &str) -> Timestamp {
     text.parse().expect("a time")
 }
 
-/// An operator at a fixed time. Each request is the event that API Gateway would send at that time.
-/// Paths must not need escaping.
+/// An operator whose requests have a fixed time. Each request is the event that API Gateway would
+/// send at that time. Paths must not need escaping.
 #[derive(Debug, Clone, Copy)]
 pub struct At<'a> {
     stack: &'a Stack,
@@ -28,7 +28,7 @@ pub struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// Creates an operator of the stack at a fixed time.
+    /// Creates an operator of the stack whose requests have the time `now`.
     #[must_use]
     pub fn new(stack: &'a Stack, operator: &'a Client, now: Timestamp) -> Self {
         Self { stack, operator, now }
@@ -78,10 +78,10 @@ impl<'a> At<'a> {
                 None => return (lines, pages),
             }
         }
-        unreachable!("{path} has no end")
+        unreachable!("the list {path} does not end")
     }
 
-    /// Returns the function and the route for the path, and the values of the path parameters.
+    /// Returns the function, the route and the values of the path parameters for a path.
     fn route(self, method: &str, path: &str) -> (&'a str, String, Value) {
         let lambdas = self.stack.template().lambdas.iter();
         let mut routes = lambdas.flat_map(|lambda| lambda.routes.iter().map(|route| (lambda.name.as_str(), route)));

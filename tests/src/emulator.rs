@@ -37,13 +37,13 @@ pub struct Place {
 }
 
 impl Place {
-    /// The environment of a function in a stack, with the stack's DynamoDB, Firehose and S3.
+    /// The environment of a function in a stack. It uses the stack's DynamoDB, Firehose and S3.
     ///
     /// # Panics
     /// The stack has no such function.
     #[must_use]
     pub fn of(stack: &Stack, function: &str) -> Self {
-        let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == function).expect("a function");
+        let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == function).expect("a known function");
         let own = [
             ("AWS_LAMBDA_FUNCTION_NAME", function),
             ("AWS_LAMBDA_FUNCTION_VERSION", "1"),
@@ -69,8 +69,8 @@ impl Place {
     }
 }
 
-/// The path of a function's binary: in the folder that `BINARIES` names if `make build` has built
-/// it there, else the dev build.
+/// The path of a function's binary: the output of `make build` in the folder `BINARIES` if it
+/// exists, or else the dev build.
 ///
 /// # Panics
 /// `BINARIES` is not a folder.
@@ -84,9 +84,9 @@ pub fn binary(function: &str) -> PathBuf {
 
 /// A TCP port of 127.0.0.1 for a process that takes its port as an argument.
 ///
-/// The number is below the system's range of ephemeral ports, so the system does not assign it. The
-/// value holds the UDP port with the same number, so no other test gets this number while the value
-/// lives.
+/// The number is below the range of ephemeral ports, so the system does not assign it to another
+/// process. A `Port` also binds the UDP port with the same number, so that no other test gets the
+/// number before the `Port` is dropped.
 #[derive(Debug)]
 pub struct Port {
     number: u16,
@@ -129,8 +129,8 @@ pub async fn listening(ports: &[&Port], process: &mut Child) -> bool {
     }
 }
 
-/// One environment of a function. The emulator starts its process with the first event, and again
-/// after a crash.
+/// An execution environment of a function. The emulator starts the function's process for the first
+/// event, and again after a crash.
 #[derive(Debug)]
 pub struct Environment {
     emulator: Child,
@@ -154,10 +154,11 @@ impl Environment {
             format!("#!/bin/sh\nulimit -v {}\nulimit -c 0\nexec '{}'\n", place.memory * 1024, binary.display());
         fs::write(&bootstrap, script).expect("a script");
         fs::set_permissions(&bootstrap, Permissions::from_mode(0o700)).expect("an executable");
-        // Another process may take a port that was free.
+        // Another process may take a free port before the emulator does, so several attempts are
+        // made.
         for _ in 0..10 {
-            // The emulator listens for events shortly before it listens for the function. It exits
-            // if a port is taken.
+            // The emulator opens the port for events shortly before the port of the Runtime API. It
+            // exits if a port is taken.
             let (port, api) = (Port::free(), Port::free());
             let mut emulator = emulator(&port, &api, &bootstrap, place, &folder);
             if listening(&[&port, &api], &mut emulator).await {
@@ -185,7 +186,8 @@ impl Environment {
         error.map_or_else(|_| Ok(serde_json::from_str(&text).expect("JSON")), Err)
     }
 
-    /// The log of the function. Each line is JSON, or `{"not JSON": line}`.
+    /// The lines of the function's log as JSON. A line that is not JSON becomes `{"not JSON":
+    /// line}`.
     ///
     /// # Panics
     /// The log cannot be read.
@@ -245,7 +247,7 @@ impl Lambdas {
         let stack = crate::stack().handlers(handlers).start().await.expect("a stack");
         let names = stack.template().lambdas.iter().map(|lambda| lambda.name.clone());
         let places = names.map(|name| (name.clone(), Place::of(&stack, &name)));
-        lambdas.places.set(places.collect()).expect("it is set once");
+        lambdas.places.set(places.collect()).expect("the environments are set only once");
         (stack, lambdas)
     }
 
@@ -270,7 +272,7 @@ impl Lambdas {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The logs of the function, one for each environment.
+    /// The logs of a function, one per environment.
     #[must_use]
     pub fn logs(&self, function: &str) -> Vec<Vec<Value>> {
         self.idle().get(function).into_iter().flatten().map(Environment::log).collect()

@@ -1,12 +1,13 @@
-//! The events of `events/`, in an order in which each one finds the items that it needs.
+//! The events of `events/`. They are listed in an order in which each event finds the items that
+//! earlier events created.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 use crate::{patterns, root};
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf};
 
-/// An event: its function, the reason in its file name, and the response status. The status is
-/// `None` for events that are not requests.
+/// An event: its function, the suffix of its file name, and the expected response status. The
+/// status is `None` for events that are not HTTP requests.
 pub type Event = (&'static str, &'static str, Option<u16>);
 
 const BANK: [Event; 19] = [
@@ -49,8 +50,8 @@ const CART: [Event; 14] = [
     ("checkout-cart", "empty-cart", Some(409)),
 ];
 
-/// Batches of the cart's stream. The function accepts all of them but the last, regardless of the
-/// outcome of single records.
+/// Batches of the cart's stream. The function accepts all batches except the last one, even if it
+/// cannot process single records.
 const STREAM: [Event; 9] = [
     ("export-cart-changes", "", None),
     ("export-cart-changes", "ttl", None),
@@ -63,8 +64,8 @@ const STREAM: [Event; 9] = [
     ("export-cart-changes", "no-batch", None),
 ];
 
-/// The events of the wellness program. Created items are listed. Activity 123 and venue 789 do not
-/// exist.
+/// The events of the wellness service. The lists return the created items. Activity 123 and venue
+/// 789 do not exist.
 const WELLNESS: [Event; 43] = [
     ("put-section", "", Some(201)),
     ("put-section", "ends-before-start", Some(400)),
@@ -111,7 +112,8 @@ const WELLNESS: [Event; 43] = [
     ("record-progress", "too-precise", Some(400)),
 ];
 
-/// The events of the ledger. Accounts are opened, credited, listed, refunded and closed.
+/// The events of the ledger. They open two accounts, post and reverse a transaction, and close an
+/// account.
 const LEDGER: [Event; 37] = [
     ("create-merchant", "", Some(201)),
     ("create-merchant", "no-operator", Some(403)),
@@ -152,16 +154,16 @@ const LEDGER: [Event; 37] = [
     ("start-daily-reconciliation", "no-such-day", None),
 ];
 
-/// The listed events, with their folders.
+/// The lists of events, with their folders.
 const LISTED: [(&str, &[Event]); 5] =
     [("bank", &BANK), ("cart", &CART), ("cart", &STREAM), ("wellness", &WELLNESS), ("ledger", &LEDGER)];
 
-/// The reason in the file name of an event that is derived from the accepted event of the function.
-/// Its caller has no claims except `sub`.
+/// The suffix of an event without a file. The event is derived from the accepted event of the
+/// function: its caller has no claims except `sub`.
 pub const NO_CLAIMS: &str = "no-claims";
 
-/// Every event, with its folder. A function of a GET pattern that is not listed returns 200 for its
-/// event, and 403 for a caller without claims.
+/// Every event, grouped by folder. A function with a GET route does not have to be in the lists
+/// above. Its event then gets 200, and 403 if the caller has no claims.
 #[must_use]
 pub fn all() -> Vec<(&'static str, Vec<Event>)> {
     let mut all: Vec<_> = LISTED.iter().map(|(folder, events)| (*folder, events.to_vec())).collect();

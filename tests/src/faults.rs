@@ -24,9 +24,9 @@ use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 /// A recorded call to DynamoDB.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The number of the call, from 1, since the rule was set.
+    /// The number of the call since the rule was set, starting at 1.
     pub number: usize,
-    /// The number of the call among the calls of its action, from 1.
+    /// The number of the call among the calls with the same action, starting at 1.
     pub nth: usize,
     /// The action, such as `Query`.
     pub action: String,
@@ -57,55 +57,55 @@ pub enum Fault {
     None,
     /// The connection closes.
     Lost(Moment),
-    /// The caller crashes: this connection and those of all later calls close.
+    /// The caller crashes: the proxy closes the connections of this call and of all later calls.
     Death(Moment),
     /// The proxy sends no response.
     Silence,
-    /// DynamoDB receives the call only after the release of the held calls, even if the sender has
-    /// given up.
+    /// The proxy holds the call until [`Proxy::release`]. DynamoDB then receives the call, even if
+    /// its sender has given up.
     Held,
     /// The proxy returns this response, and DynamoDB does not receive the call.
     Refused(StatusCode, Value),
-    /// DynamoDB executes this number of keys or writes of a batch. The other ones are returned as
-    /// unprocessed.
+    /// DynamoDB processes only this number of keys or writes of a batch. The proxy returns the
+    /// others as unprocessed.
     Partly(usize),
-    /// This number of items is missing at the start of a query result. Queries during a transaction
-    /// can return such a result.
+    /// The proxy removes this number of items from the start of a query result. A query that runs
+    /// during a transaction can return such a result.
     Torn(usize),
 }
 
 impl Fault {
-    /// A server error of DynamoDB.
+    /// The response to a call that fails with a server error.
     #[must_use]
     pub fn internal() -> Self {
         refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", Vec::new())
     }
 
-    /// Exceeded throughput of a table or an index.
+    /// The response to a call that exceeds the throughput of a table or an index.
     #[must_use]
     pub fn throttled() -> Self {
         refused(StatusCode::BAD_REQUEST, "ProvisionedThroughputExceededException", Vec::new())
     }
 
-    /// An exceeded rate of the account or of a partition.
+    /// The response to a call that exceeds the limits of the AWS account or of a partition.
     #[must_use]
     pub fn throttling() -> Self {
         refused(StatusCode::BAD_REQUEST, "ThrottlingException", Vec::new())
     }
 
-    /// A write that conflicts with a transaction.
+    /// The response to a write that conflicts with a transaction.
     #[must_use]
     pub fn conflict() -> Self {
         refused(StatusCode::BAD_REQUEST, "TransactionConflictException", Vec::new())
     }
 
-    /// A transaction that is still in progress after an earlier attempt.
+    /// The response to a transaction whose earlier attempt is still in progress.
     #[must_use]
     pub fn in_progress() -> Self {
         refused(StatusCode::BAD_REQUEST, "TransactionInProgressException", Vec::new())
     }
 
-    /// A cancelled transaction with a reason code for each of its changes.
+    /// The response to a cancelled transaction, with a reason code for each of its changes.
     #[must_use]
     pub fn cancelled(codes: &[&str]) -> Self {
         refused(StatusCode::BAD_REQUEST, "TransactionCanceledException", codes.to_vec())
@@ -146,7 +146,7 @@ impl Shared {
     }
 }
 
-/// A proxy in front of DynamoDB. Dropping it stops it.
+/// A proxy in front of DynamoDB. It stops when it is dropped.
 pub struct Proxy {
     url: String,
     shared: Arc<Shared>,
@@ -154,7 +154,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Starts a proxy that forwards every call.
+    /// Starts a proxy that records and forwards every call.
     pub async fn start(engine: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -196,7 +196,7 @@ impl Proxy {
         self.shared.record().calls.clone()
     }
 
-    /// The number of calls of the action.
+    /// The number of calls with this action.
     #[must_use]
     pub fn count(&self, action: &str) -> usize {
         self.shared.record().calls.iter().filter(|call| call.action == action).count()
@@ -300,7 +300,7 @@ async fn happen(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes, moment: 
     }
 }
 
-/// Runs in its own task, so that the call arrives even if its sender gives up.
+/// Holds the call in a separate task, so that DynamoDB receives it even if its sender gives up.
 async fn hold(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes) -> Response {
     let (shared, headers) = (Arc::clone(shared), headers.clone());
     shared.held.send_modify(|held| *held += 1);
@@ -310,10 +310,10 @@ async fn hold(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes) -> Respons
         shared.held.send_modify(|held| *held -= 1);
         answer
     });
-    sent.await.expect("it arrives")
+    sent.await.expect("the call is forwarded")
 }
 
-/// Runs in its own task, so that the call completes even if its sender dies.
+/// Forwards the call in a separate task, so that it completes even if its sender crashes.
 async fn forward(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes) -> Response {
     let (shared, mut headers) = (Arc::clone(shared), headers.clone());
     for own in [header::HOST, header::CONTENT_LENGTH, header::CONNECTION] {
@@ -349,7 +349,7 @@ async fn partly(shared: &Arc<Shared>, headers: &HeaderMap, body: &Bytes, done: u
 
 async fn torn(shared: &Arc<Shared>, headers: &HeaderMap, body: Bytes, missing: usize) -> Response {
     let mut answer = read(forward(shared, headers, body).await).await;
-    let items = answer["Items"].as_array_mut().expect("a query's answer");
+    let items = answer["Items"].as_array_mut().expect("a query result");
     items.drain(..missing.min(items.len()));
     ([(header::CONTENT_TYPE, JSON)], answer.to_string()).into_response()
 }
@@ -395,7 +395,7 @@ pub struct Twins {
 }
 
 impl Twins {
-    /// Starts both stacks from the builder.
+    /// Starts both stacks from the same builder.
     pub async fn start(builder: impl Fn() -> Builder) -> Self {
         let healthy = builder().start().await.expect("a stack");
         let proxy = Proxy::start(healthy.dynamo_url()).await;
@@ -444,8 +444,8 @@ impl<'a> Process<'a> {
 
 /// A function of the stack's template with its permissions, which calls DynamoDB at `endpoint`.
 ///
-/// The SDK's retry pauses are short, and its retry quota is unlimited, so earlier crashes do not
-/// exhaust it.
+/// The SDK's retry pauses are short, and its retry quota is unlimited, because many tests lose
+/// responses.
 #[must_use]
 pub fn service(stack: &Stack, endpoint: &str, name: &str, function: &Function) -> Service {
     let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name);

@@ -44,8 +44,8 @@ impl<W: AsyncFn(&Client, usize) -> String, L: AsyncFn(&Client) -> Vec<String>> G
         }
     }
 
-    /// Lists until the writers are done, and once more. Asserts that no entry is missing or
-    /// repeated.
+    /// Lists the entries until the writers have finished, and then once more. Asserts that no entry
+    /// is missing or repeated.
     pub async fn misses_nothing(&self, reader: &Stack, done: &AtomicBool, step: &str) {
         let client = Client::operator(reader);
         for _ in 0..1_000 {
@@ -60,7 +60,7 @@ impl<W: AsyncFn(&Client, usize) -> String, L: AsyncFn(&Client) -> Vec<String>> G
                 return;
             }
         }
-        unreachable!("{step}: the writers do not end");
+        unreachable!("{step}: the writers do not finish");
     }
 
     /// Runs the writers and the readers concurrently.

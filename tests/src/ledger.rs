@@ -13,7 +13,7 @@ use std::collections::HashMap;
 /// The request path of transactions.
 pub const TRANSACTIONS: &str = "/ledger/transactions";
 
-/// A ledger with an operator's client, and an external account that funds other accounts.
+/// A ledger, an operator's client, and an external account that funds other accounts.
 #[derive(Debug)]
 pub struct Books {
     /// The local stack.
@@ -38,7 +38,7 @@ impl Books {
         Self { stack, operator, outside }
     }
 
-    /// Returns a client of `user` without the operator scope.
+    /// Returns a client for `user` without the operator scope.
     #[must_use]
     pub fn user(&self, user: &str) -> Client {
         Client::member(&self.stack, "ledger:read ledger:write", "none", user)
@@ -84,13 +84,13 @@ pub fn id(answer: &Answer, member: &str) -> String {
 }
 
 impl Books {
-    /// Returns an operator's client whose requests are sent at a fixed time.
+    /// Returns an operator's client that sends every request at the time `now`.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> At<'_> {
         At::new(&self.stack, &self.operator, now)
     }
 
-    /// Opens an account of the user `bank` that allows a negative balance.
+    /// Opens an account for the user `bank`. The account allows a negative balance.
     pub async fn source(&self, currency: &str) -> String {
         let terms = json!({"userId": "bank", "accountType": "external", "currency": currency, "allowNegative": true});
         id(&self.operator.post(ACCOUNTS, &terms).await, "accountId")
@@ -122,7 +122,7 @@ fn key_of(index: Option<&str>) -> String {
     format!("{}PK", index.unwrap_or_default())
 }
 
-/// Returns a stack whose status index has the given numbers of write shards and read shards.
+/// Configures a stack with the given numbers of write shards and read shards of the status index.
 #[must_use]
 pub fn status_shards(write: u16, read: u16) -> Builder {
     stack().parameter("StatusWriteShards", write.to_string()).parameter("StatusReadShards", read.to_string())

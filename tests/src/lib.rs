@@ -1,5 +1,4 @@
-//! Shared code of the system tests: a separate stack for each test on free ports, and an HTTP
-//! client.
+//! Shared code of the system tests. Each test has its own stack on free ports, and an HTTP client.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 pub mod bank;
@@ -52,8 +51,8 @@ pub fn template_of(service: &str) -> String {
     std::fs::read_to_string(root().join("stacks").join(service).with_extension("yaml")).expect("a template")
 }
 
-/// The stack of one service with a part of its template replaced. The part must occur `times`
-/// times.
+/// The stack of one service, with `part` of its template replaced by `other`. `part` must occur
+/// exactly `times` times.
 #[must_use]
 pub fn changed(service: &str, (part, times): (&str, usize), other: &str) -> Builder {
     let template = template_of(service);
@@ -76,7 +75,7 @@ pub struct Answer {
     pub status: u16,
     /// The headers.
     pub headers: reqwest::header::HeaderMap,
-    /// The body. Null if it is empty.
+    /// The body, or null if it is empty.
     pub body: Value,
 }
 
@@ -87,13 +86,13 @@ impl Client {
         Self { http: reqwest::Client::new(), url: stack.url().to_owned(), token: None }
     }
 
-    /// A caller with these scopes and accounts.
+    /// A caller with the given scopes and accounts.
     #[must_use]
     pub fn caller(stack: &Stack, scope: &str, accounts: &[&str]) -> Self {
         Self::with_claims(stack, json!({"sub": "tester", "scope": scope, "account_ids": accounts}))
     }
 
-    /// A user of a company with these scopes.
+    /// A user of a company, with the given scopes.
     #[must_use]
     pub fn member(stack: &Stack, scope: &str, company: &str, user: &str) -> Self {
         Self::with_claims(stack, json!({"sub": user, "scope": scope, "company_id": company}))
@@ -155,7 +154,7 @@ impl Client {
             assert_eq!(answer.status, 200, "{page}: {}", answer.body);
             items.extend(answer.body["items"].as_array().expect("items").iter().cloned());
             pages += 1;
-            assert!(pages < 10_000, "{path} has no end");
+            assert!(pages < 10_000, "the list {path} does not end");
             match answer.body["nextCursor"].as_str() {
                 Some(next) => cursor = Some(next.to_owned()),
                 None => return (items, pages),
@@ -185,7 +184,7 @@ pub enum End {
 }
 
 impl End {
-    /// The outcome that a response means. `None` for any other response.
+    /// The outcome that a response indicates. `None` if the response is none of these.
     #[must_use]
     pub fn of(answer: &Answer) -> Option<Self> {
         match (answer.status, answer.body["type"].as_str()) {
@@ -284,7 +283,7 @@ pub fn random() -> Random {
     RANDOM.clone()
 }
 
-/// A direct client of the stack's DynamoDB, without the functions.
+/// A client of the stack's DynamoDB that does not go through the functions.
 #[must_use]
 pub fn dynamo(stack: &Stack) -> Dynamo {
     Dynamo::new(&stack.client().expect("a client"), random())

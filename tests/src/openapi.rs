@@ -1,4 +1,5 @@
-//! docs/openapi.yaml, and the checks of requests and responses against it.
+//! Reads docs/openapi.yaml and checks requests and responses against it
+//! (docs/decisions/openapi.md).
 #![expect(clippy::expect_used, clippy::missing_panics_doc, clippy::panic, reason = "a test may stop here")]
 
 use crate::{root, yaml};
@@ -81,8 +82,8 @@ impl Document {
 }
 
 /// Adds a skeleton of each missing route to the document. A skeleton contains the declarations of
-/// the pattern and the responses that every route has. Its summary and schemas are then written by
-/// hand.
+/// the pattern and the responses that every route has. A developer then writes the summary and the
+/// schemas.
 #[must_use]
 pub fn with_missing_routes(text: &str, patterns: &[Declared]) -> String {
     let mut text = text.to_owned();
@@ -133,7 +134,7 @@ fn path_item(route: &Route) -> String {
 fn operation(pattern: &Declared, route: &Route) -> String {
     let service = route.path.split('/').nth(1).unwrap_or_default();
     let method = route.method.to_lowercase();
-    // If a function has two routes, the second one is for a company.
+    // If a function has two routes, the operation id of the company's route gets a suffix.
     let is_one_of_two = matches!(pattern.trigger, Trigger::Http([_, _])) && route.path.contains("/companies/");
     let suffix = if is_one_of_two { "-of-company" } else { "" };
     let scopes: Vec<_> = route.scopes.iter().map(|scope| format!("{{token: ['{scope}']}}")).collect();
@@ -185,7 +186,8 @@ impl<'a> Operation<'a> {
         match (body, schema.is_null()) {
             (None, true) => Vec::new(),
             (Some(body), false) => self.document.faults(schema, &serde_json::from_str(body).expect("JSON")),
-            (body, _) => vec![format!("the body is present: {}", body.is_some())],
+            (Some(_), true) => vec!["a body is not described".to_owned()],
+            (None, false) => vec!["the body is missing".to_owned()],
         }
     }
 
@@ -194,7 +196,7 @@ impl<'a> Operation<'a> {
     pub fn faults_of_answer(self, answered: &Answered<'_>) -> Vec<String> {
         let described = &self.value["responses"][answered.status.to_string()];
         if described.is_null() {
-            return vec![format!("the status {}", answered.status)];
+            return vec![format!("the status {} is not described", answered.status)];
         }
         let described = self.document.follow(described);
         let headers = described["headers"].as_object().into_iter().flatten();
@@ -204,12 +206,15 @@ impl<'a> Operation<'a> {
         let kind = answered.headers["content-type"].as_str().unwrap_or_default();
         match (described["content"].is_null(), answered.body.is_empty()) {
             (true, true) => {}
-            (false, false) if described["content"][kind].is_null() => faults.push(format!("the media type {kind}")),
+            (false, false) if described["content"][kind].is_null() => {
+                faults.push(format!("the media type {kind} is not described"));
+            }
             (false, false) => {
                 let body = serde_json::from_str(answered.body).expect("JSON");
                 faults.extend(self.document.faults(&described["content"][kind]["schema"], &body));
             }
-            (_, is_empty) => faults.push(format!("the body is empty: {is_empty}")),
+            (true, false) => faults.push("a body is not described".to_owned()),
+            (false, true) => faults.push("the body is missing".to_owned()),
         }
         faults
     }

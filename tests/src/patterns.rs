@@ -12,7 +12,7 @@ pub fn all() -> Vec<Declared> {
     domains().into_iter().flat_map(|domain| domain.patterns).collect()
 }
 
-/// The function with the name.
+/// The function with this name.
 #[must_use]
 pub fn function_named(name: &str) -> Function {
     let pattern = all().into_iter().find(|pattern| pattern.name == name).expect("a function");
@@ -27,8 +27,8 @@ pub fn operator_scopes() -> String {
     scopes.copied().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
 }
 
-/// The declared cost of the calls with this label: the function name, and the suffix of the request
-/// variant.
+/// The declared cost of the calls with this label. The label is the function name, followed by the
+/// suffix of the request variant.
 pub fn cost_of<C>(patterns: &[Pattern<C>], label: &str, case: &C) -> Cost {
     let mut calls = patterns.iter().flat_map(Pattern::labelled);
     let (_, calls) = calls.find(|(known, _)| known == label).expect("declared calls");

@@ -9,8 +9,9 @@ use std::collections::BTreeSet;
 /// Data of another owner. No response may contain it.
 pub const SECRET: &str = "of-somebody-else";
 
-/// A request with its expected status and problem. `right` contains the pointers of the errors for
-/// 400, and the problem type for other statuses. `right` is `None` for a response of the gateway.
+/// A request with its expected status and problem. For status 400, `right` contains the pointers of
+/// the errors. For other statuses, `right` contains the problem type. It is `None` for a response
+/// of the gateway.
 #[derive(Debug)]
 pub struct Case {
     name: String,
@@ -20,7 +21,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// A list request with errors in the named query parameters, which are separated by spaces.
+    /// A list request that is rejected because of the query parameters `names`, separated by
+    /// spaces.
     #[must_use]
     pub fn query(client: &Client, list: &str, query: &str, names: &str) -> Self {
         let pointers: Vec<_> = names.split(' ').map(|name| format!("/query/{name}")).collect();
@@ -28,12 +30,12 @@ impl Case {
         Self::faults(format!("GET {list}?{query}"), request, &pointers.join(" "))
     }
 
-    /// A request that is rejected with a problem of the status and type.
+    /// A request that is rejected with this status and problem type.
     pub fn new(name: impl Into<String>, request: RequestBuilder, status: u16, right: &str) -> Self {
         Self { name: name.into(), request, status, right: Some(right.to_owned()) }
     }
 
-    /// A request that is rejected with 400 and these pointers, separated by spaces.
+    /// A request that is rejected with 400 and errors at these pointers, separated by spaces.
     pub fn faults(name: impl Into<String>, request: RequestBuilder, pointers: &str) -> Self {
         Self::new(name, request, 400, pointers)
     }
@@ -43,7 +45,7 @@ impl Case {
         Self { name: name.into(), request, status, right: None }
     }
 
-    /// The differences between the response and the expected one.
+    /// The properties of the response that differ from the expected ones.
     fn wrong(&self, answer: &Answer, tables: &[&str]) -> Vec<&'static str> {
         let body = &answer.body;
         let shown = body.to_string();
@@ -75,7 +77,7 @@ pub async fn all_are_refused<S: PartialEq>(cases: Vec<Case>, tables: &[&str], st
     let mut before = stored().await;
     let mut failures = Vec::new();
     for case in cases {
-        let answer = send(case.request.try_clone().expect("a whole body")).await;
+        let answer = send(case.request.try_clone().expect("a body that can be cloned")).await;
         let mut wrong = case.wrong(&answer, tables);
         let after = stored().await;
         if after != before {
@@ -105,7 +107,7 @@ pub fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// A request with a body that is sent as JSON, even if it is invalid.
+/// A request with the content type JSON. The body may be invalid.
 pub fn sent(client: &Client, method: &str, path: &str, body: impl Into<reqwest::Body>) -> RequestBuilder {
     client.request(method, path).header("content-type", "application/json").body(body)
 }
@@ -202,8 +204,8 @@ pub async fn must_refuse_cursor(client: &Client, list: &str, cursor: &str) {
     assert_eq!((answer.status, faults_of(&answer.body)), (400, BTreeSet::from(["/query/cursor"])), "{list} {cursor}");
 }
 
-/// Edited cursors: with a character removed or replaced at each position, truncated to each prefix,
-/// and some other variants.
+/// Edited cursors: with a character removed or replaced at each position, truncated at each
+/// position, and some other variants.
 #[must_use]
 pub fn changes_of(cursor: &str) -> BTreeSet<String> {
     let forms = ["{}A", "{}AAAA", "A{}", "{}=", "{}%20", "%20{}", "{}%00", "{}{}"];

@@ -53,7 +53,8 @@ impl Runtime {
         Self { address, events, answers }
     }
 
-    /// Sends an event to the function. Returns `response` or `error`, with its body.
+    /// Sends an event to the function. Returns `response` or `error`, and the body of the response
+    /// or error.
     pub async fn invoke(&mut self, event: String) -> (&'static str, Value) {
         self.events.send(event).await.expect("a runtime");
         let answer = tokio::time::timeout(PATIENCE, self.answers.recv()).await.expect("an answer in time");
@@ -102,9 +103,10 @@ pub fn command(binary: &str, function: &str, runtime: &str, environment: &[(&str
     command
 }
 
-/// Stops the function and returns its log. Each line is JSON, or `{"not JSON": line}`.
+/// Stops the function and returns the lines of its log as JSON. A line that is not JSON becomes
+/// `{"not JSON": line}`.
 pub async fn log_lines(mut child: Child) -> Vec<Value> {
-    let stdout = child.stdout.take().expect("its output");
+    let stdout = child.stdout.take().expect("piped output");
     child.kill().await.expect("a running Lambda");
     let mut lines = BufReader::new(stdout).lines();
     let mut log = Vec::new();

@@ -8,10 +8,10 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use table::{Units, cost::Cost};
 
-/// Read and write units by table or index, such as `PaymentScheduler/GSI1`.
+/// Read and write request units by table or index, such as `PaymentScheduler/GSI1`.
 pub type Consumed = BTreeMap<String, (Units, Units)>;
 
-/// The consumed units in the response header. The index that projects all attributes counts as
+/// The consumed units in the response header. Units of the index `GSI1All` count as units of
 /// `GSI1`.
 #[must_use]
 pub fn consumed(answer: &Answer) -> Consumed {
@@ -32,7 +32,7 @@ pub fn consumed(answer: &Answer) -> Consumed {
     sums
 }
 
-/// The declared units, in the form of [`consumed`].
+/// The declared units, in the same form as the result of [`consumed`].
 #[must_use]
 pub fn declared(cost: &Cost) -> Consumed {
     let places = cost.places().filter(|(_, read, write)| *read + *write != Units::ZERO);

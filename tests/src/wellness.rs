@@ -18,26 +18,26 @@ use std::collections::HashMap;
 use table::{BatchWrite, Dynamo, Item, JsonText, Table};
 use wellness::{Activity, Case, Filters, Registration};
 
-/// Returns a client of an administrator of the company.
+/// Returns a client for an administrator of the company.
 #[must_use]
 pub fn admin(stack: &Stack, company: &str) -> Client {
     Client::member(stack, "wellness:read wellness:write wellness:admin", company, &format!("admin-of-{company}"))
 }
 
-/// Returns a client of a user of the company without the admin scope.
+/// Returns a client for a user of the company who lacks the admin scope.
 #[must_use]
 pub fn employee(stack: &Stack, company: &str, user: &str) -> Client {
     Client::member(stack, "wellness:read wellness:write", company, user)
 }
 
-/// Returns a request path below that of the company.
+/// Returns a path below `/wellness/companies/{company}`.
 #[must_use]
 pub fn of_company(company: &str, rest: &str) -> String {
     format!("/wellness/companies/{company}/{rest}")
 }
 
-/// Returns the request body of a challenge for all employees, with a detail, a goal, a reward and
-/// two groups.
+/// Returns the body of a request to create a challenge for all employees. The challenge has a
+/// detail, a goal, a reward and two groups.
 #[must_use]
 pub fn challenge(name: &str, end: &str) -> Value {
     json!({
@@ -55,8 +55,8 @@ pub fn challenge(name: &str, end: &str) -> Value {
     })
 }
 
-/// Returns the request body of an event with references to these venues. Each reference copies the
-/// name of its venue.
+/// Returns the body of a request to create an event at these venues. Each reference copies the name
+/// of its venue.
 #[must_use]
 pub fn event_at(name: &str, end: &str, venues: &[&str]) -> Value {
     let reference = |venue: &&str| json!({"facet": "venues", "id": venue, "data": {"Name": format!("Venue {venue}")}});
@@ -91,7 +91,8 @@ pub async fn put<T: Item>(stack: &Stack, items: &[T]) {
     dynamo.batch_write(batch).await.expect("written");
 }
 
-/// Returns the base row of a challenge for all employees, to be put directly into the table.
+/// Returns the base row of an active challenge for all employees, to be put directly into the
+/// table.
 #[must_use]
 pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
     let company: CompanyId = company.parse().expect("a company");
@@ -131,14 +132,12 @@ pub fn registration(activity: &Activity, user: &str) -> Registration {
     Registration::new(activity.company.clone(), activity.id().clone(), activity.end(), user, activity.created_at)
 }
 
-/// Reads the items of a partition of `Activities`, or the entries of a partition of one of its
-/// indexes.
+/// Reads a partition of the table `Activities` or of one of its indexes.
 pub async fn stored(stack: &Stack, index: Option<&str>, partition: &str) -> Vec<HashMap<String, AttributeValue>> {
     stored_in("Activities", stack, index, partition).await
 }
 
-/// Reads the items of a partition of a wellness table, or the entries of a partition of one of its
-/// indexes.
+/// Reads a partition of a wellness table or of one of its indexes.
 pub async fn stored_in(
     table: &str,
     stack: &Stack,
@@ -154,7 +153,7 @@ pub async fn stored_in(
     items.expect("items")
 }
 
-/// Returns the declared cost of the function for this case.
+/// Returns the declared cost of a function for the given sizes.
 #[must_use]
 pub fn declared(function: &str, case: &Case) -> Consumed {
     units::declared(&cost_of(&wellness::patterns(), function, case))

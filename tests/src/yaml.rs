@@ -1,10 +1,10 @@
-//! YAML as JSON. The text of a plain scalar determines its type, and a quoted scalar is a string.
+//! Reads YAML as JSON. The text of a plain scalar determines its type. A quoted scalar is a string.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test may stop here")]
 
 use saphyr_parser::{Event, Parser, ScalarStyle, StrInput};
 use serde_json::{Map, Value};
 
-/// Reads the only document of the text.
+/// Reads a text that contains one document.
 #[must_use]
 pub fn read(text: &str) -> Value {
     let mut events = Events(Parser::new_from_str(text));
@@ -18,9 +18,10 @@ pub fn read(text: &str) -> Value {
 struct Events<'a>(Parser<'a, StrInput<'a>>);
 
 impl Events<'_> {
-    /// Reads the value that starts with the next event. `None` if the event starts no value.
+    /// Reads the value that starts with the next event. `None` if the next event does not start a
+    /// value.
     fn value(&mut self) -> Option<Value> {
-        let (event, span) = self.0.next().expect("an unfinished document").expect("YAML");
+        let (event, span) = self.0.next().expect("an event").expect("YAML");
         match event {
             Event::Scalar(text, ScalarStyle::Plain, ..) => Some(plain(&text)),
             Event::Scalar(text, ..) => Some(Value::String(text.into_owned())),

@@ -1,6 +1,6 @@
 """Tests `make deploy`: the order of the stacks, their settings, and the functions that a changed setting affects.
 
-A stand-in for sam notes how it is called, and answers the outputs of the cart's stack.
+A fake sam records its calls and returns the outputs of the cart's stack.
 """
 
 import os
@@ -83,7 +83,7 @@ def main():
         [call] = calls
         assert call.endswith("--template-file " + str(checkout.folder / "template.yaml") + " --no-confirm-changeset"), call
         after = checkout.marks()
-        assert {one for one in before if before[one] != after[one]} == functions("cart"), "a setting of the cart affects only the cart in one stack"
+        assert {one for one in before if before[one] != after[one]} == functions("cart"), "a setting of the cart affects only the cart, also in the stack with all services"
 
         calls, said = checkout.deploy("", fails="--config-env cart")
         assert (len(calls), said) == (2, "cart is not deployed: sam deploy failed"), (calls, said)

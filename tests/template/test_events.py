@@ -1,6 +1,6 @@
 """Compares events/ with the events of `sam local generate-event`: both must have the same fields with the same types.
 
-Names that a caller or an item chooses are free. Fields that AWS omits when they are empty are optional."""
+Field names that come from a caller or an item may differ. Fields that AWS omits if they are empty are optional."""
 
 import json
 import pathlib
@@ -9,8 +9,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-# For requests, records and schedule events: the arguments of SAM, the optional fields, and the
-# fields with free names.
+# For requests, records and schedule events: SAM's arguments, the optional fields, and the fields
+# whose members may have any name.
 KINDS = {
     "version": (
         ["apigateway", "http-api-proxy"],
@@ -24,7 +24,8 @@ KINDS = {
     ),
     "detail-type": (["cloudwatch", "scheduled-event"], set(), {"detail"}),
 }
-# Fields that SAM's samples lack: the version of an event, and the user identity of a TTL deletion.
+# Fields that are missing from SAM's samples: the version of an event, and the user identity of a
+# TTL deletion.
 UNKNOWN_TO_SAM = {"detail-type": {"version": str}, "Records": {"Records.userIdentity.type": str, "Records.userIdentity.principalId": str}}
 # Events that differ on purpose, because no service sends them.
 NO_SHAPE = ("by-hand", "empty", "no-batch", "no-such-day", "unknown-fields", "unreadable")
@@ -58,9 +59,9 @@ def faults(event, kind, sample):
     has = dict(members(event, free))
     for path, form in has.items():
         if path not in known:
-            yield f"{path} is not in SAM's"
+            yield f"{path} is not in SAM's event"
         elif known[path] is not form:
-            yield f"{path} is a {form.__name__}, in SAM's a {known[path].__name__}"
+            yield f"{path} has the type {form.__name__}, but {known[path].__name__} in SAM's event"
     needed = {path for path in dict(members(sample, free)) if not is_optional(path, optional)}
     yield from (f"{path} is missing" for path in sorted(needed - has.keys()))
 
@@ -75,7 +76,7 @@ def main():
         kind = "version" if "routeKey" in event else next(kind for kind in KINDS if kind in event and kind != "version")
         bad += [f"{file.relative_to(ROOT)}: {fault}" for fault in faults(event, kind, samples[kind])]
         seen += 1
-    print("\n".join(bad) if bad else f"{seen} events have the shape of SAM's")
+    print("\n".join(bad) if bad else f"{seen} events have the same fields as SAM's")
     return 1 if bad or not seen else 0
 
 

@@ -1,7 +1,7 @@
 """Checks the templates offline: the result of SAM's transform of each stack, and the parameters that the root passes.
 
-The checks of each stack: its size, callers use aliases, tables and failed events are kept, functions log to the log group
-of the service, and alarms and the dashboard are complete. Writes the transformed templates to a folder.
+Each stack must be small enough, invoke functions by their aliases, and retain tables and failed events. Its functions must
+log to the log group of the service. Alarms and the dashboard must be complete. Writes the transformed templates to a folder.
 """
 
 import json
@@ -25,11 +25,11 @@ MAX_LINES_OF_A_STACK = 1600
 MAX_LINES_OF_A_FUNCTION = 30
 # DynamoDB recommends at most two consumers per stream shard, to avoid throttling.
 MAX_CONSUMERS_OF_A_STREAM = 2
-# Crates whose name differs from that of their service.
+# Services of the crates that have a different name from their service.
 SERVICES = {"export": "lake"}
 # Resource types that may refer to a function without invoking it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
-# Parameters of a stack that the root stack sets itself.
+# Parameters of a nested stack that the root stack sets itself.
 SET_BY_ROOT = {"Name", "CartStreamArn"}
 
 
@@ -60,10 +60,10 @@ def transform(template: dict) -> dict:
 
 
 def root_faults(root: dict, templates: dict):
-    """The root nests every stack and passes each parameter with the same name and declaration."""
+    """Checks that the root nests every stack, and passes each parameter with the same name and declaration."""
     nested = {one["Properties"]["Location"]: one["Properties"]["Parameters"] for one in root["Resources"].values()}
     if set(nested) != {f"stacks/{file.name}" for file in templates}:
-        yield f"template.yaml nests {sorted(nested)}, which are not all stacks"
+        yield f"template.yaml nests {sorted(nested)}; it must nest every stack"
     passed = set()
     for file, template in templates.items():
         given = nested.get(f"stacks/{file.name}", {})
@@ -75,7 +75,7 @@ def root_faults(root: dict, templates: dict):
                 yield f"template.yaml passes {given[name]} as {name}"
             if root["Parameters"].get(name) != template["Parameters"].get(name):
                 yield f"{name} is declared differently in template.yaml and {file.name}"
-    yield from (f"template.yaml has the parameter {name}, which no stack has" for name in set(root["Parameters"]) - passed)
+    yield from (f"template.yaml declares the parameter {name}, but no stack does" for name in set(root["Parameters"]) - passed)
 
 
 def lines(file: Path):
@@ -136,18 +136,18 @@ class Stack:
             if self.resources[name].get("DeletionPolicy") != "Retain":
                 yield f"{name} is deleted with the stack"
             if table.get("StreamSpecification", {}).get("StreamViewType", "NEW_AND_OLD_IMAGES") != "NEW_AND_OLD_IMAGES":
-                yield f"the stream of {name} does not have both images"
+                yield f"the stream of {name} does not contain old and new images"
         for name, mapping in self.of("AWS::Lambda::EventSourceMapping").items():
             if not mapping.get("DestinationConfig"):
-                yield f"{name} drops the failed events of its function"
+                yield f"{name} has no destination for failed events"
         kept = self.of("AWS::Lambda::EventInvokeConfig").values()
         kept = {one["FunctionName"]["Ref"] for one in kept if one.get("DestinationConfig")}
         for name, rule in self.of("AWS::Events::Rule").items():
             if not kept.issuperset(self.called(target["Arn"]) for target in rule["Targets"]):
-                yield f"{name} drops the failed events of its function"
+                yield f"{name} has no destination for failed events"
 
     def watches(self):
-        """Each kind of failure has an alarm. Metrics of a log group cover all functions that write to it."""
+        """Checks that each kind of failure has an alarm. Metric filters of a log group cover all functions that log to it."""
         yield from (f"{name} has no alarm actions" for name, alarm in self.alarms.items() if "AlarmActions" not in alarm)
         namespace = {"Fn::Sub": f"${{Name}}/{self.service}"}
         filtered = {}
@@ -172,10 +172,10 @@ class Stack:
         needed += [("5xx", str({"Ref": api})) for api in self.of("AWS::ApiGatewayV2::Api")]
         if self.of("AWS::Lambda::EventSourceMapping") or self.of("AWS::Events::Rule"):
             needed.append(("PutRequests", str({"Ref": "FailedChanges"})))
-        yield from (f"{name} has {named[metric, name]} alarms of {metric}; it must have 1" for metric, name in needed if named[metric, name] != 1)
+        yield from (f"{name} has {named[metric, name]} alarms for {metric} instead of 1" for metric, name in needed if named[metric, name] != 1)
 
     def shows(self):
-        """The dashboard shows every alarm and table, and finds function metrics by SEARCH."""
+        """Checks that the dashboard shows every alarm and table, and finds function metrics with SEARCH."""
         [(name, dashboard)] = self.of("AWS::CloudWatch::Dashboard").items()
         try:
             body = json.loads(dashboard["DashboardBody"]["Fn::Sub"])
@@ -201,7 +201,7 @@ class Stack:
                 yield f"{stream} has {count} consumers; the maximum is {MAX_CONSUMERS_OF_A_STREAM}"
 
     def logs(self):
-        """Every function is in the stack of its service, and uses the log group and metrics namespace of the service."""
+        """Checks that every function is in the stack of its service, and uses the log group and metrics namespace of the service."""
         for name, function in self.of("AWS::Lambda::Function").items():
             binary = function["Code"]["S3Key"]
             if (service := service_of(binary)) != self.service:
@@ -218,11 +218,11 @@ class Stack:
             yield f"the log group is named {group}"
 
     def releases(self):
-        """Only alarms of the same stack roll back a release."""
+        """Checks that only alarms of the same stack roll back a release."""
         for name, group in self.of("AWS::CodeDeploy::DeploymentGroup").items():
             stopping = names(group.get("AlarmConfiguration")) & self.alarms.keys()
             if stopping != {"FunctionsFail", "Defects"}:
-                yield f"the alarms {sorted(stopping)} roll back {name}"
+                yield f"the alarms {sorted(stopping)} roll back {name}; expected Defects and FunctionsFail"
 
     def called(self, alias: dict) -> str:
         return self.resources[alias["Ref"]]["Properties"]["FunctionName"]["Ref"]

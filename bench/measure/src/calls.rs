@@ -1,4 +1,4 @@
-//! Measures the duration of concurrent calls.
+//! Measures the duration of calls.
 
 use std::{
     future::Future,
@@ -17,7 +17,7 @@ pub(crate) fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1_000_000.0).round() / 1_000.0
 }
 
-/// Converts a number for JSON.
+/// Converts a count to a JSON number.
 pub(crate) fn count(number: usize) -> u64 {
     u64::try_from(number).expect("a number")
 }

@@ -1,5 +1,5 @@
-//! Fills days with payments directly in the engine, because a million payments over HTTP would take
-//! minutes.
+//! Fills days with payments directly in the engine. Scheduling a million payments over HTTP would
+//! take minutes.
 
 use bank::Payment;
 use dynoxide::{Database, ImportOptions, types::AttributeValue};
@@ -13,11 +13,11 @@ use std::{
 };
 use system_tests::bank::{scheduled_payment, second_of};
 
-/// Maximum number of items in an import.
+/// Maximum number of items per import.
 const TOGETHER: usize = 10_000;
 const SECONDS: usize = 24 * 60 * 60;
 
-/// A folder with the data of a stack. It is removed on drop.
+/// A folder with the data of a stack. Drop removes the folder.
 pub(crate) struct Days(PathBuf);
 
 impl Days {
@@ -36,7 +36,7 @@ impl Days {
         builder.data(self.file()).start().await.expect("a stack")
     }
 
-    /// Adds payments of 2,000 accounts, spread over the day and the shards.
+    /// Adds `count` payments of up to 2,000 accounts, spread evenly over the day and the shards.
     pub(crate) fn fill(&self, stack: &Stack, day: &str, count: usize, shards: usize) {
         let table = stack.table("PaymentScheduler").expect("a table");
         let database = open(&self.file());
@@ -57,15 +57,15 @@ impl Drop for Days {
 
 fn open(file: &Path) -> Database {
     let database = Database::new(file.to_str().expect("UTF-8")).expect("the data");
-    database.enable_bulk_loading().expect("a quick way");
+    database.enable_bulk_loading().expect("bulk loading is enabled");
     database
 }
 
 fn one(day: &str, number: usize, count: usize, shards: usize) -> Payment {
     let second = i64::try_from(number * SECONDS / count).expect("a second");
     let like = scheduled_payment(&format!("A-{}", number % 2_000), second_of(day, second), number % shards);
-    // Payments of one second are created a millisecond apart. Their order therefore also alternates
-    // between the shards.
+    // The payment id contains the creation time. Each payment is created a millisecond after the
+    // previous payment, so that consecutive payments of one second are on different shards.
     let made = Timestamp::UNIX_EPOCH + SignedDuration::from_millis(i64::try_from(number).expect("a number"));
     let id = PaymentId::new(like.id().time(), made, &system_tests::random());
     Payment { sort: PaymentSort(id), due: DueSort { payment: id, ..like.due }, ..like }

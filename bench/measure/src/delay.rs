@@ -1,5 +1,5 @@
-//! HTTP proxies between the clients and the engine. One delays each response, as a network between
-//! Lambda and DynamoDB does. The other caches responses.
+//! HTTP proxies between the clients and the engine. One proxy delays each call, as the network
+//! between Lambda and DynamoDB does. The other proxy caches responses.
 
 use axum::{
     Router,
@@ -35,13 +35,13 @@ struct Way {
 }
 
 impl Delayed {
-    /// Starts a proxy that delays each response of the engine.
+    /// Starts a proxy that delays each call.
     pub(crate) async fn start(engine: &str, delay: Duration) -> Self {
         Self::serve(Way { engine: engine.to_owned(), http: reqwest::Client::new(), delay, kept: None }).await
     }
 
-    /// Starts a proxy that caches responses, so that repeated reads do not include the work of the
-    /// engine. Use it only for reads.
+    /// Starts a proxy that caches responses, so that the times of repeated reads do not include the
+    /// work of the engine. Use it only for reads.
     pub(crate) async fn keeping(engine: &str) -> Self {
         let kept = Some(Arc::default());
         Self::serve(Way { engine: engine.to_owned(), http: reqwest::Client::new(), delay: Duration::ZERO, kept }).await
@@ -89,11 +89,11 @@ impl Way {
     }
 }
 
-/// Hashes the action and the strings of its input.
+/// Hashes the action and the strings of its input, as the key of a cached response.
 ///
-/// JSON fields and the keys of a batch can be in any order, so the order of the strings is ignored.
-/// A sort key contains the payment id, so different requests have different strings. The lookup
-/// does not slow down the measured readers.
+/// JSON fields and the keys of a batch can be in any order, so the hash ignores the order of the
+/// strings. A sort key contains the payment id, so different requests have different strings.
+/// Hashing is faster than parsing, which would slow down the measured readers.
 fn question(headers: &HeaderMap, body: &Bytes) -> u64 {
     let target = headers.get("x-amz-target").map(HeaderValue::as_bytes);
     let parts = body.split(|byte| *byte == b'"').chain(target);

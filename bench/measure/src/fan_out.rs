@@ -44,8 +44,8 @@ pub(crate) async fn measure() -> Value {
     json!({"payments": PAYMENTS, "page": PAGE, "rounds": ROUNDS, "cases": cases})
 }
 
-/// A case to measure: a day whose payments are spread over `shards` shards, and the delay of each
-/// call in milliseconds.
+/// A case to measure: a day with payments on `shards` shards, and the delay of each call in
+/// milliseconds.
 struct Case<'a> {
     stack: &'a Stack,
     engine: &'a str,
@@ -70,14 +70,15 @@ async fn read(case: Case<'_>) -> Value {
     json!({"shards": case.shards, "delay": case.delay, "readers": readers.iter().map(Reader::told).collect::<Vec<_>>()})
 }
 
-/// Whether the day is read shard by shard, or page by page over all shards.
+/// The order of a reader: shard by shard, or page by page over all shards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum By {
     Shard,
     Page,
 }
 
-/// A reader of the day: its kind, its maximum number of concurrent calls, and the measurements.
+/// Reads the day, and collects the measurements. `at_once` is the maximum number of concurrent
+/// calls.
 struct Reader {
     by: By,
     at_once: usize,
@@ -104,7 +105,7 @@ impl Reader {
             settings.insert(setting.to_owned(), shards.to_string());
         }
         let service = bank::patterns::list_due_payments::function().bind(&settings.into_iter().collect(), dynamo);
-        let service = service.expect("right settings");
+        let service = service.expect("valid settings");
         Self { by, at_once, date: date.to_owned(), shards, table, service, way, calls: 0, waits: 0, millis: Vec::new() }
     }
 
@@ -119,7 +120,7 @@ impl Reader {
         self.millis.push(millis);
     }
 
-    /// Returns the results without the first round, which opens the connections.
+    /// Returns the measurements without the first round, which opens the connections.
     fn told(&self) -> Value {
         json!({
             "by": if self.by == By::Shard { "shard" } else { "page" },
@@ -129,11 +130,11 @@ impl Reader {
         })
     }
 
-    /// Returns the minimum number of calls that must run one after another.
+    /// Returns the number of calls that must run one after another.
     fn waits(&self) -> u64 {
         match self.by {
             // The shards have equal sizes and are read concurrently, so only the calls of one shard
-            // count.
+            // run one after another.
             By::Shard if self.at_once > 1 => self.calls / count(self.shards),
             _ => self.waits,
         }
@@ -144,7 +145,7 @@ impl Reader {
         let range = DueSort::due_on(self.date.parse().expect("a day"), Status::Scheduled);
         let worker = &|shard| tokio::spawn(read_shard(self.table.clone(), shard, range.clone()));
         stream::iter(0..self.shards)
-            .map(|shard| async move { worker(shard).await.expect("not ended").expect("read") })
+            .map(|shard| async move { worker(shard).await.expect("the worker does not panic").expect("the shard is read") })
             .buffer_unordered(self.at_once)
             .fold(0, |all, read| async move { all + read })
             .await
@@ -175,11 +176,11 @@ async fn read_shard(table: Table, shard: usize, range: KeyRange) -> Result<usize
     loop {
         let partitions = vec![shard.to_string()];
         let list = MergedQuery { index: &index, projection: Projection::KeysOnly, partitions, range: &range, behind };
-        let (payments, next) = table.merged_page::<Payment>(&list, PAGE).await?;
-        read += payments.len();
-        if next.is_none() {
+        let page = table.merged_page::<Payment>(&list, PAGE).await?;
+        read += page.items.len();
+        if page.next.is_none() {
             return Ok(read);
         }
-        behind = next;
+        behind = page.next;
     }
 }

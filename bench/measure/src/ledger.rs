@@ -1,5 +1,5 @@
-//! Compares transfers of the ledger with the DynamoDB calls that they make, and measures many
-//! writers on one account.
+//! Compares transfers of the ledger with the DynamoDB calls that a transfer needs, and measures
+//! many concurrent writers on one account.
 
 mod bare;
 
@@ -30,12 +30,13 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const WRITERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// Number of transfers of all writers together.
 const TRANSFERS: usize = 128;
-/// Number of runs.
+/// Number of runs with each number of writers.
 const RUNS: usize = 5;
-/// Number of accounts of a merchant for whom one account is not enough.
+/// Number of accounts over which a busy merchant spreads its payments.
 const RECEIVING: usize = 20;
 
-/// Measures a transfer with a local and a distant DynamoDB, and a hot account with the distant one.
+/// Measures transfers with a local and with a distant DynamoDB, and a hot account with the distant
+/// DynamoDB.
 pub(crate) async fn measure() -> Value {
     let books = Books::open().await;
     let away = Delayed::start(books.stack.dynamo_url(), AWAY).await;
@@ -64,7 +65,7 @@ fn process_payment(books: &Books, dynamo: &str) -> Service {
     service(&books.stack, dynamo, "process-payment", &ledger::patterns::process_payment::function())
 }
 
-/// The ledger's transfers.
+/// Makes transfers through the function `process-payment`.
 struct Paying {
     service: Service,
 }
@@ -87,8 +88,8 @@ impl Paying {
     }
 }
 
-/// Measures a transfer in milliseconds per round: the transaction alone, the reads and the
-/// transaction, and our function.
+/// Returns the milliseconds per transfer of each round, for three ways to make a transfer: the
+/// transaction alone, the reads and the transaction, and our function.
 async fn side_by_side(books: &Books, dynamo: &str) -> Value {
     let ours = Paying { service: process_payment(books, dynamo) };
     let mut customers = Vec::new();
@@ -124,8 +125,8 @@ fn each(round: f64) -> f64 {
     round / (CUSTOMERS * PAYMENTS) as f64
 }
 
-/// Measures `writers` concurrent writers that pay into `accounts` accounts. Each makes one payment
-/// after the other, and retries rejected payments.
+/// Measures `writers` concurrent writers that pay into `accounts` accounts. Each writer makes one
+/// payment after the other, and retries rejected payments.
 async fn hot(books: &Books, ledger: &Paying, writers: usize, accounts: usize) -> Value {
     let mut receiving = Vec::new();
     for _ in 0..accounts {

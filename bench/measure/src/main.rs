@@ -1,6 +1,7 @@
-//! Runs one benchmark and prints it as JSON: `measure warm`.
+//! Runs one benchmark and prints the result as JSON, such as `measure warm`.
 //!
-//! The times are of single calls, in order. `bench/` computes medians and ratios.
+//! The result contains the time of each call. The scripts in `bench/` compute medians and ratios
+//! (docs/decisions/measuring.md).
 #![expect(clippy::expect_used, clippy::panic, reason = "a measurement may stop here")]
 
 mod calls;

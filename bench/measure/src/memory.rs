@@ -1,5 +1,5 @@
-//! Measures the memory of the exporter's binary for growing batches, up to the largest event of
-//! Lambda.
+//! Measures the memory of the exporter's binary for batches of increasing size, up to the maximum
+//! size of a Lambda event.
 
 use crate::calls::count;
 use serde_json::{Value, json};
@@ -14,10 +14,10 @@ use system_tests::{
 const FUNCTION: &str = "export-cart-changes";
 const EVENT: &str = "events/cart/export-cart-changes.json";
 const CHANGES: [usize; 5] = [1, 100, 1_000, 2_000, 10_000];
-/// Maximum invocation payload (Lambda quotas: 6 MB). It limits a batch to fewer than the 10,000
-/// records that a mapping may request.
+/// Maximum size of an event (Lambda quota: 6 MB). A batch therefore has fewer than 10,000 changes,
+/// the maximum batch size of an event source mapping.
 const MAX_BYTES: usize = 6_000_000;
-/// Number of times that one process receives the largest batch.
+/// Number of times that one process exports the largest batch.
 const AGAIN: usize = 20;
 
 /// Measures the memory of this binary.
@@ -30,7 +30,7 @@ pub(crate) async fn measure(binary: &str) -> Value {
     json!({"batches": batches, "again": again})
 }
 
-/// Sends a batch to a new process a number of times.
+/// Starts a process, and sends the same batch to it `times` times.
 async fn batch(binary: &str, changes: usize, times: usize) -> Value {
     let stack = stack().start().await.expect("a stack");
     let place = Place::of(&stack, FUNCTION);
@@ -53,8 +53,8 @@ async fn batch(binary: &str, changes: usize, times: usize) -> Value {
     })
 }
 
-/// Builds an event with this number of cart changes, or with as many as fit. Returns the number of
-/// changes in the event.
+/// Builds an event with this number of cart changes, or with as many as fit. Returns the event and
+/// its number of changes.
 fn event(changes: usize) -> (String, u64) {
     let text = fs::read_to_string(root().join(EVENT)).expect("an event");
     let event: Value = serde_json::from_str(&text).expect("JSON");

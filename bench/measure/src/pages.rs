@@ -1,4 +1,5 @@
-//! B3: measures a page of due payments through the gateway, for days of different sizes.
+//! Measures pages of due payments (B3) through the gateway, for days with different numbers of
+//! payments.
 
 use crate::{calls::timed, days::Days};
 use serde_json::{Map, Value, json};
@@ -35,7 +36,7 @@ impl Page {
     }
 }
 
-/// Measures days of up to `most` payments. Each page is read `rounds` times.
+/// Measures days with up to `most` payments. Reads each page `rounds` times.
 pub(crate) async fn measure(most: usize, rounds: usize) -> Value {
     let folder = Days::new("pages");
     let stack = folder.stack(stack()).await;
@@ -50,7 +51,7 @@ pub(crate) async fn measure(most: usize, rounds: usize) -> Value {
     }
     for round in 0..rounds + WARM_UP {
         for number in 0..days.len() {
-            // The order of the days rotates, so that no day is always first.
+            // The order of the days rotates, so that no day is always read first.
             let at = (number + round) % days.len();
             for page in &mut days[at].pages {
                 page.read(&client).await;
@@ -82,7 +83,7 @@ async fn day(client: &Client, date: &str, payments: usize) -> Day {
     }
 }
 
-/// Finds the page in the middle, by following the cursors from the first page.
+/// Returns the path of the page in the middle, by following the cursors from the first page.
 async fn middle(client: &Client, path: &str, payments: usize) -> String {
     let mut page = path.to_owned();
     for _ in 0..payments / 2 / 100 {

@@ -29,7 +29,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// Creates a client with this delay.
+    /// Creates a client with this delay per call and this maximum number of concurrent calls.
     pub(crate) fn client(client: &Client, delay: Duration, at_once: usize) -> (Client, Arc<Self>) {
         let way = Arc::new(Self {
             delay,
@@ -43,8 +43,8 @@ impl Way {
         (Client::from_conf(client.config().to_builder().http_client(http).build()), way)
     }
 
-    /// Returns the number of calls since the last call of this function, and how many of them
-    /// started while no other call was running.
+    /// Returns the number of calls, and the number of calls that started while no other call was
+    /// running. Resets both counters.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (count(self.calls.swap(0, Relaxed)), count(self.waits.swap(0, Relaxed)))
     }
@@ -73,7 +73,7 @@ impl HttpConnector for SlowConnector {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let (inner, way) = (self.inner.clone(), Arc::clone(&self.way));
         HttpConnectorFuture::new(async move {
-            let _room = way.room.acquire().await.expect("nobody closes it");
+            let _room = way.room.acquire().await.expect("the semaphore is never closed");
             way.calls.fetch_add(1, Relaxed);
             if way.busy.fetch_add(1, Relaxed) == 0 {
                 way.waits.fetch_add(1, Relaxed);

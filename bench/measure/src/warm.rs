@@ -1,5 +1,5 @@
-//! Compares the warm invocation of a function through the runtime with its DynamoDB call alone, and
-//! with a function that does nothing.
+//! Compares warm invocations of a function through the runtime with the DynamoDB call of the
+//! function alone, and with a function that does nothing.
 
 use crate::{
     calls::timed,
@@ -32,7 +32,7 @@ const FUNCTIONS: [&str; 3] = ["get-payment", "schedule-payment", "list-account-p
 
 type Row = HashMap<String, AttributeValue>;
 
-/// Measures three functions, with a local and a distant DynamoDB.
+/// Measures three functions, with a local and with a distant DynamoDB.
 pub(crate) async fn measure() -> Value {
     let stack = stack().start().await.expect("a stack");
     let rows = fill(&stack).await;
@@ -53,7 +53,7 @@ pub(crate) async fn measure() -> Value {
     json!({"away_ms": AWAY.as_millis(), "page": PAGE, "places": places})
 }
 
-/// Adds a page of payments of the account through the functions. Returns the items of the payments.
+/// Schedules a page of payments of one account. Returns the items of these payments.
 async fn fill(stack: &Stack) -> Vec<Row> {
     let client = system_tests::Client::operator(stack);
     for _ in 0..PAGE {
@@ -72,7 +72,8 @@ fn table(stack: &Stack) -> String {
     stack.table("PaymentScheduler").expect("a table").to_owned()
 }
 
-/// A function, its DynamoDB calls alone, and a function that does nothing.
+/// The three parts of a comparison: a function, its DynamoDB call alone, and a function that does
+/// nothing.
 struct Against {
     function: &'static str,
     ours: Runtime,
@@ -102,7 +103,7 @@ impl Against {
         Self { function, ours, hello, processes, bare: Client::from_conf(bare), table: table(stack), rows }
     }
 
-    /// Returns the times of each of the three, per round.
+    /// Returns the times of the function, the DynamoDB call and hello-world, per round.
     async fn run(&mut self, rounds: usize) -> Value {
         let mut times = [const { Vec::new() }; 3];
         for round in 0..WARM_UP + rounds {

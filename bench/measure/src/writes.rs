@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 type Row = HashMap<String, AttributeValue>;
 
-/// With its keys, the payment costs eight write units, as docs/requirements/bank.md#item-size
-/// requires.
+/// Length of the payment's data. With its keys, the payment consumes eight write request units, as
+/// docs/requirements/bank.md#item-size requires.
 const MEMO: usize = 7_200;
 const CLIENTS: [usize; 3] = [8, 16, 32];
 const TURNS: usize = 8;
@@ -36,7 +36,8 @@ pub(crate) async fn measure() -> Value {
     json!({"cores": cores, "bytes": table::size(&of_8_kb(0)).expect("an item"), "turn": TURN.as_secs(), "cases": cases})
 }
 
-/// Alternates between both kinds of writes with this number of clients, on one growing table.
+/// Measures both kinds of writes in alternating turns, with this number of clients, on one growing
+/// table.
 async fn case(clients: usize) -> Value {
     let stack = stack().start().await.expect("a stack");
     let (client, dynamo) = (Client::operator(&stack), stack.client().expect("a client"));
@@ -56,8 +57,7 @@ async fn case(clients: usize) -> Value {
     json!({"clients": clients, "scheduled": path, "put": bare})
 }
 
-/// Returns the calls per second. Each client starts its next call after the response to the last
-/// one.
+/// Returns the calls per second. Each client makes one call after the other.
 async fn rate<F: Future<Output = ()>>(clients: usize, time: Duration, call: impl Fn(usize) -> F) -> f64 {
     let start = Instant::now();
     let calls = (0..clients).map(|number| {
@@ -85,8 +85,8 @@ async fn schedule(client: &Client, number: usize) {
     assert_eq!(answer.status, 201, "{}", answer.body);
 }
 
-/// Puts the item as the function does: only if the item is absent, and with the consumed units in
-/// the response.
+/// Puts the item as the function does: only if no item has this key. Requests the consumed
+/// capacity.
 async fn put(dynamo: &aws_sdk_dynamodb::Client, table: &str, like: &Row) {
     let mut item = like.clone();
     item.insert("SK".to_owned(), AttributeValue::S(format!("2099-12-01T09:30:00Z#{}", Uuid::now_v7())));

@@ -35,7 +35,7 @@ pub(crate) enum Input {
     Transact(TransactWriteItemsInput),
 }
 
-/// The responses for a function, by action.
+/// The responses to the DynamoDB calls of a function, by action.
 #[derive(Debug, Clone)]
 pub(crate) struct Canned(Arc<HashMap<String, Vec<u8>>>);
 
@@ -57,7 +57,7 @@ impl Canned {
     }
 }
 
-/// Records the requests of a client.
+/// Records the DynamoDB requests of a client.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Vec<Input>>>);
 
@@ -90,7 +90,7 @@ impl Intercept for Recorder {
             input.downcast_ref().cloned().map(Input::BatchGet),
             input.downcast_ref().cloned().map(Input::Transact),
         ];
-        let input = known.into_iter().flatten().next().ok_or("an action that can't be repeated")?;
+        let input = known.into_iter().flatten().next().ok_or("this action cannot be repeated")?;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(input);
         Ok(())
     }

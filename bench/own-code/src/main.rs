@@ -1,8 +1,9 @@
-//! Runs a function a number of times, or only its SDK calls: `own-code function schedule-payment
-//! 100` and `own-code calls schedule-payment 100`. The difference of their callgrind counts is our
-//! own code.
+//! Runs a function repeatedly (`own-code function schedule-payment 100`), or only its SDK calls
+//! (`own-code calls schedule-payment 100`).
 //!
-//! The responses of DynamoDB come from `answers.json`, without a connection.
+//! The difference between the callgrind counts of both is the cost of our own code
+//! (docs/decisions/own-code.md). The responses of DynamoDB come from `answers.json`, without a
+//! connection.
 #![expect(clippy::expect_used, clippy::panic, reason = "a measurement may stop here")]
 
 mod canned;

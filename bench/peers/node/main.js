@@ -1,6 +1,6 @@
-// A minimal Runtime API client: it requests an event, calls the handler and posts the response, all
-// on one connection. AWS's client (aws-lambda-ric) needs a C++ compiler to install, and does more
-// at start.
+// A minimal Runtime API client. It requests an event, calls the handler and posts the response, all
+// on one connection. AWS's client (aws-lambda-ric) does more at start, and needs a C++ compiler to
+// install.
 import { Agent, request } from "node:http";
 import { handler, warmUp } from "./schedule_payment.js";
 

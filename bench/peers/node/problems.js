@@ -9,24 +9,24 @@ class Refusal extends Error {
 
 export const invalid = (errors) => {
   const names = errors.map(({ pointer }) => pointer).join(", ");
-  return new Refusal(400, "invalid-request", "The request is not valid", `See errors: ${names}.`, errors);
+  return new Refusal(400, "invalid-request", "Invalid request", `See errors: ${names}.`, errors);
 };
-export const forbidden = () => new Refusal(403, "forbidden", "Not allowed", "The caller may not do this here.");
+export const forbidden = () => new Refusal(403, "forbidden", "Not allowed", "The caller has no permission for this request.");
 export const tooLarge = (detail) => new Refusal(413, "too-large", "Too large", detail);
 export const unsupportedMediaType = () =>
-  new Refusal(415, "unsupported-media-type", "Not JSON", "Send the body as application/json.");
+  new Refusal(415, "unsupported-media-type", "Unsupported media type", "Send the body as application/json.");
 export const keyReused = () =>
-  new Refusal(422, "idempotency-key-reused", "The key was used before",
-    "This Idempotency-Key came with another request before.");
+  new Refusal(422, "idempotency-key-reused", "Idempotency key already used",
+    "The Idempotency-Key was already used for a different request.");
 
-const AGAIN = "Send the same request again a little later.";
+const AGAIN = "Retry the same request after a short wait.";
 const THROTTLED = ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"];
 
 function refusalOf(error) {
   if (error instanceof Refusal) return error;
   if (THROTTLED.includes(error.name)) return new Refusal(429, "throttled", "Too many requests", AGAIN);
   if (error.name === "TimeoutError" || error.$retryable || error.$fault === "server") {
-    return new Refusal(503, "unavailable", "Not available now", AGAIN);
+    return new Refusal(503, "unavailable", "Temporarily unavailable", AGAIN);
   }
   console.error(JSON.stringify({ level: "ERROR", error: String(error) }));
   return new Refusal(500, "internal", "Internal error", "The error is logged.");

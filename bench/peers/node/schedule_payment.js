@@ -86,9 +86,9 @@ function read(event) {
     else fault("/body/scheduledTime", "is missing");
     if (!("data" in body)) fault("/body/data", "is missing");
   }
-  for (const name of Object.keys(event.queryStringParameters ?? {})) fault(`/query/${name}`, "is not known here");
+  for (const name of Object.keys(event.queryStringParameters ?? {})) fault(`/query/${name}`, "is unknown");
   for (const name of Object.keys(body ?? {})) {
-    if (name !== "scheduledTime" && name !== "data") fault(`/body/${name}`, "is not known here");
+    if (name !== "scheduledTime" && name !== "data") fault(`/body/${name}`, "is unknown");
   }
   if (faults.length) throw invalid(faults);
   return { account, key, time, data: JSON.stringify(body.data) };
@@ -97,7 +97,7 @@ function read(event) {
 function readBody(event, fault) {
   const text = event.isBase64Encoded ? Buffer.from(event.body ?? "", "base64").toString() : event.body;
   if (!text) return fault("/body", "is missing: send a JSON object");
-  if (Buffer.byteLength(text) > MOST_BODY) throw tooLarge(`The body may have at most ${MOST_BODY} bytes.`);
+  if (Buffer.byteLength(text) > MOST_BODY) throw tooLarge(`The body must have at most ${MOST_BODY} bytes.`);
   const kind = (event.headers?.["content-type"] ?? "").split(";")[0].trim().toLowerCase();
   if (!/^application\/(.+\+)?json$/.test(kind)) throw unsupportedMediaType();
   try {
@@ -139,10 +139,11 @@ function mustFit(payment, input) {
   const over = bytes + LATER_BYTES - MOST_BYTES;
   if (over <= 0) return;
   const most = Math.max(0, Buffer.byteLength(input.data) - over);
-  throw tooLarge(`A payment is at most 8 KB with its keys; here data may have ${most} bytes.`);
+  throw tooLarge(`A payment with its keys must not exceed 8 KB. Here, data may have up to ${most} bytes.`);
 }
 
-// The record is written before the payment. A retry completes the work after a crash between them.
+// Writes the idempotency record before the payment. If the function crashes between the two writes,
+// a retry writes the payment.
 async function scheduleOnce(input, payment, id, now) {
   const parts = [input.time, input.data];
   const record = {
@@ -196,7 +197,7 @@ async function finish(payment) {
   }
 }
 
-// Returns the existing item, if any.
+// Puts the item if no item has its key. Otherwise, returns the existing item.
 async function putNew(item) {
   try {
     await client.send(new PutItemCommand({

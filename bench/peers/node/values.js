@@ -1,4 +1,4 @@
-// The checks and formats of crate keys that a payment needs.
+// The checks and formats of the crate `keys` that a payment needs.
 import { randomBytes } from "node:crypto";
 
 export function identifierFault(text) {
@@ -17,7 +17,7 @@ export function parseSecond(text, wrong) {
   const [time, day] = [Date.parse(text.toUpperCase()), text.slice(0, 10)];
   // Date would read 30 February as 2 March.
   const exists = !Number.isNaN(time) && new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
-  return exists ? second(time) : wrong("is no time that exists between the years 0000 and 9999");
+  return exists ? second(time) : wrong("must be an existing time between the years 0000 and 9999");
 }
 
 export function second(milliseconds) {

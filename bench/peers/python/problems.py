@@ -5,7 +5,7 @@ import sys
 
 from botocore.exceptions import ClientError, HTTPClientError
 
-AGAIN = "Send the same request again a little later."
+AGAIN = "Retry the same request after a short wait."
 THROTTLED = ("ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded")
 
 
@@ -18,7 +18,7 @@ class Refusal(Exception):
 
 def invalid(faults):
     names = ", ".join(fault["pointer"] for fault in faults)
-    return Refusal(400, "invalid-request", "The request is not valid", f"See errors: {names}.", faults)
+    return Refusal(400, "invalid-request", "Invalid request", f"See errors: {names}.", faults)
 
 
 def refusal_of(error):
@@ -28,7 +28,7 @@ def refusal_of(error):
     if answer.get("Error", {}).get("Code") in THROTTLED:
         return Refusal(429, "throttled", "Too many requests", AGAIN)
     if isinstance(error, HTTPClientError) or answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= 500:
-        return Refusal(503, "unavailable", "Not available now", AGAIN)
+        return Refusal(503, "unavailable", "Temporarily unavailable", AGAIN)
     print(json.dumps({"level": "ERROR", "error": repr(error)}), file=sys.stderr)
     return Refusal(500, "internal", "Internal error", "The error is logged.")
 

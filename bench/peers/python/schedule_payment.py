@@ -24,7 +24,7 @@ MOST_BODY = 64 * 1024
 RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 ABSENT = {"ConditionExpression": "attribute_not_exists(PK)"}
 
-# The init phase loads the module, so a process has one client.
+# The init phase loads the module, so each process creates one client.
 client = boto3.client("dynamodb", config=Config(
     connect_timeout=1, read_timeout=2, tcp_keepalive=True,
     retries={"mode": "standard", "total_max_attempts": 5},
@@ -36,7 +36,7 @@ def warm_up():
     """Opens the connection before the first event. No item has this key."""
     try:
         get(PAYMENTS, {"PK": "#", "SK": "#"}, consistent=False)
-    except Exception:  # The first event reports the error again, with its reason.
+    except Exception:  # The first event fails in the same way, and reports the reason.
         pass
 
 
@@ -94,10 +94,10 @@ def read(event):
         if "data" not in body:
             fault("/body/data", "is missing")
     for name in event.get("queryStringParameters") or {}:
-        fault(f"/query/{name}", "is not known here")
+        fault(f"/query/{name}", "is unknown")
     for name in body or {}:
         if name not in ("scheduledTime", "data"):
-            fault(f"/body/{name}", "is not known here")
+            fault(f"/body/{name}", "is unknown")
     if faults:
         raise invalid(faults)
     data = json.dumps(body["data"], separators=(",", ":"), ensure_ascii=False)
@@ -111,10 +111,10 @@ def read_body(event, fault):
     if not text:
         return fault("/body", "is missing: send a JSON object")
     if len(text) > MOST_BODY:
-        raise Refusal(413, "too-large", "Too large", f"The body may have at most {MOST_BODY} bytes.")
+        raise Refusal(413, "too-large", "Too large", f"The body must have at most {MOST_BODY} bytes.")
     kind = event.get("headers", {}).get("content-type", "").split(";")[0].strip().lower()
     if not re.fullmatch(r"application/(.+\+)?json", kind):
-        raise Refusal(415, "unsupported-media-type", "Not JSON", "Send the body as application/json.")
+        raise Refusal(415, "unsupported-media-type", "Unsupported media type", "Send the body as application/json.")
     try:
         body = json.loads(text)
     except ValueError as error:
@@ -141,7 +141,7 @@ def parse_second(text, wrong):
     try:
         return second(datetime.fromisoformat(text.upper()).astimezone(timezone.utc))
     except (ValueError, OverflowError):
-        return wrong("is no time that exists between the years 0000 and 9999")
+        return wrong("must be an existing time between the years 0000 and 9999")
 
 
 def second(instant):
@@ -159,7 +159,7 @@ def must_own(event, account):
         return re.sub(r"^\[(.*)\]$", r"\1", claims.get(claim, "").strip()).split()
 
     if account not in listed("account_ids") and "bank:operate" not in listed("scope"):
-        raise Refusal(403, "forbidden", "Not allowed", "The caller may not do this here.")
+        raise Refusal(403, "forbidden", "Not allowed", "The caller has no permission for this request.")
 
 
 def must_not_be_past(given, now):
@@ -183,12 +183,14 @@ def must_fit(payment, given):
     over = sum(len(name) + len(text.encode()) for name, text in payment.items()) + LATER_BYTES - MOST_BYTES
     if over > 0:
         most = max(0, len(given["data"].encode()) - over)
-        detail = f"A payment is at most 8 KB with its keys; here data may have {most} bytes."
+        detail = f"A payment with its keys must not exceed 8 KB. Here, data may have up to {most} bytes."
         raise Refusal(413, "too-large", "Too large", detail)
 
 
 def schedule_once(given, payment, payment_id, now):
-    """Writes the record before the payment. A retry completes the work after a crash between them."""
+    """Writes the idempotency record before the payment.
+
+    If the function crashes between the two writes, a retry writes the payment."""
     record = {
         "PK": given["account"],
         "SK": f"IDEMPOTENCY#{given['key']}",
@@ -202,8 +204,8 @@ def schedule_once(given, payment, payment_id, now):
         put_new(payment)
         return payment
     if first["Request"] != record["Request"]:
-        raise Refusal(422, "idempotency-key-reused", "The key was used before",
-                      "This Idempotency-Key came with another request before.")
+        raise Refusal(422, "idempotency-key-reused", "Idempotency key already used",
+                      "The Idempotency-Key was already used for a different request.")
     again = {**scheduled(given, first["PaymentId"], first["CreatedAt"]), "GSI1PK": payment["GSI1PK"]}
     finish(again)
     return again
@@ -242,7 +244,7 @@ def finish(payment):
 
 
 def put_new(item):
-    """Returns the existing item, if any."""
+    """Puts the item if no item has its key. Otherwise, returns the existing item."""
     try:
         client.put_item(
             TableName=PAYMENTS, Item=attributes(item), **ABSENT,

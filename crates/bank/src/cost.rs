@@ -3,31 +3,32 @@ use table::{
     cost::{self, Cost},
 };
 
-/// Access pattern of the bank.
+/// A bank access pattern.
 pub type Pattern = function::Pattern<Case>;
 
-/// Key condition and cost of one variant of an access pattern.
+/// One variant of a bank access pattern: its DynamoDB calls and their cost.
 pub(crate) type Calls = function::Calls<Case>;
 
-/// Item sizes and counts from which a cost function calculates the units. Sizes are in bytes.
+/// Input of the cost functions. All sizes are in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     /// Size of a payment or transaction.
     pub item: usize,
-    /// Size of the item's entry in a `KEYS_ONLY` index: the keys of the table and of the index.
+    /// Size of the item's entry in a `KEYS_ONLY` index, which contains the keys of the table and
+    /// the index.
     pub entry: usize,
     /// Projection of the sharded index.
     pub projection: Projection,
     /// Number of shards that a reader queries.
     pub shards: usize,
-    /// Number of payments or transactions that a page returns or a run archives, at most one per
-    /// shard.
+    /// Number of items that a page returns or an archive run moves. Each shard has at most one
+    /// item.
     pub items: usize,
     /// Whether the request has an `Idempotency-Key`.
     pub keyed: bool,
 }
 
-/// Names of the tables and indexes in a cost.
+/// Names of the tables and indexes, as used in cost declarations.
 pub(crate) const PAYMENTS: &str = "PaymentScheduler";
 pub(crate) const TRANSACTIONS: &str = "TransactionHistory";
 pub(crate) const DUE_PAYMENTS: &str = "PaymentScheduler/GSI1";
@@ -35,7 +36,7 @@ pub(crate) const DUE_TRANSACTIONS: &str = "TransactionHistory/GSI1";
 pub(crate) const BY_TRANSACTION: &str = "TransactionHistory/GSI2";
 
 impl Case {
-    /// Cost of putting or deleting one entry of the sharded index.
+    /// WRUs consumed by putting or deleting one entry of the sharded index.
     pub(crate) fn index_write(&self) -> Units {
         cost::write(match self.projection {
             Projection::All => self.item,
@@ -47,7 +48,7 @@ impl Case {
         u64::try_from(self.items).unwrap_or(u64::MAX)
     }
 
-    /// Cost of a page of the sharded index with at most one item per shard.
+    /// RRUs consumed by reading a page of the sharded index. Each shard has at most one item.
     pub(crate) fn sharded_page(&self, table: &'static str, index: &'static str) -> Cost {
         let empty = u64::try_from(self.shards.saturating_sub(self.items)).unwrap_or_default();
         let nothing = cost::read_eventually(0).times(empty);

@@ -1,5 +1,5 @@
 //! Scheduled bank payments (docs/requirements/bank.md). Each access pattern has a module in
-//! `patterns` and a Lambda of the same name in `src/bin`.
+//! `patterns`, and a Lambda function of the same name in `src/bin`.
 //!
 //! A payment is an item of `PaymentScheduler`. At the end of the day, the archive moves processed
 //! payments to `TransactionHistory`. The status of a payment is stored only in the sort key of the
@@ -54,8 +54,8 @@ impl App for Bank {
     }
 }
 
-/// Calls to DynamoDB during the init phase, which only open the connection. Their results are
-/// ignored: if DynamoDB is unreachable, the invocation for the first event reports the error.
+/// Warm-up calls during the init phase, which only open the connection. Their errors are ignored:
+/// if DynamoDB is unreachable, the first event reports the error.
 impl Bank {
     async fn warm_by_get_payment(self) {
         let _ = self.payments.get_eventually::<Payment>(&Key::placeholder()).await;

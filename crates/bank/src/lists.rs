@@ -1,4 +1,4 @@
-//! Query parameters and queries that are shared by the lists of payments and transactions.
+//! Query parameters and queries that the lists of payments and of transactions share.
 
 use crate::{Bank, DOMAIN, Payment};
 use function::{Error, Fields, Input, List, Request};
@@ -11,7 +11,7 @@ use table::{Condition, Item, Query, Table};
 /// Default page size.
 const PAGE: usize = 50;
 
-/// Query parameters of the list of one account: `from` and `to` (both inclusive), and `status`.
+/// Query parameters of a list for one account: `from` and `to` (both inclusive), and `status`.
 #[derive(Debug, Clone)]
 pub struct OfAccount {
     account: AccountId,
@@ -34,14 +34,17 @@ impl Input for OfAccount {
 }
 
 impl OfAccount {
-    /// Returns the requested key range. `default` applies where `from` or `to` is missing.
+    /// Returns the requested key range. `default` replaces a missing `from` or `to`.
     fn range(&self, default: (TimestampSeconds, TimestampSeconds)) -> Result<KeyRange, Error> {
         let (from, to) = (self.from.unwrap_or(default.0), self.to.unwrap_or(default.1));
-        // If the request has both `from` and `to`, a range that contains no whole second is valid
-        // and the list is empty.
+        // A range that contains no whole second is valid if the request has both `from` and `to`.
+        // The list is then empty.
         if from > to && (self.from.is_none() || self.to.is_none()) {
-            let pointer = if self.to.is_some() { "/query/to" } else { "/query/from" };
-            return Err(Error::invalid(pointer, format!("leaves nothing between {from} and {to}")));
+            return Err(if self.to.is_some() {
+                Error::invalid("/query/to", format!("must not be before {from}, the default of from"))
+            } else {
+                Error::invalid("/query/from", format!("must not be after {to}, the default of to"))
+            });
         }
         Ok(PaymentSort::between(from, to))
     }
@@ -65,7 +68,7 @@ pub(crate) async fn of_account<T: Item, B: From<T>>(
     Ok(listing.list(page.map(B::from)))
 }
 
-/// Query parameters of a list of one date: `date` (default: today, UTC) and `status`.
+/// Query parameters of a list for one date: `date` (default: today, UTC) and `status`.
 #[derive(Debug, Clone)]
 pub struct OfDate {
     date: Option<Day>,
@@ -79,8 +82,8 @@ impl Input for OfDate {
     }
 }
 
-/// Returns a page of the payments or transactions of one date, over all accounts. The page is
-/// merged from all shards in order of scheduled time (docs/decisions/sharded-page.md).
+/// Returns a page of one date's payments or transactions across all accounts. The page is merged
+/// from all shards, in order of scheduled time (docs/decisions/sharded-page.md).
 pub(crate) async fn of_date<T: Item, B: From<T>>(
     bank: &Bank,
     table: &Table,

@@ -22,7 +22,7 @@ fn lambda(address: &str, dynamo: &str) -> Command {
 }
 
 #[tokio::test]
-async fn binary_answers_and_recovers_and_logs_no_payment_data() {
+async fn recovers_from_an_invalid_event_and_logs_no_payment_data() {
     let stack = stack().start().await.expect("a stack");
     let mut runtime = Runtime::start().await;
     let child = lambda(&runtime.address, stack.dynamo_url()).spawn().expect("a Lambda");
@@ -60,13 +60,13 @@ async fn binary_answers_and_recovers_and_logs_no_payment_data() {
 }
 
 #[tokio::test]
-async fn binary_logs_missing_and_invalid_settings_and_exits() {
+async fn logs_invalid_settings_and_exits() {
     let output = lambda("127.0.0.1:9", "http://127.0.0.1:9")
         .env_remove("WRITE_SHARDS")
         .env("DUE_INDEX", "GSI7")
         .output()
         .await
-        .expect("an end");
+        .expect("an exit");
     assert!(!output.status.success());
     let line: Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
     let why = line["fields"]["why"].to_string();

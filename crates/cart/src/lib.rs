@@ -1,12 +1,12 @@
 //! A retail cart (docs/requirements/cart.md). Each access pattern has a module in `patterns` and a
 //! Lambda of the same name in `src/bin`.
 //!
-//! The sort key of a cart item starts with its status and the time of the last status change. A
-//! status change is therefore a delete and a put. One transaction contains both, and the update of
-//! the pointer from the item id to the sort key (docs/decisions/cart-moves.md).
+//! The sort key of a cart item starts with the status and the time of the last status change. A
+//! status change therefore deletes the item and puts it under a new key. The same transaction
+//! updates the pointer from the item id to the sort key (docs/decisions/cart-moves.md).
 //!
-//! Every addition also writes the item `CART` of the cart, so additions to one cart are serialised.
-//! No product is in a cart twice, and no cart has more items than a checkout transaction can buy
+//! Every addition also writes the item `CART`, so additions to one cart are serialised. A cart
+//! never contains a product twice, or more items than one checkout transaction can buy
 //! (docs/decisions/cart-additions.md).
 #![deny(clippy::disallowed_methods)]
 

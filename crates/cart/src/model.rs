@@ -1,4 +1,4 @@
-//! Items of the cart's table, and the rules for changing them.
+//! Items of the table `Cart`, and the rules for changing them.
 
 pub(crate) mod additions;
 pub(crate) mod cart_item;

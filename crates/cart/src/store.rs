@@ -6,9 +6,10 @@ use keys::{
 };
 use table::{Change, Condition, Dynamo, Index, Key, MAX_CHANGES, Query, Table};
 
-/// Maximum number of ACTIVE items in a cart. The limit follows from the checkout, which buys all of
-/// them in one transaction. The transaction has three changes per cart item, one for the item
-/// `CART` and one for the idempotency record.
+/// Maximum number of ACTIVE items in a cart.
+///
+/// A checkout buys all of them in one transaction. It needs three changes for each cart item, one
+/// for the item `CART` and one for the idempotency record.
 pub const MAX_ITEMS: usize = (MAX_CHANGES - 2) / 3;
 
 /// Maximum number of attempts to read a cart item whose key changes concurrently.
@@ -25,7 +26,7 @@ pub struct Cart {
     pub(crate) days: Days,
 }
 
-/// Whole days, from 1 to 3,650.
+/// Number of days. The setting allows 1 to 3,650.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Days(i64);
 
@@ -39,18 +40,17 @@ impl std::str::FromStr for Days {
 }
 
 impl Days {
-    /// Returns the Unix time, in seconds, this number of days after `now`.
+    /// Returns the time this number of days after `now`, in Unix seconds.
     pub(crate) fn after(self, now: TimestampMillis) -> i64 {
         now.second().plus_days(self.0).instant().as_second()
     }
 
-    /// Returns the number of days plus one. With the extra day, a change needs to renew the expiry
-    /// only if the last renewal is at least a day old.
+    /// Adds one day. Because of the extra day, changes renew the expiry at most once a day.
     pub(crate) fn and_one(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// Time for which an item with the status `REMOVED` or `JOINED` stays in the table.
+    /// Lifetime of a `REMOVED` or `JOINED` item.
     pub(crate) const WEEK: Self = Self(7);
 }
 
@@ -63,8 +63,8 @@ impl App for Cart {
     }
 }
 
-/// Calls to DynamoDB during the init phase, which only open the connection. Their results are
-/// ignored: if DynamoDB is unreachable, the invocation for the first event reports the error.
+/// Warm-up calls, which open the connection to DynamoDB during the init phase. Their results are
+/// ignored: if DynamoDB is unreachable, the first invocation reports the error.
 impl Cart {
     pub(crate) async fn warm_by_get(self) {
         let _ = self.table.get_eventually::<CartItem>(&Key::placeholder()).await;
@@ -80,12 +80,12 @@ impl Cart {
 }
 
 impl Cart {
-    /// Reads the cart item with the id `item`, strongly consistent. Items that are `REMOVED`,
-    /// `JOINED` or expired are treated as missing.
+    /// Reads the cart item with the id `item` with strong consistency. `REMOVED`, `JOINED` and
+    /// expired items are treated as missing.
     ///
     /// # Errors
-    /// 404 for a missing item. [`Error::stale`], which the caller retries, if the key of the item
-    /// changed during every attempt.
+    /// 404 for a missing item. [`Error::stale`] if the key of the item changed during every
+    /// attempt. The caller retries in this case.
     pub(crate) async fn locate(
         &self,
         account: &AccountId,
@@ -99,8 +99,8 @@ impl Cart {
             if let Some(cart_item) = self.table.get::<CartItem>(&pointer.cart_item_key()).await? {
                 return if cart_item.is_live(now) { Ok(cart_item) } else { Err(Error::NotFound("cart item")) };
             }
-            // Read again: the status changed between the two reads, or one of the two reads did not
-            // yet see the transaction that changed it.
+            // Read again: the status changed between the two reads, or only one of them saw the
+            // transaction that changed it.
         }
         Err(Error::stale())
     }
@@ -115,13 +115,13 @@ impl Cart {
         Ok(vec![self.table.put_new(cart_item)?, self.table.put_new(&Pointer::to(cart_item))?])
     }
 
-    /// Returns the changes that replace the cart item `old` by its next version `new`. They fail if
-    /// the stored item has another version than `old`. If both versions have the same sort key, the
-    /// item is overwritten; otherwise `old` is deleted and `new` is put. The pointer is replaced if
+    /// Returns the changes that replace the cart item `old` with its next version `new`. They fail
+    /// if the version of the stored item differs from `old`. If the sort key stays the same, the
+    /// item is overwritten. Otherwise `old` is deleted and `new` is put. The pointer is replaced if
     /// the sort key or the expiry changes.
     ///
-    /// Execute the changes in a transaction, even if there is only one. If a response is lost, the
-    /// SDK retries with the same client token, and the changes are applied once.
+    /// Always execute the changes in a transaction, even a single change. If a response is lost,
+    /// the SDK retries with the same client token, so the changes are applied only once.
     pub(crate) fn transition(&self, old: &CartItem, new: &CartItem) -> Result<Vec<Change>, Error> {
         let unchanged = Condition::is(CartItem::VERSION, old.version);
         let (was, is) = (Pointer::to(old), Pointer::to(new));

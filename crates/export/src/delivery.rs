@@ -16,12 +16,12 @@ use function::Deadline;
 use std::{collections::VecDeque, time::Duration};
 use tokio::time::sleep;
 
-/// Timeout of one call. Other clients have a timeout of two seconds. An upload of up to 4 MB can
-/// take longer if CPU and network are slow.
+/// Timeout of one call. It is longer than the two seconds of other clients, because a call uploads
+/// up to 4 MB.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
 
-/// If Firehose has rejected this number of rows and accepted none, the cause is assumed to be the
-/// delivery stream and not the rows.
+/// Number of rejected rows after which the delivery stream is assumed to be at fault, if Firehose
+/// has not accepted any row.
 const MAX_REFUSED: usize = 10;
 
 /// Firehose delivery stream.
@@ -31,36 +31,36 @@ pub(crate) struct Delivery {
     stream: String,
 }
 
-/// Rows that were not accepted.
+/// Rows that Firehose did not accept.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
-    /// Rows that Firehose rejects permanently, by index in the batch, with the reason.
+    /// Rows that Firehose rejects permanently: the index in the batch and the reason.
     pub(crate) refused: Vec<(usize, String)>,
-    /// Rows that were not sent or whose outcome is unknown, by index in the batch.
+    /// Indexes in the batch of the rows that were not sent or whose outcome is unknown.
     pub(crate) unsent: Vec<usize>,
 }
 
-/// Reason why a call ended before all of its records were accepted.
+/// Reason why Firehose did not accept all records of a call.
 enum Stopped {
     /// Firehose rejects the remaining records permanently.
     Refused(Vec<Record>, String),
-    /// No retries or no time are left for the remaining records.
+    /// No retry or no time is left for the remaining records.
     GaveUp(Vec<Record>),
 }
 
 impl Delivery {
     pub(crate) fn new(config: &SdkConfig, stream: String) -> Self {
         let timeouts = config.timeout_config().map(TimeoutConfig::to_builder).unwrap_or_default();
-        // The SDK's retries are off. One retry budget applies to both failed calls and failed
-        // records, and ends at the deadline (docs/decisions/export-delivery.md).
+        // The SDK does not retry. `deliver` retries both failed calls and failed records until the
+        // deadline (docs/decisions/export-delivery.md).
         let config = Builder::from(config)
             .retry_config(RetryConfig::disabled())
             .timeout_config(timeouts.operation_attempt_timeout(LONGEST_CALL).build());
         Self { client: Client::from_conf(config.build()), stream }
     }
 
-    /// Divides the records into calls and sends the calls in order. Stops if all retries of a call
-    /// fail, because Lambda delivers everything from that call on again.
+    /// Groups the records into calls and sends the calls in order. Stops if all retries of a call
+    /// fail. Lambda then redelivers the records of that call and all later records.
     pub(crate) async fn send(&self, records: Vec<Record>, until: Deadline, counts: &mut Counts) -> Delivered {
         let mut delivered = Delivered::default();
         let mut calls: VecDeque<Vec<Record>> = pack::calls(records).into();
@@ -85,8 +85,8 @@ impl Delivery {
         delivered
     }
 
-    /// Sends one call, and retries the records that Firehose did not accept. The pauses between the
-    /// retries grow. They start again from the shortest pause when Firehose accepts a record.
+    /// Sends one call, and retries the records that Firehose does not accept. The pauses between
+    /// the retries increase. The pause is reset when Firehose accepts a record.
     async fn deliver(&self, call: Vec<Record>, until: Deadline, counts: &mut Counts) -> Result<(), Stopped> {
         let (mut left, mut pauses) = (call, pauses());
         loop {
@@ -95,7 +95,7 @@ impl Delivery {
                 Some(Ok(taken)) => taken.into_iter().zip(left).partition::<Vec<_>, _>(|(taken, _)| *taken),
                 Some(Err(error)) if is_final(&error) => return Err(Stopped::Refused(left, reason(&error))),
                 Some(Err(error)) => {
-                    tracing::warn!(error = %DisplayErrorContext(&error), "a call of Firehose failed");
+                    tracing::warn!(error = %DisplayErrorContext(&error), "a call to Firehose failed");
                     (Vec::new(), left.into_iter().map(|record| (false, record)).collect())
                 }
                 None => return Err(Stopped::GaveUp(left)),
@@ -125,7 +125,7 @@ impl Delivery {
         let count = records.len();
         let call = self.client.put_record_batch().delivery_stream_name(&self.stream).set_records(Some(records));
         let answers = call.send().await?.request_responses;
-        // A missing result is a failure.
+        // A record without a result counts as failed.
         let taken = |place: usize| answers.get(place).is_some_and(|answer| answer.error_code.is_none());
         Ok((0..count).map(taken).collect())
     }
@@ -149,11 +149,11 @@ fn is_final(error: &SdkError<PutRecordBatchError>) -> bool {
 }
 
 fn reason(error: &SdkError<PutRecordBatchError>) -> String {
-    format!("Firehose refuses it: {}", DisplayErrorContext(error))
+    format!("Firehose rejects the row: {}", DisplayErrorContext(error))
 }
 
-/// Returns the five pauses between six attempts of a call without progress, two to four seconds in
-/// total. If all attempts fail, Lambda delivers the batch again.
+/// Returns the five pauses between six attempts of a call without progress. They take 2.5 to 5
+/// seconds in total. If all attempts fail, Lambda redelivers the batch.
 fn pauses() -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))

@@ -19,8 +19,8 @@ impl FailureBucket {
         Self { client: Client::from_conf(config), bucket }
     }
 
-    /// Stores the change with the reason, and returns whether the object was stored. If the same
-    /// change is stored again, it overwrites the object.
+    /// Stores the change with the reason, and returns whether this succeeded. Storing the same
+    /// change again overwrites the object.
     pub(crate) async fn keep(&self, record: &Record, reason: &str, deadline: Deadline) -> bool {
         let body = json!({ "reason": reason, "record": record.json() }).to_string();
         let put = self
@@ -33,22 +33,22 @@ impl FailureBucket {
         match deadline.bound(put.send()).await {
             Some(Ok(_)) => return true,
             Some(Err(error)) => {
-                tracing::error!(error = %DisplayErrorContext(&error), "the failure bucket takes nothing");
+                tracing::error!(error = %DisplayErrorContext(&error), "a change could not be written to the failure bucket");
             }
-            None => tracing::error!("no time for the failure bucket"),
+            None => tracing::error!("no time was left to write to the failure bucket"),
         }
         false
     }
 }
 
-/// Returns the object key. It contains the day of the change, not the current day, so that the same
+/// Returns the object key. The key contains the day of the change instead of the current day, so a
 /// change always has the same key.
 fn key(record: &Record) -> String {
     let day = record.created_at().unwrap_or(Timestamp::UNIX_EPOCH).strftime("%Y/%m/%d");
     format!("unsendable/{day}/{}.json", name(record.json()))
 }
 
-/// Returns the event id, or the hash of the record if the record has no valid event id.
+/// Returns the event id, or a hash of the record if the event id is missing or invalid.
 fn name(record: &Value) -> String {
     let is_id = |id: &&str| {
         (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')

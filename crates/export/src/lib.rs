@@ -1,6 +1,6 @@
-//! Exports the changes of the cart for the BI team: one row per change, from the stream of `Cart`
-//! to a delivery stream (docs/requirements/lake.md#pipeline). docs/cart-changes.md describes the
-//! rows.
+//! Exports the changes of the cart for the BI team (docs/requirements/lake.md#pipeline). Each
+//! change in the stream of `Cart` becomes one row in a Firehose delivery stream.
+//! docs/cart-changes.md describes the rows.
 #![deny(clippy::disallowed_methods)]
 
 mod delivery;
@@ -11,7 +11,7 @@ pub mod patterns;
 pub use model::{columns::COLUMNS, pack};
 pub use patterns::patterns;
 
-/// Access pattern of the lake. The cost does not depend on item sizes.
+/// Access pattern of the export. It declares no cost, because it reads and writes no table.
 pub type Pattern = function::Pattern<()>;
 
 use delivery::Delivery;

@@ -5,15 +5,15 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use table::{Binding, Cursor, Page};
 
-/// Percent-encodes all characters except the unreserved ones of RFC 3986.
+/// Percent-encodes all characters except the unreserved characters of RFC 3986.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A response of a handler.
 pub trait Reply: Send {
-    /// Returns the HTTP response. `path` is the path of the request without a trailing slash.
+    /// Returns the HTTP response. `path` is the request path without a trailing slash.
     ///
     /// # Errors
-    /// Returns [`Error::Internal`] if the body cannot be written as JSON or the `Location` is not a
+    /// Returns [`Error::Internal`] if the body cannot be serialized, or if the `Location` is not a
     /// valid header.
     fn reply(self, path: &str) -> Result<Response<Body>, Error>;
 }
@@ -22,16 +22,16 @@ pub trait Reply: Send {
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
-/// 201 with a body. The `Location` is the path of the request followed by the id.
+/// 201 with a body. The `Location` is the request path followed by the id.
 #[derive(Debug)]
 pub struct Created<T> {
-    /// The id, not percent-encoded.
+    /// The id, without percent-encoding.
     pub id: String,
     /// The body.
     pub body: T,
 }
 
-/// 201 with a body and a `Location` that is not below the path of the request.
+/// 201 with a body and a given `Location`. Use it if the resource is not below the request path.
 #[derive(Debug)]
 pub struct Located<T> {
     /// The path of the created resource.
@@ -40,18 +40,18 @@ pub struct Located<T> {
     pub body: T,
 }
 
-/// 201 like [`Created`] for a new resource, 200 for a changed one.
+/// 201 as for [`Created`] if the resource is new, otherwise 200.
 #[derive(Debug)]
 pub struct Upserted<T> {
-    /// The id of a new resource. `None` if the resource already existed.
+    /// The id of the new resource. `None` if the resource already existed.
     pub created: Option<String>,
     /// The body.
     pub body: T,
 }
 
-/// Response of a PUT: 201 for a new resource, 200 for a replaced one.
+/// The response to a PUT: 201 for a new resource, 200 for a replaced resource.
 ///
-/// The `Location` of a new resource is the path of the request.
+/// The `Location` of a new resource is the request path.
 #[derive(Debug)]
 pub struct Put<T> {
     /// Whether the resource is new.
@@ -60,7 +60,7 @@ pub struct Put<T> {
     pub body: T,
 }
 
-/// 202 for work that continues after the response. The `Location` is the job.
+/// 202 for work that continues after the response. The `Location` is the path of the job.
 #[derive(Debug)]
 pub struct Accepted<T> {
     /// The path of the job.
@@ -73,20 +73,29 @@ pub struct Accepted<T> {
 #[derive(Debug)]
 pub struct NoContent;
 
-/// 200 with a page of a list: `{"items": […], "nextCursor": "…"}`.
+/// 200 with a page of a list: `{"items": […], "nextCursor": "…", "skipped": 1}`. `skipped` is the
+/// number of unreadable items that were left out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct List<T> {
     items: Vec<T>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_cursor: Option<String>,
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: usize,
+}
+
+/// Whether no item was skipped. The response then has no member `skipped`.
+#[must_use]
+pub fn is_zero(skipped: &usize) -> bool {
+    *skipped == 0
 }
 
 impl<T> List<T> {
-    /// Creates a page without a cursor, for a list that has only one page.
+    /// Creates the only page of a list. The page has no cursor.
     #[must_use]
-    pub fn whole(items: Vec<T>) -> Self {
-        Self { items, next_cursor: None }
+    pub fn whole(page: Page<T>) -> Self {
+        Self { items: page.items, next_cursor: None, skipped: page.skipped }
     }
 }
 
@@ -170,27 +179,27 @@ pub fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
     route.split('/').map(segment).collect::<Vec<_>>().join("/")
 }
 
-/// The page of a list that a request asks for.
+/// The requested page of a list.
 #[derive(Debug)]
 pub struct Listing {
     /// The part of the range after the cursor.
     pub range: keys::KeyRange,
-    /// The position of the cursor, for lists whose positions contain more than a sort key.
+    /// The position in the cursor. Only for lists whose positions contain more than a sort key.
     pub position: Option<String>,
     /// The maximum number of items.
     pub limit: usize,
-    /// The complete range of the list, from its first page.
+    /// The range of the whole list, including its first page.
     pub whole: keys::KeyRange,
     pub(crate) binding: Binding,
     pub(crate) started: i64,
 }
 
 impl Listing {
-    /// Returns the page as a response, with the cursor of the next page.
+    /// Converts a page to a response. Adds the cursor of the next page, if any.
     #[must_use]
     pub fn list<T>(self, page: Page<T>) -> List<T> {
         let cursor = |position: String| Cursor::new(self.binding, self.started, &self.whole, &position).to_string();
-        List { items: page.items, next_cursor: page.next.map(cursor) }
+        List { items: page.items, next_cursor: page.next.map(cursor), skipped: page.skipped }
     }
 }
 
@@ -222,7 +231,9 @@ mod tests {
     }
 
     #[test]
-    fn whole_list_has_no_cursor() {
-        assert_eq!(told(List::whole(vec![1, 2])), (200, None, r#"{"items":[1,2]}"#.to_owned()));
+    fn list_with_one_page_has_no_cursor() {
+        let page = |skipped| Page { items: vec![1, 2], next: None, skipped };
+        assert_eq!(told(List::whole(page(3))), (200, None, r#"{"items":[1,2],"skipped":3}"#.to_owned()));
+        assert_eq!(told(List::whole(page(0))), (200, None, r#"{"items":[1,2]}"#.to_owned()));
     }
 }

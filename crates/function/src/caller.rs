@@ -5,10 +5,10 @@ use std::{
     fmt::Display,
 };
 
-/// The caller of a request. Only the authorizer's claims identify a caller.
+/// The caller of a request. The identity comes only from the authorizer's claims.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
-    /// The user (`sub`), for logs and records.
+    /// The user id (claim `sub`).
     pub subject: String,
     scopes: BTreeSet<String>,
     accounts: BTreeSet<String>,
@@ -18,7 +18,7 @@ pub struct Caller {
 impl Caller {
     /// Reads the claims `sub`, `scope`, `account_ids` and `company_id`.
     ///
-    /// API Gateway passes every claim as a string. A list is `a b` or `[a b]`.
+    /// API Gateway passes every claim as a string. A list has the form `a b` or `[a b]`.
     pub(crate) fn from_claims(claims: &HashMap<String, String>) -> Self {
         let list = |claim: &str| {
             let text = claims.get(claim).map_or("", String::as_str).trim();
@@ -33,8 +33,8 @@ impl Caller {
         }
     }
 
-    /// Returns `all` for an operator of any domain, otherwise `own`. A cursor is valid only for
-    /// callers with the same value (docs/decisions/cursor.md).
+    /// Returns `all` for an operator of any domain, otherwise `own`. Cursors include this value, so
+    /// a caller cannot use a cursor from a caller with different access (docs/decisions/cursor.md).
     pub(crate) fn reach(&self) -> &'static str {
         if self.scopes.iter().any(|scope| scope.ends_with(":operate")) { "all" } else { "own" }
     }
@@ -45,7 +45,7 @@ impl Caller {
         self.scopes.contains(&format!("{domain}:operate"))
     }
 
-    /// Requires an operator of the domain.
+    /// Requires the caller to be an operator of the domain.
     ///
     /// # Errors
     /// Returns [`Error::Forbidden`] (403) for other callers.
@@ -53,7 +53,7 @@ impl Caller {
         if self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
 
-    /// Requires the owner of the account or an operator of the domain.
+    /// Requires the caller to be the owner of the account or an operator of the domain.
     ///
     /// # Errors
     /// Returns [`Error::Forbidden`] (403) for other callers.
@@ -61,7 +61,7 @@ impl Caller {
         if self.accounts.contains(account.as_str()) || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
 
-    /// Requires a member of the company or an operator of the domain.
+    /// Requires the caller to be a member of the company or an operator of the domain.
     ///
     /// # Errors
     /// Returns [`Error::Forbidden`] (403) for other callers.
@@ -70,10 +70,11 @@ impl Caller {
         if belongs || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
 
-    /// Returns the company that limits the caller. `None` for an operator of the domain.
+    /// Returns the only company that the caller may access. Returns `None` for an operator of the
+    /// domain, who may access all companies.
     ///
     /// # Errors
-    /// Returns [`Error::Forbidden`] (403) for a caller with neither a company nor the operator
+    /// Returns [`Error::Forbidden`] (403) if the caller has neither a company nor the operator
     /// scope.
     pub fn confined_to(&self, domain: &str) -> Result<Option<&str>, Error> {
         match &self.company {
@@ -83,7 +84,7 @@ impl Caller {
         }
     }
 
-    /// Requires the user or an operator of the domain.
+    /// Requires the caller to be this user or an operator of the domain.
     ///
     /// # Errors
     /// Returns [`Error::Forbidden`] (403) for other callers.
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn caller_reaches_only_their_company_and_user() {
+    fn caller_accesses_only_their_company_and_user() {
         let claims = [("sub", "u"), ("scope", "wellness:read"), ("company_id", "C-1")];
         let caller = Caller::from_claims(&claims.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
         assert!(caller.must_belong_to(&"C-1", "wellness").is_ok() && caller.must_be(&"u", "wellness").is_ok());
@@ -121,7 +122,10 @@ mod tests {
             assert!(caller.must_belong_to(&other, "wellness").is_err(), "{other}");
         }
         assert!(caller.must_be(&"C-1", "wellness").is_err());
-        assert!(Caller::default().must_belong_to(&"", "wellness").is_err(), "no company matches a missing claim");
+        assert!(
+            Caller::default().must_belong_to(&"", "wellness").is_err(),
+            "a caller without a company must not access any company"
+        );
         assert_eq!(caller.confined_to("wellness").expect("a company"), Some("C-1"));
         assert!(Caller::default().confined_to("wellness").is_err());
         let operator = self::caller("wellness:operate", "");
@@ -131,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn operator_reaches_all_accounts_of_one_domain() {
+    fn operator_accesses_all_accounts_of_one_domain() {
         let account: AccountId = "A-2".parse().expect("an account");
         assert!(caller("[bank:operate bank:read]", "").must_own(&account, "bank").is_ok());
         assert!(caller("cart:operate bank:read", "").must_own(&account, "bank").is_err());

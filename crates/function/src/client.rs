@@ -4,8 +4,8 @@ use keys::Random;
 use std::collections::BTreeMap;
 use table::Dynamo;
 
-/// The AWS clients of a process: the DynamoDB client, and the configuration for clients of other
-/// services.
+/// The AWS clients of a process: the DynamoDB client, and the configuration of clients for other
+/// AWS services.
 #[derive(Debug, Clone)]
 pub struct Clients {
     dynamo: Dynamo,
@@ -14,21 +14,21 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Creates the clients. The handlers share the random source of `dynamo`.
+    /// Creates the clients. Handlers use the random source of `dynamo`.
     #[must_use]
     pub fn new(dynamo: Dynamo, config: SdkConfig) -> Self {
         Self { dynamo, config, endpoints: BTreeMap::new() }
     }
 
-    /// Creates the clients of a Lambda. Call it once per process.
+    /// Creates the clients of a Lambda from the environment variables. Call this function once per
+    /// process.
     #[expect(clippy::disallowed_methods, reason = "the one random source of a Lambda")]
     pub(crate) async fn of_environment() -> Result<Self, lambda_runtime::Error> {
         let config = environment::config().await?;
         Ok(Self::new(Dynamo::new(&aws_sdk_dynamodb::Client::new(&config), system_random()?), config))
     }
 
-    /// Sets the endpoint of `service` to `url`. The local stack uses it to replace the AWS
-    /// endpoint.
+    /// Replaces the AWS endpoint of `service` with `url`, for the local stack.
     #[must_use]
     pub fn at(mut self, service: &'static str, url: impl Into<String>) -> Self {
         self.endpoints.insert(service, url.into());
@@ -47,7 +47,7 @@ impl Clients {
         self.dynamo.random()
     }
 
-    /// Returns the configuration for the client of another service, such as `firehose` or `s3`.
+    /// Returns the client configuration of another AWS service, such as `firehose` or `s3`.
     #[must_use]
     pub fn config(&self, service: &str) -> SdkConfig {
         match self.endpoints.get(service) {
@@ -57,7 +57,7 @@ impl Clients {
     }
 }
 
-/// Creates the clients of functions that call only DynamoDB.
+/// Creates clients for functions that call only DynamoDB.
 impl From<Dynamo> for Clients {
     fn from(dynamo: Dynamo) -> Self {
         Self::new(dynamo, SdkConfig::builder().build())

@@ -3,17 +3,17 @@ use lambda_runtime::Context;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::{Instant, timeout_at};
 
-/// The time by which an invocation must respond, or by which a part of its work must end.
+/// The time by which an invocation must respond, or by which a part of the work must end.
 ///
-/// Handlers do not read a clock. They use the methods of their deadline.
+/// Handlers do not read the clock. They call the methods of the deadline instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// The deadline is a little earlier than Lambda's timeout.
+    /// Returns the deadline of an invocation: Lambda's timeout minus a margin for the response.
     pub(crate) fn of(context: &Context) -> Self {
         const MARGIN: Duration = Duration::from_millis(300);
-        // `cargo lambda watch` always reports a deadline of ten minutes after the epoch (1970).
+        // `cargo lambda watch` always reports a deadline ten minutes after the Unix epoch.
         const FIRST_DAY: Duration = Duration::from_hours(24);
         const UNKNOWN: Duration = Duration::from_secs(30);
         let since = Duration::from_millis(context.deadline);
@@ -33,35 +33,35 @@ impl Deadline {
         self.0.saturating_duration_since(system::instant())
     }
 
-    /// Returns a deadline that is earlier by `reserve`, or by a quarter of the remaining time if
-    /// that is shorter.
+    /// Returns a deadline that is earlier by `reserve`, but at most by a quarter of the remaining
+    /// time.
     #[must_use]
     pub fn with_reserve(self, reserve: Duration) -> Self {
         Self(self.0 - reserve.min(self.left() / 4))
     }
 
-    /// Returns the earlier of this deadline and `budget` from now.
+    /// Returns this deadline, or a deadline after `budget` if that is earlier.
     #[must_use]
     pub fn at_most(self, budget: Duration) -> Self {
         self.min(Self(system::instant() + budget))
     }
 
-    /// Whether the deadline has passed. After the deadline, no more work may start.
+    /// Whether the deadline has passed. No work may start after the deadline.
     #[must_use]
     pub fn has_passed(self) -> bool {
         self.left().is_zero()
     }
 
-    /// Whether a pause of length `pause` ends before the deadline if it starts now.
+    /// Whether a pause that starts now ends before the deadline.
     #[must_use]
     pub fn allows(self, pause: Duration) -> bool {
         pause < self.left()
     }
 
-    /// Runs `work` until the deadline. Returns `None` if it did not finish in time.
+    /// Runs `work` until the deadline. Returns `None` if the work did not finish in time.
     ///
-    /// The work is boxed because the future of an SDK call takes several KB. Without the box, the
-    /// future of every caller would contain these bytes.
+    /// The future of `work` is boxed because SDK calls take several KB. Without the box, every
+    /// caller's future would include these bytes.
     pub fn bound<F: Future>(self, work: F) -> impl Future<Output = Option<F::Output>> {
         let work = Box::pin(timeout_at(self.0, work));
         async { work.await.ok() }
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn past_deadline_has_passed_but_one_of_1970_is_unknown() {
+    async fn replaces_a_deadline_in_1970_by_a_default() {
         assert!(in_milliseconds(600_000).allows(Duration::from_secs(20)));
         assert!(in_milliseconds(1_500_000_000_000).has_passed());
     }

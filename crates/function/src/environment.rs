@@ -1,4 +1,4 @@
-//! Configuration of the AWS clients, from Lambda's environment variables.
+//! Configuration of the AWS clients from Lambda's environment variables.
 use aws_config::{
     BehaviorVersion, SdkConfig,
     ecs::EcsCredentialsProvider,
@@ -25,22 +25,22 @@ use rustls::{
 };
 use std::{env, ffi::OsStr, time::Duration};
 
-/// The five root certificates of the AWS endpoints (Amazon Trust Services).
+/// The five root certificates of Amazon Trust Services, which all AWS endpoints use.
 ///
-/// Loading the system's 140 roots takes 3 to 20 ms (docs/decisions/tls-start.md).
+/// Loading the system's 140 root certificates would take 3 to 20 ms (docs/decisions/tls-start.md).
 const AMAZON_ROOTS: &[u8] = include_bytes!("../roots/amazon.pem");
 
-/// Reads region, credentials and endpoints from the standard AWS environment variables.
+/// Reads the region, the credentials and the endpoints from the standard AWS environment variables.
 ///
-/// `aws_config::defaults` would add profiles, single sign-on, STS and instance metadata. Lambda has
-/// none of them, and they make the binary larger (docs/decisions/profile.md).
+/// `aws_config::defaults` would add profiles, single sign-on, STS and instance metadata. Lambda
+/// does not use these sources, and they would make the binary larger (docs/decisions/profile.md).
 pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
     let tls = TlsContext::builder().with_trust_store(trust_store()?).build()?;
     let https = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();
-    // Without this wrapper, each new client reads the root certificates again and discards them.
+    // Without this wrapper, each new client would parse the root certificates again.
     let http = http_client_fn(move |settings, components| https.http_connector(settings, components));
-    // An attempt that takes two seconds has a bad connection, and a new attempt is faster. The
-    // deadline of the invocation limits all attempts together.
+    // After two seconds, the connection is probably broken, and a new attempt is faster. The
+    // deadline of the invocation limits the total time of all attempts.
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(1))
         .operation_attempt_timeout(Duration::from_secs(2))
@@ -60,8 +60,8 @@ pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
         .build())
 }
 
-/// Reads the credentials from environment variables. If they are not set, reads them from the
-/// container credentials URL, which an execution environment that outlives its credentials has.
+/// Reads the credentials from environment variables, or else from the container credentials URL.
+/// Lambda provides this URL if an execution environment can outlive its credentials.
 fn credentials(http: &SharedHttpClient) -> CredentialsProviderChain {
     let provider = ProviderConfig::default().with_http_client(http.clone());
     CredentialsProviderChain::first_try("Environment", EnvironmentVariableCredentialsProvider::new())
@@ -84,8 +84,8 @@ impl LoadServiceConfig for Endpoints {
     }
 }
 
-/// Returns Amazon's root certificates. For users behind a TLS proxy, returns the certificates of
-/// the file in `AWS_CA_BUNDLE` or `SSL_CERT_FILE`.
+/// Returns Amazon's root certificates. For users behind a TLS proxy, `AWS_CA_BUNDLE` or
+/// `SSL_CERT_FILE` names a file with other root certificates.
 fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
     let roots = match ["AWS_CA_BUNDLE", "SSL_CERT_FILE"].into_iter().find_map(|name| Some((name, env::var_os(name)?))) {
         None => AMAZON_ROOTS.to_vec(),
@@ -96,15 +96,15 @@ fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
 
 /// Reads and checks a file of root certificates.
 ///
-/// Without this check, the SDK's client would panic on an invalid file, and only in its first call.
+/// Without this check, an invalid file would cause a panic in the first SDK call.
 fn named_roots(file: &OsStr) -> Result<Vec<u8>, lambda_runtime::Error> {
     let roots = std::fs::read(file)?;
     let mut store = RootCertStore::empty();
     for (number, certificate) in CertificateDer::pem_slice_iter(&roots).enumerate() {
-        // The error of `add` mentions a peer, which would be misleading here.
+        // The error text of `add` refers to a TLS peer, which would be misleading here.
         store.add(certificate?).map_err(|_| format!("certificate {} can't be read", number + 1))?;
     }
-    if store.is_empty() { Err("no certificate in it".into()) } else { Ok(roots) }
+    if store.is_empty() { Err("the file contains no certificate".into()) } else { Ok(roots) }
 }
 
 #[cfg(test)]

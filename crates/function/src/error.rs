@@ -5,19 +5,19 @@ use lambda_runtime::Diagnostic;
 use problem_details::ProblemDetails;
 use serde::Serialize;
 
-/// A fault of a request, with a JSON pointer into `body`, `query`, `path` or `header`.
+/// A fault in a request. The JSON pointer starts with `/body`, `/query`, `/path` or `/header`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Fault {
     /// The location of the fault, such as `/body/scheduledTime`.
     pub pointer: String,
-    /// The reason.
+    /// The description of the fault.
     pub detail: String,
 }
 
-/// The reason for a failed request. Each variant maps to one problem type of RFC 9457.
+/// The reason for a failed request. Each error maps to a problem type of RFC 9457.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// 400: the request is invalid. Contains all faults of the request.
+    /// 400: the request is invalid. Contains all faults.
     #[error("invalid: {}", .0.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Fault>),
     /// 403: the resource belongs to another caller, or the caller lacks a scope.
@@ -26,11 +26,12 @@ pub enum Error {
     /// 404: the resource does not exist.
     #[error("no such {0}")]
     NotFound(&'static str),
-    /// 409: the stored items do not allow the request. Contains the problem type and its `detail`.
+    /// 409: the request conflicts with the stored items. Contains the problem type and its
+    /// `detail`.
     #[error("{name}: {1}", name = .0.name())]
     Conflict(Problem, String),
-    /// 412: the resource has changed since the version that the request names.
-    #[error("another version is stored")]
+    /// 412: the resource has changed since the version in the request.
+    #[error("the stored version differs")]
     AnotherVersion,
     /// 413: the request or the list is too large.
     #[error("too large: {0}")]
@@ -38,19 +39,19 @@ pub enum Error {
     /// 415: the content type of the body is not JSON.
     #[error("unsupported media type")]
     UnsupportedMediaType,
-    /// 422: the idempotency key was used for another request.
-    #[error("the idempotency key was used for another request")]
+    /// 422: the idempotency key was already used for a different request.
+    #[error("the idempotency key was already used for a different request")]
     KeyReused,
     /// 429, 503 or 500: a DynamoDB call failed. The status depends on the cause.
     #[error(transparent)]
     Table(#[from] table::Error),
-    /// 500: a defect.
+    /// 500: a defect in the code or the deployment.
     #[error("{0}")]
     Internal(String),
 }
 
 impl Error {
-    /// Creates the error for a read that is inconsistent or outdated. The caller must read again.
+    /// Creates the error for an inconsistent or outdated read. The caller must read again.
     #[must_use]
     pub fn stale() -> Self {
         Self::Table(table::Error::Contended { throttled: false })
@@ -62,10 +63,10 @@ impl Error {
         Self::Invalid(vec![Fault { pointer: pointer.to_owned(), detail: detail.to_string() }])
     }
 
-    /// Returns the problem type and its `detail`, which contains no data of other callers.
+    /// Returns the problem type and the `detail`. The `detail` contains no data of other callers.
     fn problem(&self) -> (Problem, String) {
         use table::Error as Store;
-        const AGAIN: &str = "Send the same request again a little later.";
+        const AGAIN: &str = "Retry the same request after a short wait.";
         let (problem, detail) = match self {
             Self::Invalid(faults) => {
                 let names: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
@@ -74,20 +75,20 @@ impl Error {
             Self::NotFound(what) => return (Problem::NotFound, format!("There is no such {what}.")),
             Self::Conflict(problem, detail) => (*problem, detail.as_str()),
             Self::TooLarge(detail) => (Problem::TooLarge, detail.as_str()),
-            Self::Forbidden => (Problem::Forbidden, "The caller may not do this here."),
+            Self::Forbidden => (Problem::Forbidden, "The caller has no permission for this request."),
             Self::AnotherVersion => {
-                (Problem::AnotherVersion, "It was changed since: read it again, and send the version that it has now.")
+                (Problem::AnotherVersion, "The resource has changed. Read it again and send its current version.")
             }
             Self::UnsupportedMediaType => (Problem::UnsupportedMediaType, "Send the body as application/json."),
             Self::KeyReused => {
-                (Problem::IdempotencyKeyReused, "This Idempotency-Key came with another request before.")
+                (Problem::IdempotencyKeyReused, "The Idempotency-Key was already used for a different request.")
             }
             Self::Table(Store::Throttled | Store::Contended { throttled: true }) => (Problem::Throttled, AGAIN),
             Self::Table(Store::Contended { .. } | Store::Unavailable(_) | Store::Underway) => {
                 (Problem::Unavailable, AGAIN)
             }
             Self::Table(Store::TooMuch) => {
-                (Problem::TooLarge, "There is more than one answer can hold: ask for a shorter range.")
+                (Problem::TooLarge, "The response would be too large. Request a shorter range.")
             }
             Self::Table(_) | Self::Internal(_) => (Problem::Internal, "The error is logged."),
         };
@@ -129,24 +130,24 @@ impl Error {
         self.problem().0.name()
     }
 
-    /// Whether the error is a defect, which a developer must look at.
+    /// Whether the error is a defect, which a developer must investigate.
     pub(crate) fn is_defect(&self) -> bool {
         self.problem().0 == Problem::Internal
     }
 
-    /// Whether the request is valid but cannot be processed at the moment.
+    /// Whether a retry of the same request may succeed later.
     #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self.problem().0, Problem::Throttled | Problem::Unavailable)
     }
 }
 
-/// Retries the attempt while other writes conflict with it.
+/// Runs an attempt, and retries it while other writes conflict with it.
 ///
-/// Throttled calls are not retried, because retries would use even more capacity.
+/// This function does not retry throttled calls, because retries would consume even more capacity.
 ///
 /// # Errors
-/// Returns the error of the last attempt: 503 if writes still conflict, otherwise any other error.
+/// Returns the error of the last attempt. The status is 503 if writes still conflict.
 pub async fn optimistically<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
@@ -177,7 +178,7 @@ mod tests {
         let problem: serde_json::Value = serde_json::from_str(body).expect("JSON");
         assert_eq!((response.status().as_u16(), &problem["status"]), (412, &412.into()));
         assert_eq!((&problem["type"], &problem["instance"]), (&"/problems/another-version".into(), &"R-1".into()));
-        assert!(!response.headers().contains_key("retry-after"), "a retry of the same request cannot succeed");
+        assert!(!response.headers().contains_key("retry-after"), "a retry of the same request must not be suggested");
         assert!(!Error::AnotherVersion.is_defect() && !Error::AnotherVersion.is_outage());
     }
 }

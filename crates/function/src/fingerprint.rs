@@ -2,16 +2,16 @@ use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A SHA-256 of a request's parts, as text.
+/// A SHA-256 digest of a request, as text.
 ///
-/// It is stored with an idempotency key, and distinguishes a retry from another request with the
-/// same key.
+/// Idempotency records store the fingerprint, to distinguish a retry from a different request with
+/// the same key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fingerprint(String);
 
 impl Fingerprint {
-    /// Hashes the parts and their lengths.
+    /// Hashes the parts of a request and their lengths.
     #[must_use]
     pub fn of(parts: &[&str]) -> Self {
         let mut digest = Sha256::new();

@@ -15,19 +15,20 @@ use serde_json::Value;
 use std::{convert::Infallible, sync::Arc};
 use table::{Binding, Usage};
 
-/// A request with its checked input and its caller.
+/// A request with validated input.
 #[derive(Debug)]
 pub struct Request<I> {
-    /// The input of the access pattern.
+    /// The validated input.
     pub input: I,
     /// The caller.
     pub caller: Caller,
-    /// The time of the request, by API Gateway's clock.
+    /// The time of the request, from API Gateway.
     pub now: TimestampSeconds,
-    /// The time of the request for the list's first page. It defines "today" on every page.
+    /// The time of the request for the first page of the list. Defaults such as "today" refer to
+    /// this time on every page.
     ///
-    /// Equals `now` if the request has no cursor. Do not trust it before [`Request::listing`] has
-    /// checked the cursor.
+    /// Without a cursor, this time equals `now`. The time is unverified until [`Request::listing`]
+    /// has checked the cursor.
     pub first_page: TimestampSeconds,
     /// The time of the request, in milliseconds.
     pub milli: TimestampMillis,
@@ -74,13 +75,13 @@ impl<I: Input> Request<I> {
 }
 
 impl<I> Request<I> {
-    /// Returns the requested page of the list: the range after the cursor.
+    /// Checks the cursor and returns the requested page of the list.
     ///
-    /// A cursor is bound to the path, the range, the filter and whether the caller is an operator
-    /// (docs/decisions/cursor.md).
+    /// A cursor is valid only for the same path, range, filter and caller type: operator or other
+    /// caller (docs/decisions/cursor.md).
     ///
     /// # Errors
-    /// Returns [`Error::Invalid`] (400) for a cursor that was changed or belongs to another list.
+    /// Returns [`Error::Invalid`] (400) if the cursor was edited or belongs to a different list.
     pub fn listing(&self, range: KeyRange, filter: &str) -> Result<Listing, Error> {
         let Paging { limit, cursor } = self.paging.clone().unwrap_or(Paging { limit: 50, cursor: None });
         let reach = self.caller.reach();
@@ -113,7 +114,8 @@ fn request_id(request: &lambda_http::Request, now: Timestamp, random: &Random) -
     id.unwrap_or_else(|| RequestId::new(now, random))
 }
 
-/// Creates the function of a route. `warm_up` makes a call that the handler is permitted to make.
+/// Creates a function for HTTP requests. `warm_up` makes a DynamoDB call that the handler also has
+/// permission for.
 pub fn http<A, I, R, F, W>(
     handler: impl Fn(A, Request<I>) -> F + Clone + Send + Sync + 'static,
     warm_up: impl Fn(A) -> W + Send + Sync + 'static,
@@ -143,7 +145,7 @@ where
     })
 }
 
-/// Handles events from the Lambda runtime.
+/// Handles events from the Lambda runtime (docs/decisions/run-concurrent.md).
 pub(crate) async fn serve(handler: HttpHandler) -> Result<(), lambda_runtime::Error> {
     let serve = move |request| {
         let call = handler(request);
@@ -152,7 +154,7 @@ pub(crate) async fn serve(handler: HttpHandler) -> Result<(), lambda_runtime::Er
     lambda_http::run_concurrent(service_fn(serve)).await
 }
 
-/// Handles one event in the format of the Lambda runtime.
+/// Handles one event in Lambda's format.
 pub(crate) async fn invoke(handler: &HttpHandler, event: Value, context: Context) -> Invocation {
     let mut usage = Usage::default();
     let request: LambdaRequest = match serde_json::from_value(event) {

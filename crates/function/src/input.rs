@@ -11,29 +11,28 @@ use serde_json::value::RawValue;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 use table::Cursor;
 
-/// The maximum size of a body, in bytes. The body of a valid request is far smaller, even with
-/// escapes.
+/// The maximum size of a request body, in bytes. Valid bodies are far smaller, even with escape
+/// sequences.
 const MAX_BODY: usize = 64 * 1024;
 
 /// The input of an access pattern, read from a request.
 pub trait Input: Sized + Send {
-    /// Whether the input has a body. The body must then be a JSON object.
+    /// Whether the request must have a body. A body must be a JSON object.
     const BODY: bool = false;
 
-    /// Reads the fields. Returns `None` only if a fault was recorded.
+    /// Reads the fields. Returns `None` only after a fault was recorded.
     ///
-    /// The response contains the faults of all fields.
+    /// Read all fields before returning `None`, so that the response lists every fault.
     fn read(fields: &mut Fields) -> Option<Self>;
 }
 
-/// The fields of a request. Each field can be read only once. A field that is never read is a
-/// fault.
+/// The fields of a request. A field that is never read is reported as unknown.
 #[derive(Debug, Default)]
 pub struct Fields {
     path: Vec<(String, String)>,
     query: Vec<(String, String)>,
-    /// `None` if the body is invalid. The invalid body is then the only fault, and its fields are
-    /// not reported as missing.
+    /// `None` if the body is not a JSON object. This fault is then reported instead of missing
+    /// fields.
     body: Option<Members>,
     headers: http::HeaderMap,
     asked: BTreeSet<String>,
@@ -43,7 +42,7 @@ pub struct Fields {
 
 type Members = Vec<(String, Box<RawValue>)>;
 
-/// The page of a list that a request asks for.
+/// The paging parameters of a list request.
 #[derive(Debug, Clone)]
 pub(crate) struct Paging {
     pub(crate) limit: usize,
@@ -56,7 +55,7 @@ impl Fields {
             let pairs = map.into_iter().flat_map(|map| map.iter());
             pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
         };
-        // A request without body fields may have no body or an empty object.
+        // If the input has no body fields, the request may have no body or an empty object.
         let is_there = with_body || (changes(request.method()) && !matches!(request.body(), Body::Empty));
         let body = if is_there { body_text(request).and_then(object) } else { Ok(Members::new()) };
         let (body, faults) = match body {
@@ -87,7 +86,7 @@ impl Fields {
         let mut strangers = unknown("query", self.query.iter().map(|(name, _)| name).collect());
         strangers.extend(unknown("body", self.body.iter().flatten().map(|(name, _)| name).collect()));
         for pointer in strangers {
-            self.faults.push(Fault { pointer, detail: "is not known here".to_owned() });
+            self.faults.push(Fault { pointer, detail: "is unknown".to_owned() });
         }
         match input {
             Some(input) if self.faults.is_empty() => Ok(input),
@@ -107,7 +106,7 @@ impl Fields {
         self.parse(&format!("/path/{name}"), &values, true)
     }
 
-    /// Reads a path parameter that only some routes of the function have.
+    /// Reads an optional path parameter, for functions with several routes.
     pub fn path_if_any<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let values = values(&self.path, name);
         self.parse(&format!("/path/{name}"), &values, false)
@@ -123,7 +122,7 @@ impl Fields {
     pub fn header<T: FromStr<Err: fmt::Display>>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/header/{name}");
         let values = self.headers.get_all(name).iter();
-        // Reject invalid UTF-8. Replacement characters would make different keys equal.
+        // Reject invalid UTF-8. Lossy decoding would make different idempotency keys equal.
         let values: Result<Vec<_>, _> =
             values.map(|value| str::from_utf8(value.as_bytes()).map(str::to_owned)).collect();
         match values {
@@ -132,7 +131,7 @@ impl Fields {
         }
     }
 
-    /// Requires a header that other code reads.
+    /// Requires a header without reading it.
     pub fn needs_header(&mut self, name: &str) {
         if !self.headers.contains_key(name) {
             self.fault::<()>(&format!("/header/{name}"), "is missing");
@@ -156,18 +155,19 @@ impl Fields {
         let mut members = self.body.iter().flatten().filter(|(member, _)| member == name);
         let (_, value) = members.next()?;
         if members.next().is_some() {
-            return self.fault(&pointer, "is there more than once");
+            return self.fault(&pointer, "occurs more than once");
         }
         serde_json::from_str(value.get()).map_or_else(|error| self.fault(&pointer, without_position(&error)), Some)
     }
 
-    /// Whether the body has the field, valid or not. An invalid field is not reported as missing.
+    /// Whether the body has the field, even with an invalid value. Returns true if the whole body
+    /// is invalid, so that no field is reported as missing.
     #[must_use]
     pub fn has_body(&self, name: &str) -> bool {
         self.body.as_ref().is_none_or(|body| body.iter().any(|(member, _)| member == name))
     }
 
-    /// Whether the query has the parameter, valid or not.
+    /// Whether the query has the parameter, even with an invalid value.
     #[must_use]
     pub fn has_query(&self, name: &str) -> bool {
         self.query.iter().any(|(parameter, _)| parameter == name)
@@ -186,7 +186,7 @@ impl Fields {
             [] if required => self.fault(pointer, "is missing"),
             [] => None,
             [value] => value.parse().map_or_else(|error| self.fault(pointer, error), Some),
-            _ => self.fault(pointer, "is there more than once"),
+            _ => self.fault(pointer, "occurs more than once"),
         }
     }
 }
@@ -218,7 +218,7 @@ impl FromStr for Limit {
     }
 }
 
-/// Whether requests of the method may have a body.
+/// Whether requests with this method may have a body.
 fn changes(method: &Method) -> bool {
     [Method::POST, Method::PUT, Method::PATCH].contains(method)
 }
@@ -230,7 +230,7 @@ fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {
         _ => &[],
     };
     if text.len() > MAX_BODY {
-        return Err(Error::TooLarge(format!("The body may have at most {MAX_BODY} bytes.")));
+        return Err(Error::TooLarge(format!("The body must have at most {MAX_BODY} bytes.")));
     }
     if text.is_empty() {
         return Err(Error::invalid("/body", "is missing: send a JSON object"));
@@ -240,7 +240,7 @@ fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {
     if kind != "application/json" && !(kind.starts_with("application/") && kind.ends_with("+json")) {
         return Err(Error::UnsupportedMediaType);
     }
-    std::str::from_utf8(text).map_err(|_| Error::invalid("/body", "is not UTF-8"))
+    std::str::from_utf8(text).map_err(|_| Error::invalid("/body", "is not valid UTF-8"))
 }
 
 fn object(text: &str) -> Result<Members, Error> {
@@ -248,14 +248,13 @@ fn object(text: &str) -> Result<Members, Error> {
     Ok(object.0)
 }
 
-/// Removes the position from serde's message, because the position is relative to the field and not
-/// to the body.
+/// Removes the position from serde's message, because it refers to the field instead of the body.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.clone(), |(words, _)| words.to_owned())
 }
 
-/// A JSON object with unparsed values. Unlike a map, it keeps duplicates.
+/// A JSON object with unparsed values and possibly duplicate names.
 struct Object(Members);
 
 impl<'de> Deserialize<'de> for Object {
@@ -309,18 +308,18 @@ mod tests {
     }
 
     #[test]
-    fn reports_all_faults_at_once() {
+    fn reports_every_fault() {
         assert_eq!(
             faults(r#"{"number": "1", "text": 5, "more": null}"#),
             [
                 r#"/body/number invalid type: string "1", expected u8"#,
                 "/body/text invalid type: integer `5`, expected a string",
-                "/body/more is not known here",
+                "/body/more is unknown",
             ]
         );
         assert_eq!(faults("{}"), ["/body/number is missing"]);
-        assert_eq!(faults(r#"{"number": 1, "a/b~c": 2}"#), ["/body/a~1b~0c is not known here"]);
-        assert_eq!(faults(r#"{"number": 1, "number": 2}"#), ["/body/number is there more than once"]);
+        assert_eq!(faults(r#"{"number": 1, "a/b~c": 2}"#), ["/body/a~1b~0c is unknown"]);
+        assert_eq!(faults(r#"{"number": 1, "number": 2}"#), ["/body/number occurs more than once"]);
         assert_eq!(faults("[]"), ["/body invalid type: sequence, expected a JSON object at line 1 column 0"]);
     }
 
@@ -339,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn has_query_finds_invalid_parameters() {
+    fn has_query_accepts_invalid_values() {
         let pairs = [("year", "x"), ("from", "")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let mut fields = Fields { query: pairs.to_vec(), ..Fields::default() };
         assert_eq!(["year", "from", "to", "Year"].map(|name| fields.has_query(name)), [true, true, false, false]);
@@ -350,6 +349,6 @@ mod tests {
     #[test]
     fn reads_a_valid_event() {
         let read = Fields::of_event(r#"{"number": 1}"#).and_then(|mut fields| fields.read::<Two>());
-        assert_eq!(read.expect("right"), Two { number: 1, text: None });
+        assert_eq!(read.expect("a valid event"), Two { number: 1, text: None });
     }
 }

@@ -1,13 +1,57 @@
-//! Lambda runtime of the services: start, settings, caller, input, responses, errors, logs and
-//! metrics.
+//! Lambda functions: settings, requests, callers, responses, errors, logs and metrics.
 //!
-//! A handler implements an access pattern. [`http`] turns the handler of a route into a
-//! [`Function`], [`stream`] the handler of a DynamoDB stream, and [`scheduled`] the handler of a
-//! schedule. The `main` of a Lambda only calls [`run`]. No other crate of the services depends on
-//! HTTP or the Lambda runtime.
+//! Each access pattern has a handler, which is an async function. [`http`] creates a [`Function`]
+//! from the handler of a route. [`stream`] and [`scheduled`] do the same for DynamoDB streams and
+//! for schedules. The `main` of a Lambda calls [`run`] with this function. The service crates
+//! depend neither on HTTP nor on the Lambda runtime.
 //!
-//! Handlers receive the time and a random source as arguments. Only the module `system` asks the
-//! operating system for them (docs/decisions/randomness.md).
+//! Handlers receive the time and a random source as arguments. Only the module `system` reads the
+//! clock and the random source of the operating system (docs/decisions/randomness.md).
+//!
+//! # Example
+//!
+//! A function that doubles the number in its path:
+//!
+//! ```
+//! use function::{App, Clients, Error, Fields, Function, Input, Json, Request};
+//! use function::{Settings, SettingsReader};
+//!
+//! #[derive(Clone)]
+//! struct Doubler {
+//!     max: u32,
+//! }
+//!
+//! impl App for Doubler {
+//!     fn start(settings: &mut SettingsReader<'_>, _: &Clients) -> Option<Self> {
+//!         Some(Self { max: settings.get("MAX")? })
+//!     }
+//! }
+//!
+//! struct Number(u32);
+//!
+//! impl Input for Number {
+//!     fn read(fields: &mut Fields) -> Option<Self> {
+//!         fields.path("number").map(Self)
+//!     }
+//! }
+//!
+//! async fn double(app: Doubler, request: Request<Number>) -> Result<Json<u32>, Error> {
+//!     let Number(number) = request.input;
+//!     if number > app.max {
+//!         return Err(Error::invalid("/path/number", format!("must be at most {}", app.max)));
+//!     }
+//!     Ok(Json(number * 2))
+//! }
+//!
+//! // `double` makes no DynamoDB calls, so there is no connection to open.
+//! async fn warm_up(_: Doubler) {}
+//!
+//! let _function: Function = function::http(double, warm_up);
+//!
+//! let settings: Settings = [("MAX".to_owned(), "many".to_owned())].into_iter().collect();
+//! let error = settings.read(|reader| reader.get::<u32>("MAX")).unwrap_err();
+//! assert_eq!(error.to_string(), "MAX: invalid digit found in string");
+//! ```
 #![deny(clippy::disallowed_methods)]
 
 mod answer;
@@ -18,18 +62,18 @@ mod environment;
 mod error;
 mod fingerprint;
 mod http;
+mod idempotency;
 mod input;
 mod observe;
-mod once;
 mod pattern;
 mod problem;
 mod scheduled;
 mod settings;
 mod stream;
 mod system;
-mod words;
+mod text;
 
-pub use answer::{Accepted, Created, Json, List, Listing, Located, NoContent, Put, Reply, Upserted, path};
+pub use answer::{Accepted, Created, Json, List, Listing, Located, NoContent, Put, Reply, Upserted, is_zero, path};
 pub use aws_lambda_events::dynamodb::EventRecord;
 pub use caller::Caller;
 pub use client::Clients;
@@ -37,17 +81,17 @@ pub use deadline::Deadline;
 pub use error::{Error, Fault, optimistically};
 pub use fingerprint::Fingerprint;
 pub use http::{Request, http};
+pub use idempotency::IdempotentRequest;
 pub use input::{Fields, Input};
 pub use lambda_runtime::{Context, Diagnostic};
 pub use observe::count;
-pub use once::IdempotentRequest;
 pub use pattern::{Calls, Declared, Pattern, Route, Trigger, by_number};
 pub use problem::Problem;
 pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};
 pub use stream::{Batch, Record, stream};
 pub use system::system_random;
-pub use words::{BoundedText, InvalidText};
+pub use text::{BoundedText, InvalidText};
 
 use futures::future::BoxFuture;
 use keys::Random;
@@ -58,15 +102,16 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 use table::Usage;
 use tokio::runtime::Builder;
 
-/// State that the functions of a service share: its tables and settings. Each process creates one.
+/// The state of a service: its tables and settings. Each process creates one, and all handlers
+/// share it.
 pub trait App: Clone + Send + Sync + 'static {
     /// Reads the settings and creates the state.
     ///
-    /// Returns `None` if a setting is missing or invalid. `settings` collects all faults.
+    /// Returns `None` if a setting is missing or invalid. `settings` records the fault.
     fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self>;
 }
 
-/// A Lambda function: a handler, and the steps that start it.
+/// A Lambda function that has not been started.
 pub struct Function {
     start: Start,
 }
@@ -75,14 +120,14 @@ type Start = Box<dyn Fn(&Settings, Clients) -> Result<Started, SettingsError> + 
 
 struct Started {
     service: Service,
-    /// A DynamoDB call that opens the connection before the first event.
+    /// The DynamoDB call that opens the connection before the first event.
     warm_up: BoxFuture<'static, ()>,
 }
 
 type HttpHandler = Arc<dyn Fn(lambda_http::Request) -> BoxFuture<'static, (Response<Body>, Usage)> + Send + Sync>;
 type EventHandler = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, (Result<Value, Error>, Usage)> + Send + Sync>;
 
-/// A function with its settings and clients.
+/// A started function, with its settings and clients.
 ///
 /// The Lambda runtime and the local stack invoke it.
 #[derive(Clone)]
@@ -94,7 +139,7 @@ enum Handler {
     Event(EventHandler),
 }
 
-/// Arguments of an invocation besides the event.
+/// The arguments of an invocation, except the event.
 struct Surroundings {
     deadline: Deadline,
     random: Random,
@@ -105,7 +150,7 @@ struct Surroundings {
 pub struct Invocation {
     /// The response, or the error that Lambda reports.
     pub answer: Result<Value, Diagnostic>,
-    /// The DynamoDB calls of the invocation.
+    /// The consumed units and other usage of the invocation's DynamoDB calls.
     pub usage: Usage,
 }
 
@@ -128,7 +173,7 @@ impl Function {
         Self { start: Box::new(start) }
     }
 
-    /// Creates a function whose event and response are both JSON.
+    /// Creates a function whose event and response are JSON.
     fn of_events<A, R, F, W>(
         warm_up: impl Fn(A) -> W + Send + Sync + 'static,
         handler: impl Fn(A, Value, Surroundings) -> F + Clone + Send + Sync + 'static,
@@ -155,27 +200,27 @@ impl Function {
         })
     }
 
-    /// Reads the settings and connects the function to its clients.
+    /// Reads the settings and passes the clients to the function.
     ///
     /// # Errors
-    /// Returns all missing and invalid settings.
+    /// [`SettingsError`] lists all missing and invalid settings.
     pub fn bind(&self, settings: &Settings, clients: impl Into<Clients>) -> Result<Service, SettingsError> {
         Ok((self.start)(settings, clients.into())?.service)
     }
 
-    /// Returns the call that opens the connection before the first event.
+    /// Returns the warm-up call, which opens the connection before the first event.
     ///
-    /// The call uses only permissions that the function already has.
+    /// The warm-up call needs no permissions beyond those of the handler.
     ///
     /// # Errors
-    /// Returns all missing and invalid settings.
+    /// [`SettingsError`] lists all missing and invalid settings.
     pub fn warm_up(&self, settings: &Settings, clients: Clients) -> Result<BoxFuture<'static, ()>, SettingsError> {
         Ok((self.start)(settings, clients)?.warm_up)
     }
 }
 
 impl Service {
-    /// Invokes the function with an event in the format of the Lambda service.
+    /// Invokes the function with an event in Lambda's format.
     pub async fn call(&self, event: Value, context: Context) -> Invocation {
         match &self.0 {
             Handler::Http(handler) => http::invoke(handler, event, context).await,
@@ -187,13 +232,13 @@ impl Service {
     }
 }
 
-/// Runs a Lambda function. The `main` of its binary only calls this function.
+/// Runs a Lambda function. The `main` of a binary consists of this call.
 ///
-/// Reads the settings from the environment, starts the logs, opens the connection and then handles
-/// events one at a time. On a Managed Instance, AWS sets `AWS_LAMBDA_MAX_CONCURRENCY`, and the
-/// function handles that many events concurrently.
+/// Starts the logs, reads the settings from the environment and opens the connection. Then handles
+/// one event at a time. On a Managed Instance, AWS sets `AWS_LAMBDA_MAX_CONCURRENCY`, the number of
+/// events to handle concurrently.
 ///
-/// Returns a failure if a setting is invalid or the Lambda runtime ends, and logs the reason in one
+/// Returns a failure if a setting is invalid or the Lambda runtime stops. Logs the reason in one
 /// line.
 #[must_use]
 pub fn run(function: &Function) -> ExitCode {
@@ -202,7 +247,7 @@ pub fn run(function: &Function) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!(why = %error, "the function can't run");
+            tracing::error!(why = %error, "the function failed to start or stopped");
             ExitCode::FAILURE
         }
     }
@@ -211,10 +256,10 @@ pub fn run(function: &Function) -> ExitCode {
 async fn serve(function: &Function) -> Result<(), lambda_runtime::Error> {
     let settings = std::env::vars().collect();
     let started = (function.start)(&settings, Clients::of_environment().await?)?;
-    // The init phase has a time limit of its own and full CPU. A slow DynamoDB must not use up the
-    // time of the first event.
+    // The warm-up belongs to the init phase, which has full CPU and its own time limit. If DynamoDB
+    // is slow, the first event must not wait for the warm-up.
     if tokio::time::timeout(Duration::from_secs(2), started.warm_up).await.is_err() {
-        tracing::warn!("the connection is still cold");
+        tracing::warn!("the warm-up call timed out");
     }
     match started.service.0 {
         Handler::Http(handler) => http::serve(handler).await,
@@ -225,7 +270,7 @@ async fn serve(function: &Function) -> Result<(), lambda_runtime::Error> {
 /// Creates the Tokio runtime.
 ///
 /// An execution environment that handles one event at a time needs only one thread. A Managed
-/// Instance sends several events at once and has several processors.
+/// Instance has several processors and sends events concurrently.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let several = std::env::var("AWS_LAMBDA_MAX_CONCURRENCY").is_ok_and(|limit| limit != "1");
     let mut builder = if several { Builder::new_multi_thread() } else { Builder::new_current_thread() };

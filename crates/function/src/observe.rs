@@ -13,36 +13,34 @@ use tracing::{Instrument, Level, info_span};
 static METRICS: OnceLock<&'static Collector> = OnceLock::new();
 static WARM: AtomicBool = AtomicBool::new(false);
 
-/// Starts the logs and metrics of a Lambda. The local stack has its own logs and does not call this
-/// function.
+/// Starts the logs and metrics of a Lambda. The local stack configures its own logs instead.
 pub(crate) fn start() {
-    // The runtime's own subscriber filters by module and links a regular expression engine.
+    // The Lambda runtime's own subscriber would add a regular expression engine to the binary.
     let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
     let subscriber = tracing_subscriber::fmt().json().with_target(false).without_time();
     subscriber.with_max_level(level.unwrap_or(Level::INFO)).init();
-    // After a panic, the runtime responds and logs an error. Only the panic hook receives the
-    // reason.
+    // After a panic, the Lambda runtime responds and logs an error. Only a panic hook receives the
+    // panic message.
     std::panic::set_hook(Box::new(|info| {
         let at = info.location().map(ToString::to_string).unwrap_or_default();
         tracing::error!(why = info.payload_as_str().unwrap_or_default(), at, "panicked");
     }));
     let name = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
-    // Each service has its own namespace, so a dashboard finds exactly the functions of its
-    // service.
+    // Each service has its own namespace, so that its dashboard shows only its own functions.
     let namespace = std::env::var("METRICS_NAMESPACE").unwrap_or_else(|_| "Functions".to_owned());
     let builder = metrics_cloudwatch_embedded::Builder::new().cloudwatch_namespace(namespace);
     match builder.with_dimension("Function", name).init() {
         Ok(collector) => {
             METRICS.get_or_init(|| collector);
         }
-        Err(error) => tracing::warn!(%error, "no metrics"),
+        Err(error) => tracing::warn!(%error, "metrics are disabled"),
     }
 }
 
-/// Runs the work until the invocation's deadline, then logs and measures the result.
+/// Runs the work with the invocation's deadline, and then writes the log entry and the metrics.
 ///
-/// Logs and metrics contain request ids, numbers and kinds of errors, but no request data
-/// (docs/decisions/logs-and-metrics.md).
+/// Logs and metrics contain request ids, numbers, error types and the keys of unreadable items, but
+/// no other request data (docs/decisions/logs-and-metrics.md).
 pub(crate) async fn invocation<T>(
     context: &Context,
     work: impl Future<Output = Result<T, Error>>,
@@ -57,13 +55,14 @@ pub(crate) async fn invocation<T>(
     (answer, usage)
 }
 
-/// Adds `number` to a metric of the domain. The metric is sent with the other metrics of the
+/// Adds `number` to a metric of the service. The runtime sends it with the other metrics of the
 /// invocation.
 pub fn count(metric: &'static str, number: u64) {
     metrics::counter!(metric).increment(number);
 }
 
-/// Records the age of a batch's oldest record. One alarm covers all streams of a service.
+/// Records the age of the oldest stream record in a batch. One alarm covers all streams of a
+/// service.
 pub(crate) fn stream_age(age: SignedDuration) {
     metrics::gauge!("StreamAgeMs").set(age.as_secs_f64() * 1_000.0);
 }
@@ -73,6 +72,10 @@ fn log(error: Option<&Error>, began: Instant, usage: &Usage) {
     let read = usage.calls.iter().fold(table::Units::ZERO, |sum, call| sum + call.read);
     let write = usage.calls.iter().fold(table::Units::ZERO, |sum, call| sum + call.write);
     let (retries, conflicts) = (usage.retries, usage.conflicts);
+    for (item_type, key) in &usage.unreadable_items {
+        let (partition, sort) = key.as_ref().map_or(("", ""), |key| (key.partition(), key.sort()));
+        tracing::error!(item_type, partition, sort, count = usage.unreadable, "an item cannot be read");
+    }
     match error {
         Some(error) if error.is_defect() => tracing::error!(%error, latency_us, retries, conflicts, "failed"),
         Some(error) if error.is_outage() => tracing::warn!(%error, latency_us, retries, conflicts, "not available"),
@@ -89,6 +92,7 @@ fn measure(error: Option<&Error>, cold_start: bool, began: Instant, usage: &Usag
     metrics::counter!("Outages").increment(u64::from(error.is_some_and(Error::is_outage)));
     metrics::counter!("Conflicts").increment(usage.conflicts);
     metrics::counter!("Retries").increment(usage.retries);
+    metrics::counter!("UnreadableItems").increment(usage.unreadable);
     for call in &usage.calls {
         let index = call.index.clone().unwrap_or_else(|| "none".to_owned());
         let labels = [("Table", call.table.clone()), ("Index", index)];
@@ -99,6 +103,6 @@ fn measure(error: Option<&Error>, cold_start: bool, began: Instant, usage: &Usag
         }
     }
     if let Err(error) = collector.flush(std::io::stdout().lock()) {
-        tracing::warn!(%error, "metrics are lost");
+        tracing::warn!(%error, "metrics cannot be written");
     }
 }

@@ -1,11 +1,11 @@
 use crate::{Function, path};
 use table::cost::Cost;
 
-/// The declaration of an access pattern, in one constant next to its handler.
+/// The declaration of an access pattern, as a constant next to its handler.
 ///
-/// The registry of functions, the documentation and the `Location` of jobs and reversals derive
+/// The list of functions, the documentation, and the `Location` of jobs and reversals are derived
 /// from this constant. A test compares the constant with the template. `C` is the input of the cost
-/// functions: sizes in bytes and numbers of items.
+/// functions, such as item sizes and item counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Pattern<C: 'static> {
     /// The number in `docs/access-patterns.md`, such as `B1`.
@@ -14,7 +14,7 @@ pub struct Pattern<C: 'static> {
     pub name: &'static str,
     /// The trigger of the function.
     pub trigger: Trigger,
-    /// The DynamoDB calls. A request variant that makes other calls has a separate entry.
+    /// The DynamoDB calls. A request variant with different calls has a separate entry.
     pub calls: &'static [Calls<C>],
     /// Creates the function.
     pub function: fn() -> Function,
@@ -23,16 +23,16 @@ pub struct Pattern<C: 'static> {
 /// The trigger of a function.
 #[derive(Debug, Clone, Copy)]
 pub enum Trigger {
-    /// HTTP requests to these routes.
+    /// HTTP requests, with their routes.
     Http(&'static [Route]),
-    /// An EventBridge schedule expression.
+    /// A schedule, as an EventBridge expression.
     Schedule(&'static str),
-    /// The stream of this table.
+    /// A DynamoDB stream, as the name of its table.
     Stream(&'static str),
 }
 
 impl Trigger {
-    /// Returns the routes. Schedules and streams have none.
+    /// Returns the routes. A schedule or stream has no routes.
     #[must_use]
     pub const fn routes(&self) -> &'static [Route] {
         match self {
@@ -47,50 +47,50 @@ impl Trigger {
 pub struct Route {
     /// The HTTP method.
     pub method: &'static str,
-    /// The path, with its parameters in braces.
+    /// The path, with parameters in braces.
     pub path: &'static str,
-    /// The scopes. A caller needs at least one of them.
+    /// The scopes. The caller needs at least one of these scopes.
     pub scopes: &'static [&'static str],
 }
 
-/// DynamoDB calls and their cost.
+/// The DynamoDB calls of a request, and the read and write request units that they consume.
 ///
-/// The documentation is generated from these values. A test compares the cost with the capacity
-/// that DynamoDB reports.
+/// The documentation is generated from these values. A test compares the calculated units with the
+/// units that DynamoDB reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Calls<C: 'static> {
-    /// The suffix that names the request variant in the documentation, such as `, quantity`. Empty
-    /// if all requests make the same calls.
+    /// The request variant, as a suffix of the function name in the documentation, such as `,
+    /// quantity`. Empty if all requests make the same calls.
     pub variant: &'static str,
     /// The key conditions.
     pub condition: &'static str,
-    /// The cost as a formula. R and W are read and write units. ⌈x⌉ is the size x in units, rounded
-    /// up: 1 KB per write unit and 4 KB per read unit.
+    /// The consumed units as a formula. R means read request units, and W means write request
+    /// units. ⌈x⌉ means the size x rounded up to whole units: 4 KB per R, 1 KB per W.
     pub formula: &'static str,
-    /// Calculates the cost.
+    /// Calculates the consumed units.
     pub cost: fn(&C) -> Cost,
 }
 
 impl<C> Pattern<C> {
-    /// Returns the routes. Functions of schedules and streams have none.
+    /// Returns the routes. A pattern with a schedule or stream has no routes.
     #[must_use]
     pub const fn routes(&self) -> &'static [Route] {
         self.trigger.routes()
     }
 
-    /// Returns the calls, each with the function name and variant, such as `update-cart-item,
-    /// quantity`.
+    /// Returns the calls. The label of each entry consists of the function name and the variant,
+    /// such as `update-cart-item, quantity`.
     pub fn labelled(&self) -> impl Iterator<Item = (String, &'static Calls<C>)> {
         self.calls.iter().map(|calls| (format!("{}{}", self.name, calls.variant), calls))
     }
 
-    /// Returns the path of the first route with these parameters.
+    /// Returns the path of the first route, with its parameters replaced.
     pub fn location(&self, parameter: impl Fn(&str) -> Option<String>) -> String {
         self.routes().first().map_or_else(String::new, |route| path(route.path, parameter))
     }
 }
 
-/// A pattern without the costs. The input type of the costs differs between services.
+/// A [`Pattern`] without its calls. Unlike [`Pattern`], this type is the same for all services.
 #[derive(Debug, Clone, Copy)]
 pub struct Declared {
     /// The number in `docs/access-patterns.md`, such as `B1`.
@@ -104,7 +104,7 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// Returns the routes. Functions of schedules and streams have none.
+    /// Returns the routes. A pattern with a schedule or stream has no routes.
     #[must_use]
     pub const fn routes(&self) -> &'static [Route] {
         self.trigger.routes()
@@ -117,7 +117,7 @@ impl<C> From<Pattern<C>> for Declared {
     }
 }
 
-/// Sorts the patterns by number (B2 before B10), then by name.
+/// Sorts patterns by number (B2 before B10), then by name.
 #[must_use]
 pub fn by_number<C>(mut patterns: Vec<Pattern<C>>) -> Vec<Pattern<C>> {
     patterns.sort_by_key(|pattern| (pattern.id.len(), pattern.id, pattern.name));

@@ -1,7 +1,7 @@
-/// Declares the problem types: status, name, title and cases.
+/// Declares the problem types: variant, status, name, title and cases.
 macro_rules! problems {
     ($($variant:ident, $status:literal, $name:literal, $title:expr, $when:literal;)+) => {
-        /// A problem type of RFC 9457: the `type` of an error response.
+        /// A problem type of RFC 9457, the `type` of an error response.
         ///
         /// The table in `docs/http.md` is generated from these types.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ macro_rules! problems {
                 match self { $(Self::$variant => $status,)+ }
             }
 
-            /// The last segment of the `type`: `not-found` for `/problems/not-found`.
+            /// The last segment of the `type`, such as `not-found` in `/problems/not-found`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
@@ -31,7 +31,7 @@ macro_rules! problems {
                 match self { $(Self::$variant => $title,)+ }
             }
 
-            /// The cases in which the API returns this problem, for the documentation.
+            /// The documentation of the cases in which the API returns this problem.
             #[must_use]
             pub const fn when(self) -> &'static str {
                 match self { $(Self::$variant => $when,)+ }
@@ -40,19 +40,19 @@ macro_rules! problems {
     };
 }
 
-const CONFLICT: &str = "What is stored does not allow it";
+const CONFLICT: &str = "Conflict with the current state";
 
 problems! {
-    InvalidRequest, 400, "invalid-request", "The request is not valid",
+    InvalidRequest, 400, "invalid-request", "Invalid request",
         "a field is invalid, missing or unknown; a day is in the past; a cursor belongs to another list";
     Forbidden, 403, "forbidden", "Not allowed",
-        "the account, company or user belongs to another caller, or the request spans several of them without the `operate` scope";
+        "the account, company or user belongs to another caller, or the request needs the `operate` scope";
     NotFound, 404, "not-found", "Not found",
         "the resource does not exist or belongs to another company";
     StatusConflict, 409, "status-conflict", CONFLICT,
         "the payment's status does not allow the change, or another request has changed it";
     TransactionIdUsed, 409, "transaction-id-used", CONFLICT,
-        "another payment has the transaction id";
+        "another payment already has this transaction id";
     CartFull, 409, "cart-full", CONFLICT,
         "the cart has 32 active items";
     CartEmpty, 409, "cart-empty", CONFLICT,
@@ -62,9 +62,9 @@ problems! {
     Purchased, 409, "purchased", CONFLICT,
         "the cart item was purchased and cannot be changed";
     ProgressBackwards, 409, "progress-backwards", CONFLICT,
-        "the progress or the points are lower than recorded, without `correction`";
+        "the progress or the points are lower than recorded, and `correction` is not set";
     JobUnderWay, 409, "job-under-way", CONFLICT,
-        "another change of the same references is running";
+        "a job is already changing the same references";
     JobNotFailed, 409, "job-not-failed", CONFLICT,
         "the job to retry is running or done";
     InsufficientFunds, 409, "insufficient-funds", CONFLICT,
@@ -74,26 +74,26 @@ problems! {
     AccountClosed, 409, "account-closed", CONFLICT,
         "the account is closed";
     CurrencyMismatch, 409, "currency-mismatch", CONFLICT,
-        "the account has another currency";
+        "the account has a different currency";
     BalanceTooLarge, 409, "balance-too-large", CONFLICT,
         "the balance would have more than 38 digits";
     BalanceNotZero, 409, "balance-not-zero", CONFLICT,
         "the account to close has a balance other than 0";
     AlreadyReversed, 409, "already-reversed", CONFLICT,
-        "another request reversed the transaction";
+        "the transaction was already reversed";
     IsReversal, 409, "is-reversal", CONFLICT,
         "the transaction is itself a reversal";
-    AnotherVersion, 412, "another-version", "Changed since",
-        "the activity or account was changed since the version that the request names";
+    AnotherVersion, 412, "another-version", "The resource has changed",
+        "the activity or account has changed since the version in the request";
     TooLarge, 413, "too-large", "Too large",
         "a payment or an activity is over 8 KB, another part of an activity over 16 KB, a reference over 4 KB, a registration's data over 2 KB, a template over 48 KB, a cart item over 1 KB, a body over 64 KB, or a list over 5 MB";
-    UnsupportedMediaType, 415, "unsupported-media-type", "Not JSON",
+    UnsupportedMediaType, 415, "unsupported-media-type", "Unsupported media type",
         "the body is not `application/json`";
-    IdempotencyKeyReused, 422, "idempotency-key-reused", "The key was used before",
-        "the key was used for another request";
+    IdempotencyKeyReused, 422, "idempotency-key-reused", "Idempotency key already used",
+        "the key was already used for a different request";
     Throttled, 429, "throttled", "Too many requests",
-        "DynamoDB throttled the request; `Retry-After` has the time to wait before a retry";
-    Unavailable, 503, "unavailable", "Not available now",
+        "DynamoDB throttled the request; `Retry-After` is the time to wait before a retry";
+    Unavailable, 503, "unavailable", "Temporarily unavailable",
         "DynamoDB did not respond before the deadline, or the retries kept conflicting with other writes";
     Internal, 500, "internal", "Internal error",
         "a defect; the log contains the reason";

@@ -4,14 +4,15 @@ use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde::Serialize;
 use serde_json::Value;
 
-/// A run of scheduled work. EventBridge starts it without an input, or an operator with one.
+/// An invocation of a scheduled function, by EventBridge or by an operator. Only an operator can
+/// pass an input.
 #[derive(Debug)]
 pub struct Scheduled<I> {
-    /// The input of the operator. EventBridge sends none.
+    /// The input from the operator. Empty if EventBridge invokes the function.
     pub input: I,
-    /// The scheduled time, or the time of the operator's invocation.
+    /// The scheduled time. For an operator, the time of the invocation.
     pub now: TimestampSeconds,
-    /// The time by which the run must end.
+    /// The time by which the function must return.
     pub deadline: Deadline,
     /// The random source for new ids.
     pub random: Random,
@@ -32,8 +33,8 @@ impl<I: Input> Scheduled<I> {
     }
 }
 
-/// Creates the function of a schedule. `warm_up` makes a call that the handler is permitted to
-/// make.
+/// Creates a function for a schedule. `warm_up` makes a DynamoDB call that the handler also has
+/// permission for.
 pub fn scheduled<A, I, R, F, W>(
     handler: impl Fn(A, Scheduled<I>) -> F + Clone + Send + Sync + 'static,
     warm_up: impl Fn(A) -> W + Send + Sync + 'static,
@@ -51,9 +52,10 @@ where
     })
 }
 
-/// Handles events from the Lambda runtime.
+/// Handles events from the Lambda runtime (docs/decisions/run-concurrent.md).
 ///
-/// The runtime logs errors with `Debug`. A [`Diagnostic`] contains only text.
+/// The Lambda runtime logs the `Debug` output of errors. For a [`Diagnostic`], this output is only
+/// the type and the message.
 pub(crate) async fn serve(handler: EventHandler) -> Result<(), lambda_runtime::Error> {
     let serve = move |event: LambdaEvent<Value>| {
         let call = handler(event.payload, event.context);

@@ -1,7 +1,7 @@
 use keys::Shards;
 use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 
-/// The settings of a function: its environment variables.
+/// The settings of a function, from its environment variables.
 #[derive(Debug, Clone, Default)]
 pub struct Settings(BTreeMap<String, String>);
 
@@ -17,10 +17,10 @@ impl FromIterator<(String, String)> for Settings {
 pub struct SettingsError(Vec<String>);
 
 impl Settings {
-    /// Reads settings in the closure.
+    /// Calls `read` to read settings.
     ///
     /// # Errors
-    /// Returns all missing and invalid settings.
+    /// [`SettingsError`] lists all missing and invalid settings.
     pub fn read<T>(&self, read: impl FnOnce(&mut SettingsReader<'_>) -> Option<T>) -> Result<T, SettingsError> {
         let mut reader = SettingsReader { settings: self, faults: Vec::new() };
         let value = read(&mut reader);
@@ -28,7 +28,7 @@ impl Settings {
     }
 }
 
-/// Reads settings and collects their faults.
+/// Reads settings and records faults.
 #[derive(Debug)]
 pub struct SettingsReader<'a> {
     settings: &'a Settings,
@@ -52,15 +52,16 @@ impl SettingsReader<'_> {
         if is_set { self.get(name) } else { None }
     }
 
-    /// Reads the shards of an index. `write` and `read` name the settings with the number of shards
-    /// that are written and read.
+    /// Reads the number of shards of an index for writes and for reads. `write` and `read` are the
+    /// names of the settings.
     pub fn shards(&mut self, write: &str, read: &str) -> Option<Shards> {
         let (shards, of) = (self.get(write), self.get(read));
         Shards::new(shards?, of?)
-            .map_or_else(|_| self.fault(format!("1 ≤ {write} ≤ {read} ≤ {} must hold", Shards::MAX)), Some)
+            .map_or_else(|_| self.fault(format!("required: 1 ≤ {write} ≤ {read} ≤ {}", Shards::MAX)), Some)
     }
 
-    /// Records that valid settings contradict each other, and returns `None`.
+    /// Records a fault and returns `None`. Use it if settings are valid separately but contradict
+    /// each other.
     pub fn fault<T>(&mut self, fault: impl Display) -> Option<T> {
         self.faults.push(fault.to_string());
         None
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_all_faults_at_once() {
+    fn reports_every_fault() {
         let settings: Settings =
             [("A".to_owned(), "x".to_owned()), ("C".to_owned(), "1".to_owned())].into_iter().collect();
         let read = settings.read(|reader| {

@@ -10,17 +10,18 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use table::{Attribute, Key};
 
-/// A batch of changes from one stream shard, in order.
+/// A batch of stream records from one shard, in order.
 pub struct Batch {
-    /// The changes.
+    /// The stream records.
     pub records: Vec<Record>,
-    /// The time by which the batch must be processed.
+    /// The time by which the function must return.
     pub deadline: Deadline,
     /// The random source for new ids.
     pub random: Random,
 }
 
-/// A stream record. It is parsed lazily, because an invalid record must not block the others.
+/// A stream record. Parsing happens in [`Record::read`], so that an invalid record does not block
+/// the batch.
 #[derive(Clone)]
 pub struct Record(Value);
 
@@ -31,9 +32,10 @@ impl Record {
         &self.0
     }
 
-    /// The sequence number, which identifies the record in a batch item failure.
+    /// The sequence number. It identifies the record in a batch item failure.
     ///
-    /// Empty if the record has none. If that record fails, Lambda retries the whole batch.
+    /// Empty if the record has no sequence number. If such a record fails, Lambda retries the whole
+    /// batch.
     #[must_use]
     pub fn sequence_number(&self) -> &str {
         self.0.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str).unwrap_or_default()
@@ -55,12 +57,12 @@ impl Record {
         self.0["dynamodb"]["Keys"][attribute.as_str()]["S"].as_str()
     }
 
-    /// The time of the change, in milliseconds. DynamoDB calls it approximate.
+    /// The approximate time of the change, with a precision of milliseconds.
     ///
-    /// Reads the number from the unparsed record, because `EventRecord` shifts the fraction of the
-    /// second.
+    /// This method reads the unparsed record, because `EventRecord` parses fractions of a second
+    /// incorrectly.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "a float that is not a time becomes one that is out of range")]
+    #[expect(clippy::cast_possible_truncation, reason = "an invalid number becomes a time out of range")]
     pub fn created_at(&self) -> Option<Timestamp> {
         let seconds = self.0.pointer("/dynamodb/ApproximateCreationDateTime")?.as_f64()?;
         Timestamp::from_millisecond((seconds * 1_000.0).round() as i64).ok()
@@ -69,17 +71,18 @@ impl Record {
     /// Parses the record.
     ///
     /// # Errors
-    /// Returns an error if this is not a record of a DynamoDB stream. The error text may quote the
-    /// record, so do not log the text.
+    /// Returns an error if this is not a valid DynamoDB stream record. Do not log the error text,
+    /// because it may contain data from the record.
     pub fn read(&self) -> Result<EventRecord, serde_json::Error> {
         EventRecord::deserialize(&self.0)
     }
 }
 
-/// Creates the function of a DynamoDB stream.
+/// Creates a function for a DynamoDB stream. `warm_up` makes a DynamoDB call that the handler also
+/// has permission for.
 ///
-/// The handler returns the sequence numbers of the failed records. Lambda retries all records from
-/// the lowest of these numbers, including later records that succeeded.
+/// The handler returns the sequence numbers of the failed records. Lambda retries the first failed
+/// record and all later records, including those that succeeded.
 pub fn stream<A, F, W>(
     handler: impl Fn(A, Batch) -> F + Clone + Send + Sync + 'static,
     warm_up: impl Fn(A) -> W + Send + Sync + 'static,
@@ -93,7 +96,7 @@ where
         let handler = handler.clone();
         async move {
             let Some(Value::Array(records)) = event.get_mut("Records").map(Value::take) else {
-                return Err(Error::invalid("/Records", "is no batch of a stream"));
+                return Err(Error::invalid("/Records", "is not a batch of stream records"));
             };
             let records: Vec<Record> = records.into_iter().map(Record).collect();
             if let Some(oldest) = records.iter().filter_map(Record::created_at).min() {
@@ -107,10 +110,10 @@ where
     })
 }
 
-/// Reports the lowest failed sequence number as the batch item failure.
+/// Reports the first failed record as the batch item failure.
 ///
-/// Lambda retries the batch from that record. If a sequence number is empty or not in the batch, an
-/// empty one is reported, and Lambda retries the whole batch.
+/// Lambda retries the batch from that record. If a failed sequence number is empty or not in the
+/// batch, the report contains an empty identifier. Lambda then retries the whole batch.
 fn report(order: &[String], failed: &BTreeSet<String>) -> DynamoDbEventResponse {
     let mut response = DynamoDbEventResponse::default();
     let stranger = failed.iter().any(|number| number.is_empty() || !order.contains(number));
@@ -129,14 +132,14 @@ mod tests {
     use super::*;
 
     fn failures(failed: &[&str]) -> String {
-        // Sequence numbers are compared by their position in the batch. As text, 10 sorts before 9.
+        // The batch defines the order of sequence numbers. In lexicographic order, 10 precedes 9.
         let order = ["8", "9", "10", "11"].map(str::to_owned);
         let failed = failed.iter().map(|number| (*number).to_owned()).collect();
         serde_json::to_string(&report(&order, &failed)).expect("JSON")
     }
 
     #[test]
-    fn reports_the_lowest_failure() {
+    fn reports_the_first_failed_record() {
         assert_eq!(failures(&["10", "9"]), r#"{"batchItemFailures":[{"itemIdentifier":"9"}]}"#);
         assert_eq!(failures(&[]), r#"{"batchItemFailures":[]}"#);
         for all in [["7"], [""]] {

@@ -1,6 +1,6 @@
-//! The clock and random source of the operating system.
+//! The clock and the random source of the operating system.
 //!
-//! Clippy denies both to all other code of a Lambda (docs/decisions/randomness.md).
+//! Clippy denies access to either of them in all other Lambda code (docs/decisions/randomness.md).
 #![expect(clippy::disallowed_methods, reason = "all other code receives the time and the random source as arguments")]
 
 use jiff::Timestamp;
@@ -13,15 +13,15 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::now()
 }
 
-/// The runtime's clock, for deadlines and latencies.
+/// The monotonic clock, for deadlines and latencies.
 pub(crate) fn instant() -> Instant {
     Instant::now()
 }
 
-/// Creates a random source that the operating system seeds. A process creates only one.
+/// Creates a random source with a seed from the operating system. A process creates only one.
 ///
 /// # Errors
-/// Returns an error if the system has no random bits.
+/// Returns an error if the operating system provides no random bytes.
 pub fn system_random() -> io::Result<Random> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)?;

@@ -8,42 +8,42 @@ use std::{
 };
 use table::{Error as Store, Key};
 
-/// Maximum duration of a run. Other jobs in the same shard of the stream wait for it.
+/// Maximum duration of a run. In the meantime, the other jobs in the same stream shard wait.
 const BUDGET: Duration = Duration::from_secs(30);
-/// The part of [`BUDGET`] that is reserved for the current step.
+/// The part of [`BUDGET`] that is reserved for the completion of the current step.
 const RESERVE: Duration = Duration::from_secs(10);
-/// Maximum number of consecutive runs without a written step. The job then fails. The limit is
-/// lower than the 100 times that Lambda retries a batch.
+/// Maximum number of consecutive runs without a written step, after which the job fails. The limit
+/// is lower than the 100 times that Lambda retries a batch.
 pub const MAX_ATTEMPTS: i64 = 50;
 
 /// A service with jobs.
 pub trait JobService: Sync {
-    /// Maximum number of jobs of a batch that run concurrently.
+    /// Maximum number of concurrent jobs in a batch.
     const SIDE_BY_SIDE: usize;
 
     /// The job table of the service.
     fn jobs(&self) -> &Jobs;
 
-    /// Passes the [`JobRunner`] for the job's kind to [`Run::steps`].
+    /// Creates the [`JobRunner`] for the job and passes it to [`Run::steps`].
     ///
     /// # Errors
-    /// Errors of the runner. The engine retries after a DynamoDB outage, throttling or a conflict
-    /// with other writes. Any other error fails the job.
+    /// Errors of the runner. After a DynamoDB outage, throttling or a conflict with other writes,
+    /// the job is retried. After any other error, the job fails.
     fn run(&self, run: &mut Run<'_>) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
-/// The steps of a kind of job. A runner lives for one run and may cache what it reads.
+/// Executes the steps of a job. Each run has its own runner, which may cache data that it has read.
 pub trait JobRunner: Send {
-    /// The stored progress. The first step gets the default value of this type.
+    /// The stored progress. The first step receives the default value.
     type Progress: Serialize + DeserializeOwned + Default + Send + Sync;
 
-    /// Executes one step and returns the new progress, which is then written.
+    /// Executes one step and returns the new progress. The engine then writes the progress.
     ///
-    /// The engine may repeat a step from its start after any of the step's calls, so the step must
-    /// not count anything twice. A long step must return when `stop` has passed.
+    /// A step must be idempotent. If a run crashes during a step, the next run repeats the step
+    /// from its start. A long step must return once `stop` has passed.
     ///
     /// # Errors
-    /// The same errors as in [`JobService::run`].
+    /// The same errors as for [`JobService::run`].
     fn step(
         &mut self,
         job: &Job,
@@ -57,24 +57,24 @@ pub trait JobRunner: Send {
 pub struct Step<P> {
     /// The progress after the step.
     pub progress: P,
-    /// Number of completed units of work, from the start of the job.
+    /// Number of work units completed since the start of the job.
     pub done: u64,
-    /// The action after the step.
+    /// The action of the engine after this step.
     pub next: Next,
 }
 
-/// The action after a step.
+/// The action of the engine after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Execute the next step, if time is left.
+    /// Execute the next step if enough time remains. Otherwise end this run.
     Continue,
-    /// End this run. The stream starts another run for the next step.
+    /// End this run. The stream then starts another run.
     Wait,
-    /// End the job as done.
+    /// End the job successfully.
     End,
 }
 
-/// A run of a job: one invocation of the function for it.
+/// A run of a job: the steps of one job in one invocation.
 #[derive(Debug)]
 pub struct Run<'a> {
     jobs: &'a Jobs,
@@ -83,18 +83,18 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The job as last read or written.
+    /// The job, as last read or written by this run.
     #[must_use]
     pub fn job(&self) -> &Job {
         &self.job
     }
 
     /// Executes steps until the job is done, a step ends the run, the time is up, or another run
-    /// writes a step. Returns the final progress if this run completed the job, and `None`
-    /// otherwise.
+    /// has written a step. Returns the final progress if this run completed the job, otherwise
+    /// `None`.
     ///
     /// # Errors
-    /// Errors of the runner, and errors in reading or writing the progress.
+    /// Errors of the runner, and errors while reading or writing the progress.
     pub async fn steps<R: JobRunner>(&mut self, mut runner: R) -> Result<Option<R::Progress>, Error> {
         let mut progress = self.job.progress()?;
         loop {
@@ -109,14 +109,14 @@ impl Run<'_> {
     }
 }
 
-/// Continues the jobs in a batch of stream records. Returns the sequence numbers of the records
-/// that Lambda must retry.
+/// Continues the jobs in a batch of stream records. Returns the sequence numbers of the records to
+/// retry.
 ///
-/// A job does not block other jobs. A job that cannot continue fails, and a job that may continue
-/// later is reported as a batch item failure.
+/// If a job cannot continue, it is marked as failed and does not block other jobs. If a retry may
+/// succeed, the job's records are reported as batch item failures.
 ///
 /// # Errors
-/// None.
+/// This function always returns `Ok`.
 pub async fn continue_jobs<S: JobService>(service: &S, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let end = batch.deadline.at_most(BUDGET);
     let stop = end.with_reserve(RESERVE);
@@ -126,7 +126,7 @@ pub async fn continue_jobs<S: JobService>(service: &S, batch: Batch) -> Result<B
             Ok(true) => Vec::new(),
             Ok(false) => sequence_numbers,
             Err(error) => {
-                tracing::warn!(partition, sort, %error, "a job continues later");
+                tracing::warn!(partition, sort, %error, "a job will be retried");
                 sequence_numbers
             }
         }
@@ -142,13 +142,13 @@ fn jobs_of(records: &[Record]) -> BTreeMap<(String, String), Vec<String>> {
         if let Some((partition, sort)) = record.partition_key().zip(record.sort_key()) {
             jobs.entry((partition.to_owned(), sort.to_owned())).or_default().push(sequence_number);
         } else {
-            tracing::error!(sequence_number, "a change of a job cannot be read");
+            tracing::error!(sequence_number, "a stream record of the job table has no key");
         }
     }
     jobs
 }
 
-/// Runs a job. Returns `false` if no time was left to start it.
+/// Runs a job. Returns `false` if too little time remained to start a run.
 async fn continue_job<S: JobService>(service: &S, key: &Key, stop: Deadline, end: Deadline) -> Result<bool, Error> {
     if stop.has_passed() {
         return Ok(false);
@@ -163,8 +163,9 @@ async fn continue_job<S: JobService>(service: &S, key: &Key, stop: Deadline, end
         Err(error) => return Err(error),
     };
     if job.attempts >= MAX_ATTEMPTS {
-        let reason = format!("{MAX_ATTEMPTS} runs in a row ended without a step: out of time or memory.");
-        return jobs.fail(&job, &reason, &"no run came to an end").await.map(|()| true);
+        let reason =
+            format!("{MAX_ATTEMPTS} consecutive runs completed no step. They may have run out of time or memory.");
+        return jobs.fail(&job, &reason, &"no run completed a step").await.map(|()| true);
     }
     if !jobs.claim(&mut job).await? {
         return Ok(true);
@@ -187,8 +188,8 @@ fn may_pass(error: &Error) -> bool {
 fn reason(error: &Error) -> String {
     match error {
         Error::Table(Store::Unreadable(what, _)) => format!("A stored {what} cannot be read."),
-        Error::Table(Store::TooMuch) => "A range holds more than can be read at once.".to_owned(),
-        error if may_pass(error) => format!("{MAX_ATTEMPTS} runs in a row failed. The log has the causes."),
-        _ => "An internal error stopped it. The log has the cause.".to_owned(),
+        Error::Table(Store::TooMuch) => "A range is too large to be read without pages.".to_owned(),
+        error if may_pass(error) => format!("{MAX_ATTEMPTS} consecutive runs failed. The log contains the causes."),
+        _ => "An internal error stopped the job. The log contains the cause.".to_owned(),
     }
 }

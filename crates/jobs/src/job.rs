@@ -5,24 +5,23 @@ use serde_json::Value;
 use std::fmt::Display;
 use table::{Attributes, Condition, Item, Key};
 
-/// Retention of a job in days, from its start or last retry.
+/// Retention of a job in days, since its start or last retry.
 const DAYS_KEPT: i64 = 30;
 
-/// The work of a job in its stored form. Each service has an enum with a variant for each kind of
-/// job.
+/// The task of a job, as stored. Each service has an enum with one variant per kind of job.
 pub trait Task: Serialize + DeserializeOwned {
-    /// The kind, as returned to callers.
+    /// The kind of job, as returned to callers.
     fn kind(&self) -> &'static str;
 }
 
 /// A stored job.
 ///
-/// Only its service deserializes the task and the progress. A job with an unreadable task can
-/// therefore still be marked as failed.
+/// The task and the progress are stored as JSON, and only the service deserializes them. The engine
+/// can therefore mark a job with an unreadable task as failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Job {
-    /// The partition key. Its format is defined by the service.
+    /// The partition key. The service defines its format.
     #[serde(rename = "PK")]
     pub partition: String,
     /// The sort key.
@@ -31,43 +30,44 @@ pub struct Job {
     /// The id, as returned to callers.
     #[serde(rename = "ID")]
     pub id: String,
-    /// The kind, as returned to callers.
+    /// The kind of job, as returned to callers.
     pub kind: String,
-    /// The state. The filter of the event source mapping reads this attribute.
+    /// The state. The event source mapping passes only running jobs to the function.
     pub state: State,
-    /// The id of this start of the job. A retry gets another id, so a run of an earlier start
-    /// cannot write. Absent if the job is not running.
+    /// The id of the last start or retry. A retry sets a new id, so that runs from before the retry
+    /// can no longer write. Absent if the job is not running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
-    /// The id of the last request for this job. A change of this attribute makes the stream call
-    /// the function again. No code reads the id.
+    /// The id of the last nudge ([`Jobs::nudge`](crate::Jobs::nudge)). A change of this attribute
+    /// creates a stream record, which invokes the function again. The value is never read.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub nudged_by: Option<String>,
-    /// The number of written steps. A run can write a step only if it has read the previous step.
+    /// Number of written steps. A run can write a step only if no other run has written it.
     pub step: i64,
-    /// Number of runs since the last written step. The filter of the event source mapping reads
-    /// this attribute, so a written step calls the function and a counted run does not.
+    /// Number of runs since the last written step. The event source mapping passes only records
+    /// with 0 to the function. A written step sets 0 and thus invokes the function, but the start
+    /// of a run does not.
     pub attempts: i64,
-    /// The work.
+    /// The task.
     pub task: Value,
-    /// The progress of the runner. Absent before the first step.
+    /// The progress after the last written step. Absent before the first step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<Value>,
-    /// Number of completed units of work.
+    /// Number of completed work units.
     pub done: u64,
-    /// Number of units of work when the job started, if they were counted.
+    /// Total number of work units at the start of the job, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// The sort key of a hold in the same partition. The hold is deleted when the job ends or
-    /// fails.
+    /// The sort key of the job's hold in the same partition. The hold is deleted when the job is
+    /// done or has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<String>,
-    /// The reason of a failure.
+    /// The reason for a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The start time.
     pub started_at: TimestampSeconds,
-    /// The expiry time in seconds since 1970. Absent if the job is kept forever.
+    /// The expiry time in seconds since 1970. Absent if the job never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
 }
@@ -82,14 +82,15 @@ impl Item for Job {
 pub enum State {
     /// The job is running.
     Running,
-    /// The job is complete.
+    /// The job has completed.
     Done,
-    /// The job cannot continue, and can be retried.
+    /// The job has failed, and can be retried.
     Failed,
 }
 
 impl Job {
-    /// Creates a job that starts now. `run` must be unique among all starts of the same key.
+    /// Creates a job that starts now. `run` must be unique among all starts and retries of jobs
+    /// with the same key.
     ///
     /// # Errors
     /// The task cannot be serialized.
@@ -121,7 +122,7 @@ impl Job {
         })
     }
 
-    /// The expiry time of a job that starts now, in seconds since 1970.
+    /// Returns the expiry time, in seconds since 1970, of a job that starts now.
     pub(crate) fn expiry(now: TimestampSeconds) -> i64 {
         now.plus_days(DAYS_KEPT).instant().as_second()
     }
@@ -156,14 +157,15 @@ impl Job {
         self.state == State::Running
     }
 
-    /// The condition that no job with this key is running. It also passes if no job is stored.
+    /// Returns the condition that the stored job is not running. The condition also holds if no job
+    /// is stored.
     #[must_use]
     pub fn is_not_running() -> Condition {
         Condition::missing(Self::RUN)
     }
 }
 
-/// A job as a response body.
+/// The response body for a job.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobBody {

@@ -1,27 +1,27 @@
-//! Changes of many items, page by page.
+//! Helper for jobs that change many items page by page.
 //!
-//! One step reads a page of the items to change and stores their ids. The next step changes these
-//! items and counts them. If a run crashes during the changes, the stored page remains. The next
-//! run changes the remaining items and counts the whole page, so each item is counted exactly once.
+//! One step reads a page of items and stores their ids. The next step changes these items and
+//! counts them. If a run crashes while it changes the items, the stored page remains. The next run
+//! changes the remaining items and counts the whole page, so each item is counted exactly once.
 
 use function::Error;
 use futures::{StreamExt, stream::FuturesUnordered};
 use table::{Change, Dynamo, Error as Store, Item, Key, Table};
 
-/// Maximum number of items in a page, and of index entries in one query.
+/// Maximum number of items in a page, and of index entries per query.
 pub const PAGE: usize = 50;
 /// Maximum number of concurrent changes.
 const SIDE_BY_SIDE: usize = 16;
-/// Maximum number of attempts to change one item in a run. After that, another run repeats the
-/// page.
+/// Maximum number of attempts to change an item in one run. Then the run ends, and another run
+/// repeats the page.
 const MAX_REFUSALS: usize = 20;
 
 /// Items that a job changes page by page.
 pub trait PagedItems: Sync {
-    /// The item type.
+    /// The type of the items.
     type Thing: Item + Send + Sync;
 
-    /// The id of an item in the stored page.
+    /// Returns the id of an item, for the stored page.
     fn id(thing: &Self::Thing) -> String;
 
     /// Returns the key of the item with this id.
@@ -30,26 +30,26 @@ pub trait PagedItems: Sync {
     /// The id is invalid.
     fn key(&self, id: &str) -> Result<Key, Error>;
 
-    /// Returns the state of an item of the page. `thing` is `None` if the item was deleted.
+    /// Returns the state of an item. `thing` is `None` if the item was deleted.
     fn state(&self, thing: Option<&Self::Thing>) -> ItemState;
 
-    /// Returns the writes that the job makes for an item. The first write must have the condition
-    /// that the item has not changed since it was read.
+    /// Returns the changes for an item. The first change must be conditional on the item being
+    /// unchanged since it was read.
     ///
     /// # Errors
-    /// The writes cannot be created.
+    /// The changes cannot be created.
     fn changes(&self, thing: &Self::Thing) -> Result<Vec<Change>, Error>;
 
-    /// Checks whether the job may still use the data that it read earlier, after another writer has
-    /// changed an item of the page.
+    /// Checks whether the data that the job read earlier is still valid. The engine calls this
+    /// method if another writer has changed an item of the page.
     ///
     /// # Errors
-    /// The data may be outdated. Another run reads it again and repeats the page.
+    /// The data may be outdated. Another run must read it again and repeat the page.
     fn may_repeat(&self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Reads the items of a stored page, strongly consistent.
+    /// Reads the items of a stored page with strong consistency.
     ///
     /// # Errors
     /// A call failed, or an item cannot be deserialized.
@@ -63,15 +63,15 @@ pub trait PagedItems: Sync {
     {
         async {
             let keys = ids.iter().map(|id| self.key(id)).collect::<Result<Vec<_>, _>>()?;
-            let mut found = table.get_all::<Self::Thing>(&keys, true).await?;
+            let mut found = table.get_all::<Self::Thing>(&keys, true).await?.complete()?;
             Ok(keys.iter().map(|key| found.remove(key)).collect())
         }
     }
 
-    /// Changes the items of a page concurrently. Returns the number of items that are in their
-    /// final state.
+    /// Changes the items of a page concurrently. Returns the number of changed items, including
+    /// items that an earlier run has changed.
     ///
-    /// After an error, no new change starts, and the running changes complete.
+    /// After an error, no further changes start, but changes in progress are completed.
     ///
     /// # Errors
     /// A change failed.
@@ -100,14 +100,14 @@ pub trait PagedItems: Sync {
 pub enum ItemState {
     /// The item must be changed.
     Due,
-    /// An earlier run of the same page has changed the item.
+    /// The item has already been changed, for example by an earlier run.
     Done,
-    /// The item is no longer part of the job.
+    /// The item no longer belongs to the job.
     Out,
 }
 
-/// Changes one item. Retries on conflict with the current item. Returns whether the item is in its
-/// final state.
+/// Changes one item. On conflict, reads the current item and tries again. Returns whether the item
+/// was changed, now or by an earlier run.
 async fn change<P: PagedItems>(items: &P, dynamo: &Dynamo, mut thing: Option<P::Thing>) -> Result<bool, Error> {
     for _ in 0..MAX_REFUSALS {
         let due = match (items.state(thing.as_ref()), &thing) {

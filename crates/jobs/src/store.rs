@@ -12,7 +12,7 @@ pub struct Jobs {
     table: Table,
 }
 
-/// Returns whether a conditional write succeeded. DynamoDB refuses the write if another run has
+/// Returns whether a conditional write succeeded. A refused write means that another run has
 /// changed the job.
 fn written(outcome: Result<(), table::Error>) -> Result<bool, Error> {
     match outcome {
@@ -23,13 +23,14 @@ fn written(outcome: Result<(), table::Error>) -> Result<bool, Error> {
 }
 
 impl Jobs {
-    /// Returns the job table with the name.
+    /// Returns the job table with this name.
     #[must_use]
     pub fn new(dynamo: &Dynamo, name: String) -> Self {
         Self { dynamo: dynamo.clone(), table: dynamo.table(name) }
     }
 
-    /// The underlying table, for transactions that put jobs, and for the other items in the table.
+    /// The underlying table. Services use it for transactions that create jobs, and for other items
+    /// in the same table.
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.table
@@ -40,16 +41,16 @@ impl Jobs {
         let _ = self.table.get_eventually::<Job>(&Key::placeholder()).await;
     }
 
-    /// Reads a job, strongly consistent.
+    /// Reads a job with strong consistency.
     ///
     /// # Errors
-    /// The call failed, or the item is not a job.
+    /// The call failed, or the item cannot be deserialized as a job.
     pub async fn get(&self, key: &Key) -> Result<Option<Job>, Error> {
         Ok(self.table.get(key).await?)
     }
 
-    /// Makes the stream call the function again for a running job, and resets its number of
-    /// attempts. This is needed if Lambda has discarded the earlier records of the job.
+    /// Invokes the function again for a running job, through the stream, and resets the number of
+    /// attempts. Use this method if Lambda may have discarded earlier stream records of the job.
     ///
     /// # Errors
     /// The call failed.
@@ -60,8 +61,8 @@ impl Jobs {
         }
     }
 
-    /// Returns the write of [`Jobs::nudge`], for use in a transaction. DynamoDB refuses the write
-    /// if the job has ended. Returns `None` if `job` is not running.
+    /// Returns the change that [`Jobs::nudge`] executes, for use in a transaction. DynamoDB refuses
+    /// the change if the job has ended. Returns `None` if `job` is not running.
     #[must_use]
     pub fn nudging(&self, job: &Job, by: &impl Display) -> Option<Change> {
         let run = job.run.as_ref()?;
@@ -69,12 +70,13 @@ impl Jobs {
         Some(nudge.only_if(Condition::is(Job::RUN, run)))
     }
 
-    /// Resumes a failed job after its last written step. `claims` returns changes that must succeed
-    /// in the same transaction.
+    /// Resumes a failed job after its last written step. `claims` returns further changes for the
+    /// same transaction, such as the hold of the job.
     ///
     /// # Errors
-    /// 409 `job-not-failed` if the job is running or done, or if another retry came first. 409
-    /// `job-under-way` if a claim is refused. Other errors mean that the call failed.
+    /// 409 `job-not-failed` if the job is running or done, or if a concurrent retry has resumed it.
+    /// 409 `job-under-way` if one of the `claims` is refused. Other errors mean that the call
+    /// failed.
     pub async fn retry(
         &self,
         job: Job,
@@ -82,7 +84,7 @@ impl Jobs {
         now: TimestampSeconds,
         claims: impl FnOnce(&Job) -> Result<Vec<Change>, Error>,
     ) -> Result<Job, Error> {
-        let not_failed = || Error::Conflict(Problem::JobNotFailed, "Only a failed job can be run again.".to_owned());
+        let not_failed = || Error::Conflict(Problem::JobNotFailed, "Only a failed job can be retried.".to_owned());
         if job.state != State::Failed {
             return Err(not_failed());
         }
@@ -107,18 +109,18 @@ impl Jobs {
         }
     }
 
-    /// Counts a run before it starts. Returns `false` if another run has written a step or the job
-    /// has ended.
+    /// Increments the number of attempts before a run. Returns `false` if another run has written a
+    /// step or the job has ended.
     ///
-    /// The run is counted before it starts. The count therefore includes runs that end without an
-    /// error, for example because they run out of memory.
+    /// The count therefore includes runs that are killed, for example because they exceed the
+    /// memory limit.
     pub(crate) async fn claim(&self, job: &mut Job) -> Result<bool, Error> {
         job.attempts += 1;
         written(self.dynamo.write(self.update(job).set(Job::ATTEMPTS, job.attempts)).await)
     }
 
-    /// Writes a step. Returns `false` if another run has written this step, or the job has ended or
-    /// was restarted.
+    /// Writes the result of a step. Returns `false` if another run has written this step, or if the
+    /// job has ended or was retried.
     pub(crate) async fn write<P: Serialize>(&self, job: &mut Job, step: &Step<P>) -> Result<bool, Error> {
         let update =
             self.update(job).set(Job::PROGRESS, Value::of(&step.progress)?).set(Job::DONE, Value::of(&step.done)?);
@@ -132,7 +134,7 @@ impl Jobs {
         Ok(is_written)
     }
 
-    /// Marks a job as failed. Does nothing if another run has written a step or the job has ended.
+    /// Marks a job as failed, unless another run has written a step or the job has ended.
     pub(crate) async fn fail(&self, job: &Job, reason: &str, cause: &impl Display) -> Result<(), Error> {
         let update =
             self.update(job).set(Job::STATE, Value::of(&State::Failed)?).set(Job::REASON, &reason).remove(Job::RUN);
@@ -142,9 +144,9 @@ impl Jobs {
         Ok(())
     }
 
-    /// Marks a job as failed if its item cannot be deserialized.
+    /// Marks a job as failed whose item cannot be deserialized.
     pub(crate) async fn fail_unreadable(&self, key: &Key, cause: &Error) -> Result<(), Error> {
-        const REASON: &str = "The job itself cannot be read.";
+        const REASON: &str = "The stored job cannot be read.";
         let is_running = Condition::is(Job::STATE, Value::of(&State::Running)?);
         let update =
             self.table.update(key.clone()).set(Job::STATE, Value::of(&State::Failed)?).set(Job::REASON, &REASON);
@@ -154,19 +156,20 @@ impl Jobs {
         Ok(())
     }
 
-    /// Returns an update with the condition that the job was not restarted, and that no step was
-    /// written, since the job was read.
+    /// Returns an update of the job. DynamoDB refuses the update if the job was retried or a step
+    /// was written in the meantime.
     fn update(&self, job: &Job) -> Change {
         let run = job.run.as_ref().map_or_else(Job::is_not_running, |run| Condition::is(Job::RUN, run));
         self.table.update(job.key()).only_if(run).only_if(Condition::is(Job::STEP, job.step))
     }
 
-    /// Executes the update that ends a job, and deletes the hold of the job.
+    /// Executes the update that ends a job, and deletes the job's hold.
     async fn finish(&self, job: &Job, update: Change) -> Result<bool, Error> {
         if let Some((hold, run)) = job.hold.as_ref().zip(job.run.as_ref()) {
             let hold = self.table.delete(Key::new(&job.partition, hold)).only_if(Condition::is(Job::RUN, run));
             match self.dynamo.transact(vec![update.clone(), hold]).await {
-                // The hold has expired. The job itself is unchanged.
+                // The hold no longer exists, because it has expired. The job is unchanged, so
+                // update it without the hold.
                 Err(table::Error::Refused(refused)) if !refused.at(0) => {}
                 outcome => return written(outcome),
             }
@@ -176,12 +179,12 @@ impl Jobs {
 }
 
 fn in_the_way(refused: &Refused) -> Error {
-    tracing::info!(?refused, "a retry meets another job");
-    let detail = "Another job is under way there. Send the request again when it is done.";
+    tracing::info!(?refused, "a retry was refused because of another job");
+    let detail = "Another job is already changing the same items. Retry the request when that job is done.";
     Error::Conflict(Problem::JobUnderWay, detail.to_owned())
 }
 
-/// Logs a failed job and counts it as a defect, which triggers the alarm of the service.
+/// Logs a failed job and counts it as a defect. The defect count triggers an alarm of the service.
 fn report(key: &Key, reason: &str, cause: &impl Display) {
     function::count("Defects", 1);
     let (partition, sort) = (key.partition(), key.sort());

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
-/// Length of the default period of an account's list, in days
+/// Default period of an account's payment list, in days
 /// (docs/requirements/bank.md#access-pattern-2-list-scheduled-payments-of-an-account).
 pub const DAYS_AHEAD: i64 = 90;
 
@@ -45,7 +45,8 @@ names!(
 );
 
 impl Status {
-    /// Returns the only status that can change to this one, or `None` for the initial status.
+    /// Returns the only status from which a payment can change to this status. Returns `None` for
+    /// the initial status.
     #[must_use]
     pub const fn predecessor(self) -> Option<Self> {
         match self {
@@ -58,8 +59,8 @@ impl Status {
 
 /// Payment id: `20261201T093000Z-` and the 32 hexadecimal digits of a version 7 UUID.
 ///
-/// The id contains the scheduled time, so the sort key can be derived from it. The UUID allows any
-/// number of payments of an account in the same second (docs/decisions/payment-id.md).
+/// The id contains the scheduled time, so the sort key can be derived from the id. The UUID makes
+/// payments of the same second distinct (docs/decisions/payment-id.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentId {
     time: TimestampSeconds,
@@ -88,7 +89,7 @@ impl FromStr for PaymentId {
             let (time, unique) = text.split_once('-')?;
             Some(Self { time: TimestampSeconds::parse_compact(time)?, unique: parse_simple(unique)? })
         };
-        parse().ok_or_else(|| Invalid::new("is no payment id"))
+        parse().ok_or_else(|| Invalid::new("is not a payment id"))
     }
 }
 
@@ -115,15 +116,15 @@ impl PaymentSort {
         KeyRange::through(from.to_string(), format!("{to}#"))
     }
 
-    /// Returns the range of items that are due from `now` to 90 days later
+    /// Returns the range of items that are due within 90 days from `now`
     /// (docs/requirements/bank.md#access-pattern-2-list-scheduled-payments-of-an-account).
     #[must_use]
     pub fn next_90_days(now: TimestampSeconds) -> KeyRange {
         Self::between(now, now.plus_days(DAYS_AHEAD))
     }
 
-    /// Returns the range of all payments in an account's partition, without the idempotency
-    /// records.
+    /// Returns the range of all payments of an account. It excludes idempotency records, which have
+    /// the same partition key.
     #[must_use]
     pub fn history() -> KeyRange {
         KeyRange::through("0", "9")
@@ -151,8 +152,8 @@ impl fmt::Display for PaymentSort {
 
 serde_as_text!(PaymentSort);
 
-/// GSI1 sort key of a payment and of a transaction: `<STATUS>#<time>#<payment id>`. The id makes
-/// sort keys unique, so one sort key is a complete page position.
+/// GSI1 sort key of a payment and of a transaction: `<STATUS>#<time>#<payment id>`. The payment id
+/// makes the sort key unique, so a cursor stores only the sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DueSort {
     /// Status of the payment.
@@ -162,26 +163,26 @@ pub struct DueSort {
 }
 
 impl DueSort {
-    /// Returns the range of items with the status that are due on the day
+    /// Returns the range of items that have the status and are due on the day
     /// (docs/requirements/bank.md#access-pattern-3-list-payments-of-a-date-by-status).
     #[must_use]
     pub fn due_on(day: Day, status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#{day}T"))
     }
 
-    /// Returns the range of items with the status that are due on or before the day.
+    /// Returns the range of items that have the status and are due on or before the day.
     #[must_use]
     pub fn due_until(day: Day, status: Status) -> KeyRange {
         KeyRange::through(format!("{status}#"), format!("{status}#{day}T"))
     }
 
-    /// Returns an empty range, for calls that only open the connection.
+    /// Returns an empty range, for warm-up queries.
     #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")
     }
 
-    /// Returns the range of all items with the status, for any scheduled time.
+    /// Returns the range of all items that have the status.
     #[must_use]
     pub fn with_status(status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#"))
@@ -210,15 +211,15 @@ impl fmt::Display for DueSort {
 serde_as_text!(DueSort);
 
 prefixed_key!(
-    /// Partition key of the guard item of a transaction id: `TRANSACTION#<transaction id>`. It
-    /// never equals the partition key of an account, because identifiers contain no `#`.
+    /// Partition key of a transaction guard: `TRANSACTION#<transaction id>`. It never equals an
+    /// account id, because identifiers contain no `#`.
     GuardPartition,
     "TRANSACTION",
     TransactionId
 );
 
 constant_key!(
-    /// Sort key of the guard item of a transaction id.
+    /// Sort key of a transaction guard: `TRANSACTION`.
     GuardSort,
     "TRANSACTION"
 );

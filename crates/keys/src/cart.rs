@@ -25,7 +25,7 @@ pub enum Status {
     Active,
     /// Merged into the ACTIVE item of the same product. Hidden from customers.
     Joined,
-    /// Bought; final.
+    /// Bought. This status is final.
     Purchased,
     /// Removed by the customer. Hidden from customers.
     Removed,
@@ -43,15 +43,14 @@ names!(
 );
 
 impl Status {
-    /// Returns whether lists show cart items with the status.
+    /// Returns whether lists show cart items with this status.
     #[must_use]
     pub const fn is_listed(self) -> bool {
         matches!(self, Self::Active | Self::Saved | Self::Purchased)
     }
 }
 
-/// Id of a cart item: 32 hexadecimal digits of a version 7 UUID. A status change does not change
-/// the id.
+/// Id of a cart item: the 32 hexadecimal digits of a version 7 UUID. The id never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ItemId(Uuid);
 
@@ -67,7 +66,7 @@ impl FromStr for ItemId {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        parse_simple(text).map(Self).ok_or_else(|| Invalid::new("is no item id"))
+        parse_simple(text).map(Self).ok_or_else(|| Invalid::new("is not an item id"))
     }
 }
 
@@ -80,8 +79,7 @@ impl fmt::Display for ItemId {
 serde_as_text!(ItemId);
 
 /// Sort key and GSI1 sort key of a cart item: `<STATUS>#<time of the last status change>#<item
-/// id>`. The id allows any number of items in the same millisecond. It makes sort keys unique, so
-/// one sort key is a complete page position.
+/// id>`. The item id makes the sort key unique, so a cursor stores only the sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CartItemSort {
     /// Status of the cart item.
@@ -93,7 +91,7 @@ pub struct CartItemSort {
 }
 
 impl CartItemSort {
-    /// Returns the range of all cart items with the status
+    /// Returns the range of all cart items that have the status
     /// (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer,
     /// docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
     #[must_use]
@@ -101,14 +99,14 @@ impl CartItemSort {
         KeyRange::beginning_with(format!("{status}#"))
     }
 
-    /// Returns the range of cart items whose status was set on the day
+    /// Returns the range of cart items that got the status on the day
     /// (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
     #[must_use]
     pub fn on(day: Day, status: Status) -> KeyRange {
         KeyRange::beginning_with(format!("{status}#{day}T"))
     }
 
-    /// Returns the range of cart items whose status was set from `from` to `to`, both inclusive.
+    /// Returns the range of cart items that got the status from `from` to `to`, both inclusive.
     /// `None` means no limit. The range is empty if `to` is before `from`.
     #[must_use]
     pub fn between(status: Status, from: Option<TimestampMillis>, to: Option<TimestampMillis>) -> KeyRange {
@@ -120,7 +118,7 @@ impl CartItemSort {
         KeyRange::through(format!("{status}#{}", end(from, "")), format!("{status}#{}", end(to, "#")))
     }
 
-    /// Returns an empty range, for calls that only open the connection.
+    /// Returns an empty range, for warm-up queries.
     #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::beginning_with("#")

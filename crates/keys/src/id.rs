@@ -21,13 +21,13 @@ pub(crate) fn check(text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Defines an identifier type. The modules of the services also use this macro.
+/// Defines an identifier type.
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         ///
         /// The text has 1 to 128 characters, and contains no `#` and no control characters. `#`
-        /// separates the parts of a key, so an identifier cannot imitate another key.
+        /// separates the parts of a key, so no identifier looks like a key with several parts.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
 
@@ -71,8 +71,8 @@ identifier!(
     AccountId
 );
 identifier!(
-    /// The transaction id that the bank assigned to a processed payment. It belongs to one payment
-    /// only (docs/decisions/transaction-guard.md).
+    /// The transaction id that the bank assigned to a processed payment. No other payment can have
+    /// the same id (docs/decisions/transaction-guard.md).
     TransactionId
 );
 identifier!(
@@ -106,8 +106,8 @@ prefixed_key!(
 
 /// The id of an invocation.
 ///
-/// A changed item stores the id. After a lost response, the id shows whether this invocation or
-/// another one made the change (docs/decisions/lost-answers.md).
+/// An item stores the id of the invocation that changed it last. After a lost response, the id
+/// shows whether the invocation has made its change (docs/decisions/lost-answers.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId(uuid::Uuid);
 

@@ -13,7 +13,7 @@
 //! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
 //! | finding | `RECONCILIATION#<id>` | `FINDING#<subject>` | | |
 //!
-//! The status index can be sharded. The first shard uses the partition key of the requirement, and
+//! The status index can be sharded. The first shard uses the required partition key, and
 //! every other shard uses `STATUS#<status>#<shard>`
 //! ([decision](../../../docs/decisions/ledger-status-shards.md)).
 //!
@@ -56,13 +56,13 @@ identifier!(
     TransactionType
 );
 
-/// Adds the function `of_request` to an id type. It always returns the same id for a caller and an
-/// idempotency key, and a random id if there is no key.
+/// Adds the constructor `of_request` to an id type. All requests with the same caller and
+/// idempotency key get the same id. A request without an idempotency key gets a random id.
 macro_rules! made_once {
     ($type:ident, $kind:literal) => {
         impl $type {
             /// Returns the id of the item that a request creates. The id is derived from the caller
-            /// and the idempotency key, or is random if there is no key.
+            /// and the idempotency key. Without an idempotency key, it is random.
             #[must_use]
             pub fn of_request(caller: &UserId, key: Option<&IdempotencyKey>, now: Timestamp, random: &Random) -> Self {
                 let id = match key {
@@ -124,7 +124,7 @@ pub enum TransactionStatus {
 }
 
 names!(
-    TransactionStatus, "must be completed: what was refused is no transaction",
+    TransactionStatus, "must be completed",
     Completed => "completed",
 );
 
@@ -166,7 +166,7 @@ constant_key!(
 );
 constant_key!(
     /// GSI2PK of every account: `ACCOUNTS`. The reconciliation reads all accounts from this
-    /// partition. The entry of an account is written once, when the account is opened.
+    /// partition. The index entry of an account is written only when the account is opened.
     AccountsPartition,
     "ACCOUNTS"
 );
@@ -200,8 +200,8 @@ prefixed_key!(
     TransactionId
 );
 prefixed_key!(
-    /// GSI2PK of a transaction: `IDEMPOTENCY#<key>`. Several callers may use the same idempotency
-    /// key.
+    /// GSI2PK of a transaction: `IDEMPOTENCY#<key>`. Transactions of several callers may have the
+    /// same idempotency key.
     ByKeyPartition,
     "IDEMPOTENCY",
     IdempotencyKey
@@ -250,8 +250,8 @@ impl TransactionPartition {
 }
 
 impl ByKeySort {
-    /// The transactions of an idempotency key. The range also contains `TXN#<id>`, the text that
-    /// cursors of this list store.
+    /// The range of all transactions with an idempotency key. It also contains `TXN#<id>`, which is
+    /// the form of the positions in cursors.
     #[must_use]
     pub fn all() -> KeyRange {
         KeyRange::through("TXN", "TXN#")
@@ -265,7 +265,7 @@ impl FindingSort {
         KeyRange::beginning_with("FINDING#")
     }
 
-    /// The range of the findings about legs.
+    /// The range of all findings about legs.
     #[must_use]
     pub fn of_legs() -> KeyRange {
         KeyRange::beginning_with("FINDING#LEG#")
@@ -278,17 +278,17 @@ impl CreatedSort {
     #[must_use]
     pub fn between(since: TimestampMillis, until: Option<TimestampMillis>) -> KeyRange {
         match until {
-            // This also happens if both ends of a request are between two milliseconds, because the
-            // start is rounded up and the end is rounded down.
+            // A request between two milliseconds also leads here, because its start is rounded up
+            // and its end is rounded down.
             Some(until) if until < since => Self::nothing(),
-            // A cursor's position is the sort key with a suffix. It must be within the range as
-            // well.
+            // The range must also contain the positions in cursors, which are sort keys with a
+            // suffix.
             Some(until) => KeyRange::through(Self(since).to_string(), format!("{}#", Self(until))),
             None => KeyRange::through(Self(since).to_string(), "CREATED#"),
         }
     }
 
-    /// An empty range. Warm-up queries also use it, because they only open the connection.
+    /// An empty range, also for warm-up queries.
     #[must_use]
     pub fn nothing() -> KeyRange {
         KeyRange::nothing_from("CREATED#")
@@ -330,8 +330,8 @@ serde_as_text!(StatusPartition);
 
 /// A position in the list of transactions by time: `CREATED#<time>#<shard>#<transaction>`.
 ///
-/// No item has this key. The position is within the same ranges of [`CreatedSort`] as the key of
-/// its transaction.
+/// No item has this key. A range of [`CreatedSort`] that contains a transaction also contains its
+/// position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedPlace {
     /// The time of the transaction.
@@ -364,8 +364,8 @@ impl fmt::Display for CreatedPlace {
 serde_as_text!(CreatedPlace);
 
 /// GSI1SK of a leg: `LEG#<time>#<leg>`. The legs of an account sort in the order in which they were
-/// applied. No two transactions of an account have the same time, and the legs of one transaction
-/// sort by their numbers.
+/// applied. No two transactions of an account have the same time. The legs of one transaction sort
+/// by number.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LegTimeSort {
     /// The time of the transaction.
@@ -392,8 +392,7 @@ impl LegTimeSort {
     /// The range of all legs before `time`.
     #[must_use]
     pub fn before(time: TimestampMillis) -> KeyRange {
-        // The keys of legs at `time` are longer than the end of the range, so the range excludes
-        // them.
+        // The range ends before all legs at `time`, because their keys are longer than its end.
         KeyRange::between("LEG#", format!("LEG#{time}"))
     }
 

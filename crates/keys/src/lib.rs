@@ -1,11 +1,26 @@
-//! Key types for every table and index. No other crate builds or parses a key string.
+//! Key types for every table and index. No other crate formats or parses keys.
 //!
 //! Each key is a type. [`Display`](std::fmt::Display) formats it and [`FromStr`](std::str::FromStr)
-//! parses it. Parsing accepts only the exact text that formatting produces. Keys sort as text in
-//! the order of their values, so DynamoDB's `BETWEEN` selects a range of values.
+//! parses it. Parsing accepts only the canonical form, which formatting produces. The lexicographic
+//! order of keys is the order of their values, so `BETWEEN` selects a range of values.
 //!
 //! Each service has a module with its keys: [`bank`], [`cart`], [`wellness`] and [`ledger`]. The
 //! crate root exports the shared types: identifiers, fixed-width times, ranges and shards.
+//!
+//! ```
+//! use keys::cart::{CartItemSort, Status};
+//!
+//! let text = "ACTIVE#2026-12-01T09:30:00.000Z#0193f5e0c8a07c3ab0e5d7a1b2c3d4e5";
+//! let sort: CartItemSort = text.parse()?;
+//! assert_eq!(sort.status, Status::Active);
+//! assert_eq!(sort.to_string(), text);
+//! // A range of sort keys for `BETWEEN`.
+//! assert!(CartItemSort::with_status(Status::Active).contains(text));
+//! assert!(!CartItemSort::with_status(Status::Saved).contains(text));
+//! // Only the canonical text is a key.
+//! assert!("active#2026-12-01".parse::<CartItemSort>().is_err());
+//! # Ok::<(), keys::Invalid>(())
+//! ```
 #![deny(clippy::disallowed_methods)]
 
 pub mod bank;

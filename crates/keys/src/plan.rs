@@ -1,16 +1,16 @@
-//! The shard planner: the number of shards that an index needs for its write rate.
+//! Calculates the number of shards that an index needs for its write rate.
 
-/// Maximum write units per second of one shard. A shard is one partition key value, and this is
-/// DynamoDB's limit for a partition.
+/// Maximum number of write request units (WRU) per second of one shard. A shard is one partition
+/// key value, and DynamoDB limits each partition to this rate.
 pub const UNITS_A_SHARD: u64 = 1_000;
 
-/// A group of writes that each consume the same number of units on the index.
+/// Writes that consume the same number of write request units (WRU) on the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Writes {
     /// The number of writes in the planned period.
     pub count: u64,
-    /// Write units that each write consumes on the index. An insert writes one entry; a change of
-    /// the sort key writes two.
+    /// WRU that each write consumes on the index. An insert writes one index entry. A change of the
+    /// index sort key writes two: it deletes the old entry and puts a new one.
     pub units_each: u64,
 }
 
@@ -19,18 +19,18 @@ pub struct Writes {
 pub struct Plan {
     /// Writes per second, rounded down.
     pub writes_per_second: u64,
-    /// Write units per second, rounded up.
+    /// WRU per second, rounded up.
     pub units_per_second: u64,
-    /// The number of shards: ⌈Σ rate × units ÷ (1,000 × utilisation)⌉.
+    /// The number of shards: ⌈WRU per second ÷ (1,000 × utilisation)⌉.
     pub shards: u64,
 }
 
-/// Plans shards for `writes` that are spread evenly over `seconds`. Each shard is filled to
-/// `utilisation_percent` of its limit.
+/// Returns the number of shards for `writes` that are spread evenly over `seconds`. Each shard uses
+/// at most `utilisation_percent` of its limit.
 ///
 /// The required load is 1,000,000 payments of 8 KB in 30 minutes
-/// (docs/requirements/bank.md#volume-and-write-rate). It needs 555 writes and 4,445 units per
-/// second, and 5 shards:
+/// (docs/requirements/bank.md#volume-and-write-rate). This is 555 writes and 4,445 WRU per second,
+/// which needs 5 shards:
 ///
 /// ```
 /// use keys::plan::{Plan, Writes, plan};

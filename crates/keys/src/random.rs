@@ -9,12 +9,12 @@ use std::{
 
 /// A source of random bits for identifiers, shards and transaction tokens.
 ///
-/// Clones share one source, and a process has only one. The crate `function` seeds the source from
+/// Clones share one source, and a process has only one source. The crate `function` seeds it from
 /// the operating system and passes it to the handlers. With a fixed seed, tests and simulations get
 /// the same values in each run.
 ///
-/// Each value is the SHA-256 hash of the seed and a counter. Values cannot be predicted without the
-/// seed, and generating a value does not wait for a lock (docs/decisions/randomness.md).
+/// Each value is part of the SHA-256 hash of the seed and a counter. Values cannot be predicted
+/// without the seed. Generating a value needs no lock (docs/decisions/randomness.md).
 #[derive(Clone)]
 pub struct Random(Arc<Source>);
 
@@ -46,7 +46,7 @@ impl Random {
 
     /// Returns a number below `limit`, with equal probability. Returns 0 if `limit` is 0.
     pub(crate) fn below(&self, limit: u16) -> u16 {
-        // The remainder makes small numbers more likely by less than one part in 2^112.
+        // The bias of the modulo operation is less than 2^-112.
         u16::try_from(self.bits() % u128::from(limit.max(1))).unwrap_or_default()
     }
 }

@@ -1,7 +1,7 @@
 /// A range of sort keys, for the key condition `SK BETWEEN from AND to`.
 ///
-/// `BETWEEN` includes both ends. The upper end is either a complete key in the range, or the first
-/// text that sorts after all keys with a prefix. No key equals that text.
+/// `BETWEEN` includes both ends. The upper end is either the last key of the range, or a text that
+/// sorts after all keys with a prefix. No key equals such a text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct KeyRange {
     from: String,
@@ -29,7 +29,7 @@ impl KeyRange {
         Self::through(prefix.clone(), prefix)
     }
 
-    /// An empty range. Both ends are the prefix itself, and no key equals it.
+    /// An empty range. Both ends are the prefix, which no key equals.
     pub(crate) fn nothing_from(prefix: impl Into<String>) -> Self {
         let from = prefix.into();
         Self { to: from.clone(), from, backward: false }
@@ -53,12 +53,13 @@ impl KeyRange {
         if self.backward {
             return Self { to: preceding(position.to_owned()), ..self.clone() };
         }
-        // U+0001 is a control character, and keys contain none. No key therefore lies between
-        // `position` and this text.
+        // Keys contain no control characters such as U+0001, so no key is between `position` and
+        // this text.
         Self { from: format!("{position}\u{1}"), ..self.clone() }
     }
 
-    /// The part of the range from `position` on, in read order. `position` is a key in the range.
+    /// The part of the range that starts at `position` in read order. `position` is a key in the
+    /// range.
     #[must_use]
     pub fn starting_at(&self, position: &str) -> Self {
         if self.backward {
@@ -85,7 +86,7 @@ impl KeyRange {
         self.from.as_str() <= key && key <= self.to.as_str()
     }
 
-    /// The prefix that all keys of the range share. A cursor stores keys without it.
+    /// The prefix that all keys in the range share. Cursors omit this prefix.
     #[must_use]
     pub fn shared_prefix(&self) -> &str {
         let same = self.from.char_indices().zip(self.to.chars()).find(|((_, from), to)| from != to);
@@ -93,7 +94,7 @@ impl KeyRange {
     }
 }
 
-/// The first text after all texts with the prefix.
+/// The first text that sorts after all keys with the prefix.
 fn following(mut prefix: String) -> String {
     if let Some(last) = prefix.pop() {
         prefix.push(char::from_u32(u32::from(last) + 1).unwrap_or(char::MAX));
@@ -101,8 +102,8 @@ fn following(mut prefix: String) -> String {
     prefix
 }
 
-/// The greatest possible key before `position`: `position` with its last character decremented and
-/// the greatest character appended.
+/// An upper bound of all keys before `position`. It decrements the last character of `position` and
+/// appends the greatest character.
 fn preceding(mut position: String) -> String {
     if let Some(last) = position.pop() {
         // U+D800 to U+DFFF are surrogates, so U+D7FF is the character before U+E000.

@@ -8,7 +8,7 @@ use std::{fmt, str::FromStr};
 pub struct Shard(u16);
 
 impl Shard {
-    /// The only shard of an index with one shard.
+    /// The first shard. An index that is not sharded has only this shard.
     pub(crate) const FIRST: Self = Self(0);
 }
 
@@ -32,10 +32,10 @@ impl fmt::Display for Shard {
 
 serde_as_text!(Shard);
 
-/// The number of shards that are written and the number of shards that are read.
+/// The number of shards that writers use, and the number of shards that readers query.
 ///
 /// To add shards, increase `read` before `write`. Readers then query a new shard before the first
-/// entry is written to it, and miss no entry (docs/decisions/shards.md).
+/// entry is written to it, so they miss no entry (docs/decisions/shards.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shards {
     write: u16,
@@ -46,7 +46,8 @@ impl Shards {
     /// Maximum number of shards. A page reads at least one entry from every shard.
     pub const MAX: u16 = 100;
 
-    /// Writers pick one of `write` shards, and readers query `read` shards.
+    /// Creates the numbers of shards: writers pick one of `write` shards, and readers query `read`
+    /// shards.
     ///
     /// # Errors
     /// The numbers do not satisfy `1 ≤ write ≤ read ≤ 100`.
@@ -54,7 +55,7 @@ impl Shards {
         if (1..=read).contains(&write) && read <= Self::MAX {
             Ok(Self { write, read })
         } else {
-            Err(Invalid::new("shards must be 1 ≤ write ≤ read ≤ 100"))
+            Err(Invalid::new("numbers of shards must satisfy 1 ≤ write ≤ read ≤ 100"))
         }
     }
 

@@ -32,11 +32,11 @@ pub(crate) fn parse_simple(text: &str) -> Option<uuid::Uuid> {
     if is_simple { uuid::Uuid::try_parse(text).ok() } else { None }
 }
 
-/// Creates a version 8 UUID from a hash of the parts. Equal parts give the same UUID, and nobody
-/// can construct different parts with the same UUID.
+/// Creates a version 8 UUID from a hash of the parts. Equal parts give the same UUID. It is
+/// infeasible to find different parts with the same UUID.
 ///
-/// The parts for the id of a new item include the caller and the idempotency key. A repeated
-/// request then derives the same id.
+/// For the id of a new item, the parts include the caller and the idempotency key. A repeated
+/// request therefore gets the same id.
 pub(crate) fn derived(parts: &[&str]) -> uuid::Uuid {
     let mut digest = Sha256::new();
     for part in parts {
@@ -48,8 +48,8 @@ pub(crate) fn derived(parts: &[&str]) -> uuid::Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// Implements serialization with `Display` and deserialization with `FromStr`. The two must be
-/// inverse.
+/// Implements serialization with `Display` and deserialization with `FromStr`. Parsing must reverse
+/// formatting.
 macro_rules! serde_as_text {
     ($type:ty) => {
         impl serde::Serialize for $type {
@@ -67,8 +67,8 @@ macro_rules! serde_as_text {
     };
 }
 
-/// Defines a key that consists of a literal, an identifier or another key, and a second literal,
-/// which may be empty.
+/// Defines a key type that puts two literals around an identifier or another key. The second
+/// literal may be empty.
 macro_rules! framed_key {
     ($(#[$doc:meta])* $name:ident, $before:literal, $after:literal, $inner:ty) => {
         $crate::text::framed_key!($(#[$doc])* $name, ($before), ($after), $inner);
@@ -100,14 +100,14 @@ macro_rules! framed_key {
     };
 }
 
-/// Defines a key that consists of a literal, `#`, and an identifier or another key.
+/// Defines a key type that puts a literal and `#` before an identifier or another key.
 macro_rules! prefixed_key {
     ($(#[$doc:meta])* $name:ident, $prefix:literal, $inner:ty) => {
         $crate::text::framed_key!($(#[$doc])* $name, ($prefix, "#"), (""), $inner);
     };
 }
 
-/// Defines a key that is the same for all items of a kind.
+/// Defines a key type that has only one value.
 macro_rules! constant_key {
     ($(#[$doc:meta])* $name:ident, $text:literal) => {
         $(#[$doc])*
@@ -132,11 +132,11 @@ macro_rules! constant_key {
     };
 }
 
-/// Defines the names of an enumeration in keys and in JSON.
+/// Defines the names of the variants of an enumeration, in keys and in JSON.
 macro_rules! names {
     ($type:ident, $expected:literal, $($variant:ident => $name:literal),+ $(,)?) => {
         impl $type {
-            /// All values, in the order of their names, which is also the order of the keys.
+            /// All values in alphabetical order, which is also the order of the keys.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
             /// The name in keys and in JSON.

@@ -7,10 +7,10 @@ use jiff::{
 use std::{fmt, str::FromStr};
 
 /// A UTC time in seconds, formatted as `2026-12-01T09:30:00Z`. The text always has 20 characters,
-/// so text order is time order (docs/decisions/times.md).
+/// so its lexicographic order is the order of time (docs/decisions/times.md).
 ///
 /// Parsing accepts RFC 3339 with any offset and fraction. The time is converted to UTC. The
-/// fraction is truncated, so 23:59:59.999 is still on the same day.
+/// fraction is truncated instead of rounded, so 23:59:59.999 stays on the same day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimestampSeconds(Timestamp);
 
@@ -24,7 +24,7 @@ impl TimestampSeconds {
     /// Truncates the instant to the second.
     ///
     /// # Errors
-    /// The instant is before the year 0. Its text would have more than 20 characters.
+    /// The instant is before the year 0, so its text would have more than 20 characters.
     pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
         Timestamp::from_second(instant.as_second() - i64::from(instant.subsec_nanosecond() < 0))
             .ok()
@@ -55,25 +55,26 @@ impl TimestampSeconds {
         Day(self.0.to_zoned(TimeZone::UTC).date())
     }
 
-    /// Formats the time as `20261201T093000Z`. Identifiers contain this form, because it needs no
+    /// Formats the time as `20261201T093000Z`. Payment ids contain this form, because it needs no
     /// escaping in a URL path.
     pub(crate) fn compact(self) -> impl fmt::Display {
         self.0.strftime("%Y%m%dT%H%M%SZ")
     }
 
-    /// Parses the exact form of [`TimestampSeconds::compact`].
+    /// Parses the form of [`TimestampSeconds::compact`], and no other form.
     pub(crate) fn parse_compact(text: &str) -> Option<Self> {
         Self::parse_form(text, "00000000T000000Z")
     }
 
-    /// Parses the exact form of `Display`, without offsets and fractions.
+    /// Parses the form of `Display`, and no other form.
     pub(crate) fn parse_exact(text: &str) -> Option<Self> {
         Self::parse_form(text, "0000-00-00T00:00:00Z")
     }
 
-    /// Parses a text of exactly the form `form`. This function is called for each key that is read.
-    /// Checking the form and reading the digits is faster than formatting the parsed time and
-    /// comparing the texts.
+    /// Parses a text that matches `form` exactly.
+    ///
+    /// This function is called for each key that is read. Checking the form and then converting the
+    /// digits is faster than formatting the parsed time and comparing the texts.
     fn parse_form(text: &str, form: &str) -> Option<Self> {
         if !has_shape(text, form) {
             return None;
@@ -87,7 +88,7 @@ impl TimestampSeconds {
 }
 
 /// A UTC time in milliseconds, formatted as `2026-01-02T10:30:00.123Z`. The text always has 24
-/// characters, so text order is time order.
+/// characters, so its lexicographic order is the order of time.
 ///
 /// Parsing accepts RFC 3339 with any offset and fraction. Digits after the millisecond are
 /// truncated.
@@ -98,7 +99,7 @@ impl TimestampMillis {
     /// Truncates the instant to the millisecond.
     ///
     /// # Errors
-    /// The instant is before the year 0. Its text would have more than 24 characters.
+    /// The instant is before the year 0, so its text would have more than 24 characters.
     pub fn containing(instant: Timestamp) -> Result<Self, Invalid> {
         TimestampSeconds::containing(instant)?;
         let milli = instant.as_millisecond() - i64::from(instant.subsec_nanosecond() % 1_000_000 < 0);
@@ -113,7 +114,8 @@ impl TimestampMillis {
         self.0
     }
 
-    /// Returns the next millisecond, or the same time if it is the last supported one.
+    /// Returns the next millisecond. Returns the time unchanged if it is the last supported
+    /// millisecond.
     #[must_use]
     pub fn next(self) -> Self {
         self.0.checked_add(MILLI).map_or(self, Self)
@@ -151,8 +153,7 @@ serde_as_text!(TimestampMillis);
 
 const MILLI: SignedDuration = SignedDuration::from_millis(1);
 
-/// Returns whether the text has the length of `form`, a digit for each `0` in `form`, and otherwise
-/// the same characters as `form`.
+/// Returns whether the text equals `form`, where each `0` in `form` stands for any digit.
 fn has_shape(text: &str, form: &str) -> bool {
     text.len() == form.len()
         && text.bytes().zip(form.bytes()).all(|(byte, form)| match form {
@@ -178,7 +179,7 @@ pub(crate) fn parse_instant(text: &str) -> Result<Timestamp, Invalid> {
     if !is_rfc3339(text) {
         return Err(Invalid::new(FORM));
     }
-    text.parse().map_err(|_| Invalid::new("is no time that exists between the years 0000 and 9999"))
+    text.parse().map_err(|_| Invalid::new("must be an existing time between the years 0000 and 9999"))
 }
 
 impl FromStr for TimestampSeconds {
@@ -197,7 +198,7 @@ impl fmt::Display for TimestampSeconds {
 
 serde_as_text!(TimestampSeconds);
 
-/// An end of a time range, with the precision that the request has.
+/// A start or an end of a time range, as exact as in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bound {
     floor: TimestampSeconds,
@@ -205,13 +206,13 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// The first whole second at or after the bound: the start of a range.
+    /// The first whole second at or after the bound, for the start of a range.
     #[must_use]
     pub fn first(self) -> TimestampSeconds {
         if self.floor.0 == self.exact { self.floor } else { self.floor.plus_seconds(1) }
     }
 
-    /// The last whole second at or before the bound: the end of a range.
+    /// The last whole second at or before the bound, for the end of a range.
     #[must_use]
     pub fn last(self) -> TimestampSeconds {
         self.floor
@@ -274,7 +275,7 @@ impl Day {
         TimestampMillis(last.saturating_add(REST).unwrap_or(last))
     }
 
-    /// Returns the previous day, or the same day if it is the first supported one.
+    /// Returns the previous day. Returns the same day if it is the first supported day.
     #[must_use]
     pub fn before(self) -> Self {
         self.0.yesterday().map_or(self, Self)
@@ -289,7 +290,7 @@ impl FromStr for Day {
             .ok()
             .map(Self)
             .filter(|day| day.0.year() >= 0 && day.to_string() == text)
-            .ok_or_else(|| Invalid::new("must be a day that exists, such as 2026-12-01"))
+            .ok_or_else(|| Invalid::new("must be an existing date such as 2026-12-01"))
     }
 }
 

@@ -8,7 +8,7 @@
 //! | reference to a venue | `ActivityId-<id>` | `Program#Venue#VenueId-<id>` | | `CompanyId-<id>#VenueId-<id>`, `<status>#<end>#ActivityId-<id>` | |
 //! | registration | `ActivityId-<id>` | `Registration#UserId-<id>` | | | `UserId-<id>#Registrations`, `ActivityEndDate#<end>` |
 //! | section | `CompanyId-<id>` | `Section#SectionId-<id>` | `CompanyId-<id>#Program`, `EndDate#<end>` | | |
-//! | record of a venue | `CompanyId-<id>` | `Venue#VenueId-<id>` | | | |
+//! | venue record | `CompanyId-<id>` | `Venue#VenueId-<id>` | | | |
 //! | template | `CompanyId-<id>` or `Global` | `Template#TemplateId-<id>` | | | |
 //! | employee | `UserId-<id>` | `Employee` | | | |
 //! | job | `CompanyId-<id>` | `Job#VenueId-<id>` or `Job#ActivityId-<id>` | | | |
@@ -18,8 +18,9 @@
 //! The table above shows venues only. Files, courses, trackers and notifications have keys of the
 //! same form.
 //!
-//! GSI2 contains the lists of activities, and the references. Their partition keys never collide,
-//! because no record has the key `Program#List`.
+//! GSI2 contains both the lists of activities and the references. Their partition keys never
+//! collide: after the company id, a reference continues with `#VenueId-` or a similar name, and a
+//! list continues with `#Program`.
 
 use crate::{
     Day, KeyRange, Random, TimestampSeconds,
@@ -42,11 +43,11 @@ identifier!(
     UserId
 );
 identifier!(
-    /// The id of a section of a company's program.
+    /// The id of a section in a company's program.
     SectionId
 );
 identifier!(
-    /// The id of a group of an activity.
+    /// The id of a group in an activity.
     GroupId
 );
 identifier!(
@@ -89,7 +90,8 @@ macro_rules! made_at {
 
 made_at!(ActivityId, GroupId, TemplateId);
 
-/// The status of an activity. The variants sort by their names, like the keys that contain them.
+/// The status of an activity. The variants are in alphabetical order, which is also the order of
+/// the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Status {
     /// Running or upcoming.
@@ -99,7 +101,7 @@ pub enum Status {
     Cancelled,
     /// Ended.
     Completed,
-    /// Not published yet. A list includes drafts only if the request asks for them.
+    /// Not published yet. Lists omit drafts by default.
     Draft,
 }
 
@@ -126,8 +128,8 @@ names!(
     Event => "event",
 );
 
-/// The kinds of records that an activity may refer to. The variants have the names that paths use.
-/// Activities and records have a many-to-many relationship
+/// The kinds of records that an activity may refer to, named as in API paths. Activities and
+/// records have a many-to-many relationship
 /// (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Facet {
@@ -153,7 +155,7 @@ names!(
 );
 
 impl Facet {
-    /// Returns the singular name, which the keys contain.
+    /// Returns the singular name, which is part of the keys.
     const fn singular(self) -> &'static str {
         match self {
             Self::Courses => "Course",
@@ -169,16 +171,16 @@ impl Facet {
     }
 }
 
-/// A time in a plan: UTC, in whole seconds, without an offset, such as `2020-12-31T00:00:00`. The
-/// text has 19 characters and sorts by time.
+/// A UTC time in whole seconds, formatted without an offset: `2020-12-31T00:00:00`. The text always
+/// has 19 characters, so its lexicographic order is the order of time.
 ///
-/// The parser accepts this form and RFC 3339 with any offset. It also accepts a day, which means
-/// the first second of that day (docs/decisions/times.md).
+/// Parsing accepts this form and RFC 3339 with any offset. It also accepts a date, which means the
+/// first second of that day (docs/decisions/times.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlanTime(TimestampSeconds);
 
 impl PlanTime {
-    /// Returns the time in RFC 3339 form with `Z`, for responses.
+    /// Returns the time in the form that responses use: RFC 3339 with `Z`.
     #[must_use]
     pub fn second(self) -> TimestampSeconds {
         self.0
@@ -213,7 +215,7 @@ impl fmt::Display for PlanTime {
 
 serde_as_text!(PlanTime);
 
-/// A bound of a period in a request: a time, or a whole day.
+/// A start or an end of a requested period: a time or a whole day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanBound {
     /// A time.
@@ -223,7 +225,7 @@ pub enum PlanBound {
 }
 
 impl PlanBound {
-    /// Returns the first second that is not before the bound. It is the start of a period.
+    /// Returns the first second of a period that starts at the bound.
     #[must_use]
     pub fn first(self) -> PlanTime {
         match self {
@@ -232,7 +234,7 @@ impl PlanBound {
         }
     }
 
-    /// Returns the last second that is not after the bound. It is the end of a period.
+    /// Returns the last second of a period that ends at the bound.
     #[must_use]
     pub fn last(self) -> PlanTime {
         match self {
@@ -291,7 +293,7 @@ pub struct Period {
 }
 
 impl Period {
-    /// Returns the period between two times. `None` if `last` is before `first`.
+    /// Returns the period between two times. Returns `None` if `last` is before `first`.
     #[must_use]
     pub fn new(first: PlanTime, last: PlanTime) -> Option<Self> {
         (first <= last).then_some(Self { first, last })
@@ -302,7 +304,7 @@ impl Period {
     #[must_use]
     pub fn of_year(year: Year) -> Self {
         let at = |rest: &str| format!("{year}{rest}").parse().ok();
-        // The last days of the year 9999 are not representable.
+        // The last two days of the year 9999 are not supported.
         let last = at("-12-31T23:59:59").unwrap_or(PlanTime(TimestampSeconds::MAX));
         Self { first: at("-01-01T00:00:00").unwrap_or(last), last }
     }
@@ -313,8 +315,8 @@ impl Period {
         Self { first, last: PlanTime(TimestampSeconds::MAX).max(first) }
     }
 
-    /// Returns the part of the period that is not before `time`. `None` if the period ends before
-    /// `time`.
+    /// Returns the part of the period that starts at `time`. Returns `None` if the period ends
+    /// before `time`.
     #[must_use]
     pub fn from(self, time: PlanTime) -> Option<Self> {
         Self::new(self.first.max(time), self.last)
@@ -379,7 +381,7 @@ framed_key!(
 /// PK of a template or an idempotency record: `CompanyId-<id>` or `Global`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Owner {
-    /// The service owns the item, for all companies.
+    /// All companies share the item.
     Global,
     /// One company owns the item.
     Company(CompanyId),
@@ -525,11 +527,10 @@ impl FromStr for ProgramSort {
 
 serde_as_text!(ProgramSort);
 
-/// A level of detail: all rows whose sort key begins with the level's name
+/// A level of detail: all rows whose sort key begins with the name of the level
 /// (docs/requirements/wellness.md#pattern-4-get-an-activity).
 ///
-/// No level's name is a prefix of another level's name, except for `Program`, which covers the
-/// whole activity.
+/// The level `Program` contains the whole activity. No other name is a prefix of another name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// `Program`, the whole activity.
@@ -555,7 +556,7 @@ pub enum Level {
 }
 
 names!(
-    Level, "must be Program, or Program# and Detail, GoalPrimary, Reward, Groups, Venue, File, Course, Tracker or Notification",
+    Level, "must be Program, or Program# followed by Detail, GoalPrimary, Reward, Groups, Venue, File, Course, Tracker or Notification",
     Program => "Program",
     Courses => "Program#Course",
     Detail => "Program#Detail",
@@ -581,7 +582,7 @@ impl Level {
 pub struct EndDateSort(pub PlanTime);
 
 impl EndDateSort {
-    /// The range of end dates within the period, for patterns 1 and 2 of
+    /// The range of end dates in the period, for patterns 1 and 2 of
     /// docs/requirements/wellness.md.
     #[must_use]
     pub fn within(period: Period) -> KeyRange {
@@ -600,7 +601,7 @@ impl EndDateSort {
 pub struct ActivityEndDateSort(pub PlanTime);
 
 impl ActivityEndDateSort {
-    /// The range of end dates within the period, for pattern 3 of docs/requirements/wellness.md.
+    /// The range of end dates in the period, for pattern 3 of docs/requirements/wellness.md.
     #[must_use]
     pub fn within(period: Period) -> KeyRange {
         KeyRange::between(Self(period.first).to_string(), Self(period.last).to_string())
@@ -646,7 +647,7 @@ pub struct UseSort {
 }
 
 impl UseSort {
-    /// The range of references with the status and an end date within the period, for pattern 5 of
+    /// The range of references that have the status and an end date in the period, for pattern 5 of
     /// docs/requirements/wellness.md.
     #[must_use]
     pub fn within(status: Status, period: Period) -> KeyRange {
@@ -677,8 +678,8 @@ impl FromStr for UseSort {
 serde_as_text!(UseSort);
 
 framed_key!(
-    /// SK of a registration: `Registration#UserId-<id>`. A registration belongs to the activity's
-    /// item collection, but not to its `Program` rows.
+    /// SK of a registration: `Registration#UserId-<id>`. It is in the item collection of the
+    /// activity, but it is not in any level of detail.
     RegistrationSort,
     "Registration#UserId-",
     "",
@@ -731,7 +732,7 @@ constant_key!(
     "Employee"
 );
 
-/// SK of a company's record: `Venue#VenueId-<id>`.
+/// SK of a company's venue record: `Venue#VenueId-<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RecordSort(pub FacetRef);
 
@@ -752,13 +753,13 @@ impl FromStr for RecordSort {
 
 serde_as_text!(RecordSort);
 
-/// The id of a job: `VenueId-<id>` or `ActivityId-<id>`, the venue or the activity that the job
-/// works on. A venue or an activity therefore has at most one job at a time.
+/// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>` or
+/// `ActivityId-<id>`. Each venue and each activity therefore has at most one job at a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
-    /// A job on the references to a venue.
+    /// A job that processes the references to a venue.
     Uses(FacetRef),
-    /// A job on the registrations of an activity.
+    /// A job that processes the registrations of an activity.
     Registrations(ActivityId),
 }
 
@@ -779,7 +780,7 @@ impl FromStr for JobId {
             Some(activity) => activity.parse().ok().map(Self::Registrations),
             None => text.parse().ok().map(Self::Uses),
         };
-        job.ok_or_else(|| Invalid::new("is no job id"))
+        job.ok_or_else(|| Invalid::new("is not a job id"))
     }
 }
 

@@ -3,13 +3,13 @@ use table::{
     cost::{Cost, read, read_eventually, write},
 };
 
-/// An access pattern of the ledger.
+/// A ledger access pattern.
 pub type Pattern = function::Pattern<Case>;
 
-/// The DynamoDB calls of an access pattern of the ledger.
+/// One variant of a ledger access pattern: its DynamoDB calls and their cost.
 pub(crate) type Calls = function::Calls<Case>;
 
-/// The input of the cost formulas: sizes in bytes, and counts of items.
+/// Input of the cost formulas. All sizes are in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Case {
     /// Size of an account or a merchant.
@@ -22,7 +22,7 @@ pub struct Case {
     /// Size of a transaction's entry in GSI1, which lists transactions by status. The entry has all
     /// attributes of the header except the key of GSI2.
     pub of_status: usize,
-    /// Size of a leg. Its entry in GSI1 has the same size.
+    /// Size of a leg. A leg's entry in GSI1 has the same size.
     pub leg: usize,
     /// Number of legs of the transaction. Each leg is on a different account.
     pub legs: usize,
@@ -32,7 +32,7 @@ pub struct Case {
     pub merchant: bool,
 }
 
-/// Names of the tables and indexes that consume units.
+/// Names of the tables and indexes, as used in cost declarations.
 pub(crate) const LEDGER: &str = "FinancialTransactions";
 pub(crate) const BY_TIME: &str = "FinancialTransactions/GSI1";
 pub(crate) const BY_KEY: &str = "FinancialTransactions/GSI2";
@@ -43,18 +43,20 @@ impl Case {
         u64::try_from(items).unwrap_or(u64::MAX)
     }
 
-    /// The units of a strongly consistent query that reads a header and its legs.
+    /// Returns the RRUs consumed by a strongly consistent query for a header and its legs.
     pub(crate) fn collection(&self) -> Units {
         read(self.transaction + self.leg * self.legs)
     }
 
-    /// The units of the strongly consistent reads before a transaction is posted. They read its
-    /// accounts, its item collection, which is still empty, and its merchant if it names one.
+    /// Returns the RRUs consumed by the strongly consistent reads before a transaction is posted.
+    /// These reads cover each account, the transaction's item collection (still empty), and the
+    /// merchant, if any.
     pub(crate) fn looked_at(&self) -> Units {
         read(self.account).times(Self::count(self.legs)) + Units::whole(1) + Units::whole(u64::from(self.merchant))
     }
 
-    /// The cost of all writes that post a transaction.
+    /// Returns the WRUs consumed by posting a transaction, for the table and each index. `keyed`
+    /// must be true if the transaction has an idempotency key.
     pub(crate) fn posted(&self, keyed: bool) -> Cost {
         let legs = Self::count(self.legs);
         let entries = write(self.leg).times(legs);
@@ -64,7 +66,8 @@ impl Case {
             .write(BY_KEY, Units::whole(u64::from(keyed)))
     }
 
-    /// The units of reading a page of an index whose entries have the size `entry`.
+    /// Returns the RRUs consumed by reading one page of an index. `entry` is the size of an index
+    /// entry.
     pub(crate) fn listed(&self, entry: usize) -> Units {
         read_eventually(entry * self.items)
     }

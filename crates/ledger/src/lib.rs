@@ -1,11 +1,11 @@
 //! The ledger service: double-entry financial transactions
 //! ([requirement](../../../docs/requirements/ledger.md)). Each access pattern has a module, and a
-//! Lambda of the same name in `src/bin`.
+//! Lambda function of the same name in `src/bin`.
 //!
-//! A transaction is a header and its legs. They are written together and never change. The balance
-//! of an account is the balance after its last leg. A debit decreases the balance, and a credit
-//! increases it. The reconciliation checks transactions against their legs and balances against
-//! their history, and reports discrepancies.
+//! A transaction consists of a header and legs, which are written atomically and never change. The
+//! balance of an account is the balance after its last leg. A debit decreases the balance, and a
+//! credit increases it. The reconciliation compares each transaction with its legs, and each
+//! balance with the account's history. It reports all discrepancies.
 #![deny(clippy::disallowed_methods)]
 
 mod cost;

@@ -1,4 +1,4 @@
-//! The items of the ledger and their rules.
+//! The items of the ledger, and the rules for changing them.
 
 pub(crate) mod account;
 pub(crate) mod accounts_progress;

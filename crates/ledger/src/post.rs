@@ -14,18 +14,19 @@ use std::{
 };
 use table::{Error as Store, with_reserved_time};
 
-/// Time reserved to read the outcome of a write that got no response.
+/// Time reserved to read the outcome of a write whose response was lost.
 const RESERVE: Duration = Duration::from_secs(1);
 
 impl Ledger {
-    /// Writes the transaction, its legs and the new balances, all or nothing. If the same request
-    /// has already posted the transaction, returns the posted transaction.
+    /// Writes the transaction, its legs and the new balances atomically. If the same request has
+    /// already posted the transaction, returns the posted transaction. Retries if another
+    /// transaction changes an account first (docs/decisions/ledger-hot-account.md).
     ///
     /// # Errors
     /// Returns:
     /// - the error of the first rule that the draft violates;
-    /// - 422 if the idempotency key was used with another request;
-    /// - 409 if another request has reversed the transaction;
+    /// - 422 if the idempotency key was used with a different request;
+    /// - 409 if a different request has reversed the transaction;
     /// - 429 or 503 if the outcome is unknown. A retry with the same idempotency key returns the
     ///   outcome.
     pub(crate) async fn post(
@@ -47,7 +48,7 @@ impl Ledger {
         );
         match Box::pin(with_reserved_time(RESERVE, attempts)).await {
             Ok(posted) => Ok(posted),
-            // After a failure or a missing response, only a read shows whether the transaction was
+            // After an error or a missing response, only a read shows whether the transaction was
             // written.
             Err(error) => Box::pin(self.outcome(draft)).await?.ok_or_else(|| unsettled(error)),
         }
@@ -81,7 +82,7 @@ impl Ledger {
         }
     }
 
-    /// Reads the accounts of the draft. Missing accounts are left out.
+    /// Reads the accounts of the draft. Omits missing accounts.
     async fn touched(&self, draft: &Draft) -> Result<HashMap<AccountId, Account>, Error> {
         let ids: BTreeSet<_> = draft.postings.iter().map(|posting| &posting.account).collect();
         self.accounts(ids.into_iter()).await
@@ -99,7 +100,7 @@ impl Ledger {
                     self.transaction(&reversal.id).await?.ok_or_else(Error::stale)?
                 }
                 Some(_) => {
-                    let why = "The transaction was reversed before.".to_owned();
+                    let why = "The transaction is already reversed.".to_owned();
                     return Err(Error::Conflict(Problem::AlreadyReversed, why));
                 }
             },
@@ -115,7 +116,7 @@ impl Ledger {
     }
 }
 
-/// Maps a lost version conflict to an error that asks the caller to retry.
+/// Replaces a version conflict by an error that asks the caller to retry.
 fn unsettled(error: Error) -> Error {
     match error {
         Error::Table(Store::Refused(_)) => Error::stale(),

@@ -10,7 +10,7 @@ use std::{collections::HashMap, time::Duration};
 use table::{Attribute, Dynamo, Index, Item, Key, Query, Table};
 use tokio::time::sleep;
 
-/// Pauses before an incomplete transaction is read again. Its other items become visible within
+/// Pauses before an incomplete transaction is read again. The missing items become visible within
 /// milliseconds.
 const PAUSES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(20), Duration::from_millis(40)];
 
@@ -18,7 +18,8 @@ const PAUSES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(
 #[derive(Debug, Clone)]
 pub struct Ledger {
     pub(crate) dynamo: Dynamo,
-    /// The table of merchants, accounts, transactions and legs. Nothing is ever deleted from it.
+    /// The table of merchants, accounts, transactions and legs. Items are never deleted from this
+    /// table.
     pub(crate) table: Table,
     /// The table of reconciliations and their findings.
     pub(crate) jobs: Jobs,
@@ -48,8 +49,8 @@ impl App for Ledger {
     }
 }
 
-/// Warm-up calls, which open the connection before the first event. Their results are ignored,
-/// because a lasting failure occurs again at the first event, which reports it.
+/// Warm-up calls, which open the connection before the first event. Their errors are ignored: if a
+/// failure persists, the first event reports it.
 impl Ledger {
     pub(crate) async fn warm_by_get(self) {
         let _ = self.table.get_eventually::<Account>(&Key::placeholder()).await;
@@ -73,7 +74,7 @@ impl Ledger {
     }
 }
 
-/// Returns the caller's user id, which is also the user id of their accounts.
+/// Returns the caller's user id. Each account stores the user id of its owner.
 ///
 /// # Errors
 /// Returns 403 if the caller has no valid subject.
@@ -88,8 +89,8 @@ pub(crate) trait IdempotentItem: Item {
     fn request(&self) -> &Fingerprint;
 }
 
-/// An item of a transaction's item collection, by its `Type`. This enum is used for reads only.
-/// Writes use the types of its variants.
+/// An item in a transaction's item collection. The `Type` attribute selects the variant. Only reads
+/// use this enum; writes use the item types directly.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 enum Row {
@@ -108,7 +109,7 @@ impl Ledger {
     /// item if the same request created it.
     ///
     /// # Errors
-    /// Returns 422 if another request created the existing item.
+    /// Returns 422 if a different request created the existing item.
     pub(crate) async fn make<T: IdempotentItem>(&self, thing: T) -> Result<T, Error> {
         match self.dynamo.write(self.table.put_new(&thing)?).await {
             Ok(()) => Ok(thing),
@@ -124,7 +125,7 @@ impl Ledger {
     ///
     /// # Errors
     /// Returns 403 if the account belongs to another user. For a missing account, operators get
-    /// 404, and other callers get 403. Only operators may learn which ids exist.
+    /// 404, and other callers get 403. Only operators may find out whether an id exists.
     pub(crate) async fn account(&self, id: &AccountId, caller: &Caller) -> Result<Account, Error> {
         let account = self.table.get::<Account>(&Account::key_of(id)).await?;
         let account = account.ok_or_else(|| missing("account", caller))?;
@@ -132,20 +133,20 @@ impl Ledger {
         Ok(account)
     }
 
-    /// Reads accounts with strong consistency. Missing accounts are left out.
+    /// Reads accounts with strong consistency. Omits missing accounts.
     pub(crate) async fn accounts<'a>(
         &self,
         ids: impl Iterator<Item = &'a AccountId>,
     ) -> Result<HashMap<AccountId, Account>, Error> {
         let keys: Vec<Key> = ids.map(Account::key_of).collect();
-        let found = self.table.get_all::<Account>(&keys, true).await?;
+        let found = self.table.get_all::<Account>(&keys, true).await?.complete()?;
         Ok(found.into_values().map(|account| (account.id.clone(), account)).collect())
     }
 
     /// Reads a transaction with its legs in one strongly consistent query.
     ///
-    /// A query during the write may return only some of the legs, so it is repeated a few times.
-    /// Legs that are missing from the last query are missing from the result.
+    /// A query during the write may return only some of the legs. An incomplete query is therefore
+    /// repeated a few times. The result of the last query may still be incomplete.
     pub(crate) async fn transaction(&self, id: &TransactionId) -> Result<Option<Posted>, Error> {
         let mut posted = self.collection(id).await?;
         for pause in PAUSES {
@@ -160,7 +161,8 @@ impl Ledger {
 
     async fn collection(&self, id: &TransactionId) -> Result<Option<Posted>, Error> {
         let range = TransactionPartition::collection();
-        let rows = self.table.query_all::<Row>(&Query::new(&TransactionPartition(id.clone()), &range)).await?;
+        let rows =
+            self.table.query_all::<Row>(&Query::new(&TransactionPartition(id.clone()), &range)).await?.complete()?;
         let (mut transaction, mut legs, mut reversal) = (None, Vec::new(), None);
         for row in rows {
             match row {
@@ -173,8 +175,8 @@ impl Ledger {
     }
 }
 
-/// The error for a missing item: 404 for operators, 403 for other callers. Only operators may learn
-/// which ids exist.
+/// The error for a missing item: 404 for operators, 403 for other callers. Only operators may find
+/// out whether an id exists.
 pub(crate) fn missing(what: &'static str, caller: &Caller) -> Error {
     if caller.operates(crate::DOMAIN) { Error::NotFound(what) } else { Error::Forbidden }
 }

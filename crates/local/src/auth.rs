@@ -1,4 +1,4 @@
-//! Callers: tokens signed with a local secret, and the operator, who needs no token.
+//! Authentication: tokens that are signed with a local secret, and the operator without a token.
 use std::{
     env,
     time::{Duration, SystemTime},
@@ -19,10 +19,10 @@ pub enum Auth {
     Required,
 }
 
-/// Claims of a caller, in the form of the token.
+/// Claims of a token.
 pub type Claims = Map<String, Value>;
 
-/// A token could not be signed.
+/// The error of a token that could not be signed.
 #[derive(Debug, thiserror::Error)]
 #[error("the token can't be signed: {0}")]
 pub struct TokenError(#[from] jsonwebtoken::errors::Error);
@@ -36,8 +36,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Signer and verifier for the authorizer's issuer and audiences. The secret is the environment
-    /// variable `LOCAL_JWT_SECRET`, by default `local-only`.
+    /// Uses the authorizer's issuer and audiences. The environment variable `LOCAL_JWT_SECRET` sets
+    /// the secret. Default: `local-only`.
     #[must_use]
     pub fn new(authorizer: Authorizer) -> Self {
         let secret = env::var("LOCAL_JWT_SECRET").unwrap_or_else(|_| "local-only".to_owned());
@@ -48,8 +48,8 @@ impl Tokens {
         }
     }
 
-    /// Signs a token with these claims. Adds each of `iss`, `aud`, `iat` and `exp` (now plus
-    /// `life`) that is missing.
+    /// Signs a token with these claims. Adds defaults for missing claims `iss`, `aud`, `iat` and
+    /// `exp`. By default, the token expires after `life`.
     ///
     /// # Errors
     /// [`TokenError`] if signing fails.
@@ -78,7 +78,7 @@ impl Tokens {
     }
 }
 
-/// Claims of the local operator: every scope.
+/// Claims of the local operator, with every scope.
 pub(crate) fn operator(scopes: &[String]) -> Claims {
     let mut claims = Claims::new();
     claims.insert("sub".to_owned(), json!("local-operator"));
@@ -91,7 +91,7 @@ pub(crate) fn scopes(claims: &Claims) -> Vec<&str> {
     claims.get("scope").and_then(Value::as_str).unwrap_or_default().split_ascii_whitespace().collect()
 }
 
-/// Token of an Authorization header, with or without the `Bearer` scheme.
+/// Token in an `Authorization` header, with or without the scheme `Bearer`.
 pub(crate) fn bearer(header: &str) -> &str {
     match header.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),

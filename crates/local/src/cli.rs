@@ -1,4 +1,4 @@
-//! Command line: options of each command, and errors.
+//! Command line: commands, options and errors.
 mod demo;
 mod invoke;
 mod plan;
@@ -49,7 +49,7 @@ struct StackOptions {
 struct RunOptions {
     #[command(flatten)]
     stack: StackOptions,
-    /// Nested stack to run, such as bank; repeatable; default: all
+    /// Nested stack to run, such as bank; repeatable; by default all stacks
     #[arg(long = "stack", value_name = "NAME")]
     stacks: Vec<String>,
     /// Port of the API
@@ -64,13 +64,13 @@ struct RunOptions {
     /// Folder of the S3 buckets; by default a temporary folder
     #[arg(long, env = "LAKE")]
     lake: Option<PathBuf>,
-    /// Firehose endpoint for the functions, instead of the local one
+    /// Firehose endpoint for the functions; by default the local lake
     #[arg(long)]
     firehose_endpoint: Option<String>,
-    /// S3 endpoint for the functions, instead of the local one
+    /// S3 endpoint for the functions; by default the local lake
     #[arg(long)]
     s3_endpoint: Option<String>,
-    /// Whether requests need a token
+    /// Whether requests require a token
     #[arg(long, value_enum, default_value_t)]
     auth: Auth,
 }
@@ -81,7 +81,7 @@ struct InvokeOptions {
     function: String,
     /// File with the event in the format of the AWS service
     event: PathBuf,
-    /// URL of a running stack; by default the stack on --port, or a temporary one
+    /// URL of a running stack; by default the stack on --port, or else a temporary stack
     #[arg(long)]
     url: Option<String>,
     /// Port of a running stack
@@ -96,7 +96,7 @@ struct TokenOptions {
     /// Scope of the token; repeatable
     #[arg(long = "scope", required = true)]
     scopes: Vec<String>,
-    /// Account of the caller; repeatable
+    /// Account that the caller owns; repeatable
     #[arg(long = "account")]
     accounts: Vec<String>,
     /// Company of the caller
@@ -110,7 +110,7 @@ struct TokenOptions {
     expires_in: std::time::Duration,
 }
 
-/// A command failed. The message is one line.
+/// The error of a failed command. The message is one line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
     #[error(transparent)]
@@ -121,18 +121,20 @@ pub(crate) enum CliError {
     Token(#[from] TokenError),
     #[error("{path}: {1}", path = .0.display())]
     Event(PathBuf, String),
-    #[error("no stack answers at {0}")]
+    #[error("no stack is running at {0}")]
     NoStack(String),
     #[error("{0}")]
     Failed(String),
-    #[error("the signals can't be watched: {0}")]
+    #[error("the signal handlers can't be installed: {0}")]
     Signals(#[source] std::io::Error),
 }
 
 impl Cli {
-    /// Runs the command. An error is printed to standard error in one line, with exit code 1.
+    /// Runs the command. If it fails, prints a message of one line to standard error and returns
+    /// exit code 1.
     pub async fn execute(self) -> ExitCode {
-        // The engine logs a warning for each failed condition. Failed conditions are normal here.
+        // The engine logs a warning for each failed condition, although failed conditions are
+        // normal.
         let levels = Targets::new().with_default(LevelFilter::WARN).with_target("dynoxide", LevelFilter::ERROR);
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
         tracing_subscriber::registry().with(lines.with_filter(levels)).init();
@@ -172,7 +174,7 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 
 fn duration(text: &str) -> Result<std::time::Duration, String> {
     let parsed: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
-    parsed.try_into().map_err(|_| "a token lives for some time".to_owned())
+    parsed.try_into().map_err(|_| "the lifetime must not be negative".to_owned())
 }
 
 #[cfg(test)]

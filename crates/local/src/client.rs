@@ -1,4 +1,4 @@
-//! HTTP client of a running stack, as its users call it.
+//! HTTP client for the API of a running stack.
 use std::{collections::BTreeMap, time::Duration};
 
 use http::{HeaderMap, Method, StatusCode};
@@ -9,7 +9,7 @@ use crate::usage::CONSUMED;
 
 const PATIENCE: Duration = Duration::from_mins(15);
 
-/// A call got no response.
+/// The error of a call without a response.
 #[derive(Debug, thiserror::Error)]
 #[error("{method} {path}: {reason}")]
 pub(crate) struct ClientError {
@@ -33,7 +33,7 @@ pub(crate) struct Reply {
     pub(crate) consumed: Vec<Consumed>,
 }
 
-/// Units that one DynamoDB call of a function consumed on one table or index.
+/// Consumed units of a function's DynamoDB calls, for one action and one table or index.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Consumed {
     pub(crate) action: String,
@@ -82,7 +82,7 @@ impl Call {
 impl Client {
     pub(crate) fn new(url: impl Into<String>) -> Result<Self, ClientError> {
         let url = url.into();
-        // A proxy from the environment must not be used for loopback.
+        // Requests to this machine must not use a proxy from the environment.
         let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build();
         let http = http.map_err(|error| Call::get(&url).error(&error))?;
         Ok(Self { url: url.trim_end_matches('/').to_owned(), token: None, http })
@@ -119,8 +119,8 @@ impl Client {
     }
 }
 
-/// Consumed units of each table and index, one line each, such as `local-PaymentScheduler GSI1: 2.5
-/// read`.
+/// Returns one line per table or index with its consumed units, such as `local-PaymentScheduler
+/// GSI1: 2.5 read`.
 pub(crate) fn summary(consumed: &[Consumed]) -> Vec<String> {
     let mut sums: BTreeMap<(&str, Option<&str>), (f64, f64)> = BTreeMap::new();
     for row in consumed {

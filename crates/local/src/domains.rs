@@ -15,7 +15,7 @@ impl Domain {
     }
 }
 
-/// The only list of the services. The local stack and the system tests read it.
+/// Returns all services. The local stack and the system tests use this list.
 #[must_use]
 pub fn domains() -> Vec<Domain> {
     vec![
@@ -27,7 +27,7 @@ pub fn domains() -> Vec<Domain> {
     ]
 }
 
-/// All functions, by the name of their binary.
+/// Returns all functions, with the names of their binaries.
 pub fn functions() -> impl Iterator<Item = (&'static str, Function)> {
     let patterns = domains().into_iter().flat_map(|domain| domain.patterns);
     patterns.map(|pattern| (pattern.name, (pattern.function)()))

@@ -1,5 +1,4 @@
-//! The DynamoDB endpoint: an embedded engine with the tables of the template, in memory or in a
-//! file.
+//! The DynamoDB endpoint of the stack: an embedded engine, with data in memory or in a file.
 use std::path::Path;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig};
@@ -32,7 +31,7 @@ pub(crate) struct Engine {
 
 impl Engine {
     /// Opens the data, creates missing tables and serves the endpoint. If `remote` is set, the
-    /// endpoint forwards its requests to that DynamoDB instead.
+    /// endpoint forwards requests to that DynamoDB.
     pub(crate) async fn start(
         port: Port,
         data: Option<&Path>,
@@ -69,16 +68,17 @@ fn serve(port: Port, store: &Store) -> Server {
 pub(crate) fn client(config: &SdkConfig, url: &str) -> Client {
     let config = aws_sdk_dynamodb::config::Builder::from(config)
         .endpoint_url(url)
-        // Each function has its own retry budget, although all functions run in one process.
+        // All functions run in one process. Each function must have its own retry budget, as in
+        // Lambda.
         .retry_partition(RetryPartition::custom("function").token_bucket(TokenBucket::default()).build())
         .build();
     Client::from_conf(config)
 }
 
-/// Base configuration of every client of the local services.
+/// Base configuration of all clients for the local services.
 pub(crate) fn config() -> Result<SdkConfig, StartError> {
-    // The endpoints are plain HTTP. Loading the root certificates of the machine would only slow
-    // down the start.
+    // The endpoints use plain HTTP. Loading the root certificates of the machine would only delay
+    // the start.
     let tls = TlsContext::builder().with_trust_store(TrustStore::empty()).build();
     let tls = tls.map_err(|error| StartError::Client(error.to_string()))?;
     let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc)).tls_context(tls).build_https();

@@ -1,5 +1,5 @@
-//! Event source mappings: a poller per mapping reads the stream of a table and invokes the function
-//! (docs/decisions/streams-locally.md).
+//! Event source mappings. Each mapping has a poller, which reads the stream of a table and invokes
+//! the function (docs/decisions/streams-locally.md).
 mod batch;
 mod destination;
 mod poller;
@@ -20,7 +20,7 @@ use crate::{
     template::{Mapping, Start},
 };
 
-// Maximum time to finish a batch in delivery after the stop.
+// Maximum time that the stop waits for a batch in delivery.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// State shared by all mappings.
@@ -32,12 +32,13 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Opens the checkpoints beside the data file, if the stack has one.
+    /// Opens the checkpoints next to the data file, if the stack has a data file.
     pub(crate) fn new(store: Store, lake: Arc<Lake>, data: Option<&Path>) -> io::Result<Self> {
         Ok(Self { store, lake, positions: Arc::new(Positions::open(data)?) })
     }
 
-    /// Creates a poller at the checkpoint of its mapping, or at the starting position.
+    /// Creates a poller. It starts at the mapping's checkpoint, or at the starting position if
+    /// there is no checkpoint.
     pub(crate) fn poller(&self, lambda: &Arc<Lambda>, mapping: &Mapping) -> Result<EventSourcePoller, String> {
         let name = format!("{}/{}/{}", lambda.spec.name, mapping.name, mapping.table);
         let position = match (self.positions.get(&name), mapping.start) {
@@ -49,7 +50,7 @@ impl Context {
     }
 }
 
-/// Pollers of a stack. Dropping them stops them without waiting.
+/// Running pollers of a stack. Dropping this value stops the pollers without waiting.
 pub(crate) struct Follower {
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
@@ -66,12 +67,11 @@ impl Follower {
         Self { stop, tasks }
     }
 
-    /// Stops the pollers. A batch in delivery gets a second to finish.
+    /// Stops the pollers. Waits at most a second for batches in delivery.
     pub(crate) async fn stop(mut self) {
         self.stop.send_replace(true);
         let ended = async { while self.tasks.join_next().await.is_some() {} };
-        // Dropping the set aborts the remaining tasks. Their batches are delivered again after the
-        // next start.
+        // Dropping the set aborts the remaining tasks. The next start delivers their batches again.
         let _ = timeout(PATIENCE, ended).await;
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP gateway on loopback. It emulates API Gateway: routes, tokens, scopes, limits and events.
+//! Emulation of API Gateway: routes, tokens, scopes, limits and events.
 mod admin;
 mod answer;
 mod event;
@@ -36,8 +36,8 @@ use crate::{
 };
 
 const LARGEST_BODY: usize = 10 * 1024 * 1024;
-// A client that is still sending sees a broken connection instead of the response. The gateway
-// therefore reads and discards the rest of a body that is too large.
+// If the gateway responded before it has read the whole body, the client would see a broken
+// connection. The gateway therefore reads and discards the rest of a body that is too large.
 const LARGEST_DISCARDED: usize = 64 * 1024 * 1024;
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 
@@ -51,7 +51,7 @@ pub(crate) struct Gateway {
     pub(crate) auth: Auth,
     pub(crate) scopes: Vec<String>,
     pub(crate) stack: String,
-    /// Body of `GET /_local/health`, set once everything is serving.
+    /// Body of `GET /_local/health`. Set when all endpoints accept requests.
     pub(crate) health: OnceLock<serde_json::Value>,
 }
 
@@ -81,7 +81,7 @@ async fn handle(
 }
 
 impl Gateway {
-    // The error value is a complete response, so `?` returns it to the client.
+    // The error is a complete response, which `?` returns to the client.
     #[expect(clippy::result_large_err, reason = "at most one per request")]
     fn refusals(parts: &Parts) -> Result<(), Response> {
         if !guard::is_local(&parts.headers) {

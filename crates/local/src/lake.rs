@@ -31,7 +31,8 @@ use crate::{
 
 const LARGEST_BODY: usize = 64 * 1024 * 1024;
 
-/// Folder of the buckets. A temporary folder is removed at the end.
+/// Folder with the buckets and delivery streams of the stack. A temporary folder is removed on
+/// drop.
 pub(crate) struct Lake {
     folder: PathBuf,
     is_temporary: bool,
@@ -48,7 +49,7 @@ struct Object {
 }
 
 impl Lake {
-    /// Opens the lake in the folder, or in a temporary one.
+    /// Opens the lake in the folder, or in a temporary folder.
     pub(crate) fn new(folder: Option<&Path>, template: &Template) -> io::Result<Self> {
         let own = || env::temp_dir().join(format!("local-lake-{}", Uuid::new_v4()));
         let lake = Self {
@@ -73,8 +74,8 @@ impl Lake {
         self.streams.iter().find(|stream| stream.name == name)
     }
 
-    /// Appends data to the stream's current object. A new object starts when the prefix changes
-    /// with the time, or when the object would exceed its maximum size.
+    /// Appends data to the current object of the stream. Starts a new object if the prefix has
+    /// changed, or if the current object would exceed its maximum size.
     fn deliver(&self, stream: &DeliveryStream, data: &[u8], now: Timestamp) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let prefix = stream.prefix.at(now);
@@ -86,23 +87,22 @@ impl Lake {
         }
         let Some(object) = open.get_mut(&stream.name) else { return Ok(()) };
         object.size += size;
-        // Each append opens the file by its path, because the folder may have been emptied since
-        // the last one.
+        // Each append opens the file again, because a user may have emptied the folder.
         object.path.parent().map_or(Ok(()), fs::create_dir_all)?;
         OpenOptions::new().append(true).create(true).open(&object.path)?.write_all(data)
     }
 
-    /// Stores an object in a bucket; `false` if the bucket does not exist.
+    /// Stores an object in a bucket. Returns `false` if the bucket does not exist.
     pub(crate) fn put(&self, bucket: &str, key: &str, data: &[u8]) -> io::Result<bool> {
         let Some(path) = self.path(bucket, key)? else { return Ok(false) };
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         fs::write(path, data).map(|()| true)
     }
 
-    /// File of an object; `None` if the bucket does not exist.
+    /// Returns the file of an object, or `None` if the bucket does not exist.
     fn path(&self, bucket: &str, key: &str) -> io::Result<Option<PathBuf>> {
         if key.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the key is no path of files"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the object key is not a valid file path"));
         }
         Ok(self.buckets.iter().any(|known| known == bucket).then(|| self.folder.join(bucket).join(key)))
     }
@@ -113,13 +113,12 @@ impl Drop for Lake {
         if self.is_temporary
             && let Err(error) = fs::remove_dir_all(&self.folder)
         {
-            tracing::warn!(%error, folder = %self.folder.display(), "the temporary lake stays");
+            tracing::warn!(%error, folder = %self.folder.display(), "the temporary folder of the lake can't be removed");
         }
     }
 }
 
-/// Object name in the format of Firehose; `1` is the version of the delivery stream's
-/// configuration.
+/// Object name in Firehose's format. `1` is the configuration version of the delivery stream.
 fn object_name(stream: &DeliveryStream, prefix: &str, now: Timestamp) -> String {
     let time = now.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d-%H-%M-%S").to_string();
     format!("{prefix}{}-1-{time}-{}.json", stream.name, Uuid::new_v4())
@@ -139,7 +138,7 @@ async fn handle(State(lake): State<Arc<Lake>>, request: Request) -> Response {
     let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
         return s3::refusal(StatusCode::BAD_REQUEST, "EntityTooLarge");
     };
-    // Firehose names its action in a header, S3 in the HTTP method.
+    // Only Firehose requests have this header.
     match parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok()) {
         Some(target) => firehose::answer(&lake, target, &body, Timestamp::now()),
         None => s3::answer(&lake, &parts, &body),

@@ -1,4 +1,4 @@
-//! Invocations: runs a function with a timeout and a context, as the Lambda service does.
+//! Invokes functions as the Lambda service does, with a timeout and a context.
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},
@@ -16,17 +16,17 @@ use crate::template::{self, ACCOUNT, REGION};
 
 /// Handler of an event.
 pub type Handler = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Invocation> + Send + Sync>;
-/// Constructor of a handler. It fails if the settings are invalid.
+/// Constructor of a handler. Fails if the settings are invalid.
 pub(crate) type Bind = Box<dyn Fn(&Settings, Clients) -> Result<Handler, String> + Send + Sync>;
 
-/// Function that can be invoked.
+/// Function that is ready for invocations.
 pub(crate) struct Lambda {
     pub(crate) spec: template::Lambda,
     config: Arc<Config>,
     handler: Handler,
 }
 
-/// Result of an invocation and the units that it consumed.
+/// Result of an invocation and its DynamoDB usage.
 pub(crate) struct Outcome {
     pub(crate) answer: Result<Value, Failure>,
     pub(crate) usage: Usage,
@@ -50,8 +50,7 @@ impl Lambda {
         Self { spec, config: Arc::new(config), handler }
     }
 
-    /// Runs the function once. As in Lambda, the invocation continues to its end even if the caller
-    /// disconnects.
+    /// Runs the function once. As in Lambda, the invocation continues if the caller disconnects.
     pub(crate) async fn invoke(&self, event: Value) -> Outcome {
         let running = (self.handler)(event, self.context());
         let mut task = tokio::spawn(running);
@@ -88,7 +87,7 @@ fn deadline(timeout: Duration) -> u64 {
     u64::try_from(end.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Constructor for a function of a crate. Tests pass their own constructors.
+/// Returns the constructor for a function of a service crate.
 pub(crate) fn bind(function: Function) -> Bind {
     Box::new(move |settings, clients| {
         let service = function.bind(settings, clients).map_err(|error| error.to_string())?;

@@ -1,8 +1,9 @@
-//! The local stack: API, functions, DynamoDB, streams and the lake in one process, on loopback.
+//! The local stack: API, functions, DynamoDB, streams and the lake in one process. The process
+//! listens only on the loopback interface.
 //!
 //! The local stack reads template.yaml and its nested stacks. The gateway converts each request to
-//! the event that API Gateway would send, and passes the event to the same function as the binary
-//! does. Only the loop of the Lambda runtime is left out (docs/decisions/local-stack.md).
+//! an API Gateway event, and calls the same function as the Lambda binary. Only the event loop of
+//! the Lambda runtime is not used (docs/decisions/local-stack.md).
 mod auth;
 pub mod cli;
 mod client;

@@ -1,4 +1,4 @@
-//! Proxy to another DynamoDB, such as DynamoDB Local, that replaces the embedded engine
+//! Proxy to another DynamoDB, such as DynamoDB Local, which replaces the embedded engine
 //! (docs/decisions/dynamodb-local.md).
 mod stream;
 mod wire;
@@ -25,14 +25,15 @@ use wire::{JSON, TARGET, Wire};
 
 const WRITES: [&str; 5] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"];
 
-/// Connection of one stack to the other DynamoDB.
+/// Connection of a stack to another DynamoDB.
 pub(crate) struct Remote {
     wire: Wire,
     streams: Vec<Stream>,
 }
 
 impl Remote {
-    /// Creates the tables in the other DynamoDB. Their stream records are copied to the store.
+    /// Creates the tables in the other DynamoDB and opens their streams. The proxy copies the
+    /// stream records to the store.
     pub(crate) async fn start(url: &str, tables: &[Table], store: &Store) -> Result<Self, StartError> {
         let wire = Wire::new(url).map_err(StartError::Client)?;
         let mut streams = Vec::new();
@@ -53,8 +54,8 @@ impl Remote {
         let answer = self.wire.send(target, body.clone()).await?;
         let action = target.rsplit('.').next().unwrap_or_default();
         if WRITES.contains(&action) {
-            // Read the stream before the response to a write is returned. The caller then finds the
-            // write among the pending records.
+            // Copy the stream records before the response to a write is returned. The pending
+            // records then already include this write.
             let request = String::from_utf8_lossy(&body);
             for stream in self.streams.iter().filter(|stream| stream.is_named_in(&request)) {
                 stream.read(&self.wire).await?;
@@ -79,7 +80,7 @@ async fn handle(State(remote): State<Arc<Remote>>, request: Request) -> Response
     match remote.answer(target(&parts.headers), body).await {
         Ok((status, body)) => (status, [(header::CONTENT_TYPE, JSON)], body).into_response(),
         Err(error) => {
-            tracing::error!(error, "the other DynamoDB does not answer");
+            tracing::error!(error, "the other DynamoDB does not respond");
             StatusCode::BAD_GATEWAY.into_response()
         }
     }

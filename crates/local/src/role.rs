@@ -1,5 +1,5 @@
-//! Roles of functions: denies each call that the function's policy does not allow, with the error
-//! of IAM, and records the permissions that are used (docs/decisions/permissions.md).
+//! Emulation of IAM roles. Denies calls that the function's policy does not allow, and records used
+//! permissions (docs/decisions/permissions.md).
 use std::{
     collections::BTreeSet,
     fs::{self, OpenOptions},
@@ -23,7 +23,7 @@ use crate::template::{ACCOUNT, Lambda, REGION, Statement};
 #[cfg(test)]
 mod tests;
 
-/// Role of a function: the statements of its policy.
+/// Role of a function, with the statements of its policy.
 #[derive(Debug)]
 pub(crate) struct Role {
     function: String,
@@ -31,7 +31,7 @@ pub(crate) struct Role {
     notes: Option<Arc<Notes>>,
 }
 
-/// Permission that a call requires.
+/// Permission that is required for a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Need {
     action: String,
@@ -45,13 +45,13 @@ impl Role {
         Self { function: lambda.name.clone(), statements: lambda.statements.clone(), notes }
     }
 
-    /// Client configuration whose calls are checked against this role.
+    /// Returns a client configuration that checks each call against this role.
     pub(crate) fn assume(self, config: &SdkConfig) -> SdkConfig {
         let Some(inner) = config.http_client() else { return config.clone() };
         config.to_builder().http_client(Assumed { inner, role: Arc::new(self) }).build()
     }
 
-    /// Error response to a call that the policy denies; `None` if the call is allowed.
+    /// Returns the error response if the policy does not allow the call, otherwise `None`.
     fn refuse(&self, request: &HttpRequest) -> Option<HttpResponse> {
         let needs = needs(request);
         let missing = needs.iter().find(|need| !self.allows(need))?;
@@ -81,8 +81,9 @@ impl Role {
 }
 
 impl Statement {
-    /// Returns the resource and the partition key pattern (`*` for any) with which this statement
-    /// allows the call. Returns `None` if the statement does not allow the call.
+    /// Returns the resource pattern and the partition key pattern that match the call. The key
+    /// pattern is `*` if the statement allows any key. Returns `None` if the statement does not
+    /// allow the call.
     fn allowing(&self, need: &Need) -> Option<(&str, &str)> {
         let resource = self.resources.iter().find(|resource| is_like(&need.resource, resource))?;
         let key = match (&self.leading_keys[..], &need.key) {
@@ -94,12 +95,12 @@ impl Statement {
     }
 }
 
-/// Matches a pattern. A `*` is supported only at its end.
+/// Whether the text matches a pattern. `*` is supported only at the end of a pattern.
 fn is_like(text: &str, pattern: &str) -> bool {
     pattern.strip_suffix('*').map_or(text == pattern, |prefix| text.starts_with(prefix))
 }
 
-/// Permissions that the call requires. All of them must be allowed.
+/// Returns all permissions that are required for the call.
 fn needs(request: &HttpRequest) -> Vec<Need> {
     let body: Value = request.body().bytes().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
     match request.headers().get("x-amz-target").and_then(|target| target.split_once('.')) {
@@ -116,8 +117,8 @@ fn needs(request: &HttpRequest) -> Vec<Need> {
     }
 }
 
-/// A transaction requires the permission for each of its actions, and no permission for the
-/// transaction itself. A batch requires the batch action for each table and key.
+/// A transaction requires permission for each contained action, but none for `TransactWriteItems`.
+/// A batch requires permission for the batch action, for each table and key.
 fn of_dynamodb(action: &str, body: &Value) -> Vec<Need> {
     let one = |action: &str, table: &str, call: &Value| {
         let index = call["IndexName"].as_str().map(|index| format!("/index/{index}")).unwrap_or_default();
@@ -137,7 +138,7 @@ fn of_dynamodb(action: &str, body: &Value) -> Vec<Need> {
     vec![one(action, &table(body), body)]
 }
 
-/// Reads or writes of a batch on one table, each in the form of a single request.
+/// Splits the reads or writes of a batch on one table into single requests.
 fn parts_of(batch: &Value) -> Vec<Value> {
     match &batch["Keys"] {
         Value::Array(keys) => keys.iter().map(|key| json!({"Key": key})).collect(),
@@ -152,14 +153,14 @@ fn parts_of(batch: &Value) -> Vec<Value> {
     }
 }
 
-/// Permission for an object of a path-style request (`/bucket/key`).
+/// Permission for the object of a path-style request (`/bucket/key`).
 fn of_s3(request: &HttpRequest) -> Need {
     let path = request.uri().parse::<http::Uri>().map(|uri| uri.path().trim_start_matches('/').to_owned());
     let action = if request.method() == "PUT" { "s3:PutObject" } else { "s3:GetObject" };
     Need { action: action.to_owned(), resource: format!("arn:aws:s3:::{}", path.unwrap_or_default()), key: None }
 }
 
-/// HTTP client or connector that checks each call against a role.
+/// HTTP client or HTTP connector that checks each call against a role.
 #[derive(Debug)]
 struct Assumed<T> {
     inner: T,
@@ -182,8 +183,8 @@ impl HttpConnector for Assumed<SharedHttpConnector> {
     }
 }
 
-/// Log of the permissions that were used. Each process writes its own file. Each line contains the
-/// function, action, resource and partition key pattern, separated by tabs.
+/// Log of used permissions. Each process writes a separate file. Each line contains the function,
+/// action, resource and partition key pattern, separated by tabs.
 #[derive(Debug)]
 pub(crate) struct Notes {
     file: PathBuf,
@@ -202,7 +203,7 @@ impl Notes {
         if self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(line.clone()) {
             let file = OpenOptions::new().create(true).append(true).open(&self.file);
             if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
-                tracing::error!(%error, file = %self.file.display(), "a used permission can't be noted");
+                tracing::error!(%error, file = %self.file.display(), "a used permission can't be logged");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Sample data of each service, loaded through the API. The data contains the rows of the examples
-//! in docs/requirements.
+//! Sample data of each service, loaded through the API. The data includes the examples in
+//! docs/requirements.
 mod bank;
 mod cart;
 pub(crate) mod ledger;
@@ -15,16 +15,16 @@ use crate::{
     client::{Call, Client, ClientError, Reply},
 };
 
-/// The sample data could not be loaded.
+/// The error of sample data that could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SampleError {
     #[error(transparent)]
     Client(#[from] ClientError),
-    #[error("the sample data: {path} answered {status} {body}")]
+    #[error("loading the sample data: {path} returned {status} {body}")]
     Refused { path: String, status: StatusCode, body: Value },
 }
 
-/// Sample data of each running service, loaded by this or an earlier start.
+/// Sample data of each running service, including data that an earlier start has loaded.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Loaded {
     pub(crate) payments: Option<usize>,
@@ -33,7 +33,7 @@ pub(crate) struct Loaded {
     pub(crate) books: Option<ledger::Books>,
 }
 
-/// Loads the missing sample data of each service in the stack.
+/// Loads the sample data that is missing in each service of the stack.
 pub(crate) async fn load(client: &Client, stack: &Stack) -> Result<Loaded, SampleError> {
     let mut loaded = Loaded::default();
     for service in stack.template().services() {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::template::{ACCOUNT, REGION};
 
-/// Scheduled event of a rule that is due now.
+/// Builds the event that a rule sends now.
 pub(crate) fn event(rule: &str, now: Timestamp) -> Value {
     let time = now.round(Unit::Second).unwrap_or(now);
     json!({
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn builds_the_event_of_eventbridge() {
+    fn builds_an_eventbridge_event() {
         let mut event = event("local-Archive", "2026-12-01T23:59:00.25Z".parse().unwrap());
         let id = event["id"].take();
         assert_eq!(id.as_str().map(str::len), Some(36));

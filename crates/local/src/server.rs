@@ -1,10 +1,10 @@
-//! Servers on loopback, which stop on request or when dropped.
+//! Servers on the loopback interface. A server stops on request or when dropped.
 use std::{io, net::Ipv4Addr, net::SocketAddr, time::Duration};
 
 use axum::Router;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};
 
-// Maximum time that a running request can delay the stop.
+// Maximum time that the stop waits for running requests.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Bound port of the loopback interface.
@@ -14,7 +14,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// Binds the port; 0 binds any free port.
+    /// Binds the port. 0 selects any free port.
     pub(crate) async fn bind(port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
         let address = listener.local_addr()?;
@@ -29,7 +29,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server. Its receiver resolves when the server must stop, or when `Server` is
+    /// Starts a server. The receiver resolves when the server must stop, or when `Server` is
     /// dropped.
     pub(crate) fn start<F>(serve: impl FnOnce(oneshot::Receiver<()>) -> F) -> Self
     where
@@ -39,7 +39,7 @@ impl Server {
         Self { stop, task: tokio::spawn(serve(stopped)) }
     }
 
-    /// Serves the routes on the port. `what` is the name of the endpoint in log lines.
+    /// Serves the routes on the port. `what` names the endpoint in log entries.
     pub(crate) fn serve(port: Port, router: Router, what: &'static str) -> Self {
         Self::start(move |stopped| async move {
             let served = axum::serve(port.listener, router).with_graceful_shutdown(async {
@@ -51,7 +51,8 @@ impl Server {
         })
     }
 
-    /// Stops the server: idle connections at once, running requests after at most a second.
+    /// Stops the server. Idle connections are closed immediately, and running requests after at
+    /// most a second.
     pub(crate) async fn stop(mut self) {
         drop(self.stop);
         if timeout(PATIENCE, &mut self.task).await.is_err() {

@@ -1,4 +1,5 @@
-//! The local stack: the tables of the template in the engine, and its functions behind the gateway.
+//! Starts and stops a local stack: the tables, the functions, the gateway and the lake of a
+//! template.
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, fs, io,
@@ -26,49 +27,48 @@ use crate::{
     template::{self, Authorizer, Mapping, Selection, Template, TemplateError},
 };
 
-// Default lifetime of a token, long enough for a test. `--expires-in` or an `exp` claim overrides
-// it.
+// Default lifetime of a token. `--expires-in` or an `exp` claim overrides it.
 const TOKEN_LIFE: Duration = Duration::from_hours(1);
 
-/// Environment variable with the folder where each function's used permissions are recorded.
+/// Environment variable with the folder for the log of used permissions.
 const PERMISSIONS_USED: &str = "PERMISSIONS_USED";
 /// Environment variable with the URL of a DynamoDB that replaces the embedded engine.
 const DYNAMODB_LOCAL: &str = "DYNAMODB_LOCAL";
 
-/// A stack could not start.
+/// The error of a stack that could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The template file can't be read.
     #[error("{path}: {1}", path = .0.display())]
     Read(PathBuf, io::Error),
-    /// The template has an error, or a construct that the local stack does not support.
+    /// The template is invalid, or contains a construct that the local stack does not support.
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// A port is in use.
     #[error("port {0} is already in use: choose another with --{1} or {2}")]
     PortInUse(u16, &'static str, &'static str),
-    /// A port can't be opened, although it is not in use.
+    /// A port can't be opened, for a reason other than being in use.
     #[error("port {0} can't be opened: {1}")]
     Port(u16, io::Error),
     /// The data file can't be opened.
-    #[error("the data in {path}: {1}", path = .0.display())]
+    #[error("the data file {path} can't be opened: {1}", path = .0.display())]
     Data(PathBuf, String),
     /// The folder of the lake can't be created.
-    #[error("the lake: {0}")]
+    #[error("the folder of the lake can't be created: {0}")]
     Lake(io::Error),
-    /// The folder of the used permissions can't be created.
+    /// The folder for the log of used permissions can't be created.
     #[error("{PERMISSIONS_USED}: {0}")]
     Notes(io::Error),
     /// The operating system provides no random bytes.
-    #[error("the random source: {0}")]
+    #[error("the operating system provides no random bytes: {0}")]
     Random(io::Error),
     /// A table can't be created.
     #[error("table {0}: {1}")]
     Table(String, String),
     /// A client can't be created.
-    #[error("the DynamoDB client: {0}")]
+    #[error("the DynamoDB client can't be created: {0}")]
     Client(String),
-    /// The template declares a function twice, or a function that is in no crate.
+    /// The template declares a function twice, or declares a function that no crate contains.
     #[error("{0}")]
     Functions(String),
     /// A function rejects its settings.
@@ -76,7 +76,7 @@ pub enum StartError {
     Settings(String, String),
 }
 
-/// Options of a stack; see [`Stack::builder`].
+/// Options of a stack. Create a builder with [`Stack::builder`] or [`Stack::of_text`].
 pub struct Builder {
     source: Source,
     name: String,
@@ -126,7 +126,7 @@ impl Builder {
         }
     }
 
-    /// Sets the name of the stack, the prefix of its table names. Default: `local`.
+    /// Sets the stack name, which is the prefix of the table names. Default: `local`.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
@@ -147,7 +147,7 @@ impl Builder {
         self
     }
 
-    /// Sets an environment variable of every function. It overrides the template.
+    /// Sets an environment variable of every function. The value overrides the template.
     #[must_use]
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
@@ -182,53 +182,55 @@ impl Builder {
         self
     }
 
-    /// Sets another DynamoDB endpoint for the functions, such as a proxy that injects faults, or
-    /// the engine of another stack. The stack's own engine keeps its endpoint.
+    /// Sets the DynamoDB endpoint that the functions call, such as a proxy that injects faults.
+    /// Default: the engine of this stack. The engine also serves its own endpoint in either case.
     #[must_use]
     pub fn dynamo_endpoint(mut self, url: impl Into<String>) -> Self {
         self.dynamo_endpoint = Some(url.into());
         self
     }
 
-    /// Replaces the embedded engine with the DynamoDB at this URL. The tables are created in that
-    /// DynamoDB and read from it.
+    /// Replaces the embedded engine with a running DynamoDB, such as DynamoDB Local, at this URL.
+    /// The stack creates its tables there.
     #[must_use]
     pub fn dynamodb(mut self, url: impl Into<String>) -> Self {
         self.remote = Some(url.into());
         self
     }
 
-    /// Sets the random source of the functions. Default: seeded by the operating system. With the
-    /// same seed, the same calls in the same order produce the same ids, shards and tokens
-    /// (docs/decisions/randomness.md).
+    /// Sets the random source of the functions. Default: a source with a seed from the operating
+    /// system. With a fixed seed, the same sequence of calls produces the same ids, shards and
+    /// tokens (docs/decisions/randomness.md).
     #[must_use]
     pub fn random(mut self, random: Random) -> Self {
         self.random = Some(random);
         self
     }
 
-    /// Sets the folder of the buckets. Default: a temporary folder that is removed at the end.
+    /// Sets the folder of the S3 buckets. Default: a temporary folder, which is removed when the
+    /// stack stops.
     #[must_use]
     pub fn lake(mut self, path: impl Into<PathBuf>) -> Self {
         self.lake = Some(path.into());
         self
     }
 
-    /// Sets another Firehose endpoint for the functions.
+    /// Sets the Firehose endpoint that the functions call. Default: the local lake.
     #[must_use]
     pub fn firehose_endpoint(mut self, url: impl Into<String>) -> Self {
         self.firehose_endpoint = Some(url.into());
         self
     }
 
-    /// Sets another S3 endpoint for the functions. Failure destinations stay in the lake.
+    /// Sets the S3 endpoint that the functions call. Default: the local lake. Failure destinations
+    /// of event source mappings always use the local lake.
     #[must_use]
     pub fn s3_endpoint(mut self, url: impl Into<String>) -> Self {
         self.s3_endpoint = Some(url.into());
         self
     }
 
-    /// Replaces the functions of the crates.
+    /// Replaces the functions of the service crates.
     #[must_use]
     pub fn functions(mut self, functions: impl IntoIterator<Item = (&'static str, Function)>) -> Self {
         let bound = functions.into_iter().map(|(name, function)| (name.to_owned(), lambda::bind(function)));
@@ -236,8 +238,8 @@ impl Builder {
         self
     }
 
-    /// Replaces the functions of the crates with handlers, for example with their binaries under a
-    /// Lambda emulator. The handlers need their own settings and clients.
+    /// Replaces the functions of the service crates with handlers, such as binaries in a Lambda
+    /// emulator. The stack does not pass settings or clients to handlers.
     #[must_use]
     pub fn handlers(mut self, handlers: impl IntoIterator<Item = (&'static str, Handler)>) -> Self {
         let bound = handlers.into_iter().map(|(name, handler)| -> (String, Bind) {
@@ -253,10 +255,10 @@ impl Builder {
         self
     }
 
-    /// Starts the stack. All endpoints are serving when this method returns.
+    /// Starts the stack. All endpoints accept requests when this method returns.
     ///
     /// # Errors
-    /// [`StartError`], whose message is one line.
+    /// [`StartError`] with a message of one line.
     pub async fn start(self) -> Result<Stack, StartError> {
         let template = self.template()?;
         check_functions(&template, &self.functions)?;
@@ -332,7 +334,7 @@ impl Builder {
     }
 }
 
-/// Endpoints of the services and the configuration of the functions' clients.
+/// Endpoints and client configuration of the functions.
 struct Access {
     config: SdkConfig,
     dynamodb: String,
@@ -356,7 +358,8 @@ impl Access {
         })
     }
 
-    /// Client configuration of a function, limited by its policy.
+    /// Client configuration of a function. Calls that the function's policy does not allow are
+    /// denied.
     fn config(&self, lambda: &template::Lambda) -> SdkConfig {
         Role::new(lambda, self.notes.clone()).assume(&self.config)
     }
@@ -387,22 +390,22 @@ async fn bind(port: u16, option: &'static str, variable: &'static str) -> Result
     })
 }
 
-/// Checks that each function of the template is in a crate, and that the template declares it only
-/// once.
+/// Checks that a crate contains each function of the template, and that the template declares no
+/// function twice.
 fn check_functions(template: &Template, functions: &[(String, Bind)]) -> Result<(), StartError> {
     let built: BTreeSet<_> = functions.iter().map(|(name, _)| name.as_str()).collect();
     let mut described = BTreeSet::new();
     let mut faults = Vec::new();
     for lambda in &template.lambdas {
         if !described.insert(lambda.name.as_str()) {
-            faults.push(format!("the template has the function {} twice", lambda.name));
+            faults.push(format!("the template declares the function {} twice", lambda.name));
         }
     }
-    faults.extend(described.difference(&built).map(|name| format!("the template's function {name} is in no crate")));
+    faults.extend(described.difference(&built).map(|name| format!("no crate contains the template's function {name}")));
     if faults.is_empty() { Ok(()) } else { Err(StartError::Functions(faults.join("; "))) }
 }
 
-/// A running stack. Dropping it stops it without waiting.
+/// A running stack. Dropping the stack stops it without waiting for running requests.
 pub struct Stack {
     url: String,
     services_url: String,
@@ -423,13 +426,13 @@ impl fmt::Debug for Stack {
 }
 
 impl Stack {
-    /// Options for a stack of a template file.
+    /// Returns a builder for the stack of a template file.
     #[must_use]
     pub fn builder(template: impl Into<PathBuf>) -> Builder {
         Builder::new(Source::File(template.into()))
     }
 
-    /// Options for a stack of a template's text.
+    /// Returns a builder for the stack of a template text.
     #[must_use]
     pub fn of_text(template: impl Into<String>) -> Builder {
         Builder::new(Source::Text(template.into()))
@@ -447,13 +450,13 @@ impl Stack {
         &self.engine.url
     }
 
-    /// URL of the Firehose and S3 endpoint.
+    /// URL of the endpoint for Firehose and S3.
     #[must_use]
     pub fn services_url(&self) -> &str {
         &self.services_url
     }
 
-    /// Folder of the lake, with a folder for each bucket.
+    /// Folder of the lake. It contains a folder for each bucket.
     #[must_use]
     pub fn lake(&self) -> &Path {
         self.lake.folder()
@@ -471,14 +474,14 @@ impl Stack {
         self.template.tables.iter().map(|table| table.name.as_str()).collect()
     }
 
-    /// Physical name of the table with this suffix.
+    /// Physical name of the table whose name has this suffix.
     #[must_use]
     pub fn table(&self, end: &str) -> Option<&str> {
         self.tables().into_iter().find(|name| name.ends_with(end))
     }
 
-    /// Signs a token with these claims. Adds each of `iss`, `aud`, `iat` and `exp` (in one hour)
-    /// that is missing.
+    /// Signs a token with these claims. Adds defaults for missing claims `iss`, `aud`, `iat` and
+    /// `exp`. By default, the token expires in one hour.
     ///
     /// # Errors
     /// [`TokenError`] if signing fails.
@@ -486,7 +489,7 @@ impl Stack {
         self.tokens.sign(claims, TOKEN_LIFE)
     }
 
-    /// Signs a token of the local operator, who has every scope.
+    /// Signs a token for the local operator, who has every scope.
     ///
     /// # Errors
     /// [`TokenError`] if signing fails.
@@ -494,7 +497,7 @@ impl Stack {
         self.token(auth::operator(&self.template.scopes()))
     }
 
-    /// DynamoDB client of the stack, without a role.
+    /// DynamoDB client of the stack, without a function's role.
     ///
     /// # Errors
     /// [`StartError::Client`] if the client can't be created.
@@ -502,20 +505,19 @@ impl Stack {
         Ok(engine::client(&engine::config()?, self.dynamo_url()))
     }
 
-    /// Clients of the function in this stack, limited by its policy.
+    /// Clients of the function. Calls that the function's policy does not allow are denied.
     #[must_use]
     pub fn clients_of(&self, lambda: &template::Lambda) -> Clients {
         self.access.clients(lambda)
     }
 
-    /// DynamoDB client of the function, limited by its policy. The caller can change the endpoint
-    /// or the retries of the client.
+    /// DynamoDB client of the function. Calls that the function's policy does not allow are denied.
     #[must_use]
     pub fn client_of(&self, lambda: &template::Lambda) -> aws_sdk_dynamodb::Client {
         engine::client(&self.access.config(lambda), self.dynamo_url())
     }
 
-    /// Stops the stack, closes its connections and the data file.
+    /// Stops the stack and closes its connections and its data file.
     pub async fn stop(self) {
         self.server.stop().await;
         self.follower.stop().await;

@@ -1,4 +1,5 @@
-//! Embedded database: the tables of the template, their streams and TTL, in memory or in a file.
+//! Embedded database with the template's tables, streams and TTL. The data is in memory or in a
+//! file.
 mod expiry;
 mod make;
 
@@ -23,10 +24,10 @@ use crate::{
     template::{REGION, Table},
 };
 
-/// Offset that the engine adds to sequence numbers, so that they have 21 digits as in AWS.
+/// The engine adds this offset to sequence numbers. They then have 21 digits, as in AWS.
 const FIRST_NUMBER: u128 = 100_000_000_000_000_000_000;
 // At every write, the engine queries the highest sequence number of a table. Without this index,
-// that query reads all records (docs/decisions/stream-record-index.md).
+// the query would scan all records (docs/decisions/stream-record-index.md).
 const INDEX: &str = "CREATE INDEX IF NOT EXISTS _local_stream_records_by_number
     ON _stream_records (table_name, CAST(sequence_number AS INTEGER))";
 const APPEND: &str = "INSERT INTO _stream_records
@@ -34,25 +35,25 @@ const APPEND: &str = "INSERT INTO _stream_records
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Position of a record in its stream; 0 is before the first record.
+/// Position of a record in its stream. 0 is the position before the first record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Position(i64);
 
 impl Position {
-    /// Position of a record, from its `SequenceNumber`.
+    /// Returns the position of a record, from its `SequenceNumber`.
     pub(crate) fn of(record: &Value) -> Option<Self> {
         let number: u128 = record["dynamodb"]["SequenceNumber"].as_str()?.parse().ok()?;
         number.checked_sub(FIRST_NUMBER).and_then(|number| i64::try_from(number).ok()).map(Self)
     }
 }
 
-/// The database. Clones share it.
+/// Handle of the database. Clones share the same database.
 #[derive(Clone)]
 pub(crate) struct Store {
     database: Database,
-    /// Second connection, for queries that the engine has no API for.
+    /// Second connection, for queries that the engine's API does not offer.
     sql: Arc<Mutex<Connection>>,
-    /// Readers of a stream wait while the user identity is added to a record.
+    /// Stream readers must wait while the TTL sweep adds the user identity to a record.
     complete: Arc<RwLock<()>>,
     tables: Arc<Vec<Table>>,
 }
@@ -62,9 +63,9 @@ impl Store {
     pub(crate) fn open(data: Option<&Path>, tables: &[Table]) -> Result<Self, StartError> {
         let fail = |error: String| StartError::Data(data.unwrap_or(Path::new("memory")).to_owned(), error);
         let path = match data {
-            // A shared in-memory database, which several connections can open.
+            // Several connections can open a shared in-memory database.
             None => format!("file:/{}?vfs=memdb", Uuid::new_v4()),
-            Some(path) => path.to_str().map(str::to_owned).ok_or_else(|| fail("its name is not UTF-8".to_owned()))?,
+            Some(path) => path.to_str().map(str::to_owned).ok_or_else(|| fail("the path is not UTF-8".to_owned()))?,
         };
         let database = Database::new(&path).map_err(|error| fail(error.to_string()))?;
         let sql = indexed(&path).map_err(|error| fail(error.to_string()))?;
@@ -75,18 +76,18 @@ impl Store {
         Ok(Self { database, sql, complete, tables: Arc::new(tables.to_vec()) })
     }
 
-    /// Handle of the engine.
+    /// Returns a handle of the engine.
     pub(crate) fn database(&self) -> Database {
         self.database.clone()
     }
 
-    /// Position of the last record of a table's stream.
+    /// Returns the position of the last record in a table's stream.
     pub(crate) fn last(&self, table: &str) -> Result<Position, String> {
         self.number("SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1", (table,))
             .map(Position)
     }
 
-    /// Number of records after a position.
+    /// Returns the number of records after a position.
     pub(crate) fn count_after(&self, table: &str, position: Position) -> Result<i64, String> {
         let query = "SELECT COUNT(*) FROM _stream_records
             WHERE table_name = ?1 AND CAST(sequence_number AS INTEGER) > ?2";
@@ -101,7 +102,7 @@ impl Store {
         number.map(Option::unwrap_or_default).map_err(|error| error.to_string())
     }
 
-    /// Records after a position, in the form that Lambda passes to functions.
+    /// Returns the records after a position, in the format of Lambda events.
     pub(crate) fn changes(&self, table: &str, after: Position, limit: usize) -> Result<Vec<Value>, String> {
         let _complete = self.complete.read().unwrap_or_else(PoisonError::into_inner);
         let records = self.records(table, after, limit)?;
@@ -112,7 +113,8 @@ impl Store {
     /// Adds a record from the stream of another engine.
     pub(crate) fn append(&self, table: &str, record: &Value) -> Result<(), String> {
         let change = &record["dynamodb"];
-        let number: u128 = text(&change["SequenceNumber"]).parse().map_err(|_| "a record has no number")?;
+        let number: u128 =
+            text(&change["SequenceNumber"]).parse().map_err(|_| "a record has no valid sequence number")?;
         let image = |name: &str| change.get(name).map(Value::to_string);
         let row = (
             table,

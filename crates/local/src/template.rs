@@ -1,8 +1,7 @@
-//! Reader of the SAM templates. The templates are the only declaration of tables, routes, schedules
-//! and permissions.
+//! Reader of the SAM templates, which declare all tables, routes, schedules and permissions.
 //!
-//! The reader supports a strict subset of SAM. Any other construct is an error with its line. The
-//! local stack therefore never differs silently from a deployment (docs/decisions/local-stack.md).
+//! The reader supports a subset of SAM. Any other construct is an error with a line number. The
+//! local stack therefore cannot silently differ from a deployment (docs/decisions/local-stack.md).
 mod api;
 mod application;
 mod filter;
@@ -44,7 +43,7 @@ const ATTRIBUTES: [&str; 3] = ["Type", "Properties", "Condition"];
 const ATTRIBUTES_MEANINGLESS: [&str; 3] = ["DeletionPolicy", "UpdateReplacePolicy", "Metadata"];
 const LOG_GROUP_MEANINGLESS: [&str; 2] = ["LogGroupName", "RetentionInDays"];
 
-/// A template can't be run. The message has the form `template.yaml:12: …`.
+/// The error of a template that can't be run. The message has the form `template.yaml:12: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
 pub struct TemplateError {
@@ -56,7 +55,7 @@ pub struct TemplateError {
     pub message: String,
 }
 
-/// Resources of a template, with all intrinsics resolved.
+/// Resources of a template, with resolved intrinsic functions.
 #[derive(Debug, Clone, Default)]
 pub struct Template {
     /// Tables.
@@ -72,10 +71,11 @@ pub struct Template {
 }
 
 impl Template {
-    /// Reads a template and all its nested applications. Errors name the file `file`.
+    /// Reads a template and all its nested applications. Relative locations start from the folder
+    /// of `file`.
     ///
     /// # Errors
-    /// [`TemplateError`] for the first construct that the reader does not support, with its line.
+    /// [`TemplateError`] for the first construct that is invalid or unsupported.
     pub fn read(
         text: &str,
         file: &Path,
@@ -108,7 +108,8 @@ impl Template {
         })
     }
 
-    /// Names of the services: the distinct first segments of the routes, such as `bank` and `cart`.
+    /// Names of the services, such as `bank` and `cart`. They are the distinct first segments of
+    /// the routes.
     #[must_use]
     pub fn services(&self) -> BTreeSet<&str> {
         let routes = self.lambdas.iter().flat_map(|lambda| &lambda.routes);
@@ -126,7 +127,7 @@ impl Template {
     }
 }
 
-/// Reads a template and the values of its outputs.
+/// Reads a template with the values of its outputs.
 fn build(
     text: &str,
     file: &Path,
@@ -138,7 +139,7 @@ fn build(
     document.only("a template", &SECTIONS, &SECTIONS_MEANINGLESS)?;
     let transform = document.need("a template", "Transform")?;
     if transform.text()? != TRANSFORM {
-        return fault(transform.line, format!("the local stack reads {TRANSFORM} only"));
+        return fault(transform.line, format!("the local stack supports only the transform {TRANSFORM}"));
     }
     let parameters = parameters::read(document.get("Parameters"), &with_local_identity(&document, stack, given))?;
     let conditions = document.get("Conditions").map(Node::map).transpose()?.unwrap_or_default();
@@ -151,13 +152,13 @@ fn build(
     check_selection(resources, selection)?;
     let globals = lambda::globals(document.get("Globals"), &scope)?;
     let template = read_resources(resources, &scope, &globals, selection)?;
-    // Outputs may refer to applications that are not selected, so outputs are read only if all
-    // applications are selected.
+    // Outputs may refer to any application. They are therefore read only if all applications are
+    // selected.
     let outputs = document.get("Outputs").filter(|_| selection.is_all());
     Ok((template, outputs.map_or_else(|| Ok(BTreeMap::new()), |outputs| read_outputs(outputs, &scope))?))
 }
 
-/// Adds local values for the parameters that a deployment must set: the token issuer and audience,
+/// Adds values for the parameters that every deployment must set: the token issuer, the audience
 /// and the stack name.
 fn with_local_identity(document: &Node, stack: &str, given: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let declared = |name: &str| document.get("Parameters").is_some_and(|section| section.get(name).is_some());
@@ -173,7 +174,7 @@ fn check_selection(resources: &[Entry], selection: &Selection) -> node::Result<(
     let applications = resources.iter().filter(|entry| is_application(&entry.node));
     let applications: Vec<_> = applications.map(|entry| entry.key.to_lowercase()).collect();
     match selection.unknown(&applications) {
-        Some(name) => fault(1, format!("there is no stack {name} here; there are {}", applications.join(", "))),
+        Some(name) => fault(1, format!("there is no stack {name}; the stacks are {}", applications.join(", "))),
         None => Ok(()),
     }
 }
@@ -222,7 +223,7 @@ impl Template {
     fn merge(&mut self, nested: Template, line: usize) -> node::Result<()> {
         match (&self.authorizer, nested.authorizer) {
             (Some(own), Some(other)) if *own != other => {
-                return fault(line, "the local stack serves APIs with the same issuer and audience only");
+                return fault(line, "all APIs of a local stack must have the same issuer and audience");
             }
             (None, Some(other)) => self.authorizer = Some(other),
             _ => {}
@@ -252,7 +253,7 @@ impl Template {
                 self.merge(scope.application(key, kind.line)?.template, kind.line)?;
             }
             "AWS::Serverless::HttpApi" if self.authorizer.is_some() => {
-                return fault(kind.line, "the local stack serves one HTTP API");
+                return fault(kind.line, "the local stack supports only one HTTP API");
             }
             "AWS::Serverless::HttpApi" => self.authorizer = Some(Authorizer::read(properties)?),
             "AWS::Logs::LogGroup" => {
@@ -267,7 +268,7 @@ impl Template {
                 self.delivery_streams.push(DeliveryStream::read(name, properties)?);
             }
             other if lake::is_meaningless(other, properties)? => {}
-            other => return fault(kind.line, format!("the local stack does not know resources of type {other}")),
+            other => return fault(kind.line, format!("the local stack does not support resources of type {other}")),
         }
         Ok(())
     }
@@ -280,11 +281,11 @@ fn check_routes(template: &Template) -> node::Result<()> {
         if template.authorizer.is_none() {
             return lambda.fault(route.line, "a route needs an AWS::Serverless::HttpApi");
         }
-        // Routes that differ only in the names of their parameters are equal.
+        // Routes that differ only in parameter names are duplicates.
         let shape: Vec<_> = route.path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part }).collect();
         let shape = (route.method.as_str(), shape.join("/"));
         if seen.contains(&shape) {
-            let again = format!("another function has the route {} {}", route.method, route.path);
+            let again = format!("another function already has the route {} {}", route.method, route.path);
             return lambda.fault(route.line, again);
         }
         seen.push(shape);
@@ -292,15 +293,14 @@ fn check_routes(template: &Template) -> node::Result<()> {
     Ok(())
 }
 
-/// Checks that the table and the failure bucket of each mapping are in the stack or in a nested
-/// application.
+/// Checks that the stack contains the table and the failure bucket of each mapping.
 fn check_streams(template: &Template) -> node::Result<()> {
     let has_stream = |name: &str| template.tables.iter().any(|table| table.name == name && table.stream.is_some());
     let mappings =
         template.lambdas.iter().flat_map(|lambda| lambda.mappings.iter().map(move |mapping| (lambda, mapping)));
     for (lambda, mapping) in mappings {
         if !has_stream(&mapping.table) {
-            return lambda.fault(mapping.line, format!("no table {} here has a stream", mapping.table));
+            return lambda.fault(mapping.line, format!("the stack has no table {} with a stream", mapping.table));
         }
         if let Some(bucket) = &mapping.failure_bucket {
             check_bucket(template, bucket, mapping.line).or_else(|fault| lambda.fault(fault.line, fault.message))?;

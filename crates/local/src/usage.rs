@@ -1,4 +1,4 @@
-//! Response header with the units that an invocation consumed.
+//! Response header with the consumed units of an invocation.
 use std::fmt::Write;
 
 use http::HeaderValue;
@@ -8,7 +8,7 @@ use table::{Call, Units, Usage};
 /// Name of the header with the consumed units.
 pub const CONSUMED: &str = "x-local-consumed";
 
-/// Compact JSON with a row for each table or index of each call.
+/// Returns compact JSON with one row for each combination of action and table or index.
 pub(crate) fn header(usage: &Usage) -> Option<HeaderValue> {
     let rows: Value = usage.calls.iter().map(row).collect();
     HeaderValue::from_str(&ascii(&rows.to_string())).ok()
@@ -29,7 +29,8 @@ fn number(units: Units) -> Value {
     serde_json::from_str(&units.to_string()).unwrap_or_default()
 }
 
-/// Header values are visible ASCII. JSON escapes represent all other characters.
+/// Replaces all characters except visible ASCII with JSON escapes, because header values must be
+/// visible ASCII.
 fn ascii(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for unit in json.chars() {
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_is_ascii_with_equal_json() {
+    fn the_header_is_ascii_json() {
         let call = Call {
             action: "Query",
             condition: Some("PK = 'ä\u{7f}😀'".into()),

@@ -2,8 +2,8 @@ use crate::Invalid;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use std::{borrow::Cow, fmt, str::FromStr};
 
-/// An ISO 4217 currency with a minor unit, such as `USD`. The ISO codes of metals and for testing
-/// have no minor unit and are rejected.
+/// An ISO 4217 currency with a minor unit, such as `USD`. ISO 4217 codes without a minor unit are
+/// rejected: precious metals such as `XAU`, and codes such as `XTS`, which is for tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Currency {
     currency: iso_currency::Currency,
@@ -31,7 +31,7 @@ impl FromStr for Currency {
         let currency = iso_currency::Currency::from_code(text);
         let places = |currency: iso_currency::Currency| u8::try_from(currency.exponent()?).ok();
         let known = currency.and_then(|currency| Some(Self { currency, places: places(currency)? }));
-        known.ok_or_else(|| Invalid::new("must be a currency of ISO 4217, such as USD"))
+        known.ok_or_else(|| Invalid::new("must be an ISO 4217 currency such as USD"))
     }
 }
 

@@ -3,7 +3,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, str::FromStr};
 
-/// `10^38`: the smallest whole number with more than the 38 digits of a DynamoDB number.
+/// Smallest positive integer that is too large: DynamoDB numbers have at most 38 digits.
 pub(crate) const LIMIT: i128 = 10_i128.pow(38);
 
 /// An exact decimal number. It keeps trailing zeros, so `12.49` and `12.490` are not equal.
@@ -28,15 +28,14 @@ impl Decimal {
         places
     }
 
-    /// Parses the text of a number as DynamoDB returns it. The text may have an exponent, such as
-    /// `1E+20`.
+    /// Parses a number as DynamoDB returns it, possibly with an exponent: `1E+20`.
     ///
     /// # Errors
     /// The text is not a number, or has more than 38 digits.
     pub fn of_number(text: &str) -> Result<Self, Invalid> {
         let (mantissa, exponent) = text.split_once(['E', 'e']).unwrap_or((text, "0"));
         let (mantissa, exponent) = (mantissa.parse::<Self>()?, exponent.parse::<i16>());
-        let exponent = exponent.map_err(|_| Invalid::new("is no number"))?;
+        let exponent = exponent.map_err(|_| Invalid::new("is not a number"))?;
         let shift = i16::from(mantissa.places) - exponent;
         let scaled = if shift >= 0 {
             u8::try_from(shift).ok().map(|places| Self { digits: mantissa.digits, places })
@@ -48,8 +47,8 @@ impl Decimal {
         scaled.ok_or_else(|| Invalid::new("has more than 38 digits"))
     }
 
-    /// Returns the number multiplied by `10^places`, or `None` if the result is not a whole number
-    /// of at most 38 digits.
+    /// Returns the number multiplied by `10^places`. Returns `None` if the result is not an integer
+    /// or has more than 38 digits.
     #[must_use]
     pub fn scaled(self, places: u8) -> Option<i128> {
         if places < self.places {
@@ -107,8 +106,8 @@ impl<'de> Deserialize<'de> for Decimal {
     }
 }
 
-/// A decimal that deserializes from a JSON string or the literal text of a JSON number. It works
-/// with `serde_json` only.
+/// A decimal that deserializes from a JSON string or a JSON number without rounding. It works with
+/// `serde_json` only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JsonDecimal(pub Decimal);
 

@@ -1,5 +1,17 @@
-//! Exact amounts of money. An amount is a whole number of minor units of its currency. It has at
+//! Exact amounts of money. An amount is an integer number of minor units of its currency. It has at
 //! most 38 digits, like a DynamoDB number, and is never converted to a float.
+//!
+//! ```
+//! use money::Money;
+//!
+//! let dime = Money::new("0.10".parse()?, "USD".parse()?)?;
+//! let sum = dime.checked_add(dime).and_then(|sum| sum.checked_add(dime));
+//! assert_eq!(sum.map(|sum| sum.amount().to_string()).as_deref(), Some("0.30"));
+//! // A dollar has two decimals, and currencies cannot be added to each other.
+//! assert!(Money::new("0.105".parse()?, "USD".parse()?).is_err());
+//! assert_eq!(dime.checked_add(Money::zero("EUR".parse()?)), None);
+//! # Ok::<(), money::Invalid>(())
+//! ```
 
 mod currency;
 mod decimal;
@@ -21,7 +33,7 @@ impl Invalid {
     }
 }
 
-/// An amount and its currency. The amount is in minor units: 12.49 USD is 1249. An item stores it
+/// An amount and its currency. The amount is in minor units: 12.49 USD is 1249. Items store money
 /// as a map with the keys `Amount` and `Currency`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Stored", try_from = "Stored")]
@@ -31,7 +43,7 @@ pub struct Money {
 }
 
 impl Money {
-    /// Creates an amount of the currency.
+    /// Creates an amount in the currency.
     ///
     /// # Errors
     /// The amount has more digits after the decimal point than the currency allows, or more than 38
@@ -40,7 +52,7 @@ impl Money {
         let places = currency.places();
         let minor = amount.scaled(places).ok_or_else(|| {
             if amount.places() > places {
-                Invalid::new(format!("{} has {places} digits after the point", currency.code()))
+                Invalid::new(format!("must have at most {places} decimal places in {}", currency.code()))
             } else {
                 Invalid::new("has more than 38 digits")
             }
@@ -80,8 +92,7 @@ impl Money {
         Self::of_minor(sum, self.currency)
     }
 
-    /// The amount as a decimal number with as many digits after the decimal point as the currency
-    /// has: `12.40`.
+    /// The amount as a decimal number. It has all decimal places of the currency, such as `12.40`.
     #[must_use]
     pub fn amount(self) -> Decimal {
         Decimal::of_minor(self.minor, self.currency.places())
@@ -134,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn adds_exactly_and_within_one_currency() {
+    fn adds_exactly_and_only_within_one_currency() {
         let usd = |text: &str| Money::new(text.parse().expect("a decimal"), "USD".parse().expect("a currency"));
         let (dime, two) = (usd("0.10").expect("money"), usd("0.20").expect("money"));
         assert_eq!(dime.checked_add(two).map(|sum| sum.amount().to_string()).as_deref(), Some("0.30"));
@@ -145,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn rejects_more_digits_than_the_currency_has() {
+    fn rejects_more_decimal_places_than_the_currency_has() {
         assert_eq!(money("12.4", "USD").as_deref(), Ok("12.40 USD"));
         assert_eq!(money("12.400", "USD").as_deref(), Ok("12.40 USD"));
         assert_eq!(money("-0.05", "EUR").as_deref(), Ok("-0.05 EUR"));
         assert_eq!(money("12", "JPY").as_deref(), Ok("12 JPY"));
         assert_eq!(money("0.001", "KWD").as_deref(), Ok("0.001 KWD"));
-        assert_eq!(money("12.345", "USD").unwrap_err(), "USD has 2 digits after the point");
-        assert_eq!(money("1.5", "JPY").unwrap_err(), "JPY has 0 digits after the point");
+        assert_eq!(money("12.345", "USD").unwrap_err(), "must have at most 2 decimal places in USD");
+        assert_eq!(money("1.5", "JPY").unwrap_err(), "must have at most 0 decimal places in JPY");
         let largest = "9".repeat(38);
         assert_eq!(money(&largest, "USD").unwrap_err(), "has more than 38 digits");
         assert_eq!(money(&largest, "JPY"), Ok(format!("{largest} JPY")));

@@ -1,4 +1,5 @@
-//! Derives the attribute names of an item from the serde attributes of its struct.
+//! Derive macro for DynamoDB attribute names. The names come from the serde attributes of an item
+//! struct.
 //!
 //! The crate `table` re-exports the derive macro as `table::Attributes`.
 
@@ -10,15 +11,15 @@ use syn::{
     parse_macro_input,
 };
 
-/// Generates a constant of type `table::Attribute` for each field: `added_at` becomes `ADDED_AT`.
+/// Generates a constant of type `table::Attribute` for each field. The field `added_at` gets the
+/// constant `ADDED_AT`.
 ///
-/// The value of the constant is the name that serde writes for the field. The name comes from
-/// `#[serde(rename = "…")]` on the field, from `#[serde(rename_all = "PascalCase")]` on the struct,
-/// or from the field name. A constant has the visibility of its field. Fields with
-/// `#[serde(flatten)]` or `#[serde(skip)]` get no constant.
+/// The value of a constant is the serde name of its field. `#[serde(rename = "…")]` on the field
+/// takes precedence over `#[serde(rename_all = "PascalCase")]` on the struct. A constant has the
+/// visibility of its field. Fields with `#[serde(flatten)]` or `#[serde(skip)]` get no constant.
 ///
-/// Other `rename_all` rules are compile errors. So are names that differ between serialization and
-/// deserialization.
+/// Other `rename_all` rules are compile errors. Different names for serialization and
+/// deserialization are compile errors as well.
 #[proc_macro_derive(Attributes)]
 pub fn attributes(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -45,14 +46,14 @@ fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
     })
 }
 
-/// Returns whether the struct has `rename_all = "PascalCase"`. Returns an error for any other rule.
+/// Returns whether the struct has `rename_all = "PascalCase"`. Any other rule is an error.
 fn is_pascal_case(attributes: &[Attribute]) -> Result<bool, Error> {
     let mut found = false;
     for_each_serde_meta(attributes, |meta| {
         if meta.path.is_ident("rename_all") {
             let rule: LitStr = meta.value()?.parse()?;
             if rule.value() != "PascalCase" {
-                return Err(Error::new_spanned(rule, "attributes are in PascalCase"));
+                return Err(Error::new_spanned(rule, "the only supported rule is PascalCase"));
             }
             found = true;
             return Ok(());
@@ -85,7 +86,7 @@ fn constant(field: &Field, pascal_case: bool) -> Result<Option<Tokens>, Error> {
     }))
 }
 
-/// Returns the serde name of a field without `rename`.
+/// Returns the serde name of a field that has no `rename`.
 fn serde_name(ident: &Ident, pascal_case: bool) -> String {
     let field = ident.unraw().to_string();
     if !pascal_case {
@@ -106,7 +107,7 @@ fn for_each_serde_meta(
     serde.into_iter().try_for_each(|attribute| attribute.parse_nested_meta(|meta| visit(&meta)))
 }
 
-/// Skips an option that does not affect names, including its value, if any.
+/// Skips an option that does not affect names, with its value.
 fn skip_value(meta: &ParseNestedMeta<'_>) -> Result<(), Error> {
     if meta.input.peek(syn::Token![=]) {
         meta.value()?.parse::<syn::Expr>()?;

@@ -2,6 +2,7 @@ use crate::{
     Dynamo, Error, Item, Key, Table,
     error::backoff,
     item::{Attributes, read, written},
+    query::complete,
     usage,
 };
 use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest};
@@ -17,14 +18,13 @@ const MAX_KEYS: usize = 100;
 /// Maximum number of writes in one `BatchWriteItem` (DynamoDB limit).
 const MAX_WRITES: usize = 25;
 
-/// A batch of unconditional, independent writes. Writing a batch takes fewer calls than writing
-/// each item alone.
+/// A batch of unconditional, independent writes. A batch needs fewer calls than separate writes.
 #[derive(Clone, Default)]
 pub struct BatchWrite {
     requests: Vec<(String, WriteRequest)>,
 }
 
-/// Does not print the items, because errors are logged.
+/// Prints only the number of writes, because errors are logged and items are customer data.
 impl fmt::Debug for BatchWrite {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("BatchWrite").field("writes", &self.len()).finish()
@@ -32,7 +32,7 @@ impl fmt::Debug for BatchWrite {
 }
 
 impl BatchWrite {
-    /// Adds a put of the item, which replaces any item with the same key.
+    /// Adds a put. The put replaces any stored item with the same key.
     ///
     /// # Errors
     /// The item cannot be serialized.
@@ -43,10 +43,10 @@ impl BatchWrite {
         Ok(())
     }
 
-    /// Adds a delete of the item with the key. The delete also succeeds if there is no such item.
+    /// Adds a delete. The delete also succeeds if no item has this key.
     ///
     /// # Errors
-    /// None for a valid key.
+    /// The SDK rejects the request. This cannot happen with a valid key.
     pub fn delete(&mut self, table: &Table, key: &Key) -> Result<(), Error> {
         let delete = DeleteRequest::builder().set_key(Some(key.attributes())).build();
         let delete = delete.map_err(|error| Error::Rejected(error.to_string()))?;
@@ -67,11 +67,11 @@ impl BatchWrite {
     }
 }
 
-/// The error for an incomplete batch. It contains the remaining writes.
+/// The error of an incomplete batch, with the remaining writes.
 #[derive(Debug, thiserror::Error)]
-#[error("{} writes are left: {why}", left.len())]
+#[error("{} writes remain: {why}", left.len())]
 pub struct Leftover {
-    /// The writes that were not executed or whose outcome is unknown.
+    /// The remaining writes: not executed, or with an unknown outcome.
     pub left: BatchWrite,
     /// The error that stopped the batch.
     #[source]
@@ -79,11 +79,11 @@ pub struct Leftover {
 }
 
 impl Dynamo {
-    /// Executes the writes, up to 25 per call, and retries unprocessed writes.
+    /// Executes the writes in calls of up to 25, and retries unprocessed writes.
     ///
     /// # Errors
-    /// [`Leftover`] with the remaining writes, if a call failed, all retries were throttled, or the
-    /// deadline passed.
+    /// [`Leftover`] with the remaining writes. The reason is a failed call, persistent throttling,
+    /// or the deadline.
     pub async fn batch_write(&self, batch: BatchWrite) -> Result<(), Leftover> {
         let mut left = batch.requests;
         let mut pauses = Pauses::new();
@@ -122,23 +122,49 @@ impl Dynamo {
     }
 }
 
-impl Table {
-    /// Reads the items with the keys, up to 100 per call. Missing items are omitted.
-    ///
-    /// Each item consumes as many read units as if it were read alone. Strongly consistent reads
-    /// consume twice as many.
+/// The items that a batch read found.
+#[derive(Debug)]
+pub struct Found<T> {
+    /// The items by key.
+    pub items: HashMap<Key, T>,
+    /// Keys of the items that could not be deserialized.
+    pub unreadable: Vec<Key>,
+}
+
+impl<T: Item> Found<T> {
+    /// Returns the items. Use this method if the caller's decision needs every item.
     ///
     /// # Errors
-    /// A call failed, or an item cannot be deserialized as `T`.
-    pub async fn get_all<T: Item>(&self, keys: &[Key], consistent: bool) -> Result<HashMap<Key, T>, Error> {
-        let found = self.batch_get(keys, consistent).await?.into_iter();
-        found.map(|(key, item)| Ok((key, read(item)?))).collect()
+    /// An item could not be deserialized.
+    pub fn complete(self) -> Result<HashMap<Key, T>, Error> {
+        complete::<T>(self.unreadable.len()).map(|()| self.items)
+    }
+}
+
+impl Table {
+    /// Reads the items with these keys in calls of up to 100. The result omits missing items.
+    ///
+    /// Consumes the same RRU as separate reads: per item, half an RRU per 4 KB, rounded up.
+    /// Strongly consistent reads consume twice as much.
+    ///
+    /// # Errors
+    /// A call failed.
+    pub async fn get_all<T: Item>(&self, keys: &[Key], consistent: bool) -> Result<Found<T>, Error> {
+        let mut found = Found { items: HashMap::with_capacity(keys.len()), unreadable: Vec::new() };
+        for (key, item) in self.batch_get(keys, consistent).await? {
+            match read(item) {
+                Ok(item) => drop(found.items.insert(key, item)),
+                Err(_) => found.unreadable.push(key),
+            }
+        }
+        Ok(found)
     }
 
-    /// Reads the items with the keys, and retries unprocessed keys. Missing items are omitted.
+    /// Reads the items with these keys, and retries unprocessed keys. The result omits missing
+    /// items.
     pub(crate) async fn batch_get(&self, keys: &[Key], consistent: bool) -> Result<HashMap<Key, Attributes>, Error> {
         let mut found = HashMap::with_capacity(keys.len());
-        // DynamoDB rejects a call with duplicate keys.
+        // DynamoDB rejects duplicate keys in a call.
         let keys: Vec<&Key> = keys.iter().collect::<HashSet<_>>().into_iter().collect();
         for chunk in keys.chunks(MAX_KEYS) {
             let mut left: Vec<Attributes> = chunk.iter().map(|key| key.attributes()).collect();
@@ -175,8 +201,8 @@ impl Table {
     }
 }
 
-/// The pauses between the retries of one batch. They grow until a retry makes progress, and then
-/// start again.
+/// The pauses between the retries of one batch. Pauses grow until a retry makes progress, and then
+/// restart at the shortest pause.
 struct Pauses(ExponentialBackoff);
 
 impl Pauses {
@@ -184,7 +210,8 @@ impl Pauses {
         Self(backoff().build())
     }
 
-    /// Waits before the next retry. Returns an error if no retries or no time are left.
+    /// Waits before the next retry. Returns [`Error::Throttled`] if no retries remain, or too
+    /// little time. `done` is the number of processed writes or keys.
     async fn after(&mut self, done: usize) -> Result<(), Error> {
         usage::note(|usage| usage.retries += 1);
         if done > 0 {

@@ -14,8 +14,8 @@ use std::{collections::HashMap, fmt::Display, sync::Arc};
 /// Maximum number of changes in one transaction (DynamoDB limit).
 pub const MAX_CHANGES: usize = 100;
 
-/// A conditional write. [`Dynamo::write`] executes it alone, and [`Dynamo::transact`] in a
-/// transaction.
+/// A conditional write. Execute a single change with [`Dynamo::write`], or several in a transaction
+/// with [`Dynamo::transact`].
 #[derive(Debug, Clone)]
 pub struct Change {
     table: Arc<str>,
@@ -24,7 +24,7 @@ pub struct Change {
     conditions: Vec<Condition>,
 }
 
-/// Whether an item with the key must exist, must not exist, or may exist.
+/// Whether the stored item must exist.
 #[derive(Debug, Clone, Copy)]
 enum Presence {
     Absent,
@@ -36,8 +36,8 @@ impl Presence {
     fn expression(self) -> Option<String> {
         match self {
             Self::Absent => Some(format!("attribute_not_exists({})", Key::PARTITION)),
-            // Without this check, an update could create an item if its other conditions accept a
-            // missing item.
+            // `UpdateItem` creates missing items. This check prevents that, even if the other
+            // conditions accept a missing item.
             Self::Present => Some(format!("attribute_exists({})", Key::PARTITION)),
             Self::Either => None,
         }
@@ -53,7 +53,7 @@ enum Action {
 }
 
 impl Table {
-    /// Puts the item if there is no item with its key.
+    /// Creates the item. The change is refused if an item with this key exists.
     ///
     /// # Errors
     /// The item cannot be serialized.
@@ -61,7 +61,7 @@ impl Table {
         Ok(self.change(Action::Put(written(item)?), Presence::Absent))
     }
 
-    /// Puts the item, whether or not an item with its key exists.
+    /// Creates or replaces the item.
     ///
     /// # Errors
     /// The item cannot be serialized.
@@ -69,7 +69,7 @@ impl Table {
         Ok(self.change(Action::Put(written(item)?), Presence::Either))
     }
 
-    /// Replaces the existing item.
+    /// Replaces the existing item. The change is refused if no item with this key exists.
     ///
     /// # Errors
     /// The item cannot be serialized.
@@ -77,32 +77,31 @@ impl Table {
         Ok(self.change(Action::Put(written(item)?), Presence::Present))
     }
 
-    /// Updates the existing item. Add the attributes with [`Change::set`] and [`Change::remove`].
+    /// Updates the existing item. Add attributes with [`Change::set`] and [`Change::remove`].
     #[must_use]
     pub fn update(&self, key: Key) -> Change {
         self.change(Action::Update { key, set: Vec::new(), remove: Vec::new() }, Presence::Present)
     }
 
-    /// Deletes the existing item.
+    /// Deletes the existing item. The change is refused if no item with this key exists.
     #[must_use]
     pub fn delete(&self, key: Key) -> Change {
         self.change(Action::Delete(key), Presence::Present)
     }
 
-    /// Checks that there is no item with the key. Use it in a transaction.
+    /// Checks in a transaction that no item has this key.
     #[must_use]
     pub fn absent(&self, key: Key) -> Change {
         self.change(Action::Check(key), Presence::Absent)
     }
 
-    /// Checks that there is an item with the key. Use it in a transaction.
+    /// Checks in a transaction that an item has this key.
     #[must_use]
     pub fn present(&self, key: Key) -> Change {
         self.change(Action::Check(key), Presence::Present)
     }
 
-    /// Checks the condition on the item with the key. The item may be missing. Use it in a
-    /// transaction.
+    /// Checks a condition in a transaction. The item may be missing if the condition accepts this.
     #[must_use]
     pub fn check(&self, key: Key, condition: Condition) -> Change {
         self.change(Action::Check(key), Presence::Either).only_if(condition)
@@ -114,7 +113,7 @@ impl Table {
 }
 
 impl Change {
-    /// Sets the attribute in an update.
+    /// Sets the attribute. Only for updates.
     #[must_use]
     pub fn set(mut self, attribute: Attribute, value: impl Into<Value>) -> Self {
         if let Action::Update { set, .. } = &mut self.action {
@@ -123,7 +122,7 @@ impl Change {
         self
     }
 
-    /// Removes the attribute in an update. The attribute may be absent.
+    /// Removes the attribute, if present. Only for updates.
     #[must_use]
     pub fn remove(mut self, attribute: Attribute) -> Self {
         if let Action::Update { remove, .. } = &mut self.action {
@@ -164,8 +163,7 @@ impl Change {
         let (table, names, values) = (self.table.to_string(), some(names), some(values));
         let found = ReturnValuesOnConditionCheckFailure::AllOld;
         let item = TransactWriteItem::builder();
-        // The builders fail only if a required field is missing, and all required fields are set
-        // here.
+        // The builders fail only if a required field is missing. This code sets all of them.
         let item = match self.action {
             Action::Put(attributes) => {
                 let put =
@@ -215,8 +213,8 @@ impl Dynamo {
     /// Executes one change.
     ///
     /// # Errors
-    /// [`Error::Refused`] with the stored item if the condition fails. Other errors mean that the
-    /// call failed. A write that conflicts with a transaction is retried before it fails.
+    /// [`Error::Refused`] with the stored item if a condition fails. Other errors mean that the
+    /// call failed. A write that conflicts with a transaction is retried first.
     pub async fn write(&self, change: Change) -> Result<(), Error> {
         despite_contention(|| self.write_once(change.clone())).await.map(drop)
     }
@@ -224,22 +222,22 @@ impl Dynamo {
     /// Executes an update and returns the updated item.
     ///
     /// # Errors
-    /// As [`Dynamo::write`], or the item cannot be deserialized as `T`.
+    /// The errors of [`Dynamo::write`], or the item cannot be deserialized as `T`.
     pub async fn update<T: Item>(&self, change: Change) -> Result<T, Error> {
         let item = despite_contention(|| self.write_once(change.clone())).await?;
-        item.ok_or_else(|| Error::Rejected("an update without its item".to_owned())).and_then(read)
+        item.ok_or_else(|| Error::Rejected("an update returned no item".to_owned())).and_then(read)
     }
 
     /// Executes a put and returns the replaced item, if any.
     ///
     /// # Errors
-    /// As [`Dynamo::write`], or the item cannot be deserialized as `T`.
+    /// The errors of [`Dynamo::write`], or the item cannot be deserialized as `T`.
     pub async fn put_returning_old<T: Item>(&self, put: Change) -> Result<Option<T>, Error> {
         despite_contention(|| self.write_once(put.clone())).await?.map(read).transpose()
     }
 
-    /// Executes the change once. Returns the updated item for an update, the replaced item for a
-    /// put, and `None` for other changes.
+    /// Executes the change without retries for conflicts. An update returns the updated item, a put
+    /// returns the replaced item, and other changes return `None`.
     async fn write_once(&self, change: Change) -> Result<Option<Attributes>, Error> {
         let Expressions { condition, update, names, values } = change.expressions();
         let (names, values) = (some(names), some(values));
@@ -276,11 +274,11 @@ impl Dynamo {
         Ok(None)
     }
 
-    /// Executes either all changes or none, and retries on conflict. There can be at most
+    /// Executes all changes or none, and retries on conflict. A transaction has at most
     /// [`MAX_CHANGES`] changes.
     ///
-    /// The SDK's retries have the same client token, so DynamoDB treats them as the same
-    /// transaction. A transaction whose response is lost is not executed twice.
+    /// The SDK's retries use the same client request token. DynamoDB therefore does not execute a
+    /// transaction twice if its response is lost.
     ///
     /// # Errors
     /// [`Error::Refused`] lists the failed conditions. [`Error::Contended`] means that all retries
@@ -289,17 +287,17 @@ impl Dynamo {
         despite_contention(|| self.transact_once(changes.clone())).await
     }
 
-    /// As [`Dynamo::transact`], but does not retry on conflict. Use it if the caller must read the
-    /// items again before the next attempt.
+    /// Executes all changes or none, without retries on conflict. Use this method if the caller
+    /// must read the items again before the next attempt.
     ///
-    /// The client token is the same for the SDK's retries and for our own retries while the
-    /// transaction is in progress.
+    /// The call is repeated while DynamoDB reports that the transaction is in progress. All
+    /// attempts use the same client request token.
     ///
     /// # Errors
-    /// As [`Dynamo::transact`].
+    /// The errors of [`Dynamo::transact`].
     pub async fn transact_once(&self, changes: Vec<Change>) -> Result<(), Error> {
         if changes.len() > MAX_CHANGES {
-            return Err(Error::Rejected(format!("{} changes are too many for one transaction", changes.len())));
+            return Err(Error::Rejected(format!("{} changes exceed the transaction limit", changes.len())));
         }
         let items = changes.into_iter().map(Change::in_transaction).collect::<Result<Vec<_>, _>>()?;
         let token = format!("{:032x}", self.random.bits());

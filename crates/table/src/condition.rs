@@ -6,8 +6,7 @@ use std::{
     fmt::{self, Display},
 };
 
-/// A value that an attribute is compared with or set to: a string, a number, or any other
-/// serializable value.
+/// A value in a condition or an update: a string, a number, or another serializable value.
 #[derive(Clone, PartialEq)]
 pub struct Value(AttributeValue);
 
@@ -31,14 +30,14 @@ impl From<i64> for Value {
 }
 
 impl Value {
-    /// Creates a number from its decimal text, for an attribute in
+    /// Creates a DynamoDB number from decimal text. Use this function for attributes in
     /// [`Item::NUMBERS`](crate::Item::NUMBERS).
     #[must_use]
     pub fn number(number: &impl Display) -> Self {
         Self(AttributeValue::N(number.to_string()))
     }
 
-    /// Serializes the value as it is serialized in an item.
+    /// Serializes the value in the same way as an item field.
     ///
     /// # Errors
     /// The value cannot be serialized.
@@ -49,7 +48,7 @@ impl Value {
     }
 }
 
-/// A condition on an item, for a [`Change`](crate::Change) or as a filter of a
+/// A condition on a stored item, for a [`Change`](crate::Change) or for the filter of a
 /// [`Query`](crate::Query).
 #[derive(Debug, Clone)]
 pub struct Condition {
@@ -68,38 +67,38 @@ enum Test {
 }
 
 impl Condition {
-    /// The condition that the attribute equals the value.
+    /// The attribute must equal the value.
     #[must_use]
     pub fn is(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::Is(value.into()) }
     }
 
-    /// The condition that the attribute exists and differs from the value.
+    /// The attribute must exist and differ from the value.
     #[must_use]
     pub fn is_not(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::IsNot(value.into()) }
     }
 
-    /// The condition that the attribute is less than or equal to the value.
+    /// The attribute must be less than or equal to the value.
     #[must_use]
     pub fn at_most(attribute: Attribute, value: impl Into<Value>) -> Self {
         Self { attribute, test: Test::AtMost(value.into()) }
     }
 
-    /// The condition that the attribute does not exist.
+    /// The attribute must not exist.
     #[must_use]
     pub fn missing(attribute: Attribute) -> Self {
         Self { attribute, test: Test::Missing }
     }
 
-    /// The condition that the attribute is greater than the number or does not exist. Used for
+    /// The attribute must be greater than the number, or must not exist. Use this condition for
     /// expiry times.
     #[must_use]
     pub fn missing_or_over(attribute: Attribute, number: impl Into<i64>) -> Self {
         Self { attribute, test: Test::MissingOrOver(number.into()) }
     }
 
-    /// The condition that the string attribute starts with the prefix.
+    /// The string attribute must start with the prefix.
     #[must_use]
     pub fn begins(attribute: Attribute, prefix: impl Into<String>) -> Self {
         Self { attribute, test: Test::Begins(prefix.into()) }
@@ -123,8 +122,8 @@ impl Condition {
     }
 }
 
-/// Numbered placeholders for the names and values in an expression. Every attribute name gets a
-/// placeholder, because a name may be a reserved word.
+/// Numbered placeholders for the names and values in an expression. Placeholders allow attribute
+/// names that are reserved words.
 #[derive(Default)]
 pub(crate) struct Placeholders {
     pub(crate) names: HashMap<String, String>,

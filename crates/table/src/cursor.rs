@@ -3,19 +3,19 @@ use keys::KeyRange;
 use sha2::{Digest, Sha256};
 use std::{fmt, str::FromStr};
 
-/// Length of the checksum in bytes. The probability that a randomly changed cursor has a valid
-/// checksum is 1 in 2^64.
+/// Length of the checksum in bytes. A randomly changed cursor passes the check with a probability
+/// of 1 in 2^64.
 const CHECKSUM: usize = 8;
-/// Length in bytes of the time, in seconds since 1970. Five bytes are enough until the year 36812.
+/// Length of the time in bytes. Five bytes for seconds since 1970 suffice until the year 36812.
 const TIME: usize = 5;
 
-/// The cursor was edited or belongs to another list.
+/// The cursor was edited or belongs to a different list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not a cursor of this list")]
 pub struct BadCursor;
 
-/// The request that a cursor is valid for: the route, the caller's access, and the query parameters
-/// including defaults.
+/// The request for which a cursor is valid. It includes the route, the caller's access, and the
+/// query parameters with their defaults.
 #[derive(Debug, Clone)]
 pub struct Binding {
     digest: Sha256,
@@ -28,8 +28,8 @@ impl Binding {
         Self { digest: Sha256::new() }.with(route)
     }
 
-    /// Adds a part and its length. Without the lengths, different parts could have the same
-    /// concatenation.
+    /// Adds a part of the request. The digest includes the length of each part, so that `ab` + `c`
+    /// differs from `a` + `bc`.
     #[must_use]
     pub fn with(mut self, part: &str) -> Self {
         self.digest.update(part.len().to_be_bytes());
@@ -46,11 +46,11 @@ impl Binding {
     }
 }
 
-/// The position of the next page, as URL-safe text. It contains a checksum, the time of the first
-/// page and the last key. The key is stored without the prefix that all keys of the range share.
+/// The position of the next page, as URL-safe text. A cursor contains a checksum, the time of the
+/// first page, and the last key without the common prefix of the range.
 ///
-/// All pages use the time of the first page, so that defaults such as "today" do not change between
-/// pages. The checksum needs no secret: a forged cursor gives access only to items that the same
+/// All pages use the time of the first page, so defaults such as "today" stay the same on every
+/// page. The checksum needs no secret, because a forged cursor only reveals items that the same
 /// query returns without a cursor (docs/decisions/cursor.md).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
@@ -82,17 +82,17 @@ impl Cursor {
     /// Checks the cursor and returns the part of the range after its position.
     ///
     /// # Errors
-    /// The cursor was edited or belongs to another list.
+    /// The cursor was edited or belongs to a different list.
     pub fn open(&self, binding: Binding, range: &KeyRange) -> Result<KeyRange, BadCursor> {
         if bind(binding, range).checksum(&self.started, &self.rest) != self.checksum {
             return Err(BadCursor);
         }
-        // A cursor with a forged checksum still cannot leave the range.
+        // A cursor with a forged checksum must not give access to items outside the range.
         let position = self.position(range);
         if range.contains(&position) { Ok(range.after(&position)) } else { Err(BadCursor) }
     }
 
-    /// The position in the range. It is unverified until [`Cursor::open`] succeeds.
+    /// The position in the range. The position is unverified until [`Cursor::open`] succeeds.
     #[must_use]
     pub fn position(&self, range: &KeyRange) -> String {
         format!("{}{}", range.shared_prefix(), self.rest)

@@ -3,35 +3,36 @@ use aws_sdk_dynamodb::{error::SdkError, types::CancellationReason};
 use backon::{ExponentialBuilder, Retryable};
 use std::{fmt, time::Duration};
 
-/// An error of a call to DynamoDB.
+/// The error of a DynamoDB call.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A condition failed, and nothing was written.
-    #[error("a condition did not hold")]
+    /// A condition failed. Nothing was written.
+    #[error("a condition failed")]
     Refused(Refused),
-    /// All retries conflicted with other writes of the same items, or were throttled.
-    #[error("other writes of the same items got in between")]
+    /// All attempts conflicted with other writes of the same items, or were throttled.
+    #[error("all attempts conflicted with other writes or were throttled")]
     Contended {
-        /// Whether throttling was the only reason.
+        /// Whether all attempts failed only because of throttling.
         throttled: bool,
     },
-    /// The call exceeded the capacity of the table, an index or a partition.
+    /// The call exceeded the capacity of a table, an index or a partition.
     #[error("DynamoDB throttled the call")]
     Throttled,
     /// DynamoDB did not respond in time. The call may or may not have been executed.
-    #[error("DynamoDB did not answer: {0}")]
+    #[error("DynamoDB did not respond: {0}")]
     Unavailable(String),
-    /// An earlier attempt of the same transaction is still in progress. It may or may not succeed.
-    #[error("the transaction is under way")]
+    /// An earlier attempt of the same transaction is still in progress. That attempt may or may not
+    /// succeed.
+    #[error("the transaction is still in progress")]
     Underway,
-    /// A range that is read without pages exceeds the maximum size: 5 MB for items, 100 MB for a
+    /// A range is too large to be read without pages: over 5 MB for items, or over 100 MB for a
     /// count.
-    #[error("the range holds too much to be read whole")]
+    #[error("the range is too large to be read without pages")]
     TooMuch,
     /// A stored item cannot be deserialized as its type.
-    #[error("a stored {0} could not be read: {1}")]
+    #[error("a stored {0} cannot be read: {1}")]
     Unreadable(&'static str, serde_dynamo::Error),
-    /// DynamoDB rejected the call because of a defect in the code or the deployment.
+    /// DynamoDB rejected the call. The cause is a defect in the code or the deployment.
     #[error("DynamoDB rejected the call: {0}")]
     Rejected(String),
 }
@@ -42,14 +43,15 @@ const CONFLICT: &str = "TransactionConflict";
 const THROTTLED: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"];
 
 impl Error {
-    /// Creates an [`Error::Unreadable`] for a part of a stored item.
+    /// Creates an [`Error::Unreadable`]. `what` is the item type, or the part of an item, that
+    /// cannot be read.
     #[must_use]
     pub fn unreadable(what: &'static str, cause: &impl fmt::Display) -> Self {
         Self::Unreadable(what, serde::de::Error::custom(cause))
     }
 
-    /// Classifies a failed call. The SDK has already retried throttled calls and 5xx responses, but
-    /// not cancelled transactions.
+    /// Classifies a failed call. The SDK has already retried throttled calls and 5xx responses. The
+    /// SDK does not retry cancelled transactions.
     pub(crate) fn classify<E>(error: SdkError<E>) -> Self
     where
         aws_sdk_dynamodb::Error: From<E>,
@@ -81,9 +83,9 @@ impl Error {
         }
     }
 
-    /// Classifies a cancelled transaction. A failed condition takes precedence.
-    /// [`Error::Contended`] is returned only if all reasons are conflicts or throttling. Any other
-    /// code is an error.
+    /// Classifies a cancelled transaction. A failed condition takes precedence over conflicts and
+    /// throttling. [`Error::Contended`] means that all reasons are conflicts or throttling. Any
+    /// other reason is a defect ([`Error::Rejected`]).
     fn cancelled(reasons: Vec<CancellationReason>) -> Self {
         let code = |reason: &CancellationReason| reason.code.clone().unwrap_or_else(|| "None".to_owned());
         let codes: Vec<String> = reasons.iter().map(code).filter(|code| code != "None").collect();
@@ -100,21 +102,22 @@ impl Error {
     }
 }
 
-/// Returns the messages of the error and its causes. The `Debug` output would contain request data
-/// and stored data.
+/// Returns the messages of the error and its causes. Unlike the `Debug` output, these messages
+/// contain no request data and no stored data.
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-/// The failed conditions and the items that failed them.
+/// The failed conditions of a write, with the stored items.
 pub struct Refused {
-    /// An entry for each change: `None` if the condition passed, otherwise the stored item. The
-    /// entry is an empty item if no item was stored.
+    /// One entry per change: `None` if the condition passed, otherwise the stored item. A missing
+    /// item is represented by an empty item.
     changes: Vec<Option<Attributes>>,
 }
 
-/// Does not print the items, because errors are logged.
+/// Prints only the positions of the failed changes, because errors are logged and items are
+/// customer data.
 impl fmt::Debug for Refused {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let failed: Vec<usize> = (0..self.changes.len()).filter(|change| self.at(*change)).collect();
@@ -123,13 +126,15 @@ impl fmt::Debug for Refused {
 }
 
 impl Refused {
-    /// Returns whether the condition of the change failed.
+    /// Returns whether the condition of this change failed. `change` is its position in the
+    /// transaction.
     #[must_use]
     pub fn at(&self, change: usize) -> bool {
         matches!(self.changes.get(change), Some(Some(_)))
     }
 
-    /// The stored item for which the condition of the change failed. `None` if there was no item.
+    /// Returns the stored item of a change whose condition failed. Returns `None` if no item was
+    /// stored.
     ///
     /// # Errors
     /// The item cannot be deserialized as `T`.
@@ -139,7 +144,7 @@ impl Refused {
     }
 }
 
-/// Retries the call on contention, with exponential backoff and jitter, until the deadline.
+/// Retries the call on contention until the deadline, with exponential backoff and jitter.
 pub(crate) async fn despite_contention<T, F: Future<Output = Result<T, Error>>>(
     call: impl FnMut() -> F,
 ) -> Result<T, Error> {
@@ -149,7 +154,7 @@ pub(crate) async fn despite_contention<T, F: Future<Output = Result<T, Error>>>(
         .await
 }
 
-/// Sends the same transaction again while it is in progress, until the deadline.
+/// Resends a transaction until the deadline, as long as DynamoDB reports that it is in progress.
 pub(crate) async fn while_underway<T, F: Future<Output = Result<T, Error>>>(
     call: impl FnMut() -> F,
 ) -> Result<T, Error> {
@@ -159,11 +164,11 @@ pub(crate) async fn while_underway<T, F: Future<Output = Result<T, Error>>>(
         .await
 }
 
-/// Runs an optimistic read-modify-write, and retries it as long as `stale` returns true for its
+/// Runs an optimistic read-modify-write. Retries the attempt while `stale` returns true for its
 /// error.
 ///
-/// There are up to 60 retries before the deadline, which is enough for many concurrent writers of
-/// one cart or account.
+/// Makes at most 60 retries, and none after the deadline. This suffices for many concurrent writers
+/// of one cart or account.
 ///
 /// # Errors
 /// The error of the last attempt, or the first error for which `stale` returns false.
@@ -178,10 +183,10 @@ pub async fn optimistically<T, E, F: Future<Output = Result<T, E>>>(
         .await
 }
 
-/// Maximum pause with jitter, which may double the configured maximum.
+/// Maximum pause between retries. Jitter may double the configured maximum.
 const LONGEST_PAUSE: Duration = Duration::from_millis(2 * 400);
 
-/// Returns the pauses between 8 retries, about two seconds in total.
+/// Returns the backoff policy: 8 retries, with pauses of about two seconds in total.
 pub(crate) fn backoff() -> ExponentialBuilder {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(10))

@@ -5,13 +5,14 @@ use std::{collections::HashMap, fmt::Display};
 
 pub(crate) type Attributes = HashMap<String, AttributeValue>;
 
-/// A stored item. The fields of the struct are the item's attributes, including its keys.
+/// A type that is stored as a DynamoDB item. The struct fields are the item's attributes, including
+/// its keys.
 pub trait Item: Serialize + DeserializeOwned {
-    /// The value of [`Attribute::TYPE`].
+    /// The value of the attribute [`Attribute::TYPE`] in items of this type.
     const TYPE: &'static str;
 
-    /// Attributes of the DynamoDB type `N` that are decimal numbers. The fields of the struct
-    /// contain text, because serde has no number type with 38 exact digits.
+    /// Attributes that are numbers in DynamoDB and strings in the struct. DynamoDB numbers have 38
+    /// exact digits, and serde has no such number type.
     const NUMBERS: &'static [Attribute] = &[];
 }
 
@@ -29,14 +30,14 @@ impl Key {
     /// The sort key attribute of every table.
     pub const SORT: Attribute = Attribute("SK");
 
-    /// Creates a key from the key types of the crate `keys`.
+    /// Creates a key. Use the key types of the crate `keys` for both parts.
     #[must_use]
     pub fn new(partition: &impl Display, sort: &impl Display) -> Self {
         Self { partition: partition.to_string(), sort: sort.to_string() }
     }
 
-    /// A key that no item has, for calls that only open the connection. Both parts are `#`, which
-    /// is neither a partition key nor a sort key of any item.
+    /// A key that no item has. Use this key for calls that only open the connection. Both parts are
+    /// `#`.
     #[must_use]
     pub fn placeholder() -> Self {
         Self { partition: "#".to_owned(), sort: "#".to_owned() }
@@ -67,20 +68,26 @@ impl Key {
     }
 }
 
-/// Returns a key attribute. All key attributes are strings.
+/// Returns the value of a key attribute. Key attributes are always strings.
 pub(crate) fn text(item: &Attributes, attribute: Attribute) -> Result<&str, Error> {
     let value = item.get(attribute.as_str()).and_then(|value| value.as_s().ok());
-    value.map(String::as_str).ok_or_else(|| Error::Rejected(format!("an item without {attribute}")))
+    value.map(String::as_str).ok_or_else(|| Error::Rejected(format!("an item has no {attribute}")))
 }
 
+/// Deserializes an item. An item that cannot be deserialized is counted in the usage of the
+/// invocation, with its key.
 pub(crate) fn read<T: Item>(mut item: Attributes) -> Result<T, Error> {
+    let key = Key::of(&item);
     for name in T::NUMBERS {
         if let Some(AttributeValue::N(number)) = item.get_mut(name.as_str()) {
             let text = std::mem::take(number);
             item.insert(name.to_string(), AttributeValue::S(text));
         }
     }
-    serde_dynamo::from_item(item).map_err(|error| Error::Unreadable(T::TYPE, error))
+    serde_dynamo::from_item(item).map_err(|error| {
+        usage::unreadable(T::TYPE, key.ok());
+        Error::Unreadable(T::TYPE, error)
+    })
 }
 
 pub(crate) fn written<T: Item>(item: &T) -> Result<Attributes, Error> {
@@ -95,8 +102,7 @@ pub(crate) fn written<T: Item>(item: &T) -> Result<Attributes, Error> {
     Ok(attributes)
 }
 
-/// Returns the size of an item in bytes, as DynamoDB calculates it: the sum of the sizes of all
-/// attribute names and values.
+/// Returns the item size in bytes by DynamoDB's rules, including attribute names.
 ///
 /// # Errors
 /// The item cannot be serialized.
@@ -108,7 +114,8 @@ fn map_size(attributes: &Attributes) -> usize {
     attributes.iter().map(|(name, value)| name.len() + value_size(value)).sum()
 }
 
-/// Returns the size of a value in bytes (DynamoDB Developer Guide, "Item sizes and formats").
+/// Returns the size of an attribute value in bytes (DynamoDB Developer Guide, "Item sizes and
+/// formats").
 fn value_size(value: &AttributeValue) -> usize {
     match value {
         AttributeValue::S(text) => text.len(),
@@ -123,16 +130,17 @@ fn value_size(value: &AttributeValue) -> usize {
     }
 }
 
-/// Returns the size of a number in bytes: one byte per two digits, rounded up, plus one byte, plus
+/// Returns the size of a number in bytes: one byte per two digits (rounded up), one more byte, and
 /// one byte for a minus sign.
 fn number_size(number: &str) -> usize {
     number.len().div_ceil(2) + 1 + usize::from(number.starts_with('-'))
 }
 
 impl Table {
-    /// Reads one item, strongly consistent.
+    /// Reads one item with strong consistency.
     ///
-    /// Consumes one read unit per 4 KB, rounded up. Reading a missing item consumes one unit.
+    /// Consumes one read request unit (RRU) per 4 KB, rounded up. Reading a missing item consumes
+    /// one RRU.
     ///
     /// # Errors
     /// The call failed, or the item cannot be deserialized as `T`.
@@ -140,10 +148,10 @@ impl Table {
         self.get_with(key, true).await
     }
 
-    /// Reads one item, eventually consistent. Consumes half the units of [`Table::get`].
+    /// Reads one item with eventual consistency. Consumes half the RRU of [`Table::get`].
     ///
     /// # Errors
-    /// As [`Table::get`].
+    /// The errors of [`Table::get`].
     pub async fn get_eventually<T: Item>(&self, key: &Key) -> Result<Option<T>, Error> {
         self.get_with(key, false).await
     }

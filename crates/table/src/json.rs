@@ -2,8 +2,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// JSON that is stored unchanged as text in one string attribute. Numbers keep all digits, and
-/// nesting has no limit (docs/decisions/data.md).
+/// JSON text that is stored unchanged in one string attribute. Numbers keep all digits, and the
+/// nesting depth is unlimited (docs/decisions/data.md).
 #[derive(Debug, Clone)]
 pub struct JsonText(Box<RawValue>);
 
@@ -54,8 +54,8 @@ impl<'de> Deserialize<'de> for JsonText {
     }
 }
 
-/// Serializes [`JsonText`] as embedded JSON: `#[serde(with = "table::raw_json")]` in request and
-/// response bodies.
+/// Serializes [`JsonText`] as embedded JSON. Request and response bodies use `#[serde(with =
+/// "table::raw_json")]`.
 pub mod raw_json {
     use super::{Deserialize, Deserializer, JsonText, RawValue, Serialize, Serializer};
 

@@ -1,10 +1,54 @@
-//! Access to DynamoDB: items, pages and cursors, sharded indexes, batches, transactions, and
-//! consumed units.
+//! Typed access to DynamoDB: items, pages, cursors, sharded indexes, batches, transactions and
+//! consumed capacity.
 //!
-//! No other crate contains DynamoDB expressions or retries calls. A process creates one [`Dynamo`],
-//! whose method `table` returns a [`Table`] by name. A [`Change`] is a conditional write that is
-//! executed alone or in a transaction. Calls within [`measured`] are counted, and fail at the
-//! deadline that is passed to it.
+//! Only this crate contains DynamoDB expressions and retries DynamoDB calls.
+//!
+//! - [`Dynamo`] is the client. Each process creates one.
+//! - [`Table`] reads items and creates changes. [`Dynamo::table`] returns it.
+//! - [`Change`] is a conditional write. It is executed alone or in a transaction.
+//! - [`measured`] sets a deadline for calls, and returns the read and write request units that they
+//!   consumed.
+//!
+//! # Example
+//!
+//! ```
+//! use keys::{AccountId, cart::CartItemSort};
+//! use serde::{Deserialize, Serialize};
+//! use table::{Attributes, Condition, Dynamo, Error, Item, Key};
+//!
+//! #[derive(Serialize, Deserialize, Attributes)]
+//! #[serde(rename_all = "PascalCase")]
+//! struct CartItem {
+//!     #[serde(rename = "PK")]
+//!     account: AccountId,
+//!     #[serde(rename = "SK")]
+//!     sort: CartItemSort,
+//!     quantity: i64,
+//! }
+//!
+//! impl Item for CartItem {
+//!     const TYPE: &'static str = "CartItem";
+//! }
+//!
+//! /// Adds one to the quantity. Fails if the quantity has changed in the meantime.
+//! async fn add_one(dynamo: &Dynamo, key: Key) -> Result<(), Error> {
+//!     let carts = dynamo.table("Cart");
+//!     let Some(item) = carts.get::<CartItem>(&key).await? else { return Ok(()) };
+//!     let unchanged = Condition::is(CartItem::QUANTITY, item.quantity);
+//!     let update = carts.update(key).set(CartItem::QUANTITY, item.quantity + 1);
+//!     dynamo.write(update.only_if(unchanged)).await
+//! }
+//!
+//! let item = CartItem {
+//!     account: "Sue".parse()?,
+//!     sort: "ACTIVE#2026-12-01T09:30:00.000Z#01938c2a7b5e7c1d8e2f3a4b5c6d7e8f".parse()?,
+//!     quantity: 2,
+//! };
+//! let _key = Key::new(&item.account, &item.sort);
+//! // A write of up to 1 KB consumes one write request unit.
+//! assert_eq!(table::cost::write(table::size(&item)?), table::Units::whole(1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![deny(clippy::disallowed_methods)]
 
@@ -22,7 +66,7 @@ mod sharded;
 mod usage;
 
 pub use attribute::Attribute;
-pub use batch::{BatchWrite, Leftover};
+pub use batch::{BatchWrite, Found, Leftover};
 pub use change::{Change, MAX_CHANGES};
 pub use condition::{Condition, Value};
 pub use cursor::{BadCursor, Binding, Cursor};
@@ -30,18 +74,18 @@ pub use error::{Error, Refused, optimistically};
 pub use item::{Item, Key, size};
 pub use json::{JsonText, raw_json};
 pub use query::{Index, Page, Query};
-pub use sharded::{IndexPosition, MergedQuery, Projection, ShardedIndex};
+pub use sharded::{IndexPosition, MergedPage, MergedQuery, Projection, ShardedIndex};
 pub use table_derive::Attributes;
-pub use usage::{Call, Units, Usage, measured, with_reserved_time};
+pub use usage::{Call, MAX_UNREADABLE, Units, Usage, measured, with_reserved_time};
 
 use keys::Random;
 use std::sync::Arc;
 
-// The code that `Attributes` generates contains the name of this crate.
+// `Attributes` generates code with paths such as `::table::Attribute`.
 #[cfg(test)]
 extern crate self as table;
 
-/// A DynamoDB client that counts its calls. Clones share the connections.
+/// A DynamoDB client that counts its calls. Clones share connections.
 #[derive(Debug, Clone)]
 pub struct Dynamo {
     client: aws_sdk_dynamodb::Client,
@@ -49,27 +93,27 @@ pub struct Dynamo {
 }
 
 impl Dynamo {
-    /// Wraps a client. Create one per process. `random` generates the transaction tokens.
+    /// Wraps an SDK client. `random` generates the client request tokens of transactions.
     #[must_use]
     pub fn new(client: &aws_sdk_dynamodb::Client, random: Random) -> Self {
         let counted = client.config().to_builder().interceptor(usage::CountAttempts).build();
         Self { client: aws_sdk_dynamodb::Client::from_conf(counted), random }
     }
 
-    /// The random source of the transaction tokens. Other code that needs random values shares it.
+    /// The random source of the process. Transactions use it for their client request tokens.
     #[must_use]
     pub fn random(&self) -> &Random {
         &self.random
     }
 
-    /// Returns the table with the name.
+    /// Returns the table with this name.
     #[must_use]
     pub fn table(&self, name: impl Into<Arc<str>>) -> Table {
         Table { dynamo: self.clone(), name: name.into() }
     }
 }
 
-/// A table with the keys [`Key::PARTITION`] and [`Key::SORT`], which all tables use.
+/// A DynamoDB table. Its key attributes are [`Key::PARTITION`] and [`Key::SORT`].
 #[derive(Debug, Clone)]
 pub struct Table {
     dynamo: Dynamo,

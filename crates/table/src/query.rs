@@ -11,20 +11,20 @@ use aws_sdk_dynamodb::{
 use keys::KeyRange;
 use std::{fmt::Display, sync::Arc};
 
-/// Maximum number of calls for a filtered page. If the page is not full after these calls, it is
-/// returned with the position of the next page.
+/// Maximum number of calls for a filtered page. After these calls, the page is returned even if it
+/// is not full.
 const MAX_CALLS: usize = 10;
-/// Maximum number of calls that read a range without pages. A call reads up to 1 MB, so the result
-/// as JSON is smaller than a Lambda response, which is limited to 6 MB.
+/// Maximum number of calls of [`Table::query_all`]. Each call reads up to 1 MB. The limit of 5 MB
+/// keeps the JSON response below Lambda's limit of 6 MB.
 const MAX_WHOLE: usize = 5;
-/// Maximum number of calls for a count. A call counts up to 1 MB of entries, so the limit of a
-/// count is 100 MB.
+/// Maximum number of calls of [`Table::count`]. Each call counts up to 1 MB of items, so a count
+/// covers at most 100 MB.
 const MAX_COUNTS: usize = 100;
 
-/// A global secondary index: its name in the template and its key attributes.
+/// A global secondary index.
 #[derive(Debug, Clone)]
 pub struct Index {
-    /// The name.
+    /// The index name in the template.
     pub name: Arc<str>,
     /// The partition key attribute.
     pub partition: Attribute,
@@ -43,38 +43,38 @@ pub struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Selects the items with the partition key and a sort key in the range, in the order of the
-    /// range.
+    /// Selects the items with this partition key and a sort key in the range. The range also
+    /// defines the order.
     #[must_use]
     pub fn new(partition: &impl Display, range: &'a KeyRange) -> Self {
         Self { index: None, partition: partition.to_string(), range, filter: None, consistent: false }
     }
 
-    /// Queries the index instead of the base table. The index must project all attributes that the
-    /// caller deserializes.
+    /// Queries the index instead of the base table. The index must project all attributes of the
+    /// item type.
     #[must_use]
     pub fn on(mut self, index: &'a Index) -> Self {
         self.index = Some(index);
         self
     }
 
-    /// Returns only items that satisfy the condition. Other items in the range also consume read
-    /// units.
+    /// Returns only items that satisfy the condition. Items that the filter removes also consume
+    /// read request units (RRU).
     #[must_use]
     pub fn only_if(mut self, condition: Condition) -> Self {
         self.filter = Some(condition);
         self
     }
 
-    /// Requests strongly consistent reads, which consume twice as many units. Indexes do not
-    /// support them.
+    /// Requests strongly consistent reads, which consume twice as many RRU. Indexes support only
+    /// eventually consistent reads.
     #[must_use]
     pub fn consistent(mut self) -> Self {
         self.consistent = true;
         self
     }
 
-    /// Returns the sort key attribute, whose value is the page position.
+    /// Returns the sort key attribute. Its value is the page position.
     fn sort(&self) -> Attribute {
         self.index.map_or(Key::SORT, |index| index.sort)
     }
@@ -83,7 +83,7 @@ impl<'a> Query<'a> {
         self.index.map_or(Key::PARTITION, |index| index.partition)
     }
 
-    /// Returns the key condition in readable form.
+    /// Returns the key condition as text, for logs.
     fn condition(&self, range: &KeyRange) -> String {
         let (key, partition, sort) = (self.partition_key(), &self.partition, self.sort());
         let (from, to) = (range.from(), range.to());
@@ -95,17 +95,74 @@ impl<'a> Query<'a> {
 /// A page of a list and the position of the next page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// The items, in key order.
+    /// The items, in the order of the range.
     pub items: Vec<T>,
     /// The sort key after which the next page starts. `None` at the end of the list.
     pub next: Option<String>,
+    /// Number of items that could not be deserialized and were left out.
+    pub skipped: usize,
 }
 
 impl<T> Page<T> {
     /// Converts the items of the page.
     #[must_use]
     pub fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
-        Page { items: self.items.into_iter().map(change).collect(), next: self.next }
+        Page { items: self.items.into_iter().map(change).collect(), next: self.next, skipped: self.skipped }
+    }
+
+    /// Converts the items of the page. Items that cannot be converted are skipped and counted.
+    #[must_use]
+    pub fn try_map<U, E>(self, mut change: impl FnMut(T) -> Result<U, E>) -> Page<U>
+    where
+        T: Item,
+    {
+        let mut page = Page { items: Vec::with_capacity(self.items.len()), next: self.next, skipped: self.skipped };
+        for item in self.items {
+            if let Ok(item) = change(item) {
+                page.items.push(item);
+            } else {
+                usage::unreadable(T::TYPE, None);
+                page.skipped += 1;
+            }
+        }
+        page
+    }
+
+    /// Returns the items. Use this method if the caller's decision needs every item.
+    ///
+    /// # Errors
+    /// An item could not be deserialized.
+    pub fn complete(self) -> Result<Vec<T>, Error>
+    where
+        T: Item,
+    {
+        complete::<T>(self.skipped).map(|()| self.items)
+    }
+
+    /// Adds the item, or counts it as skipped if it cannot be deserialized.
+    fn push(&mut self, item: Attributes)
+    where
+        T: Item,
+    {
+        match read(item) {
+            Ok(item) => self.items.push(item),
+            Err(_) => self.skipped += 1,
+        }
+    }
+}
+
+impl<T> Page<T> {
+    /// Number of read items, including skipped items.
+    fn len(&self) -> usize {
+        self.items.len() + self.skipped
+    }
+}
+
+/// Returns an error if any item of this type was skipped.
+pub(crate) fn complete<T: Item>(skipped: usize) -> Result<(), Error> {
+    match skipped {
+        0 => Ok(()),
+        skipped => Err(Error::unreadable(T::TYPE, &format!("{skipped} of the items"))),
     }
 }
 
@@ -117,61 +174,64 @@ pub(crate) struct Slice {
 }
 
 impl Table {
-    /// Reads up to `limit` items of the query. Reads are eventually consistent unless the query
-    /// requests strongly consistent ones.
+    /// Reads up to `limit` items of the query. The reads are eventually consistent, unless
+    /// [`Query::consistent`] was called.
     ///
-    /// Consumes half a read unit per 4 KB.
+    /// Items that cannot be deserialized as `T` are skipped and counted.
+    ///
+    /// Consumes half an RRU per 4 KB.
     ///
     /// # Errors
-    /// A call failed, or an item cannot be deserialized as `T`.
+    /// A call failed.
     pub async fn page<T: Item>(&self, query: &Query<'_>, limit: usize) -> Result<Page<T>, Error> {
         let position = |item: &Attributes| text(item, query.sort()).map(str::to_owned);
-        let mut page = Page { items: Vec::new(), next: None };
+        let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
         let mut rest = query.range.clone();
         for _ in 0..MAX_CALLS {
             let mut slice = self.query(query, &rest, limit).await?;
             page.next = slice.more.as_ref().map(position).transpose()?;
-            let room = limit - page.items.len();
+            let room = limit - page.len();
             if slice.items.len() > room {
                 slice.items.truncate(room);
                 page.next = slice.items.last().map(position).transpose()?;
             }
             for item in slice.items {
-                page.items.push(read(item)?);
+                page.push(item);
             }
             match &page.next {
-                Some(position) if page.items.len() < limit => rest = query.range.after(position),
+                Some(position) if page.len() < limit => rest = query.range.after(position),
                 _ => break,
             }
         }
         Ok(page)
     }
 
-    /// Reads all items of the query, strongly consistent on the base table. Use it only for ranges
-    /// whose length the service limits.
+    /// Reads all items of the query. Reads of the base table are strongly consistent. Use this
+    /// method only if the service limits the number of items in the range.
     ///
-    /// Consumes one read unit per 4 KB, or half a unit on an index.
+    /// Items that cannot be deserialized as `T` are skipped and counted.
+    ///
+    /// Consumes one RRU per 4 KB, or half an RRU on an index.
     ///
     /// # Errors
-    /// A call failed, an item cannot be deserialized as `T`, or the range exceeds 5 MB.
-    pub async fn query_all<T: Item>(&self, query: &Query<'_>) -> Result<Vec<T>, Error> {
+    /// A call failed, or the range exceeds 5 MB.
+    pub async fn query_all<T: Item>(&self, query: &Query<'_>) -> Result<Page<T>, Error> {
         let consistent = query.index.is_none();
-        let mut items = Vec::new();
+        let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
         let mut from = None;
         for _ in 0..MAX_WHOLE {
             let request = self.ask(query, query.range).consistent_read(consistent).set_exclusive_start_key(from);
             let slice = send(request, &|| query.condition(query.range)).await?;
-            items.extend(slice.items.into_iter().map(read).collect::<Result<Vec<_>, _>>()?);
+            slice.items.into_iter().for_each(|item| page.push(item));
             from = slice.more;
             if from.is_none() {
-                return Ok(items);
+                return Ok(page);
             }
         }
         Err(Error::TooMuch)
     }
 
-    /// Counts the items of the query without returning them. Counting consumes as many units as
-    /// reading the items.
+    /// Counts the items of the query. Counting consumes as many RRU as reading the items.
     ///
     /// # Errors
     /// A call failed, or the range exceeds 100 MB.
@@ -192,8 +252,8 @@ impl Table {
         Err(Error::TooMuch)
     }
 
-    /// Finds the key of the item with the index partition key `value`, if any. Use it for indexes
-    /// that have no sort key and whose partition keys are unique.
+    /// Looks up an item in an index by the partition key `value`, and returns its primary key. Use
+    /// this method for indexes with unique partition keys and no sort key.
     ///
     /// # Errors
     /// The call failed.
@@ -221,14 +281,14 @@ impl Table {
         request.return_consumed_capacity(ReturnConsumedCapacity::Indexes)
     }
 
-    /// Sends one call for up to `limit` items in a part of the query's range.
+    /// Reads up to `limit` items in a part of the query's range, with one call.
     pub(crate) async fn query(&self, query: &Query<'_>, range: &KeyRange, limit: usize) -> Result<Slice, Error> {
         let limit = i32::try_from(limit).unwrap_or(i32::MAX);
         let request = self.ask(query, range).consistent_read(query.consistent).limit(limit);
         send(request, &|| query.condition(range)).await
     }
 
-    /// Sends one call for up to `limit` items after an `ExclusiveStartKey`.
+    /// Reads up to `limit` items after an `ExclusiveStartKey`, with one call.
     pub(crate) async fn slice(
         &self,
         query: &Query<'_>,

@@ -7,40 +7,42 @@ use futures::future::try_join_all;
 use keys::{KeyRange, Shards};
 use std::{cmp::Ordering, collections::VecDeque};
 
-/// Number of keys-only entries that half a read unit can read: the entries that fit into 4 KB if
-/// their partition key is a UUID of 36 bytes.
+/// Number of keys-only index entries per half RRU. This many entries fit into 4 KB if the partition
+/// key is a UUID of 36 bytes.
 const ENTRIES_IN_HALF_A_UNIT: usize = 20;
 
-/// The projection of an index.
+/// The projection of an index (docs/decisions/index-projection.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Projection {
-    /// Only the keys. A write consumes one unit on the index, and readers fetch the items by key.
+    /// Only the keys. A write consumes one write request unit (WRU) on the index. Readers fetch the
+    /// items by key.
     KeysOnly,
-    /// All attributes. A write consumes as many units on the index as on the table.
+    /// All attributes. A write consumes as many WRU on the index as on the table.
     All,
 }
 
-/// An index whose partition key is a shard. Readers merge all shards into one list in sort key
-/// order (docs/decisions/sharded-page.md).
+/// An index whose partition key is a shard number. Readers merge the shards into one list in sort
+/// key order (docs/decisions/sharded-page.md).
 #[derive(Debug, Clone)]
 pub struct ShardedIndex {
     /// The index.
     pub index: Index,
-    /// The attributes in its entries.
+    /// The attributes in the index entries.
     pub projection: Projection,
-    /// The number of shards that are written and read.
+    /// The number of shards for writes and for reads.
     pub shards: Shards,
 }
 
-/// A query of several partitions of an index. The results are merged into one list. Several items
-/// may have the same sort key.
+/// A query of several partitions of an index, merged into one list. Several items may have the same
+/// sort key.
 #[derive(Debug, Clone)]
 pub struct MergedQuery<'a> {
     /// The index.
     pub index: &'a Index,
-    /// The attributes in its entries.
+    /// The attributes in the index entries.
     pub projection: Projection,
-    /// The partition keys. Items with the same sort key are returned in this order.
+    /// The partition keys. Items with equal sort keys are returned in the order of their
+    /// partitions.
     pub partitions: Vec<String>,
     /// The range of sort keys.
     pub range: &'a KeyRange,
@@ -74,19 +76,30 @@ impl IndexPosition {
     }
 }
 
+/// A page of a [`MergedQuery`].
+#[derive(Debug)]
+pub struct MergedPage<T> {
+    /// The items, in sort key order.
+    pub items: Vec<T>,
+    /// The position of the last item, if there may be more items.
+    pub next: Option<IndexPosition>,
+    /// Number of items that could not be deserialized and were left out.
+    pub skipped: usize,
+}
+
 impl Table {
-    /// Reads the first `limit` items of the range over all shards, merged in sort key order. Sort
+    /// Reads the first `limit` items of the range from all shards, merged in sort key order. Sort
     /// keys must be unique.
     ///
-    /// With [`Projection::All`] it reads at most 1.5 × `limit` entries, plus one per shard. With
-    /// [`Projection::KeysOnly`] it consumes at most the units of 1.5 × `limit` items, plus one item
-    /// per shard, if no entry exceeds 204 bytes. Entries with a partition key of 36 bytes do not
-    /// exceed this size.
+    /// With [`Projection::All`], this method reads at most 1.5 × `limit` items, plus one per shard.
+    /// With [`Projection::KeysOnly`], the method consumes at most as many RRU as a read of that
+    /// many items. This holds for index entries of up to 204 bytes. Entries with a 36-byte
+    /// partition key do not exceed this size.
     ///
-    /// An item whose sort key changes after its index entry was read is omitted.
+    /// If an item's sort key changes after its index entry was read, the page omits the item.
     ///
     /// # Errors
-    /// A call failed, or an item cannot be deserialized as `T`.
+    /// A call failed.
     pub async fn sharded_page<T: Item>(
         &self,
         index: &ShardedIndex,
@@ -95,37 +108,36 @@ impl Table {
     ) -> Result<Page<T>, Error> {
         let partitions = index.shards.read().map(|shard| shard.to_string()).collect();
         let list = MergedQuery { index: &index.index, projection: index.projection, partitions, range, behind: None };
-        let (items, next) = self.merged_page(&list, limit).await?;
-        Ok(Page { items, next: next.map(|position| position.sort) })
+        let MergedPage { items, next, skipped } = self.merged_page(&list, limit).await?;
+        Ok(Page { items, next: next.map(|position| position.sort), skipped })
     }
 
-    /// Reads the next `limit` items of the list, merged in sort key order. Also returns the
-    /// position of the last item if there may be more items.
+    /// Reads the next `limit` items of the list, merged in sort key order.
     ///
-    /// Consumes as many units as [`Table::sharded_page`].
+    /// Consumes as many RRU as [`Table::sharded_page`].
     ///
     /// # Errors
-    /// A call failed, or an item cannot be deserialized as `T`.
-    pub async fn merged_page<T: Item>(
-        &self,
-        list: &MergedQuery<'_>,
-        limit: usize,
-    ) -> Result<(Vec<T>, Option<IndexPosition>), Error> {
+    /// A call failed.
+    pub async fn merged_page<T: Item>(&self, list: &MergedQuery<'_>, limit: usize) -> Result<MergedPage<T>, Error> {
         let (entries, next) = Merge::new(self, list, limit).run().await?;
         let items = match list.projection {
             Projection::All => entries,
             Projection::KeysOnly => self.fetch(&entries, list.index.sort).await?,
         };
-        Ok((items.into_iter().map(read).collect::<Result<_, _>>()?, next))
+        let read_entries = items.len();
+        let items: Vec<T> = items.into_iter().filter_map(|item| read(item).ok()).collect();
+        let skipped = read_entries - items.len();
+        Ok(MergedPage { items, next, skipped })
     }
 
-    /// Fetches the items of the index entries, in order. Omits items whose sort key has changed.
+    /// Fetches the items of the index entries, in the order of the entries. Omits items whose sort
+    /// key has changed.
     async fn fetch(&self, entries: &[Attributes], sort: Attribute) -> Result<Vec<Attributes>, Error> {
         let keys = entries.iter().map(Key::of).collect::<Result<Vec<_>, _>>()?;
         let mut items = self.batch_get(&keys, false).await?;
         let stands = |item: &Attributes, entry: &Attributes| item.get(sort.as_str()) == entry.get(sort.as_str());
-        // The replica that was read may lag behind the index. Missing and older items are read
-        // again, strongly consistent.
+        // An eventually consistent read can return an older version than the index. Missing and
+        // outdated items are therefore read again with strong consistency.
         let missed = |key: &&Key, entry: &Attributes| !items.get(*key).is_some_and(|item| stands(item, entry));
         let again: Vec<Key> =
             keys.iter().zip(entries).filter(|(key, entry)| missed(key, entry)).map(|(key, _)| key.clone()).collect();
@@ -137,10 +149,10 @@ impl Table {
     }
 }
 
-/// The state of one partition in the merge.
+/// The read progress of one partition.
 struct ShardReader {
     partition: String,
-    /// The range that remains at the start of the page.
+    /// The part of the range after the previous page.
     range: KeyRange,
     /// Entries that were read but are not yet in the merged list.
     ahead: VecDeque<Attributes>,
@@ -163,8 +175,8 @@ impl<'a> Merge<'a> {
         let at = list.behind.as_ref();
         let own = at.and_then(|at| list.partitions.iter().position(|partition| *partition == at.partition));
         let reader = |(number, partition): (usize, &String)| {
-            // If an item has the same sort key as the position, it was already returned if its
-            // partition comes before the position's partition, but not if it comes after.
+            // The previous page has returned the position's sort key from the earlier partitions.
+            // The later partitions may still have items with this sort key.
             let (range, start) = match (at, own.map(|own| number.cmp(&own))) {
                 (Some(position), Some(Ordering::Less)) => (list.range.after(&position.sort), None),
                 (Some(position), Some(Ordering::Equal)) => (list.range.clone(), Some(position.start(list.index))),
@@ -191,7 +203,7 @@ impl<'a> Merge<'a> {
         Ok((merged, last))
     }
 
-    /// Returns the number of the reader with the smallest next entry.
+    /// Returns the index of the reader whose next entry has the smallest sort key.
     fn first(&self) -> Result<Option<usize>, Error> {
         let mut first: Option<(&str, usize)> = None;
         for (number, reader) in self.readers.iter().enumerate() {
@@ -205,7 +217,7 @@ impl<'a> Merge<'a> {
         Ok(first.map(|(_, number)| number))
     }
 
-    /// Reads more entries from every shard that has few entries left. The reads run concurrently.
+    /// Reads more entries from every shard whose buffer is low. The reads run concurrently.
     async fn refill(&mut self, wanted: usize) -> Result<(), Error> {
         let live = self.readers.iter().filter(|reader| !reader.done).count();
         let fair = match self.projection {
@@ -214,9 +226,10 @@ impl<'a> Merge<'a> {
         };
         let low = self.readers.iter().filter(|reader| reader.is_low(fair)).count();
         let share = match self.projection {
-            // Entries are much cheaper than items, and each further call adds latency. Each shard
-            // therefore reads 1.5 times its even share, rounded up to half units. In most cases
-            // this is enough for a random distribution over the shards.
+            // Keys-only entries are much cheaper than items, and each further call adds latency.
+            // Each shard therefore reads 1.5 times its even share, rounded up to a multiple of half
+            // an RRU. If items are distributed randomly over the shards, this is usually enough for
+            // the page.
             Projection::KeysOnly => (wanted + wanted / 2).div_ceil(low).next_multiple_of(ENTRIES_IN_HALF_A_UNIT),
             Projection::All => fair,
         };
@@ -225,8 +238,8 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// Returns the number of entries to read per shard, so that at most half a page plus one entry
-    /// per shard is read and not returned.
+    /// Returns the number of entries to read per shard. The number limits unreturned entries to
+    /// half a page plus one entry per shard.
     fn within_half_a_page(&self, wanted: usize, live: usize) -> usize {
         let left_over: usize = self.readers.iter().filter(|reader| reader.done).map(|reader| reader.ahead.len()).sum();
         let allowance = self.limit / 2 + self.readers.len();
@@ -235,7 +248,7 @@ impl<'a> Merge<'a> {
 }
 
 impl ShardReader {
-    /// Returns whether the entries of the shard may run out before those of the other shards.
+    /// Returns whether the shard's buffered entries may run out before those of the other shards.
     fn is_low(&self, fair: usize) -> bool {
         !self.done && self.ahead.len() <= fair / 2
     }

@@ -1,4 +1,4 @@
-use crate::Error;
+use crate::{Error, Key};
 use aws_sdk_dynamodb::{
     config::{ConfigBag, Intercept, RuntimeComponents, interceptors::BeforeTransmitInterceptorContextRef},
     error::{BoxError, SdkError},
@@ -12,8 +12,8 @@ use std::{
 };
 use tokio::time::{Instant, timeout_at};
 
-/// A number of read or write units. The precision is half a unit, which is the cost of an
-/// eventually consistent read.
+/// A number of read request units (RRU) or write request units (WRU). An eventually consistent read
+/// consumes half an RRU, so the precision is half a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Units {
     halves: u64,
@@ -41,7 +41,7 @@ impl Units {
         Self { halves: self.halves * count }
     }
 
-    /// The units as a number, for metrics.
+    /// Returns the units as a float, for metrics.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a metric is a float, and no call consumes 2^52 units")]
     pub fn as_f64(self) -> f64 {
@@ -78,35 +78,42 @@ impl fmt::Display for Units {
     }
 }
 
-/// The units that all calls of one API action consumed on one table or index.
+/// Consumed units of all calls with the same API action and the same table or index.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The API action, such as `Query`.
     pub action: &'static str,
-    /// The key condition of the first call, in readable form.
+    /// The key condition of the first call, as text.
     pub condition: Option<String>,
     /// The table.
     pub table: String,
     /// The index. `None` for the base table.
     pub index: Option<String>,
-    /// Consumed read units.
+    /// Consumed read request units.
     pub read: Units,
-    /// Consumed write units.
+    /// Consumed write request units.
     pub write: Units,
 }
 
 /// The DynamoDB usage of one invocation.
 #[derive(Debug, Clone, Default)]
 pub struct Usage {
-    /// One row per action and table or index, regardless of the number of calls.
+    /// One row for each combination of action and table or index.
     pub calls: Vec<Call>,
-    /// Number of items and index entries that queries read, including those that a filter removed.
+    /// Number of items and index entries that queries read, including items removed by a filter.
     pub scanned: u64,
-    /// Number of attempts after the first one of each call.
+    /// Number of retries of all calls.
     pub retries: u64,
     /// Number of failed conditions and transaction conflicts.
     pub conflicts: u64,
+    /// Number of stored items that could not be deserialized.
+    pub unreadable: u64,
+    /// Type and key of the first of these items, at most [`MAX_UNREADABLE`].
+    pub unreadable_items: Vec<(&'static str, Option<Key>)>,
 }
+
+/// Maximum number of unreadable items whose keys one invocation reports.
+pub const MAX_UNREADABLE: usize = 10;
 
 struct Scope {
     deadline: Instant,
@@ -123,11 +130,11 @@ tokio::task_local! {
     static SCOPE: Arc<Scope>;
 }
 
-/// Runs `work` with a deadline for the calls that it makes. Returns the result of `work` and the
-/// usage of these calls.
+/// Runs `work` with a deadline for its DynamoDB calls. Returns the result of `work` and the usage
+/// of the calls.
 ///
-/// The deadline and the counts apply to the current task. Calls on other tasks that `work` spawns
-/// have no deadline and are not counted.
+/// The deadline and the counts apply only to the current task. Tasks spawned by `work` have no
+/// deadline, and their calls are not counted.
 pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usage) {
     let scope = Arc::new(Scope { deadline, usage: Arc::default() });
     let output = SCOPE.scope(Arc::clone(&scope), work).await;
@@ -135,8 +142,8 @@ pub async fn measured<F: Future>(deadline: Instant, work: F) -> (F::Output, Usag
     (output, usage)
 }
 
-/// Runs `work` with an earlier deadline, so that the time `reserve` remains before the deadline of
-/// [`measured`]. In this time the caller can check the outcome of `work`.
+/// Runs `work` with a deadline that is earlier by `reserve`, or by half of the remaining time if
+/// that is shorter. The caller can use the reserved time to check the outcome of `work`.
 pub async fn with_reserved_time<F: Future>(reserve: Duration, work: F) -> F::Output {
     let outer = SCOPE.try_with(Arc::clone);
     let Ok(outer) = outer else { return work.await };
@@ -159,10 +166,10 @@ fn until(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
 }
 
-/// Sends one call, bounded by the deadline.
+/// Sends one call and aborts it at the deadline.
 ///
-/// The future is boxed because its size is several KB. Without the box, moving the future through
-/// all callers took up to a third of our own instructions.
+/// The future is boxed because it takes several KB. Without the box, copying the future between
+/// callers took up to a third of our own instructions.
 pub(crate) fn call<T, E>(
     request: impl Future<Output = Result<T, SdkError<E>>>,
 ) -> impl Future<Output = Result<T, Error>>
@@ -184,6 +191,16 @@ where
 pub(crate) fn note(change: impl FnOnce(&mut Usage)) {
     // Calls outside of an invocation are not counted.
     let _ = SCOPE.try_with(|scope| change(&mut scope.usage()));
+}
+
+/// Counts a stored item that could not be deserialized.
+pub(crate) fn unreadable(item_type: &'static str, key: Option<Key>) {
+    note(|usage| {
+        usage.unreadable += 1;
+        if usage.unreadable_items.len() < MAX_UNREADABLE {
+            usage.unreadable_items.push((item_type, key));
+        }
+    });
 }
 
 /// Adds the consumed capacity in a response to the usage.
@@ -208,8 +225,8 @@ pub(crate) fn count<'a>(
 }
 
 impl Usage {
-    /// Adds the units to the row of the action and the table or index. One row for all calls keeps
-    /// the log entry small.
+    /// Adds the units to the row of this action and this table or index. Aggregated rows keep the
+    /// log entry small.
     fn add(
         &mut self,
         action: &'static str,
@@ -235,8 +252,8 @@ fn writes(action: &str) -> bool {
     !matches!(action, "GetItem" | "BatchGetItem" | "Query")
 }
 
-/// Counts the attempts of each call, including the SDK's retries. [`call`] subtracts the first
-/// attempt.
+/// Counts all attempts of a call as retries, including the SDK's own retries. [`call`] subtracts
+/// the first attempt.
 #[derive(Debug)]
 pub(crate) struct CountAttempts;
 

@@ -1,4 +1,4 @@
-//! Jobs: changes that outlive a request.
+//! Jobs: changes that are too large for one request.
 
 pub(crate) mod change_references;
 pub(crate) mod follow_end;

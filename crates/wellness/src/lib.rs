@@ -1,14 +1,14 @@
 //! The activities of a multi-tenant wellness program (docs/requirements/wellness.md).
 //!
-//! Each access pattern is a module in `src/patterns` and a Lambda of the same name in `src/bin`.
+//! Each access pattern has a module in `src/patterns` and a Lambda function of the same name in
+//! `src/bin`.
 //!
-//! An activity is an item collection. The collection contains the base row `Program`, the
-//! activity's parts, its references, and the registrations of employees. A change that does not fit
-//! into one transaction runs as a job.
+//! An activity is an item collection: the base row `Program`, the parts, the references, and the
+//! registrations of employees. A change that does not fit into one transaction runs as a job.
 //!
-//! In comments and names, "venue" also means a file, course, tracker or notification. A reference
-//! is the row of an activity with a copy of a venue's data. A record is the company's item for the
-//! venue itself.
+//! In comments and names, "venue" also means a file, course, tracker or notification. A record is
+//! the company's item for a venue. A reference is a row of an activity that points to a venue and
+//! contains a copy of the venue's data.
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
@@ -29,5 +29,6 @@ pub use model::template::{Template, TemplateBody};
 pub use patterns::patterns;
 pub use store::Wellness;
 
-/// Service name in scopes: `wellness:read`, `wellness:write`, `wellness:admin`, `wellness:operate`.
+/// The service name. It is the prefix of the scopes `wellness:read`, `wellness:write`,
+/// `wellness:admin` and `wellness:operate`.
 pub(crate) const DOMAIN: &str = "wellness";

@@ -13,8 +13,8 @@ pub struct Wellness {
     pub(crate) jobs: Jobs,
     /// `GSI1`: activities and sections of a company, sorted by end date.
     pub(crate) program: Index,
-    /// `GSI2`, which projects only a few attributes: activities of a company, sorted by end date,
-    /// and references to a venue.
+    /// `GSI2`: activities of a company in short form, sorted by end date, and references to a
+    /// venue.
     pub(crate) lists: Index,
     /// `GSI3`: registrations of a user, sorted by the end date of the activity.
     pub(crate) registrations: Index,
@@ -37,8 +37,9 @@ impl App for Wellness {
     }
 }
 
-/// Warm-up calls, which open the connection during the init phase (docs/decisions/cold-start.md).
-/// Their results are ignored, because the first event reports a lasting failure with its reason.
+/// Warm-up calls, which open the connection to DynamoDB during the init phase
+/// (docs/decisions/cold-start.md). Their results are ignored. If an error persists, the first
+/// invocation reports it.
 impl Wellness {
     pub(crate) async fn warm_by_get(self) {
         let _ = self.table.get_eventually::<Activity>(&Key::placeholder()).await;

@@ -23,10 +23,10 @@ impl Input for Wish {
     }
 }
 
-#[expect(clippy::panic, reason = "that is what it is for")]
+#[expect(clippy::panic, reason = "the function panics on request")]
 async fn fulfil(_: Faulty, scheduled: Scheduled<Wish>) -> Result<&'static str, Error> {
     match scheduled.input.0.as_deref() {
-        Some("panic") => panic!("as was wished"),
+        Some("panic") => panic!("a requested panic"),
         Some("memory") => {
             let mut hoard = Vec::new();
             loop {

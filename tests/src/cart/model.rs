@@ -1,6 +1,5 @@
-//! Model of the cart of one account, and helpers that send requests with a given time and read the
-//! table.
-#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
+//! Model of one account's cart. Helpers send requests at a given time, and read the table.
+#![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may panic")]
 
 use crate::{Asks, Client, random};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -23,8 +22,8 @@ use table::Item;
 /// Maximum number of ACTIVE items in a cart.
 pub const MAX_ITEMS: usize = 32;
 
-/// Parameter `CartDays`. An unchanged cart item expires this number of days after the last change,
-/// or up to one day later.
+/// Parameter `CartDays`. A cart item expires this number of days after its last change, or up to
+/// one day later.
 const DAYS: i64 = 30;
 const WEEK: i64 = 7;
 
@@ -149,7 +148,7 @@ impl Operation {
         Some(body)
     }
 
-    /// API Gateway event of the request with the time `now`.
+    /// Returns the API Gateway event of the request at the time `now`.
     #[must_use]
     pub fn event(&self, account: &AccountId, now: TimestampMillis) -> Value {
         let (method, rest) = match self {
@@ -173,7 +172,7 @@ impl Operation {
 }
 
 impl Operation {
-    /// Sends the request with the time `now`.
+    /// Sends the request at the time `now`.
     pub async fn ask(self, stack: &Stack, account: &AccountId, now: TimestampMillis) -> Asked {
         let answer = Client::operator(stack).invoke(self.function(), &self.event(account, now)).await;
         Asked { reply: Reply::read(&answer.body).heard(), operation: self, now }
@@ -185,7 +184,7 @@ impl Operation {
 pub struct Reply {
     /// HTTP status.
     pub status: u64,
-    /// Body, or null without one.
+    /// Body, or null if the response has no body.
     pub body: Value,
 }
 
@@ -198,7 +197,7 @@ impl Reply {
         Self { status: answer["statusCode"].as_u64().expect("a status"), body }
     }
 
-    /// Returns `None` for the statuses 429 and 503, because the request may or may not have taken
+    /// Returns `None` for the statuses 429 and 503, because it is unknown whether the request took
     /// effect.
     #[must_use]
     pub fn heard(self) -> Option<Self> {
@@ -221,13 +220,13 @@ impl Reply {
     }
 
     /// Returns whether both responses have the same status, and the same body or problem type.
-    fn says(&self, other: &Self) -> bool {
+    fn matches(&self, other: &Self) -> bool {
         let same = if self.status < 300 { self.body == other.body } else { self.body["type"] == other.body["type"] };
         self.status == other.status && same
     }
 }
 
-/// Outcome of a request in its idempotency record.
+/// Outcome of a request, as stored in its idempotency record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Outcome {
@@ -235,7 +234,7 @@ pub enum Outcome {
     Added {
         /// Whether the addition created the cart item.
         created: bool,
-        /// The cart item as it was returned.
+        /// The cart item in the response.
         cart_item: Box<CartItem>,
     },
     /// Outcome of a checkout.
@@ -289,17 +288,16 @@ struct Pointer {
     expires_at: Option<i64>,
 }
 
-/// Content of one account: idempotency records and cart items. The cart items include those with
-/// the status `REMOVED` or `JOINED`.
+/// Cart items and idempotency records of one account. The cart items include `REMOVED` and `JOINED`
+/// items.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     /// Cart items in no particular order.
     pub cart_items: Vec<CartItem>,
-    /// Request and outcome by idempotency key. The table contains a fingerprint of the request, not
-    /// the request.
+    /// Request and outcome by idempotency key. The table contains only a fingerprint of the
+    /// request.
     pub outcomes: BTreeMap<String, (String, Outcome)>,
-    /// Sum of the quantities that requests have added, minus the quantities that requests have
-    /// taken away.
+    /// Expected sum of the quantities of all cart items, except `JOINED` items.
     pub balance: i64,
 }
 
@@ -314,7 +312,7 @@ pub struct Asked {
     pub reply: Option<Reply>,
 }
 
-/// Returns the Unix time, in seconds, `days` days after `now`.
+/// Returns the time `days` days after `now`, in Unix seconds.
 fn after(now: TimestampMillis, days: i64) -> i64 {
     now.instant().as_second() + days * 86_400
 }
@@ -348,14 +346,14 @@ impl Account {
                 return self.add(account, (sku, quantity(*more), *price), operation, now, told);
             }
             Operation::CheckOut { .. } => return self.check_out(operation, now, told),
-            Operation::Look { item } => self.look(*item, now).map(|cart_item| self.cart_items[cart_item].clone()),
+            Operation::Look { item } => self.look(*item, now).map(|index| self.cart_items[index].clone()),
             Operation::Change { item, quantity: wanted, status, order } => {
                 let (order, given) = (order.clone().or_else(|| id(&told["orderId"])), order.is_some());
                 self.change(*item, wanted.map(quantity), *status, (order, given), now)
             }
             Operation::Remove { item } => {
                 let found = self.look(*item, now);
-                let moved = found.and_then(|cart_item| self.moved(cart_item, Status::Removed, now));
+                let moved = found.and_then(|index| self.moved(index, Status::Removed, now));
                 return moved.map_or_else(|reply| reply, |_| Reply { status: 204, body: Value::Null });
             }
         };
@@ -387,7 +385,7 @@ impl Account {
         }
     }
 
-    /// Cart items of a status that customers see, newest first.
+    /// Returns the unexpired cart items with the status, newest first.
     #[must_use]
     pub fn listed(&self, status: Status, now: TimestampMillis) -> Vec<&CartItem> {
         let mut cart_items: Vec<_> = self
@@ -422,9 +420,9 @@ impl Account {
         told: &Value,
     ) -> Reply {
         let there = self.active(sku, now);
-        let cart_item = match there {
-            Some(cart_item) => match self.grown(cart_item, more, now) {
-                Ok(cart_item) => cart_item,
+        let index = match there {
+            Some(index) => match self.grown(index, more, now) {
+                Ok(index) => index,
                 Err(reply) => return reply,
             },
             None if self.listed(Status::Active, now).len() >= MAX_ITEMS => return Reply::problem(409, "cart-full"),
@@ -450,23 +448,22 @@ impl Account {
                 self.cart_items.len() - 1
             }
         };
-        self.cart_items[cart_item].price = price.or(self.cart_items[cart_item].price);
-        let (created, cart_item) = (there.is_none(), self.cart_items[cart_item].clone());
+        self.cart_items[index].price = price.or(self.cart_items[index].price);
+        let (created, cart_item) = (there.is_none(), self.cart_items[index].clone());
         let reply = Reply::cart_item(if created { 201 } else { 200 }, &cart_item);
         self.remember(operation, Outcome::Added { created, cart_item: cart_item.into() });
         reply
     }
 
     /// Increases the quantity of the item.
-    fn grown(&mut self, cart_item: usize, more: Quantity, now: TimestampMillis) -> Result<usize, Reply> {
-        let sum =
-            self.cart_items[cart_item].quantity.plus(more).ok_or_else(|| Reply::problem(409, "quantity-limit"))?;
-        self.counted(cart_item, sum, now);
-        Ok(cart_item)
+    fn grown(&mut self, index: usize, more: Quantity, now: TimestampMillis) -> Result<usize, Reply> {
+        let sum = self.cart_items[index].quantity.plus(more).ok_or_else(|| Reply::problem(409, "quantity-limit"))?;
+        self.counted(index, sum, now);
+        Ok(index)
     }
 
-    fn counted(&mut self, cart_item: usize, quantity: Quantity, now: TimestampMillis) {
-        let cart_item = &mut self.cart_items[cart_item];
+    fn counted(&mut self, index: usize, quantity: Quantity, now: TimestampMillis) {
+        let cart_item = &mut self.cart_items[index];
         self.balance += number(quantity) - number(cart_item.quantity);
         cart_item.quantity = quantity;
         cart_item.version += 1;
@@ -474,8 +471,8 @@ impl Account {
             cart_item.expires_at.map(|at| if at >= after(now, DAYS) { at } else { after(now, DAYS + 1) });
     }
 
-    fn moved(&mut self, cart_item: usize, status: Status, now: TimestampMillis) -> Result<usize, Reply> {
-        let old = &mut self.cart_items[cart_item];
+    fn moved(&mut self, index: usize, status: Status, now: TimestampMillis) -> Result<usize, Reply> {
+        let old = &mut self.cart_items[index];
         if old.sort.status == Status::Purchased {
             return Err(Reply::problem(409, "purchased"));
         }
@@ -489,7 +486,7 @@ impl Account {
             Status::Saved | Status::Purchased => None,
             Status::Removed | Status::Joined => Some(after(now, WEEK)),
         };
-        Ok(cart_item)
+        Ok(index)
     }
 
     fn change(
@@ -500,10 +497,10 @@ impl Account {
         (order, given): (Option<OrderId>, bool),
         now: TimestampMillis,
     ) -> Done {
-        let cart_item = match self.look(item, now) {
+        let index = match self.look(item, now) {
             Err(missing) if to == Some(Status::Active) => {
-                // A repeated request returns the item that the requested item was merged into, as
-                // long as that item is in the cart.
+                // If the requested item was merged into another item, a repeated request returns
+                // the other item while it is in the cart.
                 let is_same = |cart_item: &&CartItem| {
                     cart_item.id() == item
                         && cart_item.is_live(now)
@@ -516,7 +513,7 @@ impl Account {
             }
             found => found?,
         };
-        let old = self.cart_items[cart_item].clone();
+        let old = self.cart_items[index].clone();
         match to {
             Some(status) if status != old.sort.status => {
                 if old.sort.status == Status::Purchased {
@@ -527,10 +524,10 @@ impl Account {
                     if let Some(there) = self.active(&old.sku, now) {
                         self.grown(there, more, now)?;
                         self.cart_items[there].price = self.cart_items[there].price.or(old.price);
-                        self.moved(cart_item, Status::Joined, now)?;
-                        self.cart_items[cart_item].quantity = more;
-                        self.cart_items[cart_item].joined_to = Some(self.cart_items[there].id());
-                        // The quantity is now counted in the other item.
+                        self.moved(index, Status::Joined, now)?;
+                        self.cart_items[index].quantity = more;
+                        self.cart_items[index].joined_to = Some(self.cart_items[there].id());
+                        // The other item now includes the quantity.
                         self.balance -= number(old.quantity);
                         return Ok(self.cart_items[there].clone());
                     }
@@ -538,12 +535,11 @@ impl Account {
                         return Err(Reply::problem(409, "cart-full"));
                     }
                 }
-                self.moved(cart_item, status, now)?;
+                self.moved(index, status, now)?;
                 self.balance += number(more) - number(old.quantity);
-                self.cart_items[cart_item].quantity = more;
+                self.cart_items[index].quantity = more;
                 if status == Status::Purchased {
-                    self.cart_items[cart_item].order_id =
-                        order.or_else(|| Some(OrderId::new(now.instant(), &random())));
+                    self.cart_items[index].order_id = order.or_else(|| Some(OrderId::new(now.instant(), &random())));
                 }
             }
             Some(Status::Purchased) if given && order != old.order_id => {
@@ -554,34 +550,33 @@ impl Account {
                     if old.sort.status == Status::Purchased {
                         return Err(Reply::problem(409, "purchased"));
                     }
-                    self.counted(cart_item, wanted, now);
+                    self.counted(index, wanted, now);
                 }
             }
         }
-        Ok(self.cart_items[cart_item].clone())
+        Ok(self.cart_items[index].clone())
     }
 
     fn check_out(&mut self, operation: &Operation, now: TimestampMillis, told: &Value) -> Reply {
         let is_in = |cart_item: &CartItem| cart_item.sort.status == Status::Active && cart_item.is_live(now);
-        let cart_items: Vec<usize> =
-            (0..self.cart_items.len()).filter(|cart_item| is_in(&self.cart_items[*cart_item])).collect();
-        let Some(latest) = cart_items.iter().map(|cart_item| self.cart_items[*cart_item].sort.since).max() else {
+        let indexes: Vec<usize> = (0..self.cart_items.len()).filter(|index| is_in(&self.cart_items[*index])).collect();
+        let Some(latest) = indexes.iter().map(|index| self.cart_items[*index].sort.since).max() else {
             return Reply::problem(409, "cart-empty");
         };
         let at = latest.max(now);
         let order = id(&told["orderId"]).unwrap_or_else(|| OrderId::new(now.instant(), &random()));
-        for cart_item in cart_items {
-            self.moved(cart_item, Status::Purchased, at).expect("an active cart item");
-            self.cart_items[cart_item].order_id = Some(order.clone());
+        for index in indexes {
+            self.moved(index, Status::Purchased, at).expect("an active cart item");
+            self.cart_items[index].order_id = Some(order.clone());
         }
         let reply = self.order(&order, at);
         self.remember(operation, Outcome::CheckedOut { order, at });
         reply
     }
 
-    /// Finds a sequence of these concurrent requests in which the model gives every response and
-    /// the stored items. Returns the resulting account. A request with an unknown outcome may or
-    /// may not have taken effect.
+    /// Searches for an order of the concurrent requests in which the model produces every response
+    /// and the stored items. Returns the resulting account, or `None` if no order explains them. A
+    /// request with an unknown outcome may or may not have taken effect.
     #[must_use]
     pub fn explain(&self, account: &AccountId, asked: &[Asked], stored: &Self) -> Option<Self> {
         let asked = asked.iter().map(|asked| {
@@ -594,8 +589,8 @@ impl Account {
         self.in_some_order(account, &asked.collect::<Vec<_>>(), stored)
     }
 
-    /// Returns the possible bodies of an unknown response, each with ids that are new in the table
-    /// or without an id.
+    /// Returns the possible bodies of an unknown response: one for each id that is new in the
+    /// table, and one without an id.
     fn new_in(&self, stored: &Self, operation: &Operation) -> Vec<Value> {
         let new = |cart_item: &&CartItem| self.cart_items.iter().all(|known| known.sort.item != cart_item.sort.item);
         let bought = |cart_item: &&CartItem| self.cart_items.iter().all(|known| known.order_id != cart_item.order_id);
@@ -619,7 +614,7 @@ impl Account {
 
     fn in_some_order(&self, account: &AccountId, asked: &[(&Asked, Vec<Reply>)], stored: &Self) -> Option<Self> {
         if asked.is_empty() {
-            return self.stands_in(stored).then(|| self.clone());
+            return self.equals(stored).then(|| self.clone());
         }
         (0..asked.len()).find_map(|next| {
             let mut rest = asked.to_vec();
@@ -627,14 +622,14 @@ impl Account {
             let done = replies.iter().find_map(|told| {
                 let mut after = self.clone();
                 let answer = after.apply(account, operation, *now, Some(told));
-                let explained = reply.is_none() || told.says(&answer);
+                let explained = reply.is_none() || told.matches(&answer);
                 if explained { after.in_some_order(account, &rest, stored) } else { None }
             });
             done.or_else(|| if reply.is_none() { self.in_some_order(account, &rest, stored) } else { None })
         })
     }
 
-    fn stands_in(&self, stored: &Self) -> bool {
+    fn equals(&self, stored: &Self) -> bool {
         let sorted = |account: &Self| {
             account.cart_items.iter().map(|cart_item| (cart_item.id(), cart_item.clone())).collect::<BTreeMap<_, _>>()
         };
@@ -645,8 +640,8 @@ impl Account {
         sorted(self) == sorted(stored) && outcomes(self) == outcomes(stored)
     }
 
-    /// Returns whether the quantities of all items, including removed ones, add up to the quantity
-    /// that requests have added.
+    /// Returns whether the sum of all quantities equals `balance`. Removed items count, and
+    /// `JOINED` items do not.
     #[must_use]
     pub fn is_balanced(&self) -> bool {
         let counted = self.cart_items.iter().filter(|cart_item| cart_item.sort.status != Status::Joined);
@@ -664,7 +659,7 @@ pub async fn at_once(
     join_all(operations.into_iter().map(|operation| operation.ask(stack, account, now))).await
 }
 
-/// Account that sends requests, and the expected content of the account.
+/// Sends requests for one account, and tracks the expected content of the account.
 #[derive(Debug)]
 pub struct Shopper<'a> {
     stack: &'a Stack,
@@ -687,7 +682,7 @@ impl<'a> Shopper<'a> {
         &self.account
     }
 
-    /// Item ids in the order of the SKUs.
+    /// Item ids, sorted by SKU.
     #[must_use]
     pub fn items(&self) -> Vec<ItemId> {
         let mut cart_items: Vec<_> = self.account.cart_items.iter().collect();
@@ -695,16 +690,16 @@ impl<'a> Shopper<'a> {
         cart_items.into_iter().map(CartItem::id).collect()
     }
 
-    /// Sends all requests concurrently and returns the results. Fails if the model gives these
-    /// results for no sequence of the requests.
+    /// Sends all requests concurrently and returns the results. Panics if no order of the requests
+    /// explains the results.
     pub async fn run(&mut self, operations: Vec<Operation>) -> Vec<Asked> {
         let asked = at_once(self.stack, &self.id, operations, self.now).await;
         self.learn(&asked).await;
         asked
     }
 
-    /// Updates the expected content. Fails if the model gives the responses and the stored items
-    /// for no sequence of the requests.
+    /// Updates the expected content. Panics if no order of the requests explains the responses and
+    /// the stored items.
     pub async fn learn(&mut self, asked: &[Asked]) {
         let stored = Stored::read_account(self.stack, &self.id).await;
         stored.check(self.now);
@@ -776,7 +771,7 @@ impl Stored {
         Account { cart_items, outcomes: records.map(outcome).collect(), balance: 0 }
     }
 
-    /// Checks the invariants of the table after any sequence of requests up to `now`.
+    /// Checks the invariants of the table at the time `now`.
     pub fn check(&self, now: TimestampMillis) {
         let mut orders = BTreeMap::new();
         let mut active: BTreeMap<&AccountId, BTreeSet<&Sku>> = BTreeMap::new();
@@ -791,7 +786,7 @@ impl Stored {
             }
             if let Some(order) = &cart_item.order_id {
                 let at = *orders.entry((&cart_item.account, order)).or_insert(cart_item.sort.since);
-                assert_eq!(at, cart_item.sort.since, "an order with two times: {cart_item:?}");
+                assert_eq!(at, cart_item.sort.since, "items of one order must have the same time: {cart_item:?}");
             }
             if let Some(other) = cart_item.joined_to {
                 assert!(other != cart_item.id() && ids.contains(&other), "joined to an unknown item: {cart_item:?}");
@@ -809,7 +804,7 @@ impl Stored {
         assert_eq!(
             sorted(self.pointers.iter().map(pointed).collect()),
             wanted,
-            "pointers, and the keys that they must point to"
+            "each pointer must match its cart item"
         );
     }
 }
@@ -838,16 +833,16 @@ fn check_cart_item(cart_item: &CartItem) {
             assert_eq!(
                 (status, cart_item.sort.since),
                 (Status::Active, cart_item.added_at),
-                "no status change: {cart_item:?}"
+                "wrong status or time before the first status change: {cart_item:?}"
             );
             assert!(cart_item.version >= 1, "{cart_item:?}");
         }
         Some(previous) => {
             let open = matches!(previous.status, Status::Active | Status::Saved) && previous.status != status;
-            assert!(open && cart_item.version >= 2, "a status change: {cart_item:?}");
+            assert!(open && cart_item.version >= 2, "wrong previous status or version: {cart_item:?}");
             assert!(
                 cart_item.added_at <= previous.since && previous.since <= cart_item.sort.since,
-                "times decrease: {cart_item:?}"
+                "times must not decrease: {cart_item:?}"
             );
         }
     }

@@ -1,5 +1,5 @@
-//! Writes a ledger directly to DynamoDB, so that tests can choose the size, the times and the
-//! errors of the ledger.
+//! Writes a ledger directly to DynamoDB. Tests can therefore choose the size, the transaction times
+//! and the errors of a ledger.
 #![expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test may stop here")]
 
 use crate::{Client, changed, until};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The request path of reconciliations.
 pub const RECONCILIATIONS: &str = "/ledger/reconciliations";
 
-/// Returns the time that is `milli` milliseconds after the beginning of 2020.
+/// Returns the time that is `milli` milliseconds after the start of 2020.
 #[must_use]
 pub fn at(milli: i64) -> String {
     let start: Timestamp = "2020-01-01T00:00:00Z".parse().expect("a time");
@@ -52,8 +52,8 @@ pub fn account_key(account: &str) -> Value {
     json!({"PK": {"S": format!("ACCOUNT#{account}")}, "SK": {"S": "METADATA"}})
 }
 
-/// Accounts in USD and the transactions between them, in the form in which the functions store
-/// them.
+/// USD accounts and the transactions between them. The items have the same format as those that the
+/// functions store.
 #[derive(Debug, Default)]
 pub struct Shelf {
     accounts: BTreeMap<String, Account>,
@@ -75,13 +75,12 @@ impl Shelf {
         self.accounts.entry(account.to_owned()).or_default();
     }
 
-    /// Opens an account with a balance that no leg explains.
+    /// Opens an account with a balance but without legs.
     pub fn open_with(&mut self, account: &str, cents: i64) {
         self.accounts.insert(account.to_owned(), Account { cents, ..Account::default() });
     }
 
-    /// Posts a transaction. `legs` contains the account of each leg, and the change of its balance
-    /// in cents.
+    /// Posts a transaction. Each leg is a tuple of an account and a balance change in cents.
     pub fn post(&mut self, id: &str, milli: i64, legs: &[(&str, i64)]) {
         let (time, mut postings) = (at(milli), Vec::new());
         for (number, (account, change)) in (1..).zip(legs) {
@@ -102,7 +101,7 @@ impl Shelf {
         serde_json::from_str(&leg(id, number, account, &at(milli), cents, 1_234_567)).expect("an item")
     }
 
-    /// Writes all accounts, and the transactions that were posted since the last call.
+    /// Writes all accounts, and all transactions that were posted since the last call.
     pub async fn put(&mut self, rows: &Rows) {
         let accounts = self.accounts.iter().map(|(id, holder)| account(id, holder));
         let items: Vec<String> = std::mem::take(&mut self.items).into_iter().chain(accounts).collect();
@@ -123,7 +122,7 @@ fn number(number: &str) -> String {
     format!("{{\"N\":\"{number}\"}}")
 }
 
-/// Formats an item. The item is built as text for speed, because tests write many items.
+/// Formats an item. Builds the item as text for speed, because tests write many items.
 fn item(attributes: &[(&str, String)]) -> String {
     let members: Vec<String> = attributes.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
     format!("{{{}}}", members.join(","))
@@ -199,8 +198,8 @@ fn set(item: &mut Value, attributes: Value) {
     item.as_object_mut().expect("an item").extend(attributes);
 }
 
-/// Accesses the ledger's table directly, without the SDK. Tests write so many items that the checks
-/// of the SDK would take most of the time.
+/// Accesses the ledger's table directly, without the SDK. The SDK would be too slow for the large
+/// number of items that tests write.
 #[derive(Debug, Clone)]
 pub struct Rows {
     http: reqwest::Client,
@@ -270,7 +269,7 @@ pub async fn reconciled(operator: &Client, from: &str, to: &str) -> Value {
     until(operator, &path, |answer| answer.body["status"] == "done").await.body
 }
 
-/// Returns a stack without the event source mapping that continues reconciliations. The test
+/// Configures a stack in which the event source mapping for reconciliations is disabled. The test
 /// invokes the function itself.
 #[must_use]
 pub fn without_steps() -> Builder {

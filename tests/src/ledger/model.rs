@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use table::Item;
 
-/// Returns the event of an operator's `POST` request for a transaction at the time `now`.
+/// Returns the API Gateway event of an operator's request to post a transaction at the time `now`.
 #[must_use]
 pub fn posting(key: &str, body: &Value, now: Timestamp) -> Value {
     let path = crate::ledger::TRANSACTIONS;
@@ -41,7 +41,7 @@ pub async fn until_told(ask: impl AsyncFn() -> Answer) -> Answer {
     unreachable!("every response was 429 or 503")
 }
 
-/// All items of the ledger's table except merchants.
+/// The accounts, headers and legs in the ledger's table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Stored {
     /// The accounts by id.
@@ -108,7 +108,7 @@ impl Stored {
     /// Checks the invariants of the ledger.
     ///
     /// # Panics
-    /// An invariant is violated.
+    /// Panics if an invariant is violated.
     pub fn check(&self) {
         let mut legs = BTreeMap::<_, Vec<&Leg>>::new();
         for leg in self.legs.values() {
@@ -149,8 +149,8 @@ fn of_one_piece(transaction: &Transaction, legs: &[&Leg]) {
     assert!(sums.values().all(|sum| *sum == 0), "{id} creates or loses money: {sums:?}");
 }
 
-/// Checks that the account's balance is the sum of its legs, that each leg stores the right balance
-/// after it, and that no two transactions have the same time.
+/// Checks that the account's balance is the sum of its legs, and that each leg stores the right
+/// balance. Also checks that no two transactions have the same time.
 fn agrees(account: &Account, mut legs: Vec<&Leg>) {
     legs.sort_by_key(|leg| (leg.created_at, &leg.id));
     let id = &account.id;
@@ -173,10 +173,13 @@ fn agrees(account: &Account, mut legs: Vec<&Leg>) {
     assert_eq!(pointer, last.map(|leg| (&leg.id, &leg.transaction, leg.created_at)), "the last leg of {id}");
     assert!(balance >= 0 || account.allow_negative, "{id} is overdrawn: {balance}");
     let transactions = legs.chunk_by(|one, next| one.transaction == next.transaction).count();
-    assert!(account.version > i64::try_from(transactions).expect("few"), "{id}: one version for each transaction");
+    assert!(
+        account.version > i64::try_from(transactions).expect("a small number"),
+        "{id}: one version for each transaction"
+    );
 }
 
-/// Returns the leg's change of the account's balance, in minor units.
+/// Returns the amount by which the leg changes the account's balance, in minor units.
 #[must_use]
 pub fn change(leg: &Leg) -> i128 {
     let amount = Money::new(leg.amount, leg.currency).expect("an amount");
@@ -187,7 +190,7 @@ fn minor(amount: Decimal, currency: Currency) -> i128 {
     Money::new(amount, currency).expect("an amount").minor()
 }
 
-/// Deserializes an item. The type of the item stores numbers as text.
+/// Deserializes an item. Converts numbers to text first, because the item types expect text.
 fn typed<T: Item + DeserializeOwned>(mut item: HashMap<String, AttributeValue>) -> T {
     for name in T::NUMBERS {
         if let Some(AttributeValue::N(number)) = item.get(name.as_str()).cloned() {

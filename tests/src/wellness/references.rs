@@ -14,7 +14,7 @@ use std::fmt::Display;
 use table::{BatchWrite, Change, Condition, Dynamo, JsonText, Query, Table};
 use wellness::{Activity, Record, Reference, Registration, job_key};
 
-/// Accesses the tables of a stack directly.
+/// Direct access to the tables of a stack.
 #[derive(Debug, Clone)]
 pub struct Rows {
     /// The DynamoDB client.
@@ -53,7 +53,7 @@ pub fn reference(activity: &Activity, of: &str, data: &Value) -> Reference {
     Reference::new(activity.company.clone(), read(of), place, stored(data))
 }
 
-/// Returns the company's record of `of`.
+/// Returns the company's record of a venue, such as `VenueId-123`.
 #[must_use]
 pub fn record(company: &str, of: &str, data: &Value) -> Record {
     let partition = CompanyPartition(read(company));
@@ -70,7 +70,7 @@ impl Rows {
         Self { table: dynamo.table(name.as_str()), jobs, dynamo, client, name }
     }
 
-    /// Puts the activities, each with a reference to `of`.
+    /// Puts the activities, each with a reference to the venue `of`.
     pub async fn put_uses(&self, activities: &[Activity], of: &str, data: &Value) {
         let references: Vec<_> = activities.iter().map(|activity| reference(activity, of, data)).collect();
         self.put(activities).await;
@@ -89,7 +89,7 @@ impl Rows {
     /// Reads the venue references of an activity.
     pub async fn venues(&self, activity: &ActivityId) -> Vec<Reference> {
         let query = ActivityPartition(activity.clone());
-        self.table.query_all(&Query::new(&query, &Level::Venues.range())).await.expect("references")
+        self.table.query_all(&Query::new(&query, &Level::Venues.range())).await.expect("references").items
     }
 
     /// Reads all references in the table.
@@ -113,7 +113,7 @@ impl Rows {
     /// Reads the registrations of an activity.
     pub async fn registrations(&self, activity: &ActivityId) -> Vec<Registration> {
         let query = ActivityPartition(activity.clone());
-        self.table.query_all(&Query::new(&query, &RegistrationSort::all())).await.expect("registrations")
+        self.table.query_all(&Query::new(&query, &RegistrationSort::all())).await.expect("registrations").items
     }
 
     /// Reads the job with this id.
@@ -122,8 +122,8 @@ impl Rows {
         self.jobs.get(&key).await.expect("an answer").expect("a job")
     }
 
-    /// Changes the status and the end date of an activity. Like W16 (update-activity), it updates
-    /// the sort keys of the references in the same transaction. Retries on conflict.
+    /// Changes the status and the end date of an activity. The same transaction updates the sort
+    /// keys of the references, as in W16 (update-activity). Retries on conflict.
     pub async fn move_activity(&self, activity: &ActivityId, status: Status, end: PlanTime, also: &[Change]) {
         loop {
             let changes = self.moves(activity, status, end).await.into_iter().chain(also.iter().cloned());
@@ -149,8 +149,8 @@ impl Rows {
         [row].into_iter().chain(moves).collect()
     }
 
-    /// Registers a user like W11 (register-new-employee): puts the registration, then compares its
-    /// end date with that of the activity.
+    /// Registers a user as W11 (register-new-employee) does: puts the registration, and then
+    /// updates its end date if the activity's end date has changed.
     pub async fn register(&self, registration: Registration) {
         self.dynamo.write(self.table.put_new(&registration).expect("writable")).await.expect("a registration");
         let mut at = registration.end;
@@ -173,7 +173,7 @@ impl Rows {
     }
 }
 
-/// Returns a request path below the references to a venue, file, course, tracker or notification.
+/// Returns a path below the references to a venue, file, course, tracker or notification.
 #[must_use]
 pub fn path(company: &str, facet: &str, id: &str, rest: &str) -> String {
     format!("/wellness/companies/{company}/references/{facet}/{id}{rest}")
@@ -203,13 +203,13 @@ pub fn steps_of(jobs: &[(&str, &str)]) -> Value {
     json!({"Records": jobs.iter().enumerate().map(record).collect::<Vec<_>>()})
 }
 
-/// Parses the facet and the id, as they are written in paths.
+/// Parses a facet and an id in the form used in paths.
 #[must_use]
 pub fn named(facet: &str, id: &str) -> FacetRef {
     FacetRef { facet: read(facet), id: read(id) }
 }
 
-/// Returns a stack without the event source mapping of the jobs. The test continues the jobs
+/// Returns a stack without the event source mapping of the jobs. The test invokes the job function
 /// itself.
 #[must_use]
 pub fn without_jobs() -> Builder {

@@ -14,7 +14,7 @@ use system_tests::{
 const TIME: &str = "2099-12-01T09:30:00Z";
 const EVERY_SCOPE: &str = "bank:read bank:write bank:operate";
 
-/// Creates a payment of A-1, a payment of A-2 and a transaction of A-2. Returns the two payments.
+/// Creates a payment in A-1, and a payment and a transaction in A-2. Returns the two payments.
 async fn filled(stack: &Stack) -> [Value; 2] {
     let operator = Client::operator(stack);
     let paid = schedule(&operator, "A-2", TIME).await;
@@ -40,7 +40,7 @@ async fn every_access_pattern(client: &Client, payment: &Value) -> [Answer; 8] {
 }
 
 #[tokio::test]
-async fn scopes_and_account_ids_grant_only_their_own_access() {
+async fn scopes_and_account_ids_limit_access() {
     use End::{Done, NoReach, NoScope};
     // Columns: B1, B2, B3, B4, B6, B7, B8, B9
     let table: &[(&str, &str, [End; 8])] = &[
@@ -85,7 +85,7 @@ async fn scopes_and_account_ids_grant_only_their_own_access() {
 }
 
 #[tokio::test]
-async fn unknown_payments_and_payments_of_other_accounts_get_equal_responses() {
+async fn unknown_and_inaccessible_payments_return_the_same_error() {
     let stack = stack().start().await.expect("a stack");
     let [_, other] = filled(&stack).await;
     let caller = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
@@ -104,7 +104,7 @@ async fn unknown_payments_and_payments_of_other_accounts_get_equal_responses() {
 }
 
 #[tokio::test]
-async fn payment_is_unreachable_through_the_path_of_another_account() {
+async fn payment_is_not_found_under_another_account() {
     let stack = stack().start().await.expect("a stack");
     let [_, other] = filled(&stack).await;
     let caller = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
@@ -124,7 +124,7 @@ async fn payment_is_unreachable_through_the_path_of_another_account() {
 }
 
 #[tokio::test]
-async fn body_query_and_headers_do_not_set_the_caller() {
+async fn body_query_and_headers_cannot_change_the_caller() {
     let stack = stack().auth(Auth::Required).start().await.expect("a stack");
     let caller = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
     let nobody = Client::operator(&stack);
@@ -165,7 +165,7 @@ fn unsigned(algorithm: &str, claims: &Value) -> String {
     format!("{}.{}.", part(&json!({"alg": algorithm, "typ": "JWT"})), part(claims))
 }
 
-/// Returns a token with other claims, but with the signature of a valid token.
+/// Replaces the claims of a valid token, but keeps the signature.
 fn swapped(token: &str, claims: &Value) -> String {
     let mut parts: Vec<&str> = token.split('.').collect();
     let claims = URL_SAFE_NO_PAD.encode(claims.to_string());
@@ -173,7 +173,7 @@ fn swapped(token: &str, claims: &Value) -> String {
     parts.join(".")
 }
 
-/// Invalid authorization headers, each with a description of the fault.
+/// Invalid authorization headers, each with a description of the error.
 fn bad_headers(stack: &Stack) -> Vec<(&'static str, String)> {
     let now = jiff::Timestamp::now().as_second();
     let claims = |change: Value| {
@@ -244,7 +244,7 @@ async fn rejects_invalid_tokens() {
 }
 
 #[tokio::test]
-async fn requires_a_token_if_the_stack_does() {
+async fn rejects_requests_without_a_token_if_the_stack_requires_one() {
     let stack = stack().auth(Auth::Required).start().await.expect("a stack");
     let without = Client::operator(&stack);
     for path in ["/bank/payments/due", "/bank/accounts/A-1/payments", "/bank/transactions", "/bank/transactions/T-1"] {

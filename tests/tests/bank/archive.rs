@@ -1,4 +1,4 @@
-//! Tests B5 with crashes, concurrent runs, throttling and deadlines.
+//! Tests of the archive (B5) under crashes, concurrent runs, throttling and deadlines.
 
 use bank::Payment;
 use futures::future::join;
@@ -30,8 +30,8 @@ fn with(projection: &str) -> Builder {
     stack().parameter("IndexProjection", projection)
 }
 
-/// Puts `count` processed payments of 40 accounts on five shards. Returns the sorted keys of the
-/// payments.
+/// Puts `count` processed payments, spread over 40 accounts and five shards. Returns their sorted
+/// keys.
 async fn processed(stack: &Stack, count: usize) -> Vec<(String, String)> {
     let one = |number: usize| {
         let time = format!("2099-{:02}-01T09:{:02}:00Z", 1 + number % 12, number % 60);
@@ -72,8 +72,8 @@ async fn finish(stack: &Stack) -> u64 {
     moved
 }
 
-/// Calls at which a run is killed: API action, and numbers of calls at the start, in the middle and
-/// near the end of the run.
+/// Calls at which a run is killed: an API action, and the numbers of the calls. The numbers cover
+/// the start, the middle and the end of a run.
 const STOPS: [(&str, &[usize]); 3] =
     [("Query", &[1, 3, 6]), ("BatchGetItem", &[1, 2]), ("TransactWriteItems", &[1, 16, 17, 150])];
 
@@ -85,7 +85,7 @@ async fn killed_run_leaves_each_payment_in_one_table_and_the_next_run_continues(
 }
 
 #[tokio::test]
-async fn killed_run_on_an_all_projection_leaves_each_payment_in_one_table() {
+async fn killed_run_with_all_projection_leaves_each_payment_in_one_table() {
     killed_runs_keep_payments("ALL", 100, &STOPS_ON_ALL).await;
 }
 
@@ -108,7 +108,7 @@ async fn killed_runs_keep_payments(projection: &str, count: usize, stops: &[(&'s
         }
     }
     assert!(lefts.len() > 3, "{projection}: the kills did not hit different stages of the run: {lefts:?}");
-    let left = *lefts.first().expect("one");
+    let left = *lefts.first().expect("a count");
     assert!(left > 0, "{projection}: no payment was left for the next run");
     assert_eq!(finish(&twins.healthy).await, left as u64, "{projection}");
     assert_eq!(assert_each_once(&twins.healthy, &all, "at the end").await, 0);
@@ -165,17 +165,17 @@ fn from(call: &Call, action: &str, nth: usize, fault: Fault) -> Fault {
 }
 
 #[tokio::test]
-async fn throttled_run_returns_its_count_and_left() {
+async fn throttled_run_reports_moved_and_remaining_payments() {
     futures::future::join_all(throttles().map(async |(what, rule)| {
         let twins = Twins::start(stack).await;
         let (all, process) = (processed(&twins.healthy, 110).await, process(&twins));
         twins.proxy.rule(rule);
-        let run = process.run(&until(DAY), MINUTE).await.expect("it lives").answer;
+        let run = process.run(&until(DAY), MINUTE).await.expect("no crash").answer;
         let left = assert_each_once(&twins.healthy, &all, what).await;
         assert!((1..110).contains(&left), "{what}: {left} left");
         assert_eq!(run, Ok(json!({"until": DAY, "moved": 110 - left, "left": true})), "{what}");
         twins.proxy.heal();
-        let run = process.run(&until(DAY), MINUTE).await.expect("it lives").answer;
+        let run = process.run(&until(DAY), MINUTE).await.expect("no crash").answer;
         assert_eq!(run, Ok(json!({"until": DAY, "moved": left, "left": false})), "{what}");
     }))
     .await;
@@ -201,14 +201,14 @@ async fn run_stops_near_its_deadline_and_the_next_run_continues() {
     let event = until(DAY);
     let (run, ()) = join(process.run(&event, time), slow).await;
     let stopped = json!({"until": DAY, "moved": 1, "left": true});
-    assert_eq!(run.expect("it lives").answer, Ok(stopped));
+    assert_eq!(run.expect("no crash").answer, Ok(stopped));
     assert_eq!(assert_each_once(&twins.healthy, &all, "near the deadline").await, 100);
-    let late = process.run(&event, Duration::ZERO).await.expect("it lives").answer;
+    let late = process.run(&event, Duration::ZERO).await.expect("no crash").answer;
     assert_eq!(late, Ok(json!({"until": DAY, "moved": 0, "left": true})), "a run without time");
     assert_eq!(finish(&twins.healthy).await, 100);
 }
 
-/// Input of a run, and the last day whose payments the run archives. The default is yesterday.
+/// Input events, and the last day whose payments the run archives. The default is yesterday.
 const DAYS: [(&str, &str); 5] = [
     (r#"{"date": "2099-12-01"}"#, "2099-12-01"),
     (r#"{"date": "2099-11-30"}"#, "2099-11-30"),
@@ -275,7 +275,7 @@ async fn retries_unprocessed_keys() {
         ("BatchGetItem", 3) => Fault::Partly(69),
         _ => Fault::None,
     });
-    let run = process.run(&until(DAY), MINUTE).await.expect("it lives").answer;
+    let run = process.run(&until(DAY), MINUTE).await.expect("no crash").answer;
     assert_eq!(run, Ok(json!({"until": DAY, "moved": 100, "left": false})));
     assert_eq!(twins.proxy.count("BatchGetItem"), 4);
     assert_eq!(assert_each_once(&twins.healthy, &all, "after unprocessed keys").await, 0);
@@ -297,7 +297,7 @@ async fn skips_payments_that_another_run_moved() {
         let (run, moved) = join(process.run(&event, MINUTE), other).await;
         assert_eq!(moved, 16);
         let nothing = json!({"until": DAY, "moved": 0, "left": false});
-        assert_eq!(run.expect("it lives").answer, Ok(nothing), "held at {step}");
+        assert_eq!(run.expect("no crash").answer, Ok(nothing), "held at {step}");
         assert_eq!(assert_each_once(&twins.healthy, &all, step).await, 0);
     }
 }
@@ -309,7 +309,7 @@ async fn lost_response_does_not_move_a_payment_twice() {
     twins.proxy.rule(|call| {
         if call.action == "TransactWriteItems" && call.nth == 1 { Fault::Lost(Moment::After) } else { Fault::None }
     });
-    let run = process.run(&until(DAY), MINUTE).await.expect("it lives").answer;
+    let run = process.run(&until(DAY), MINUTE).await.expect("no crash").answer;
     assert_eq!(run, Ok(json!({"until": DAY, "moved": 3, "left": false})));
-    assert_eq!(assert_each_once(&twins.healthy, &all, "after a lost answer").await, 0);
+    assert_eq!(assert_each_once(&twins.healthy, &all, "after a lost response").await, 0);
 }

@@ -1,5 +1,5 @@
-//! Batches of which DynamoDB processes only a part. The remaining items are retried, and an error
-//! is returned if all retries fail.
+//! Tests of batch calls that DynamoDB processes only partially. The remaining items are retried. If
+//! all retries fail, an error is returned.
 
 use bank::Payment;
 use keys::bank::Status;
@@ -39,7 +39,7 @@ fn batch(table: &Table, payments: &[Payment]) -> BatchWrite {
 
 type Rule = fn(&Call) -> Fault;
 
-/// Faults during a batch of 60 writes, and the number of calls that the batch then takes.
+/// Faults during a batch of 60 writes, and the expected number of calls.
 const PASSES: [(&str, Rule, usize); 6] = [
     ("nothing", |_| Fault::None, 3),
     ("ten items of a call unprocessed, twice", |call| if call.nth <= 2 { Fault::Partly(15) } else { Fault::None }, 4),
@@ -72,7 +72,7 @@ async fn batch_write_retries_until_every_item_is_written() {
 
 type Is = fn(&Error) -> bool;
 
-/// Faults that do not end, and the error that the batch returns.
+/// Permanent faults, and the error that the batch must return.
 const NEVER_ENDS: [(&str, Rule, Is); 4] = [
     ("no item is processed", |call| from_second(call, Fault::Partly(0)), |why| matches!(why, Error::Throttled)),
     ("throttled", |call| from_second(call, Fault::throttled()), |why| matches!(why, Error::Throttled)),
@@ -85,7 +85,7 @@ fn from_second(call: &Call, fault: Fault) -> Fault {
 }
 
 #[tokio::test]
-async fn failed_batch_write_returns_the_items_that_are_left() {
+async fn failed_batch_write_returns_the_unwritten_items() {
     futures::future::join_all(NEVER_ENDS.map(async |(what, rule, stopped)| {
         let twins = Twins::start(stack).await;
         let (dynamo, table) = behind(&twins.proxy, &twins.healthy);
@@ -113,8 +113,8 @@ async fn due(stack: &Stack, limit: usize) -> Vec<String> {
 #[tokio::test]
 async fn list_retries_unprocessed_keys() {
     const RULES: [(&str, Rule); 4] = [
-        ("half of it", |call| if call.nth == 1 { Fault::Partly(35) } else { Fault::None }),
-        ("nothing twice", |call| if call.nth <= 2 { Fault::Partly(0) } else { Fault::None }),
+        ("half of the keys", |call| if call.nth == 1 { Fault::Partly(35) } else { Fault::None }),
+        ("no keys, twice", |call| if call.nth <= 2 { Fault::Partly(0) } else { Fault::None }),
         ("one at a time", |call| if call.nth <= 20 { Fault::Partly(1) } else { Fault::None }),
         ("all but one", |call| if call.nth == 1 { Fault::Partly(69) } else { Fault::None }),
     ];

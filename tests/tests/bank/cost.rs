@@ -1,5 +1,5 @@
-//! Compares the units that every access pattern consumes with the declared cost of the pattern.
-//! Each table and index is checked separately, for small and large items and for both projections.
+//! Compares the capacity units that each access pattern consumes with its declared cost. Each table
+//! and index is checked separately, with small and large items and with both projections.
 
 use bank::{Case, MAX_BYTES};
 use keys::bank::Status;
@@ -20,12 +20,12 @@ const TIME: &str = "2099-12-01T09:30:00Z";
 const SHARDS: usize = 5;
 const PROJECTIONS: [(&str, Projection); 2] = [("KEYS_ONLY", Projection::KeysOnly), ("ALL", Projection::All)];
 
-/// Size of an item of strings as DynamoDB counts it: names and values.
+/// Size of an item as DynamoDB counts it: attribute names and values. All values are strings.
 fn bytes(row: &Row) -> usize {
     row.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
-/// Input of the cost functions for items of this size.
+/// Returns the input of the cost functions for items as large as `row`.
 fn case(projection: Projection, row: &Row, items: usize) -> Case {
     let entry = row.iter().filter(|(name, _)| ["PK", "SK", "GSI1PK", "GSI1SK"].contains(&name.as_str()));
     let entry = entry.map(|(name, value)| name.len() + value.len()).sum();
@@ -53,7 +53,7 @@ async fn largest(client: &Client) -> usize {
     let post = async |bytes: usize| client.post(ACCOUNT, &new(bytes)).await;
     let refused = post(MAX_BYTES).await;
     assert_eq!(refused.status, 413);
-    let detail = refused.body["detail"].as_str().expect("a sentence");
+    let detail = refused.body["detail"].as_str().expect("a detail");
     let most = detail.split(' ').filter_map(|word| word.parse().ok()).next_back().expect("a number");
     assert_eq!(post(most + 1).await.status, 413);
     most
@@ -69,7 +69,7 @@ async fn only_payment(stack: &Stack) -> Row {
 }
 
 #[tokio::test]
-async fn a_small_payment_costs_what_is_declared() {
+async fn small_payment_consumes_its_declared_cost() {
     for (name, projection) in PROJECTIONS {
         let stack = stack().parameter("IndexProjection", name).start().await.expect("a stack");
         let row = measure_all_patterns(&stack, projection, 12, "T-1").await;
@@ -78,7 +78,7 @@ async fn a_small_payment_costs_what_is_declared() {
 }
 
 #[tokio::test]
-async fn the_largest_payment_costs_what_is_declared() {
+async fn largest_payment_consumes_its_declared_cost() {
     for (name, projection) in PROJECTIONS {
         let stack = stack().parameter("IndexProjection", name).start().await.expect("a stack");
         let most = largest(&Client::operator(&stack)).await;
@@ -87,8 +87,8 @@ async fn the_largest_payment_costs_what_is_declared() {
     }
 }
 
-/// Measures every access pattern on one payment. Returns the payment as it was before it was
-/// archived.
+/// Measures every access pattern on one payment. Returns the payment as stored before the archive
+/// moved it.
 async fn measure_all_patterns(stack: &Stack, projection: Projection, data: usize, transaction: &str) -> Row {
     let (client, mut measured) = (Client::operator(stack), Measured::default());
     let scheduled = client.post(ACCOUNT, &new(data)).await;
@@ -118,7 +118,7 @@ async fn measure_all_patterns(stack: &Stack, projection: Projection, data: usize
 }
 
 #[tokio::test]
-async fn a_key_costs_what_is_declared() {
+async fn idempotency_key_consumes_its_declared_cost() {
     for (name, projection) in PROJECTIONS {
         let stack = stack().parameter("IndexProjection", name).start().await.expect("a stack");
         let scheduled = Client::operator(&stack).post_once(ACCOUNT, "K", &new(7_000)).await;
@@ -128,7 +128,7 @@ async fn a_key_costs_what_is_declared() {
 }
 
 #[tokio::test]
-async fn a_page_of_several_costs_what_is_declared() {
+async fn page_of_four_items_consumes_its_declared_cost() {
     for (name, projection) in PROJECTIONS {
         let stack = stack().parameter("IndexProjection", name).start().await.expect("a stack");
         let (client, mut measured) = (Client::operator(&stack), Measured::default());

@@ -1,4 +1,4 @@
-//! Lists of ten thousand payments on one date. The lists are complete and in order, and the cost of
+//! Tests of a list of 10,000 payments on one date. The list is complete and sorted, and the cost of
 //! a page does not grow with the number of payments.
 
 use axum::{
@@ -31,8 +31,8 @@ const DATE: &str = "2099-12-01";
 const DUE: &str = "/bank/payments/due?date=2099-12-01";
 const SHARDS: usize = 5;
 
-/// Returns payments of 2,000 accounts over a day and five shards. From the 3,000th payment on, 700
-/// payments are due in the same second.
+/// Returns payments of 2,000 accounts, spread over a day and five shards. Payments 3,000 to 3,699
+/// are due in the same second.
 fn many(date: &str, count: usize) -> Vec<Payment> {
     let second = |number: usize| match number {
         3_000..3_700 => 30_000,
@@ -52,7 +52,7 @@ fn in_order(payments: &[Payment]) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }
 
-/// Index positions in index order.
+/// Sort keys of the payments in the sharded index, in index order.
 fn positions(payments: &[Payment]) -> Vec<String> {
     let mut positions: Vec<_> = payments.iter().map(|payment| payment.due).collect();
     positions.sort_unstable();
@@ -65,8 +65,8 @@ fn index(projection: Projection, shards: u16) -> ShardedIndex {
     ShardedIndex { index, projection, shards: Shards::new(shards, shards).expect("shards") }
 }
 
-/// Starts two stacks on the same tables, which have both indexes. The functions of each stack use a
-/// different index. Returns the stacks and their operators.
+/// Starts two stacks that share their tables. The first uses the `KEYS_ONLY` index, the second uses
+/// the `ALL` index. Returns the stacks and their operators' clients.
 async fn with_both_indexes() -> ([Stack; 2], [Client; 2]) {
     let (first, keys_only) = stack_with("KEYS_ONLY_AND_ALL").await;
     let second = stack().parameter("IndexProjection", "ALL_AND_KEYS_ONLY").dynamo_endpoint(first.dynamo_url());
@@ -75,7 +75,7 @@ async fn with_both_indexes() -> ([Stack; 2], [Client; 2]) {
     ([first, second], [keys_only, all])
 }
 
-/// Items and units that a request consumed, by table and index.
+/// Number of DynamoDB calls and consumed RRUs of a request, by table and index.
 fn consumed(answer: &Answer) -> BTreeMap<String, (usize, f64)> {
     let rows: Vec<Value> = serde_json::from_slice(answer.headers["x-local-consumed"].as_bytes()).expect("JSON");
     let mut places = BTreeMap::<_, (usize, f64)>::new();
@@ -110,8 +110,8 @@ async fn ten_thousand_payments_are_listed_in_order_at_a_constant_cost_per_page()
                 assert_eq!(page.body["items"].as_array().map(Vec::len), Some(limit));
                 costs.push(consumed(&page));
             }
-            // The page with the limit 100 is the last page of the first date, so each shard returns
-            // only its remaining items.
+            // The first date has only 100 payments. With limit 100, each shard returns only its
+            // remaining items.
             let first = usize::from(limit == 100);
             assert!(costs[first..].windows(2).all(|two| two[0] == two[1]), "{limit}: {costs:#?}");
         }
@@ -158,7 +158,7 @@ async fn walk(
         let (items_worth, one) = match index.projection {
             // Each index entry is a full item.
             Projection::All => (f64::from(u32::try_from(usage.scanned).expect("a number")), 1.0),
-            // Reading an item of this test costs half a unit, as does reading 4 KB of index
+            // Reading one item of this test consumes half an RRU, and so does reading 4 KB of index
             // entries.
             Projection::KeysOnly => (usage.calls.iter().map(|call| call.read.as_f64()).sum(), 0.5),
         };
@@ -191,7 +191,7 @@ fn by_chance(number: usize, shards: usize) -> usize {
 }
 
 #[tokio::test]
-async fn randomly_filled_shards_need_one_query_each_per_page() {
+async fn page_needs_one_query_per_randomly_filled_shard() {
     const COUNT: usize = 1_000;
     let (stack, _) = stack_with("KEYS_ONLY").await;
     let table = payments_table(&stack);
@@ -218,7 +218,7 @@ async fn randomly_filled_shards_need_one_query_each_per_page() {
         else {
             panic!("{:?}", usage.calls)
         };
-        // A second query would cost another half unit.
+        // A second query would consume another half RRU.
         assert_eq!(read, Units::halves(halves * shards as u64), "{limit} of {shards} shards");
     }
     stack.stop().await;
@@ -263,8 +263,8 @@ async fn change(client: &Client, round: usize, movers: Vec<Value>) {
     assert!(answers.iter().all(|answer| answer.status == 200));
 }
 
-/// Selects payments to change now: the payments that the reader is about to read, one that it has
-/// read, and one far ahead of it.
+/// Selects the payments to change now: the next four after the reader's position, the last payment,
+/// and one payment that the reader has already read.
 fn some_around(reader: &str, movers: &mut Vec<Value>) -> Vec<Value> {
     let ahead = movers.partition_point(|mover| text(mover, "paymentId") <= reader);
     let mut some: Vec<Value> = movers.drain(ahead..movers.len().min(ahead + 4)).collect();
@@ -309,7 +309,7 @@ system_tests::on_both_projections! {
 }
 
 #[tokio::test]
-async fn adding_shards_to_readers_first_misses_no_payment() {
+async fn no_payment_is_missed_if_readers_read_added_shards_first() {
     let (one, first) = stack_with("KEYS_ONLY").await;
     let grown = |write: &str, read: &str| {
         let shards = stack().parameter("WriteShards", write).parameter("ReadShards", read);

@@ -20,7 +20,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// Response of a function: status, location, and the exact text of the body.
 type Answer = (u64, String, String);
 
-/// API Gateway event of a `POST` request with the time `now`.
+/// API Gateway event of a `POST` request at the time `now`.
 fn event(account: &str, key: Option<&str>, body: &Value, now: &str) -> Value {
     let path = format!("/bank/accounts/{account}/payments");
     let (route, parameters) = ("POST /bank/accounts/{accountId}/payments", json!({"accountId": account}));
@@ -64,7 +64,7 @@ async fn twenty_concurrent_requests_schedule_one_payment() {
 }
 
 #[tokio::test]
-async fn idempotency_key_belongs_to_one_request_and_account() {
+async fn idempotency_key_is_bound_to_its_request_and_account() {
     let stack = stack().start().await.expect("a stack");
     let first = invoke(&stack, &event("A-1", Some("K"), &new(), TODAY)).await;
     let same_instant = json!({"scheduledTime": "2099-12-01T10:30:00+01:00", "data": {"amount": 12.50}});
@@ -158,7 +158,7 @@ async fn heals(twins: &Twins, account: &str, event: &Value) {
 }
 
 #[tokio::test]
-async fn lost_response_schedules_no_second_payment() {
+async fn lost_response_does_not_schedule_a_second_payment() {
     for call in 1..=2 {
         let twins = Twins::start(stack).await;
         let lost = move |made: usize| if made == call { Fault::Lost(Moment::After) } else { Fault::None };
@@ -221,7 +221,7 @@ async fn delayed_retry_does_not_restore_an_archived_payment() {
 }
 
 #[tokio::test]
-async fn repeated_request_is_answered_after_the_scheduled_day() {
+async fn repeated_request_gets_the_first_response_after_the_scheduled_day() {
     let stack = stack().start().await.expect("a stack");
     let at = |now, key| event("A-1", key, &new(), now);
     let first = invoke(&stack, &at("2099-12-01T23:59:59.999Z", Some("K"))).await;
@@ -235,7 +235,7 @@ async fn repeated_request_is_answered_after_the_scheduled_day() {
 }
 
 #[tokio::test]
-async fn rejected_request_for_a_past_day_does_not_use_its_key() {
+async fn rejected_request_for_a_past_day_does_not_consume_its_key() {
     let stack = stack().start().await.expect("a stack");
     let (status, _, body) = invoke(&stack, &event("A-1", Some("K"), &new(), "2099-12-02T00:00:00Z")).await;
     assert_eq!(status, 400, "{body}");

@@ -20,14 +20,14 @@ on_both_projections! {
     pages_contain_every_item_once_in_time_order
     rejects_a_modified_cursor
     rejects_a_cursor_of_another_list
-    later_pages_keep_the_default_period_of_the_first
+    later_pages_use_the_default_period_of_the_first_page
     archived_payment_moves_to_the_transaction_lists
     an_empty_list_has_no_next_page
 }
 
-/// Example rows of `PaymentScheduler` in the data model: account, time, status
-/// (docs/requirements/bank.md#example-payments). Day and second are as in the data model. Year and
-/// month are later, so that the payments are not in the past.
+/// Example rows of `PaymentScheduler` in the data model, each with account, time and status
+/// (docs/requirements/bank.md#example-payments). Only the year differs from the data model, so that
+/// no payment is in the past.
 const MODEL: [(&str, &str, &str); 4] = [
     ("Account1", "2099-09-25T01:01:01Z", "PENDING"),
     ("Account1", "2099-09-26T02:02:02Z", "PENDING"),
@@ -168,8 +168,8 @@ async fn status_parameter_filters_every_list(projection: &str) {
     stack.stop().await;
 }
 
-/// Schedules payments of three accounts on one day. Half of the payments are archived. One second
-/// has more payments than fit on a page.
+/// Schedules payments of three accounts on one day. Half of the payments are archived. In one
+/// second, more payments are due than fit on a page.
 async fn filled(client: &Client) {
     let numbers = 0..60_u32;
     let one = |number: u32| async move {
@@ -229,8 +229,8 @@ async fn must_refuse(client: &Client, list: &str, cursor: &str) {
     assert_eq!(answer.headers["content-type"], "application/problem+json");
 }
 
-/// Returns modified cursors: one character is added, removed or replaced at each position. Also
-/// returns a few other invalid cursors.
+/// Returns modified cursors. At each position, the cursor is truncated, or one character is removed
+/// or replaced. Also returns a few other invalid cursors.
 fn changes(cursor: &str) -> BTreeSet<String> {
     let mut changed = BTreeSet::from(
         ["{}A", "{}AAAA", "A{}", "{}=", "{}%20", "%20{}", "{}%00"].map(|form| form.replace("{}", cursor)),
@@ -241,8 +241,8 @@ fn changes(cursor: &str) -> BTreeSet<String> {
         changed.insert(cursor[..at].to_owned());
         changed.extend(["", "A", "9", "_"].map(|by| replaced(at, by)));
     }
-    // The last character has unused bits. A cursor with other values of these bits must be rejected
-    // too.
+    // The last character contains unused bits. A cursor with changed unused bits must also be
+    // rejected.
     let alphabet = ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['-', '_']);
     changed.extend(alphabet.map(|by| replaced(cursor.len() - 1, &by.to_string())));
     changed.remove(cursor);
@@ -300,7 +300,7 @@ async fn rejects_a_cursor_of_another_list(projection: &str) {
     stack.stop().await;
 }
 
-/// Requests a page with an API Gateway event that has this time.
+/// Requests a page at the given time, using an API Gateway event.
 async fn page_at(client: &Client, function: &str, path: &str, account: Option<&str>, query: &str, time: &str) -> Value {
     let now: jiff::Timestamp = time.parse().expect("a time");
     let route = format!("GET {}", account.map_or(path.to_owned(), |account| path.replace(account, "{accountId}")));
@@ -320,7 +320,7 @@ async fn page_at(client: &Client, function: &str, path: &str, account: Option<&s
     body
 }
 
-async fn later_pages_keep_the_default_period_of_the_first(projection: &str) {
+async fn later_pages_use_the_default_period_of_the_first_page(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     let times = [
         "2099-10-01T11:59:59Z",
@@ -334,8 +334,8 @@ async fn later_pages_keep_the_default_period_of_the_first(projection: &str) {
     for time in times {
         schedule(&client, "A-1", time).await;
     }
-    // Function, path and account of a list, and the scheduled times that the list contains at the
-    // time of the first page.
+    // Function, path and account of each list, and the scheduled times that it contains when the
+    // first page is read.
     let due = ("list-due-payments", "/bank/payments/due", None, &times[..4]);
     let of_account = ("list-account-payments", "/bank/accounts/A-1/payments", Some("A-1"), &times[1..6]);
     for (function, path, account, wanted) in [due, of_account] {

@@ -1,4 +1,4 @@
-//! Compares the bank's lists with a model in memory, under random operations.
+//! Compares the bank's lists with an in-memory model after random operations.
 
 use proptest::{
     prelude::*,
@@ -19,15 +19,14 @@ const DAYS: usize = 3;
 
 #[derive(Debug, Clone)]
 enum Operation {
-    /// Schedules a payment. There are few days and seconds, so that several payments have the same
-    /// one.
+    /// Schedules a payment. There are few days and seconds, so several payments have the same time.
     Schedule {
         account: usize,
         day: usize,
         second: usize,
     },
-    /// Changes the status of an existing payment. There are few transaction ids, so that several
-    /// payments request the same one.
+    /// Changes the status of an existing payment. There are few transaction ids, so several
+    /// payments request the same id.
     Move {
         which: Index,
         status: &'static str,
@@ -149,7 +148,8 @@ impl Model<'_> {
         Ok(())
     }
 
-    /// Checks that the list has these payments in order of scheduled time.
+    /// Checks that the list contains exactly the payments for which `is_in` is true, in order of
+    /// scheduled time.
     async fn check(&self, list: String, is_in: impl Fn(&Known) -> bool) -> Result<(), TestCaseError> {
         let mut wanted: Vec<_> = self.known.iter().filter(|known| is_in(known)).collect();
         wanted.sort_by_key(|known| text(&known.payment, "paymentId"));

@@ -118,7 +118,7 @@ async fn one_of_twenty_concurrent_changes_succeeds() {
 }
 
 #[tokio::test]
-async fn transaction_id_belongs_to_one_payment_also_after_the_archive() {
+async fn transaction_id_cannot_be_reused_even_after_archiving() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let first = standing(&stack, "A-1", Status::Pending).await;
@@ -165,7 +165,7 @@ async fn concurrent_payments_cannot_share_a_transaction_id() {
 
 type Rule = fn(&Call) -> Fault;
 
-/// Temporary faults that the caller must not notice, each with a description.
+/// Temporary faults that retries must hide from the caller, each with a description.
 const HEALED: [(&str, Rule); 9] = [
     ("an update whose response is lost", |call| once(call, "UpdateItem", 1, Fault::Lost(Moment::After))),
     ("an update that is lost", |call| once(call, "UpdateItem", 1, Fault::Lost(Moment::Before))),
@@ -180,7 +180,7 @@ const HEALED: [(&str, Rule); 9] = [
     ("a transaction that is retried while in progress", |call| match (call.action.as_str(), call.nth) {
         ("TransactWriteItems", 1) => Fault::Lost(Moment::After),
         // The SDK's retries fail. The function then sends a new transaction, whose condition fails
-        // because the first one was completed.
+        // because the first transaction was completed.
         ("TransactWriteItems", 2 | 3) => Fault::in_progress(),
         _ => Fault::None,
     }),
@@ -211,7 +211,7 @@ async fn temporary_faults_are_invisible_to_the_caller() {
 
 type Make = fn() -> Fault;
 
-/// Permanent faults, and the status and problem that the caller gets.
+/// Permanent faults, and the expected status and problem type.
 const LASTING: [(&str, Make, u16, &str); 5] = [
     ("ProvisionedThroughputExceeded", Fault::throttled, 429, "throttled"),
     ("Throttling", Fault::throttling, 429, "throttled"),
@@ -228,8 +228,8 @@ fn impatient() -> Builder {
 #[tokio::test]
 async fn permanent_faults_return_a_problem_and_write_nothing() {
     join_all(LASTING.map(async |(what, fault, status, kind)| {
-        // If DynamoDB is silent, the request must end at the deadline. Other faults are retried
-        // first, which takes longer than one second.
+        // If DynamoDB does not respond, the request must end at the deadline. Other faults are
+        // retried, which takes longer than one second.
         let twins = Twins::start(if what == "silence" { impatient } else { stack }).await;
         let scheduled = standing(&twins.healthy, "A-1", Status::Scheduled).await;
         let pending = standing(&twins.healthy, "A-1", Status::Pending).await;
@@ -282,7 +282,7 @@ async fn failed_reads_return_a_problem() {
     }
 }
 
-/// Cancellation reasons of a transaction, and the status and problem that the caller gets.
+/// Cancellation reasons of a transaction, and the expected status and problem type.
 const CANCELLED: [(&[&str], u16, &str); 5] = [
     (&["TransactionConflict", "None"], 503, "unavailable"),
     (&["None", "ThrottlingError"], 429, "throttled"),
@@ -292,7 +292,7 @@ const CANCELLED: [(&[&str], u16, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn cancelled_transaction_returns_the_problem_of_its_reasons() {
+async fn cancelled_transaction_returns_the_problem_for_its_reasons() {
     join_all(CANCELLED.map(async |(codes, status, kind)| {
         let twins = Twins::start(stack).await;
         let path = standing(&twins.healthy, "A-1", Status::Pending).await;

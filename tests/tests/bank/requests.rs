@@ -1,5 +1,5 @@
-//! Invalid requests to the bank, which must return the right problem and write nothing. Also tests
-//! unusual requests that are valid.
+//! Tests that invalid requests to the bank return the right problem and write nothing. Also tests
+//! unusual but valid requests.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};

@@ -18,7 +18,7 @@ fn sharded(write: usize, read: usize) -> Builder {
     stack().parameter("WriteShards", write.to_string()).parameter("ReadShards", read.to_string())
 }
 
-/// Starts a second stack on the tables of the first, with other numbers of shards.
+/// Starts a second stack that shares the tables of the first, with different numbers of shards.
 async fn beside(first: &Stack, write: usize, read: usize) -> Stack {
     sharded(write, read).dynamo_endpoint(first.dynamo_url()).start().await.expect("a stack")
 }
@@ -41,7 +41,7 @@ async fn shards(stack: &Stack) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn no_payment_is_missed_if_readers_get_new_shards_first() {
+async fn no_payment_is_missed_if_readers_read_new_shards_first() {
     let old = sharded(5, 5).start().await.expect("a stack");
     let (between, grown) = (beside(&old, 5, 7).await, beside(&old, 7, 7).await);
     let due = Growth::new(write, list);
@@ -70,7 +70,7 @@ async fn cursor_stays_valid_when_shards_are_added() {
         due.write(&old).await;
     }
     let first = Client::operator(&old).get(DUE).await;
-    let cursor = first.body["nextCursor"].as_str().expect("more");
+    let cursor = first.body["nextCursor"].as_str().expect("a next page");
     let rest = Client::operator(&grown).get(&format!("{DUE}&cursor={cursor}")).await;
     assert_eq!(rest.status, 200, "{}", rest.body);
     let items = |page: &Value| ids(page["items"].as_array().expect("items"));

@@ -1,4 +1,4 @@
-//! Authorization of the cart: scopes, account ownership, and lists for operators
+//! Authorization of the cart: scopes, account ownership, and operator lists
 //! (docs/requirements/cart.md#permissions).
 
 use local::{Auth, Stack};
@@ -23,8 +23,8 @@ async fn add(client: &Client, account: &str, sku: &str) -> Value {
     answer.body
 }
 
-/// Calls the access patterns in the order C8, C5, C6, C1, C2, C3, C4, so that each request finds
-/// the items that it needs.
+/// Calls the access patterns in the order C8, C5, C6, C1, C2, C3, C4. In this order, each request
+/// finds the items that it needs.
 async fn every_access_pattern(client: &Client, cart_item: &Value) -> [Answer; 7] {
     let (path, account) = (path(cart_item), text(cart_item, "accountId"));
     [
@@ -39,7 +39,7 @@ async fn every_access_pattern(client: &Client, cart_item: &Value) -> [Answer; 7]
 }
 
 #[tokio::test]
-async fn scopes_and_account_ids_grant_only_their_own_access() {
+async fn scopes_and_account_ids_limit_access() {
     use End::{Done, NoReach, NoScope};
     const NO_REACH: [End; 7] = [NoReach, NoReach, NoScope, NoReach, NoReach, NoReach, NoReach];
     // Columns: C8, C5, C6, C1, C2, C3, C4
@@ -130,10 +130,10 @@ async fn no_route_reads_or_changes_items_of_another_account() {
     assert_eq!(
         caller.post_once(&items_of("A-2"), "K", &new("secret-4")).await.status,
         403,
-        "nor the response of another account"
+        "the response of another account must stay hidden"
     );
     assert!(stored(&shop.stack).await == before);
-    // The same request with the same key is independent of the one in the other account.
+    // Idempotency keys of different accounts are independent.
     let mine = caller.post_once(&items_of("A-1"), "K", &new("secret-4")).await;
     assert_eq!((mine.status, text(&mine.body, "accountId")), (201, "A-1"));
     let bought = caller.post(&checkout_of("A-1"), &json!({})).await;

@@ -23,14 +23,15 @@ fn account(name: &str) -> AccountId {
     name.parse().expect("an account")
 }
 
-/// Sends all requests concurrently to one function without its timeout, so that a slow machine does
-/// not fail the test. Returns the results in the order of the requests.
+/// Sends all requests concurrently to one function. The timeout is longer than the function's own,
+/// so that the test does not fail on a slow machine. Returns the results in the order of the
+/// requests.
 async fn at_once(twins: &Twins, operations: impl IntoIterator<Item = Operation>) -> Vec<Asked> {
     let (operations, account): (Vec<_>, _) = (operations.into_iter().collect(), account("A"));
     let name = operations[0].function();
     let process = twins.process(name, &system_tests::patterns::function_named(name));
     let asked = operations.into_iter().map(async |operation| {
-        let invocation = process.run(&operation.event(&account, now()), TIME).await.expect("it lives");
+        let invocation = process.run(&operation.event(&account, now()), TIME).await.expect("the function is alive");
         let reply = Reply::read(&invocation.answer.expect("an answer")).heard();
         (invocation.usage.retries, Asked { operation, now: now(), reply })
     });
@@ -44,7 +45,7 @@ async fn at_once(twins: &Twins, operations: impl IntoIterator<Item = Operation>)
 fn kinds(asked: &[Asked]) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for asked in asked {
-        *kinds.entry(asked.reply.as_ref().map_or("come again".to_owned(), Reply::kind)).or_default() += 1;
+        *kinds.entry(asked.reply.as_ref().map_or("retry".to_owned(), Reply::kind)).or_default() += 1;
     }
     kinds
 }
@@ -141,8 +142,8 @@ async fn one_of_ten_concurrent_checkouts_buys_the_cart() {
     }
 }
 
-/// Sends the same request twice. The second starts first, and queries the cart after the first has
-/// completed.
+/// Sends the same request twice. One of them is held at its first query until the other has
+/// completed. Returns the held request second.
 async fn overtaken(twins: &Twins, account: &AccountId, operation: &Operation) -> (Asked, Asked) {
     twins.proxy.rule(|call| if call.action == "Query" && call.nth == 1 { Fault::Held } else { Fault::None });
     let first = async {
@@ -154,8 +155,8 @@ async fn overtaken(twins: &Twins, account: &AccountId, operation: &Operation) ->
     join(first, operation.clone().ask(&twins.faulty, account, now())).await
 }
 
-/// The second request reads its idempotency record before the first request completes, and reads
-/// the cart after the first request completes.
+/// The second request reads the idempotency record before the first request completes, and the cart
+/// after that.
 #[tokio::test]
 async fn repeated_request_is_not_rejected_because_of_the_first() {
     let full: Vec<_> = (0..MAX_ITEMS - 1).map(|sku| Operation::add(sku, 1)).collect();
@@ -174,7 +175,7 @@ async fn repeated_request_is_not_rejected_because_of_the_first() {
     }
 }
 
-/// The item in the cart that conflicts with the request is the requested item itself.
+/// The second request finds its own item in the cart, because the first request activated the item.
 #[tokio::test]
 async fn repeated_activation_does_not_conflict_with_itself() {
     let (twins, account) = (Twins::start(stack).await, account("A"));
@@ -197,7 +198,7 @@ async fn race(run: impl AsyncFn(&mut Shopper<'_>)) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn items_that_change_during_a_checkout_have_one_key() {
+async fn items_that_change_during_a_checkout_are_stored_once() {
     race(async |race| {
         race.run((0..5).map(|sku| Operation::add(sku, 3)).collect()).await;
         let items = race.items();
@@ -238,8 +239,7 @@ async fn concurrent_activations_of_one_product_merge_into_one_item() {
         assert_eq!(kinds(&asked), expected([("200", 2)]));
         let active = race.account().listed(Status::Active, now());
         assert_eq!((active.len(), u32::from(active[0].quantity)), (1, 7), "{:#?}", race.account());
-        // A repeated request returns the item that contains both quantities, for either of the two
-        // item ids.
+        // If either request is repeated, it returns the item with the total quantity.
         let again = race.run(items.iter().map(|item| Operation::bring(*item, Status::Active)).collect()).await;
         assert!(again.iter().all(|asked| asked.reply == again[0].reply), "{again:#?}");
     })
@@ -275,8 +275,8 @@ async fn concurrent_status_changes_and_removals_are_serialised() {
     .await;
 }
 
-/// An item is added while the checkout is held, so readers see the item in the cart before it is
-/// bought. The checkout must include this item.
+/// An item is added after the checkout has read the cart, and before the checkout writes. The
+/// checkout must include this item.
 #[tokio::test]
 async fn checkout_includes_an_item_that_was_added_concurrently() {
     let (twins, account) = (Twins::start(stack).await, account("A"));

@@ -1,6 +1,7 @@
-//! Compares the units that every access pattern consumes with the declared cost of the pattern. The
-//! table and the index are checked separately, for items of small and maximum size, with and
-//! without an idempotency key. Also checks the cost of rejected requests.
+//! Compares the request units that each access pattern consumes with its declared cost.
+//!
+//! The tests compare the table and the index separately. They use items of small and maximum size,
+//! with and without an idempotency key. They also check the cost of rejected requests.
 
 use cart::{CartItem, Case, MAX_BYTES};
 use futures::future::join_all;
@@ -23,7 +24,7 @@ use table::{
 const ITEMS: &str = "/cart/accounts/A-1/items";
 const CHECKOUT: &str = "/cart/accounts/A-1/checkout";
 
-/// Stack, and names of the access patterns that were measured on the stack.
+/// Stack, and the names of the access patterns that were measured on it.
 struct Measured {
     stack: Stack,
     client: Client,
@@ -100,7 +101,7 @@ fn escaped(sku: &str) -> String {
     sku.bytes().fold(String::new(), |path, byte| path + &format!("%{byte:02X}"))
 }
 
-/// Returns the longest SKU that is accepted in a cart item.
+/// Returns the longest SKU that the cart accepts.
 async fn largest() -> String {
     let measured = Measured::start().await;
     let sku = |bytes: usize| "\u{1F455}".repeat(bytes / 4) + &"x".repeat(bytes % 4);
@@ -124,16 +125,16 @@ fn cart_items(case: Case, cart_items: usize) -> Case {
 }
 
 #[tokio::test]
-async fn a_small_cart_item_has_the_declared_cost() {
+async fn a_small_item_consumes_its_declared_cost() {
     let bought = measure_all_patterns("S-1", "O-1").await;
     assert!(bytes(&bought) < MAX_BYTES / 2);
 }
 
 #[tokio::test]
-async fn the_largest_cart_item_has_the_declared_cost() {
+async fn the_largest_item_consumes_its_declared_cost() {
     let bought = measure_all_patterns(&largest().await, &"o".repeat(128)).await;
     let bytes = bytes(&bought);
-    assert!((MAX_BYTES - 100..=MAX_BYTES).contains(&bytes), "{bytes} bytes: a larger item may be accepted");
+    assert!((MAX_BYTES - 100..=MAX_BYTES).contains(&bytes), "{bytes} bytes: the cart may accept a larger item");
 }
 
 /// Measures every access pattern on one cart item, and returns the purchased item.
@@ -189,7 +190,7 @@ async fn send_delete(client: &Client, path: &str) -> Answer {
     system_tests::send(client.request("DELETE", path)).await
 }
 
-/// Buys one item. The request contains the order id.
+/// Buys one item with the given order id.
 async fn buys(sku: &str, order: &str) -> CartItem {
     let mut measured = Measured::start().await;
     let added = measured.add(sku, None).await;
@@ -201,7 +202,7 @@ async fn buys(sku: &str, order: &str) -> CartItem {
 }
 
 #[tokio::test]
-async fn a_key_costs_what_is_declared() {
+async fn an_idempotency_key_consumes_its_declared_cost() {
     let long = "k".repeat(128);
     for (sku, key) in [("S-1".to_owned(), "K-1"), (largest().await, long.as_str())] {
         let mut measured = Measured::start().await;
@@ -220,7 +221,7 @@ async fn a_key_costs_what_is_declared() {
 }
 
 #[tokio::test]
-async fn a_cart_of_several_items_has_the_declared_cost() {
+async fn a_cart_of_several_items_consumes_its_declared_cost() {
     join_all([5, 32].map(async |count| {
         for key in [None, Some("K-1")] {
             let mut measured = Measured::start().await;
@@ -257,7 +258,7 @@ async fn a_cart_of_several_items_has_the_declared_cost() {
 }
 
 #[tokio::test]
-async fn reactivated_cart_items_have_the_declared_cost() {
+async fn reactivated_items_consume_their_declared_cost() {
     for others in [0, 20] {
         for joins in [false, true] {
             let mut measured = Measured::start().await;
@@ -277,10 +278,10 @@ async fn reactivated_cart_items_have_the_declared_cost() {
     }
 }
 
-/// The declared cost of two access patterns does not include the daily renewal of the expiry, which
-/// also writes the pointer.
+/// The declared costs of two access patterns do not include the daily renewal of the expiry, which
+/// also writes the pointer. Their formulas mention it.
 #[tokio::test]
-async fn a_life_that_is_renewed_costs_what_the_formulas_say() {
+async fn a_renewed_expiry_consumes_the_cost_of_the_formulas() {
     let measured = Measured::start().await;
     let account: AccountId = "A-1".parse().expect("an account");
     let ask = async |operation: &Operation, time: &str| {
@@ -309,7 +310,7 @@ async fn a_life_that_is_renewed_costs_what_the_formulas_say() {
 }
 
 #[tokio::test]
-async fn cart_items_of_many_customers_have_the_declared_cost() {
+async fn items_of_many_customers_consume_their_declared_cost() {
     let mut measured = Measured::start().await;
     for number in 10..50 {
         let added = measured.client.post(&format!("/cart/accounts/A-{number}/items"), &new(&sku(0))).await;
@@ -331,7 +332,7 @@ fn reads(place: &str, units: Units) -> Consumed {
 }
 
 #[tokio::test]
-async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
+async fn rejected_requests_write_nothing_and_read_only_what_is_necessary() {
     let measured = Measured::start().await;
     let client = &measured.client;
     let nobody = format!("{ITEMS}/{}", "0".repeat(32));
@@ -347,8 +348,8 @@ async fn what_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
     let again = measured.add(&sku(0), Some("K-1")).await;
     assert_eq!((&again.body, consumed(&again)), (&added.body, reads("Cart", Units::whole(2))), "a repeated request");
     let other = measured.add(&sku(1), Some("K-1")).await;
-    // The two reads run concurrently. The rejection does not wait for the second read, so it may or
-    // may not be counted.
+    // The two reads run concurrently. The rejection does not wait for the second read, so the
+    // second read is not always counted.
     let (one, two) = (reads("Cart", Units::whole(1)), reads("Cart", Units::whole(2)));
     assert!(other.status == 422 && [one.clone(), two.clone()].contains(&consumed(&other)), "{:?}", consumed(&other));
     let path = format!("{ITEMS}/{}", added.body["itemId"].as_str().expect("an id"));

@@ -1,5 +1,5 @@
-//! Expiry of cart items, capacity of carts, merging of items, and purchased items, which cannot
-//! change.
+//! Tests of the expiry and merging of cart items, and of the capacity of a cart. Purchased items
+//! cannot change.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
@@ -22,7 +22,7 @@ fn end(renewed: Timestamp) -> Timestamp {
     second + 2 * DAY
 }
 
-/// Checks that no reader finds the cart item, and that no request changes it.
+/// Checks that no request can read or change the cart item.
 async fn assert_gone(at: At<'_>, cart_item: &Value) {
     let path = path(cart_item);
     assert_problem(&at.get(&path).await, 404, "not-found");
@@ -39,7 +39,7 @@ async fn assert_gone(at: At<'_>, cart_item: &Value) {
     }
 }
 
-/// Checks that the cart item is found unchanged by its id and in both lists.
+/// Checks that the cart item is unchanged. It must be readable by its id, and be in both lists.
 async fn assert_there(at: At<'_>, cart_item: &Value) {
     let (status, account, sku) = (text(cart_item, "status"), text(cart_item, "accountId"), text(cart_item, "sku"));
     assert_eq!(at.get(&path(cart_item)).await.body, *cart_item);
@@ -48,7 +48,7 @@ async fn assert_there(at: At<'_>, cart_item: &Value) {
 }
 
 #[tokio::test]
-async fn unchanged_item_expires_for_readers_and_checkout() {
+async fn expired_item_is_hidden_and_not_bought() {
     let shop = Shop::open(1).await;
     let start = time(START);
     let cart_item = shop.at(start).add("A-1", "tea", 3).await;
@@ -89,21 +89,21 @@ async fn product_of_an_expired_item_is_added_as_a_new_item() {
     shop.stack.stop().await;
 }
 
-/// Change that renews the expiry of a cart item with the quantity two, and returns the item.
+/// Renews the expiry of a cart item that has the quantity two. Returns the changed item.
 type Renewal = for<'a> fn(At<'a>, &'a Value) -> futures::future::BoxFuture<'a, Value>;
 
 const RENEWALS: [(&str, Renewal); 4] = [
-    ("a quantity", |at, cart_item| {
+    ("new quantity", |at, cart_item| {
         Box::pin(async move { at.patch(&path(cart_item), &json!({"quantity": 7})).await.body })
     }),
-    ("more of the product", |at, cart_item| Box::pin(at.add("A-1", text(cart_item, "sku"), 5))),
-    ("saved and back", |at, cart_item| {
+    ("addition", |at, cart_item| Box::pin(at.add("A-1", text(cart_item, "sku"), 5))),
+    ("saved and reactivated", |at, cart_item| {
         Box::pin(async move {
             let saved = at.patch(&path(cart_item), &json!({"status": "SAVED", "quantity": 7})).await.body;
             at.bring_to(&saved, "ACTIVE").await
         })
     }),
-    ("a saved item joins it", |at, cart_item| {
+    ("merged with a saved item", |at, cart_item| {
         Box::pin(async move {
             let saved = at.bring_to(cart_item, "SAVED").await;
             let there = at.add("A-1", text(cart_item, "sku"), 5).await;
@@ -159,7 +159,7 @@ async fn saved_and_purchased_items_never_expire() {
     assert_eq!(changed.status, 200, "{}", changed.body);
     let again = shop.at(time(START) + 7_300 * DAY);
     assert_there(again, &changed.body).await;
-    // After it returns to the cart, the item expires like any other item.
+    // A reactivated item expires like any other item.
     let active = again.bring_to(&changed.body, "ACTIVE").await;
     let renewed = time(START) + 7_300 * DAY;
     assert_there(shop.at(end(renewed) - MILLISECOND), &active).await;
@@ -256,8 +256,8 @@ async fn items_that_leave_a_full_cart_make_room() {
     add_products(at, "A-1", 100, 3).await;
     let new = json!({"sku": "one-more", "quantity": 1});
     assert_problem(&at.post(&items_of("A-1"), &new).await, 409, "cart-full");
-    // The 29 items of the first day have expired. They no longer count, although TTL has not
-    // deleted any of them.
+    // The 29 remaining items of the first day have expired. They no longer count, although TTL has
+    // not deleted them yet.
     let late = shop.at(end(start));
     assert_eq!(late.of_account("A-1", "ACTIVE").await.len(), 3);
     let more = add_products(late, "A-1", 200, MAX_ITEMS - 3).await;
@@ -282,7 +282,7 @@ async fn concurrent_additions_do_not_exceed_the_cart_limit() {
         for (sku, answer) in waiting.into_iter().zip(answers) {
             match answer.status {
                 201 => added += 1,
-                // Too many conflicts with concurrent requests: retry.
+                // The request had too many conflicts with concurrent requests. Retry.
                 503 => again.push(sku),
                 _ => assert_problem(&answer, 409, "cart-full"),
             }
@@ -309,7 +309,7 @@ async fn rejects_a_quantity_over_9999() {
     assert_problem(&add(9_999).await, 409, "quantity-limit");
     assert_eq!(stored(&shop.stack).await, before);
     assert_eq!(add(9_997).await.body["quantity"], 9_998);
-    // If the request has a quantity, this quantity is merged.
+    // A quantity in the request replaces the quantity of the saved item before the merge.
     let joined = at.patch(&path(&saved), &json!({"status": "ACTIVE", "quantity": 1})).await;
     assert_eq!((joined.status, &joined.body["quantity"]), (200, &json!(9_999)), "{}", joined.body);
     assert_eq!(joined.body["itemId"], there["itemId"]);
@@ -331,10 +331,10 @@ async fn saved_item_is_merged_into_the_active_item_of_its_product_once() {
     wanted["quantity"] = json!(5);
     wanted["price"] = json!("12.49");
     wanted["currency"] = json!("USD");
-    assert_eq!(sum, wanted, "the active item has the sum and the only price");
+    assert_eq!(sum, wanted, "the active item gets the total quantity and the price of the saved item");
     let after = stored(&shop.stack).await;
     let other = later.patch(&path(&saved), &json!({"status": "ACTIVE", "quantity": 9})).await;
-    assert_eq!(other.status, 404, "a different request than the merge: {}", other.body);
+    assert_eq!(other.status, 404, "a request with a different quantity is not a repetition: {}", other.body);
     for body in [json!({"status": "ACTIVE"}), json!({"status": "ACTIVE", "quantity": 2})] {
         let again = later.patch(&path(&saved), &body).await;
         assert_eq!((again.status, &again.body), (200, &sum), "a repeated request must not merge again");
@@ -348,7 +348,7 @@ async fn saved_item_is_merged_into_the_active_item_of_its_product_once() {
     assert_eq!(later.of_account("A-1", "ACTIVE").await, [sum]);
     assert_eq!(later.of_account("A-1", "SAVED").await, Vec::<Value>::new());
     later.check_out("A-1").await;
-    // The other item has left the cart too, so neither item can become ACTIVE.
+    // The active item was bought, so the request can no longer return it.
     assert_problem(&later.patch(&path(&saved), &json!({"status": "ACTIVE"})).await, 404, "not-found");
     shop.stack.stop().await;
 }
@@ -393,8 +393,8 @@ async fn purchased_item_cannot_be_changed() {
     }
     assert_problem(&at.post(&checkout_of("A-1"), &json!({})).await, 409, "cart-empty");
     assert_eq!(stored(&shop.stack).await, before);
-    let anew = at.post(&items_of("A-1"), &json!({"sku": "tea", "quantity": 1})).await;
-    assert_eq!((anew.status, &anew.body["quantity"]), (201, &json!(1)), "the product can be bought again");
+    let added = at.post(&items_of("A-1"), &json!({"sku": "tea", "quantity": 1})).await;
+    assert_eq!((added.status, &added.body["quantity"]), (201, &json!(1)), "the product can be bought again");
     assert_there(at, &named).await;
     shop.stack.stop().await;
 }
@@ -409,9 +409,9 @@ async fn removed_item_is_hidden_and_its_product_can_be_added_again() {
         let removed = at.delete(&path(&cart_item)).await;
         assert_eq!((removed.status, removed.body), (204, Value::Null));
         assert_gone(at, &cart_item).await;
-        let anew = at.post(&items_of("A-1"), &json!({"sku": status, "quantity": 1})).await;
-        assert_eq!((anew.status, &anew.body["quantity"]), (201, &json!(1)));
-        assert_ne!(anew.body["itemId"], cart_item["itemId"]);
+        let added = at.post(&items_of("A-1"), &json!({"sku": status, "quantity": 1})).await;
+        assert_eq!((added.status, &added.body["quantity"]), (201, &json!(1)));
+        assert_ne!(added.body["itemId"], cart_item["itemId"]);
     }
     shop.stack.stop().await;
 }

@@ -1,5 +1,5 @@
-//! Follows changes of a cart through the stream, the exporter and the delivery stream to the files
-//! of the lake.
+//! Tests the path of cart changes: from the stream, through the exporter and the delivery stream,
+//! to the files of the lake.
 
 use serde_json::{Value, json};
 use std::{
@@ -17,7 +17,8 @@ async fn exported(client: &Client) {
     for _ in 0..1_000 {
         let streams = client.get("/_local/streams").await.body;
         let mut mappings = streams["mappings"].as_array().expect("mappings").iter();
-        let mapping = mappings.find(|mapping| mapping["function"] == "export-cart-changes").expect("the exporter's");
+        let mapping =
+            mappings.find(|mapping| mapping["function"] == "export-cart-changes").expect("the exporter's mapping");
         assert_eq!((&mapping["failedBatches"], &mapping["givenUp"]), (&json!(0), &json!(0)), "{mapping}");
         if mapping["pending"] == 0 {
             return;
@@ -36,7 +37,7 @@ fn rows(lake: &Path) -> Vec<Value> {
     text.lines().map(|row| serde_json::from_str(row).expect("a row")).collect()
 }
 
-/// Returns the version, operation and status of each row of one item, in order of version.
+/// Returns the version, operation and status of each row of one item, sorted by version.
 fn story(rows: &[Value], item: &str) -> Vec<(i64, String, Option<String>)> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let of_item = rows.iter().filter(|row| row["item_id"] == item);
@@ -79,7 +80,7 @@ async fn every_change_of_a_cart_is_one_row_of_the_lake() {
 
     let rows = rows(stack.lake());
     let ids: BTreeSet<&str> = rows.iter().map(|row| row["event_id"].as_str().expect("an id")).collect();
-    assert_eq!(ids.len(), rows.len(), "without failures no row is repeated");
+    assert_eq!(ids.len(), rows.len(), "rows must not be repeated without a failure");
     let story = |item: &str| story(&rows, item);
     assert_eq!(
         told(&story(&tea)),
@@ -111,5 +112,5 @@ fn glue_table_has_the_columns_of_a_row() {
     let written = export::COLUMNS.map(|(name, kind)| (name.to_owned(), kind.to_owned()));
     assert_eq!(named, written);
     let of_each: BTreeMap<_, _> = named.into_iter().collect();
-    assert_eq!(of_each.len(), written.len(), "each once");
+    assert_eq!(of_each.len(), written.len(), "a column is declared twice");
 }

@@ -1,6 +1,6 @@
 //! Cart requests while DynamoDB throttles or cancels calls, loses them, or does not respond. The
-//! response is either correct or asks for a retry, and after the retry no change is lost or applied
-//! twice.
+//! response must either be correct or ask for a retry. After the retry, no change may be lost or
+//! applied twice.
 
 use futures::future::join_all;
 use keys::{AccountId, TimestampMillis, cart::Status};
@@ -17,8 +17,7 @@ fn now() -> TimestampMillis {
     "2099-12-01T12:00:00.123Z".parse().expect("a time")
 }
 
-/// Scenario: requests that prepare the cart, and then the request during which the fault occurs.
-/// Item numbers are in the order of the SKUs.
+/// Scenario: preparing requests, and then the request during which the fault occurs.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Add,
@@ -85,7 +84,7 @@ impl What {
 
 type Rule = fn(&Call) -> Fault;
 
-/// Temporary faults of one call, which the caller must not notice.
+/// Temporary faults of a single call. The caller must not notice them.
 fn passing() -> Vec<(&'static str, Rule)> {
     vec![
         ("throttled", |_| Fault::throttled()),
@@ -99,7 +98,7 @@ fn passing() -> Vec<(&'static str, Rule)> {
     ]
 }
 
-/// Cancels the transaction. The reason applies to its last change.
+/// Cancels the transaction because of its last change.
 fn met(call: &Call, code: &'static str) -> Fault {
     let Some(changes) = call.body["TransactItems"].as_array() else { return Fault::None };
     let mut codes = vec!["None"; changes.len()];
@@ -114,7 +113,7 @@ fn shopper(twins: &Twins, what: What, number: usize) -> Shopper<'_> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hides_a_temporary_fault_of_any_call() {
-    // Rules apply to one request at a time. Several stacks allow them to run concurrently.
+    // A stack has one rule at a time. With several stacks, the scenarios run concurrently.
     let parts = passing().into_iter().flat_map(|fault| ALL.chunks(3).map(move |some| (fault, some)));
     join_all(parts.map(async |((name, rule), some)| {
         let twins = Twins::start(stack).await;
@@ -139,7 +138,7 @@ async fn hides_a_temporary_fault_of_any_call() {
     .await;
 }
 
-/// Permanent faults of every call, and the expected status.
+/// Permanent faults of every call, and the expected status. 0 stands for 429 or 503.
 fn lasting() -> Vec<(&'static str, Rule, u64)> {
     vec![
         ("throttled", |_| Fault::throttled(), 429),
@@ -158,8 +157,8 @@ fn lasting() -> Vec<(&'static str, Rule, u64)> {
     ]
 }
 
-/// Cancels a transaction. A single put has no cancellation reasons, so it fails with the error that
-/// corresponds to the code.
+/// Cancels a transaction. A put outside a transaction has no cancellation reasons, so it fails with
+/// the corresponding error.
 fn write_meets(call: &Call, code: &'static str) -> Fault {
     match (call.action.as_str(), code) {
         ("PutItem", "TransactionConflict") => Fault::conflict(),
@@ -169,7 +168,7 @@ fn write_meets(call: &Call, code: &'static str) -> Fault {
 }
 
 /// Status and `Retry-After` of a response.
-fn come_again(answer: &Value) -> (u64, &str) {
+fn retry_after(answer: &Value) -> (u64, &str) {
     (answer["statusCode"].as_u64().unwrap_or_default(), answer["headers"]["retry-after"].as_str().unwrap_or_default())
 }
 
@@ -186,7 +185,7 @@ async fn permanent_fault_returns_a_problem_and_the_retry_completes() {
         let asked = shoppers.iter().zip(&operations).map(async |((what, shopper), operation)| {
             let client = Client::operator(&twins.faulty);
             let answer = client.invoke(operation.function(), &operation.event(&shopper.id, now())).await.body;
-            let (told, after) = come_again(&answer);
+            let (told, after) = retry_after(&answer);
             // Reads succeed if only writes fail.
             let reads = matches!(what, What::Look) && told == 200;
             assert!(reads || after == "1", "{what:?}, {name}: {answer}");
@@ -204,8 +203,8 @@ async fn permanent_fault_returns_a_problem_and_the_retry_completes() {
             shopper.learn(&[unknown]).await;
             let again = shopper.run(vec![operation]).await;
             let done = again[0].reply.as_ref().is_some_and(|reply| reply.status < 300);
-            // A removal or checkout that took effect before its response was lost cannot be
-            // repeated.
+            // If a removal or a checkout took effect and its response was lost, the repeated
+            // request is rejected.
             let was = matches!(what, What::Remove | What::CheckOut) && name == "every response lost";
             assert!(done || was, "{what:?}, {name}: {again:?}");
         }
@@ -224,8 +223,7 @@ async fn unreachable_endpoint_returns_503_before_the_deadline() {
     assert_eq!(answer.headers["retry-after"], "1");
 }
 
-/// The first transaction takes effect, but its response is lost. Then one of the next reads also
-/// fails.
+/// The first transaction takes effect, but its response is lost. One of the reads also fails.
 #[tokio::test(flavor = "multi_thread")]
 async fn lost_response_and_failed_read_do_not_apply_a_request_twice() {
     let parts = (1..=2).flat_map(|number| MOMENTS.map(|moment| (number, moment)));
@@ -247,8 +245,8 @@ async fn lost_response_and_failed_read_do_not_apply_a_request_twice() {
     .await;
 }
 
-/// The first attempt takes effect, but its response is lost. The SDK's retries fail because that
-/// attempt is still in progress.
+/// The first attempt takes effect, but its response is lost. The retries of the SDK fail, because
+/// the first attempt is still in progress.
 #[tokio::test(flavor = "multi_thread")]
 async fn transaction_in_progress_is_not_applied_twice() {
     join_all(ALL.map(async |what| {

@@ -1,5 +1,5 @@
-//! Repeated `POST` requests to the cart: immediately, or after the item was changed, removed or
-//! bought (docs/decisions/cart-idempotency.md).
+//! Repeated `POST` requests to the cart. They are repeated immediately, or after the item was
+//! changed, removed or bought (docs/decisions/cart-idempotency.md).
 
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use system_tests::{
 
 const START: &str = "2026-01-02T10:30:00.123Z";
 
-/// Returns the parts of a response that must be the same for a repeated request.
+/// Returns the parts of a response that a repeated request must return again.
 fn said(answer: &Answer) -> (u16, Option<&str>, &Value) {
     let location = answer.headers.get("location").and_then(|location| location.to_str().ok());
     (answer.status, location, &answer.body)
@@ -26,7 +26,7 @@ async fn buy(at: At<'_>, account: &str, key: &str) -> Answer {
     at.post_once(&checkout_of(account), key, &json!({})).await
 }
 
-/// Repeats the addition. It must return the first response and change nothing.
+/// Repeats the addition, which must return the first response and change nothing.
 async fn assert_repeats(shop: &Shop, at: At<'_>, body: &Value, first: &Answer, when: &str) {
     let before = stored(&shop.stack).await;
     for _ in 0..2 {
@@ -49,20 +49,20 @@ async fn repeated_addition_gets_the_first_response_after_later_changes() {
         assert_eq!((first.status, &first.body["quantity"]), (status, &json!(there + 2)), "{}", first.body);
         let location = first.headers.get("location").map(|location| location.to_str().expect("ASCII").to_owned());
         assert_eq!(location, (status == 201).then(|| path(&first.body)));
-        assert_repeats(&shop, later, &body, &first, "nothing happened").await;
+        assert_repeats(&shop, later, &body, &first, "no change").await;
         let cart_item = path(&first.body);
         for change in [json!({"quantity": 9}), json!({"status": "SAVED"}), json!({"status": "ACTIVE"})] {
             assert_eq!(later.patch(&cart_item, &change).await.status, 200);
             assert_repeats(&shop, later, &body, &first, &change.to_string()).await;
         }
         later.add("A-1", "tea", 1).await;
-        assert_repeats(&shop, later, &body, &first, "more was added").await;
+        assert_repeats(&shop, later, &body, &first, "larger quantity").await;
         let saved = later.bring_to(&first.body, "SAVED").await;
         later.add("A-1", "tea", 1).await;
         later.bring_to(&saved, "ACTIVE").await;
-        assert_repeats(&shop, later, &body, &first, "it joined another item").await;
+        assert_repeats(&shop, later, &body, &first, "merged into another item").await;
         later.check_out("A-1").await;
-        assert_repeats(&shop, later, &body, &first, "it was bought").await;
+        assert_repeats(&shop, later, &body, &first, "bought").await;
         shop.stack.stop().await;
     }
 }
@@ -159,8 +159,7 @@ async fn repeated_checkout_gets_the_same_order_after_later_changes() {
     at.add("A-1", "tea", 2).await;
     at.add("A-1", "cup", 1).await;
     let first = buy(at, "A-1", "one").await;
-    // The second order has the same millisecond as the first, so that the items of both orders are
-    // adjacent.
+    // Both orders have the same time, so that their items are adjacent in the table.
     at.add("A-1", "tea", 1).await;
     let second = buy(at, "A-1", "two").await;
     assert_ne!(first.body["orderId"], second.body["orderId"]);
@@ -190,7 +189,7 @@ async fn checkout_of_a_full_cart_with_a_key_buys_once() {
 }
 
 #[tokio::test]
-async fn rejects_a_key_of_a_different_request() {
+async fn rejects_the_idempotency_key_of_a_different_request() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     let items = items_of("A-1");
@@ -210,8 +209,7 @@ async fn rejects_a_key_of_a_different_request() {
         json!({"sku": "tea", "quantity": 2}),
         json!({"sku": "Tea", "quantity": 2, "price": "12.50", "currency": "USD"}),
         json!({"sku": "cup", "quantity": 2, "price": "12.50", "currency": "USD"}),
-        // This request would be rejected for its quantity now, but the key of a different request
-        // is reported first.
+        // This request also exceeds the maximum quantity, but the reused key is reported first.
         json!({"sku": "tea", "quantity": 9_999}),
     ] {
         assert_problem(&at.post_once(&items, "K", &other).await, 422, "idempotency-key-reused");
@@ -226,7 +224,7 @@ async fn rejects_a_key_of_a_different_request() {
 }
 
 #[tokio::test]
-async fn accounts_can_use_equal_keys() {
+async fn different_accounts_can_use_the_same_key() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     let mut cart_items = Vec::new();
@@ -242,12 +240,12 @@ async fn accounts_can_use_equal_keys() {
     }
     let orders = [buy(at, "A-1", "B").await, buy(at, "A-2", "B").await];
     assert_ne!(orders[0].body["orderId"], orders[1].body["orderId"]);
-    assert_eq!(at.of_account("A-3", "ACTIVE").await.len(), 1, "it was not bought");
+    assert_eq!(at.of_account("A-3", "ACTIVE").await.len(), 1, "the item was not bought");
     shop.stack.stop().await;
 }
 
 #[tokio::test]
-async fn rejected_addition_does_not_use_its_key() {
+async fn rejected_addition_does_not_consume_its_key() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     let items = items_of("A-1");
@@ -277,7 +275,7 @@ async fn rejected_addition_does_not_use_its_key() {
 }
 
 #[tokio::test]
-async fn rejected_checkout_does_not_use_its_key() {
+async fn rejected_checkout_does_not_consume_its_key() {
     let shop = Shop::open(30).await;
     let at = shop.at(time(START));
     assert_problem(&buy(at, "A-1", "K").await, 409, "cart-empty");
@@ -285,7 +283,7 @@ async fn rejected_checkout_does_not_use_its_key() {
     at.add("A-1", "tea", 1).await;
     let order = buy(at, "A-1", "K").await;
     assert_eq!(order.status, 200, "{}", order.body);
-    assert_eq!(said(&buy(at, "A-1", "K").await), said(&order), "the key is used and the cart is empty again");
+    assert_eq!(said(&buy(at, "A-1", "K").await), said(&order), "the key is consumed, and the cart is empty again");
     assert_problem(&buy(at, "A-1", "K-2").await, 409, "cart-empty");
     assert_eq!(at.post_once(&items_of("A-1"), "K-2", &tea(1)).await.status, 201);
     shop.stack.stop().await;

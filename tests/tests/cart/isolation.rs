@@ -1,5 +1,5 @@
 //! A query is not a snapshot: it may return one item of a transaction and miss another. This never
-//! occurs in the embedded engine, so the tests remove items and put them back.
+//! occurs in the embedded engine. The tests simulate it: they remove items and put them back.
 
 use aws_sdk_dynamodb::{Client as Engine, types::AttributeValue};
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ async fn addition_waits_until_the_previous_addition_is_visible() {
     }
     let added = adding.await.expect("an answer");
     assert_eq!((added.status, &added.body["quantity"]), (200, &json!(5)), "{}", added.body);
-    assert_eq!(table.items("ACTIVE#").await.len(), 1, "one item");
+    assert_eq!(table.items("ACTIVE#").await.len(), 1, "the product must be in the cart once");
 }
 
 #[tokio::test]

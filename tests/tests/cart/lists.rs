@@ -81,7 +81,7 @@ async fn lists_are_newest_first_by_the_last_status_change() {
 }
 
 #[tokio::test]
-async fn times_of_an_item_never_decrease() {
+async fn status_times_of_an_item_never_decrease() {
     let shop = Shop::open(30).await;
     let cart_item = shop.at(time(START)).add("A-1", SKU, 1).await;
     let earlier = shop.at(time(START) - SignedDuration::from_secs(5));
@@ -111,8 +111,8 @@ async fn lists_use_default_parameters() {
     shop.stack.stop().await;
 }
 
-/// Buys `carts` carts and returns the items. All items of a cart are bought in the same
-/// millisecond, and the second cart in that of the first.
+/// Buys `carts` carts and returns the items. All items of a cart have the same status time. The
+/// first two carts share their status time.
 async fn bought(shop: &Shop, account: &str, carts: i64) -> Vec<Value> {
     let mut bought = Vec::new();
     for cart in 0..carts {
@@ -148,7 +148,7 @@ async fn pages_of_every_limit_contain_each_item_once() {
     let wanted = bought(&shop, "A-1", 7).await;
     assert_eq!(wanted.len(), 7 * MAX_ITEMS);
     let milliseconds: BTreeSet<_> = wanted.iter().map(|cart_item| text(cart_item, "statusChangedAt")).collect();
-    assert_eq!(milliseconds.len(), 6, "the carts must share a millisecond");
+    assert_eq!(milliseconds.len(), 6, "two carts must share a status time");
     let at = shop.at(time(START) + DAY);
     let list = format!("{}?status=PURCHASED", items_of("A-1"));
     assert_pages(at, &list, &wanted, 1..=100).await;
@@ -201,8 +201,8 @@ async fn pages_omit_expired_items_and_still_reach_the_end() {
         let at = shop.at(start + SignedDuration::from_millis(number));
         let cart_item = at.add(&format!("A-{}", number % 3), &format!("sku-{}", number / 3), 1).await;
         let tea = at.add(&format!("B-{number}"), SKU, 1).await;
-        // Some items were changed later, so they expire later than the items around them. All items
-        // that a page reads may be expired.
+        // Some items are changed later, so they expire later than their neighbours. Therefore all
+        // items that a page reads can be expired.
         if [0, 7, 8, 40, 89].contains(&number) {
             let changed = shop.at(late - SignedDuration::from_secs(1));
             unexpired.push(changed.patch(&path(&cart_item), &json!({"quantity": 2})).await.body);
@@ -237,8 +237,7 @@ const TIMES: [&str; 9] = [
     "2026-01-03T00:00:00.001Z",
 ];
 
-/// Ends of ranges: the times above, times between two of them, and the same times with other UTC
-/// offsets.
+/// Ends of ranges: the times above, times between them, and equal times with other UTC offsets.
 const ENDS: [&str; 17] = [
     "2026-01-01T23:59:59.998Z",
     "2026-01-02T01:59:59.999+02:00",
@@ -259,8 +258,8 @@ const ENDS: [&str; 17] = [
     "2026-01-03T00:00:00.001Z",
 ];
 
-/// Creates nine cart items at each of the times: three in each status. Each item is in its own
-/// account.
+/// Creates nine cart items at each time in `TIMES`: three in each status. Each item is in a
+/// separate account.
 async fn about_a_day(shop: &Shop) -> Vec<Value> {
     let mut cart_items = Vec::new();
     for (number, now) in TIMES.into_iter().enumerate() {
@@ -281,7 +280,7 @@ fn with(status: &str, cart_items: &[Value], is_in: impl Fn(Timestamp) -> bool) -
 }
 
 #[tokio::test]
-async fn day_includes_exactly_its_first_to_last_millisecond() {
+async fn day_includes_its_first_and_last_millisecond() {
     let shop = Shop::open(30).await;
     let cart_items = about_a_day(&shop).await;
     let at = shop.at(time("2026-01-03T12:00:00Z"));
@@ -332,7 +331,7 @@ async fn range_includes_both_ends() {
 const ACCOUNTS: [&str; 3] = ["A", "A-1", "B"];
 const SKUS: [&str; 4] = ["tea", "cup", "pot", "te"];
 
-/// Customer request. A number selects the existing cart item that the request changes.
+/// Customer request. `which` selects the existing cart item that the request changes.
 #[derive(Debug, Clone)]
 enum Operation {
     Add {
@@ -379,12 +378,13 @@ struct Known {
     account: usize,
     sku: usize,
     quantity: u32,
-    /// Status. `None` if the item was removed or merged. `joined` has the index of the item that it
-    /// was merged into, and the merged quantity.
+    /// Status. `None` if the item was removed or merged.
     status: Option<&'static str>,
+    /// If the item was merged into another item: the index of the other item, and the merged
+    /// quantity.
     joined: Option<(usize, u32)>,
     since: i64,
-    /// Expiry in milliseconds, as in `since`. `None` if the item does not expire.
+    /// Expiry in Unix milliseconds. `None` if the item does not expire.
     expires: Option<i64>,
 }
 
@@ -449,8 +449,8 @@ impl Model {
     fn change(&mut self, at: usize, quantity: Option<u32>, status: Option<&'static str>) -> (u16, usize) {
         let known = self.known[at].clone();
         if !self.is_live(&known) {
-            // A repeated request returns the item that the requested item was merged into, as long
-            // as that item is in the cart.
+            // If the requested item was merged into another item, a repeated request returns the
+            // other item while it is in the cart.
             let in_cart = |at: usize| self.is_live(&self.known[at]) && self.known[at].status == Some("ACTIVE");
             let again = |asked: u32| status == Some("ACTIVE") && quantity.is_none_or(|quantity| quantity == asked);
             let joined = known.joined.filter(|(at, asked)| in_cart(*at) && again(*asked));
@@ -484,7 +484,7 @@ impl Model {
         }
     }
 
-    /// Expected times, ids and quantities of a list, in order.
+    /// Expected content of a list, in order: status times, ids and quantities.
     fn list(&self, status: &str, is_in: impl Fn(&Known) -> bool) -> Vec<(i64, String, u64)> {
         let listed = |known: &&Known| known.status == Some(status) && self.is_live(known) && is_in(known);
         let found = self.known.iter().filter(listed);
@@ -495,7 +495,7 @@ impl Model {
     }
 }
 
-/// Times, ids and quantities in a response.
+/// Content of a list in a response: status times, ids and quantities.
 fn shown(cart_items: &[Value]) -> Vec<(i64, String, u64)> {
     let shown = |cart_item: &Value| {
         let since = time(text(cart_item, "statusChangedAt")).as_millisecond();
@@ -504,7 +504,7 @@ fn shown(cart_items: &[Value]) -> Vec<(i64, String, u64)> {
     cart_items.iter().map(shown).collect()
 }
 
-/// One case. Each case has its own accounts and products.
+/// Run of one test case. Each case has separate accounts and products.
 struct Run<'a> {
     shop: &'a Shop,
     case: usize,
@@ -570,10 +570,10 @@ impl Run<'_> {
         let body: Value = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
         let answer = self.at().patch(&self.path(&self.model.known[at]), &body).await;
         let before = self.model.known[at].clone();
-        let (wanted, cart_item) = self.model.change(at, quantity, status);
+        let (wanted, index) = self.model.change(at, quantity, status);
         prop_assert_eq!(answer.status, wanted, "{:?} by {}: {}", before, body, answer.body);
         if wanted == 200 {
-            let known = &self.model.known[cart_item];
+            let known = &self.model.known[index];
             let is = (&answer.body["itemId"], &answer.body["quantity"], answer.body["status"].as_str());
             prop_assert_eq!(is, (&json!(known.id), &json!(known.quantity), known.status));
         }
@@ -610,7 +610,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Compares both lists, and every cart item by its id, with the model.
+    /// Compares the lists and each cart item with the model.
     async fn check(&self, limit: usize) -> Result<(), TestCaseError> {
         for status in STATUSES {
             for account in 0..ACCOUNTS.len() {

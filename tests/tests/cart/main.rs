@@ -1,5 +1,5 @@
 //! Tests of the cart over HTTP and through its functions.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
+#![expect(clippy::expect_used, reason = "a test may panic")]
 
 mod access;
 mod concurrency;

@@ -1,6 +1,6 @@
 //! Adds the example rows of the data model at the times in the rows, and runs the queries of the
-//! data model (docs/requirements/cart.md#example-rows). docs/decisions/cart-model.md resolves the
-//! contradictions between the rows.
+//! data model (docs/requirements/cart.md#example-rows). Some rows contradict themselves.
+//! docs/decisions/cart-model.md explains how these contradictions are resolved.
 
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
@@ -19,7 +19,7 @@ struct Row {
     sku: String,
     price: String,
     count: u32,
-    /// Attribute `Status`, which no query of the model uses.
+    /// Attribute `Status`, which the queries of the data model do not use.
     said: String,
 }
 
@@ -68,7 +68,8 @@ fn model() -> Vec<Row> {
     model["DataModel"][0]["TableData"].as_array().expect("rows").iter().map(Row::of).collect()
 }
 
-/// Query of the model: rows of a partition key whose sort keys start with the prefix, newest first.
+/// Runs a query of the data model: the rows with a partition key and a prefix of the sort key,
+/// newest first.
 fn query<'a>(model: &'a [Row], prefix: &str, is_key: impl Fn(&Row) -> bool) -> Vec<&'a Row> {
     let mut found: Vec<_> = model.iter().filter(|row| is_key(row) && row.sort.starts_with(prefix)).collect();
     found.sort_by(|one, two| two.sort.cmp(&one.sort));
@@ -85,7 +86,7 @@ fn anonymous(mut cart_item: Value) -> Value {
 }
 
 /// Starts a shop and adds each row at its own time. `CartDays` is high, so that no row expires
-/// before the rows are read at the time of the last row.
+/// before the last row is added.
 async fn filled(model: &[Row]) -> Shop {
     let shop = Shop::open(365).await;
     for row in model {
@@ -125,7 +126,7 @@ async fn lists_return_the_example_rows_in_order() {
         }
     }
     assert_eq!(found, 2 * model.len(), "every row is in one customer list and one product list");
-    // The other query of access pattern 3: the rows of a product on one day.
+    // Access pattern 3 has a second query: the rows of a product on one day.
     for row in &model {
         let (sku, status, day) = (&row.sku, row.status(), &row.parts().1[..10]);
         let of_day = at.all(&format!("/cart/skus/{sku}/items?status={status}&date={day}")).await.0;

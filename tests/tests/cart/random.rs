@@ -58,18 +58,17 @@ impl Trouble {
     }
 }
 
-/// Customer: the expected content of the account, and the state from which the next requests are
-/// generated.
+/// Simulated customer: the expected content of the account, and the state for generating requests.
 struct Customer {
     id: AccountId,
     account: Account,
-    /// Number of products that the customer orders. It is either small, so that many requests are
-    /// about the same product, or larger than a cart.
+    /// Number of products that the customer orders. A small number causes many requests for the
+    /// same product. A large number exceeds the capacity of the cart.
     skus: usize,
     rng: Rng,
     /// Earlier requests with an idempotency key.
     keyed: Vec<Operation>,
-    /// Requests with an idempotency key whose outcome is unknown. They are sent again.
+    /// Requests that have an idempotency key and an unknown outcome. The customer repeats them.
     unanswered: Vec<Operation>,
 }
 
@@ -117,7 +116,7 @@ impl Customer {
             1 => (Some(self.quantity()), self.rng.choice(STATUSES)),
             _ => (None, self.rng.choice([Status::Active, Status::Active, Status::Saved, Status::Purchased])),
         };
-        // The order id is unique to this item, because all items of an order have the same time.
+        // Each item has its own order id, because all items of an order must have the same time.
         let order = (status == Some(Status::Purchased) && self.rng.bool()).then(|| format!("O-{item}"));
         Operation::Change { item, quantity, status, order: order.map(|order| order.parse().expect("an order")) }
     }
@@ -153,8 +152,8 @@ impl Customer {
         let mut troubles = vec![Trouble::None; operations.len()];
         let (which, call) = (self.rng.usize(..operations.len()), self.rng.usize(1..=6));
         let moment = self.rng.choice(MOMENTS).expect("a moment");
-        // The SDK retries a lost call. A quantity that is set twice has the same result, unless
-        // another change happens in between. Changes of a quantity therefore lose no response here.
+        // The SDK retries a lost call. Setting a quantity twice has the same result, unless another
+        // request changes it in the meantime. Requests that set a quantity therefore lose no call.
         let sets = matches!(operations[which], Operation::Change { status: None, .. });
         troubles[which] = match self.rng.u8(..3) {
             0 => Trouble::Death(call, moment),
@@ -164,8 +163,8 @@ impl Customer {
         troubles
     }
 
-    /// Updates the expected account. Fails if the model gives the responses and the stored items
-    /// for no sequence of the requests.
+    /// Updates the expected account. Panics if no order of the requests explains the responses and
+    /// the stored items.
     fn learn(&mut self, asked: &[Asked], stored: &Stored) {
         let found = stored.account(&self.id);
         let end = self.account.explain(&self.id, asked, &found);
@@ -184,7 +183,7 @@ impl Customer {
     }
 }
 
-/// Sends the requests concurrently. The reply is `None` if the function was killed or the response
+/// Sends the requests concurrently. A reply is `None` if the function was killed or if the response
 /// asks for a retry.
 async fn ask(
     stack: &Stack,
@@ -218,7 +217,7 @@ fn pause(rng: &mut Rng) -> SignedDuration {
 
 /// Returns whether a cart item expires at about `now`. The result of a request would then depend on
 /// the exact time of the request.
-fn is_an_end_near(account: &Account, now: TimestampMillis) -> bool {
+fn expires_soon(account: &Account, now: TimestampMillis) -> bool {
     let now = now.instant().as_second();
     account.cart_items.iter().filter_map(|cart_item| cart_item.expires_at).any(|at| (now - 2..=now + 2).contains(&at))
 }
@@ -238,7 +237,7 @@ async fn twenty_customers(rounds: usize, at_once: usize) {
         let asked = join_all(customers.iter_mut().zip(&proxies).map(async |(customer, proxy)| {
             let operations = customer.operations(at_once);
             let troubles = customer.troubles(&operations);
-            let skew = if is_an_end_near(&customer.account, now) { 1 } else { 1_000 };
+            let skew = if expires_soon(&customer.account, now) { 1 } else { 1_000 };
             let requests = operations.into_iter().zip(troubles).map(|(operation, trouble)| {
                 let now = later(now, SignedDuration::from_millis(customer.rng.i64(0..skew)));
                 (operation, now, trouble)
@@ -264,12 +263,12 @@ async fn twenty_customers(rounds: usize, at_once: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn model_explains_concurrent_requests_of_twenty_customers() {
+async fn concurrent_requests_of_twenty_customers_match_the_model() {
     twenty_customers(15, 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn model_explains_sequential_requests_of_twenty_customers() {
+async fn sequential_requests_of_twenty_customers_match_the_model() {
     twenty_customers(15, 1).await;
 }
 

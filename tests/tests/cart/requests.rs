@@ -1,5 +1,5 @@
-//! Invalid requests to the cart, which must return the right problem and write nothing. Also tests
-//! unusual requests that are valid.
+//! Invalid requests to the cart must return the right problem and write nothing. Unusual but valid
+//! requests must succeed.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -47,6 +47,7 @@ const WRONG_QUANTITIES: [&str; 17] = [
     "-0.5",
     "18446744073709551617",
 ];
+
 fn additions(client: &Client) -> Vec<Case> {
     let case = |body: String, at: &str| {
         Case::faults(format!("POST {}", shortened(&body)), sent(client, "POST", ITEMS, body), at)
@@ -167,7 +168,7 @@ fn updates(client: &Client, cart_item: &Value) -> Vec<Case> {
     cases
 }
 
-/// Every route with these path parameters; all other input is valid.
+/// Returns a request to every route with these path parameters. All other input is valid.
 fn routes(client: &Client, account: &str, item: &str, sku: &str) -> Vec<(&'static str, RequestBuilder)> {
     let items = format!("/cart/accounts/{account}/items");
     let one = format!("{items}/{item}");
@@ -295,7 +296,7 @@ fn queries(client: &Client, cart_item: &Value) -> Vec<Case> {
     for query in ["date=2026-01-02", "from=2026-01-02T00:00:00Z", "to=2026-01-02T00:00:00Z"] {
         cases.push(case(ITEMS, query, name(query)));
     }
-    // Routes without query parameters.
+    // These routes have no query parameters.
     let one = path(cart_item);
     for query in ["limit=5", "status=ACTIVE", "x=", "a%2Fb=1"] {
         let at = if query.starts_with('a') { "/query/a~1b".to_owned() } else { format!("/query/{}", name(query)) };
@@ -341,14 +342,14 @@ fn together(client: &Client) -> Vec<Case> {
             "/path/accountId /body",
         ),
         Case::faults(
-            "an account and a key of a checkout",
+            "an invalid account and an invalid key of a checkout",
             client.request("POST", "/cart/accounts/A%231/checkout").header("idempotency-key", "#"),
             "/header/idempotency-key /path/accountId",
         ),
     ]
 }
 
-/// Ids that are valid on their own but too long in combination.
+/// Requests with ids that are valid on their own but too long in combination.
 fn sizes(client: &Client, cart_item: &Value) -> Vec<Case> {
     let long = ["\u{20ac}".repeat(128), "\u{1f4b6}".repeat(128), "\u{e4}".repeat(128)];
     let mut cases = Vec::new();
@@ -374,7 +375,7 @@ fn add_request(client: &Client, account: &str, sku: &str, more: &Value) -> Reque
 
 fn states(client: &Client, bought: &Value) -> Vec<Case> {
     let unknown = format!("{ITEMS}/{NOBODYS}");
-    // The cart item exists in another account.
+    // The item exists, but in another account.
     let elsewhere = format!("{}/{}", items_of("A-9"), text(bought, "itemId"));
     let mut cases = Vec::new();
     for path in [&unknown, &elsewhere] {
@@ -400,11 +401,16 @@ fn states(client: &Client, bought: &Value) -> Vec<Case> {
     cases.push(Case::new("an empty cart", client.request("POST", &checkout_of("A-9")), 409, "cart-empty"));
     cases.push(Case::new("a full cart", add_request(client, "full", "one-more", &json!({})), 409, "cart-full"));
     let most = json!({"sku": "sku-0", "quantity": 9_999});
-    cases.push(Case::new("max quantity", client.request("POST", &items_of("full")).json(&most), 409, "quantity-limit"));
+    cases.push(Case::new(
+        "maximum quantity",
+        client.request("POST", &items_of("full")).json(&most),
+        409,
+        "quantity-limit",
+    ));
     let keyed = add_request(client, "A-1", "another", &json!({})).header("idempotency-key", "taken");
     cases.push(Case::new("a used key", keyed, 422, "idempotency-key-reused"));
     let keyed = client.request("POST", CHECKOUT).header("idempotency-key", "taken");
-    cases.push(Case::new("a key of an addition", keyed, 422, "idempotency-key-reused"));
+    cases.push(Case::new("a checkout with the key of an addition", keyed, 422, "idempotency-key-reused"));
     cases
 }
 
@@ -472,7 +478,7 @@ async fn invalid_request_gets_the_right_problem_and_writes_nothing() {
     shop.stack.stop().await;
 }
 
-/// Price as sent, its currency, and the price in the response.
+/// Price in the request, currency, and price in the response.
 const PRICES: [(&str, &str, &str); 16] = [
     ("12.49", "USD", "12.49"),
     ("\"12.49\"", "USD", "12.49"),
@@ -493,7 +499,7 @@ const PRICES: [(&str, &str, &str); 16] = [
 ];
 
 #[tokio::test]
-async fn keeps_prices_exactly_from_strings_and_numbers() {
+async fn returns_prices_in_strings_and_numbers_exactly() {
     let shop = Shop::open(30).await;
     for (number, (sent_as, currency, price)) in PRICES.into_iter().enumerate() {
         let body = format!(r#"{{"sku": "sku-{number}", "quantity": 1, "price": {sent_as}, "currency": "{currency}"}}"#);
@@ -502,8 +508,8 @@ async fn keeps_prices_exactly_from_strings_and_numbers() {
         assert_eq!(added.body["currency"], currency);
         assert_eq!(shop.now.get(&path(&added.body)).await.body, added.body);
     }
-    // An item without a price gets the price of an addition. It keeps that price in an addition
-    // without a price, and gets the new price of a later addition.
+    // An addition with a price replaces the price of the item. An addition without a price keeps
+    // it.
     let add = async |more: Value| send(add_request(&shop.now, "A-1", "tea", &more)).await.body;
     assert_eq!(add(json!({})).await["price"], Value::Null);
     assert_eq!(add(json!({"price": 4.35, "currency": "USD"})).await["price"], "4.35");
@@ -550,7 +556,7 @@ async fn accepts_unusual_but_valid_requests() {
         let taken = send(client.request("POST", ITEMS).header("content-type", kind).body(GOOD)).await;
         assert!([200, 201].contains(&taken.status), "{kind}: {}", taken.body);
     }
-    // A checkout has no body. An empty object is also accepted, but no other content.
+    // A checkout accepts an empty body or an empty object, and nothing else.
     let checkout = client.request("POST", CHECKOUT).header("content-type", "text/plain").body("please");
     assert_eq!(send(checkout).await.status, 415);
     assert_eq!(send(sent(client, "POST", CHECKOUT, r#"{"sku": "s"}"#)).await.status, 400);
@@ -570,8 +576,8 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
-/// Returns the size of the largest cart item. A map adds three bytes, and each attribute in it adds
-/// one.
+/// Returns the size of the largest cart item. A map adds three bytes, and each member of a map adds
+/// one byte.
 async fn largest(shop: &Shop) -> usize {
     let cart_items = stored(&shop.stack).await.into_values().filter(|item| item["Type"] == "CartItem");
     let maps = |cart_item: &Value| -> usize {
@@ -622,7 +628,7 @@ async fn accepted_item_stays_within_1_kb_after_status_changes() {
     shop.stack.stop().await;
 }
 
-/// Creates three cart items in each status for each account, of the same three products.
+/// Creates nine cart items for each account: three products in each status.
 async fn three_of_each(client: &Client, accounts: &[&str]) {
     for account in accounts {
         for status in ["PURCHASED", "SAVED", "ACTIVE"] {
@@ -683,10 +689,10 @@ async fn rejects_a_cursor_of_another_list() {
             must_refuse_cursor(client, &lists[to], &cursor).await;
         }
     }
-    // Equivalent parameters select the same list.
+    // A list without `status` is the same list as with `status=ACTIVE`.
     let default = cursor(client, &format!("{ITEMS}?")).await;
     assert_eq!(client.get(&format!("{}&cursor={default}", lists[0])).await.status, 200);
-    // A caller with access to other accounts.
+    // The cursors of an operator are invalid for other callers, and the reverse.
     let own = Client::caller(&shop.stack, "cart:read", &["A-1"]);
     let (theirs, mine) = (cursor(client, &lists[0]).await, cursor(&own, &lists[0]).await);
     must_refuse_cursor(&own, &lists[0], &theirs).await;

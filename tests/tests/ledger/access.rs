@@ -52,7 +52,7 @@ impl Scene {
     }
 }
 
-/// The ids that the requests to all routes contain.
+/// The ids in the requests to all routes.
 struct Ids<'a> {
     account: &'a str,
     other: &'a str,
@@ -61,7 +61,7 @@ struct Ids<'a> {
     merchant: &'a str,
 }
 
-/// A request to a route, and its expected result for a user who requests the user's own items.
+/// A request to a route, and its expected result for the owner of the requested items.
 struct Case {
     route: &'static str,
     path: String,
@@ -112,7 +112,8 @@ fn cases(ids: &Ids<'_>) -> Vec<Case> {
     ]
 }
 
-/// Returns the routes of the ledger, without those of reconciliations, which have other tests.
+/// Returns the routes of the ledger, except the routes of reconciliations, which are tested
+/// elsewhere.
 fn routes(stack: &Stack) -> BTreeMap<String, Route> {
     let routes = stack.template().lambdas.iter().flat_map(|lambda| lambda.routes.clone());
     let of_ledger =
@@ -177,7 +178,7 @@ async fn each_route_requires_its_scopes() {
 }
 
 #[tokio::test]
-async fn users_access_their_own_items_and_operators_all() {
+async fn users_access_their_own_items_and_operators_access_all_items() {
     let scene = Scene::start().await;
     for case in scene.cases() {
         let answer = case.ask(&scene.ann).await;
@@ -341,7 +342,7 @@ fn alike(one: Answer, other: Answer) {
 }
 
 #[tokio::test]
-async fn only_operators_open_accounts_for_others_or_with_negative_balances() {
+async fn only_operators_can_open_accounts_for_others_or_with_negative_balances() {
     let scene = Scene::start().await;
     let before = scene.books.stored().await;
     let terms = |user: &str, negative: Value| {
@@ -365,9 +366,10 @@ async fn only_operators_open_accounts_for_others_or_with_negative_balances() {
     scene.books.stack.stop().await;
 }
 
-/// Owners freeze and close their accounts. Only operators reactivate or close a frozen account.
+/// Owners may freeze and close their accounts. Only operators may reactivate or close a frozen
+/// account.
 #[tokio::test]
-async fn owners_freeze_and_close_but_do_not_reactivate() {
+async fn owners_can_freeze_and_close_but_not_reactivate_accounts() {
     let scene = Scene::start().await;
     let anns = format!("{ACCOUNTS}/{}", scene.anns);
     let change = async |client: &Client, status: &str| client.patch(&anns, &json!({"status": status})).await;
@@ -395,8 +397,8 @@ async fn owners_freeze_and_close_but_do_not_reactivate() {
     scene.books.stack.stop().await;
 }
 
-/// The owner of a leg's account sees the whole transaction, but only the balances of the owner's
-/// accounts.
+/// The owner of any of the accounts sees the whole transaction, but only the balances of the
+/// owner's accounts.
 #[tokio::test]
 async fn balances_are_returned_to_their_owners_only() {
     let scene = Scene::start().await;
@@ -423,8 +425,8 @@ async fn balances_are_returned_to_their_owners_only() {
     assert_eq!(seen(&operator), [json!("93.00"), json!("7656.32"), json!("94.00")]);
     let eve = scene.books.user("eve");
     assert_eq!(End::of(&eve.get(&transaction).await), Some(End::NoReach));
-    // Only the caller that posted the transaction sees its idempotency key, and only operators see
-    // the caller.
+    // Only operators and the caller that posted the transaction see its idempotency key. Only
+    // operators see who posted it.
     let told = async |client: &Client| {
         let body = client.get(&transaction).await.body;
         ["idempotencyKey", "createdBy"].map(|member| body.get(member).cloned().unwrap_or_default())
@@ -466,9 +468,9 @@ async fn idempotency_keys_belong_to_their_caller() {
     scene.books.stack.stop().await;
 }
 
-/// Only the payee refunds a payment. A second refund is rejected for every caller.
+/// Only the payee may refund a payment. A second refund is rejected for every caller.
 #[tokio::test]
-async fn only_the_payee_refunds_a_payment() {
+async fn only_the_payee_can_refund_a_payment() {
     let scene = Scene::start().await;
     let (bob, reversal) = (scene.books.user("bob"), format!("{TRANSACTIONS}/{}/reversal", scene.shared));
     let refused = scene.ann.post_once(&reversal, "K-1", &json!({})).await;

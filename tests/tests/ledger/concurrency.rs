@@ -19,7 +19,7 @@ fn now() -> Timestamp {
     "2099-11-30T12:00:00.123Z".parse().expect("a time")
 }
 
-/// The number of responses by status and problem type.
+/// Counts the responses by status and problem type.
 fn kinds<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for answer in answers {
@@ -33,8 +33,8 @@ fn expected<const N: usize>(kinds: [(&str, usize); N]) -> BTreeMap<String, usize
     kinds.map(|(kind, count)| (kind.to_owned(), count)).into()
 }
 
-/// A ledger, and its functions. They have no time limit, so the results do not depend on the speed
-/// of the machine.
+/// A ledger and its functions. The functions have no timeout, so the results do not depend on the
+/// speed of the machine.
 struct Desk {
     books: Books,
     services: BTreeMap<&'static str, Service>,
@@ -128,7 +128,7 @@ async fn a_hundred_requests_with_one_key_post_one_payment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_two_bodies_with_one_key_is_posted() {
+async fn only_one_of_two_different_requests_with_one_key_is_posted() {
     let desk = Desk::open().await;
     let (from, to) = (desk.funded("ann", "500.00").await, desk.books.account("bob").await);
     let pairs = join_all((0..20).map(async |number| {
@@ -151,7 +151,7 @@ async fn one_of_two_bodies_with_one_key_is_posted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn equal_keys_of_two_callers_post_two_payments() {
+async fn two_callers_with_the_same_key_post_two_payments() {
     let desk = Desk::open().await;
     let outside = &desk.books.outside;
     let paid = join_all(["ann", "bob"].map(async |user| {
@@ -246,7 +246,7 @@ async fn no_payment_succeeds_after_a_freeze() {
         let refused = paid.iter().filter(|answer| answer.body["type"] == "/problems/account-frozen").count();
         assert_eq!((paid.len(), done), (done + refused, desk.stored().await.legs_of(&to).len()), "{paid:#?}");
         assert_eq!(desk.set(frozen, "active").await.status, 200);
-        assert_eq!(desk.pay(&format!("L-{round}"), &from, &to, "1.00").await.status, 201, "the key is unused");
+        assert_eq!(desk.pay(&format!("L-{round}"), &from, &to, "1.00").await.status, 201, "the key was not consumed");
     }
 }
 
@@ -284,7 +284,7 @@ async fn closed_accounts_stay_empty() {
 }
 
 #[tokio::test]
-async fn rejected_payment_writes_nothing_and_leaves_its_key_unused() {
+async fn rejected_payment_writes_nothing_and_does_not_consume_its_key() {
     let desk = Desk::open().await;
     let (from, to) = (desk.funded("ann", "5.00").await, desk.books.account("bob").await);
     let before = desk.stored().await;
@@ -305,7 +305,7 @@ async fn rejected_payment_writes_nothing_and_leaves_its_key_unused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn times_of_an_account_increase_even_if_clocks_go_back() {
+async fn transaction_times_of_an_account_increase_even_if_clocks_go_back() {
     let desk = Desk::open().await;
     let (from, to) = (desk.books.account("ann").await, desk.books.account("bob").await);
     let body = |debit: &str, credit: &str| payment(debit, credit, "10.00");
@@ -335,7 +335,7 @@ async fn times_of_an_account_increase_even_if_clocks_go_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_transaction_is_reversed_once() {
+async fn transaction_can_be_reversed_only_once() {
     let desk = Desk::open().await;
     let (from, to) = (desk.funded("ann", "20.00").await, desk.books.account("bob").await);
     let transaction = id(&desk.pay("K", &from, &to, "5.00").await, "transactionId");
@@ -367,14 +367,14 @@ async fn reversal_fails_if_the_amount_was_spent() {
     let refused = desk.reverse(&transaction, Some("R")).await;
     assert_eq!(kinds([&refused]), expected([("409 insufficient-funds", 1)]));
     assert_eq!(desk.pay("M", &desk.books.outside, &to, "4.99").await.status, 201);
-    assert_eq!(desk.reverse(&transaction, Some("R")).await.status, 201, "the key is unused");
+    assert_eq!(desk.reverse(&transaction, Some("R")).await.status, 201, "the key was not consumed");
     assert_eq!((desk.books.balance(&from).await, desk.books.balance(&to).await), ("20.00".into(), "0.00".into()));
     desk.stored().await;
 }
 
 /// A transaction with several legs on one account stores the balance after each leg.
 #[tokio::test(flavor = "multi_thread")]
-async fn several_legs_update_their_account_once() {
+async fn several_legs_on_one_account_update_it_once() {
     let desk = Desk::open().await;
     let (a, b) = (desk.funded("ann", "10.00").await, desk.books.account("bob").await);
     let version = |stored: &Stored, id: &str| stored.account(id).version;

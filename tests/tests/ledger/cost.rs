@@ -1,7 +1,7 @@
-//! Compares the units that each access pattern of the ledger consumes with its declared cost, per
+//! Compares the capacity units that each ledger access pattern consumes with its declared cost, per
 //! table and index. The cases cover items of usual and maximum size, two and more legs, and
-//! transactions with and without a merchant. Further tests measure rejected requests, and the costs
-//! in the table of the [requirement](../../../docs/requirements/ledger.md#performance-targets).
+//! transactions with and without a merchant. Further tests measure rejected requests, and the
+//! examples in the [requirement](../../../docs/requirements/ledger.md#performance-targets).
 
 use ledger::Case;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ const TABLE: &str = "FinancialTransactions";
 const BY_TIME: &str = "FinancialTransactions/GSI1";
 const BY_KEY: &str = "FinancialTransactions/GSI2";
 
-/// The texts in requests.
+/// The texts that the requests contain.
 struct Size {
     user: String,
     words: String,
@@ -33,7 +33,8 @@ impl Size {
         Self { user: "user-1".to_owned(), words: "Coffee purchase".to_owned(), key: "abc123def456".to_owned() }
     }
 
-    /// Returns texts of maximum length, with characters of the maximum number of bytes.
+    /// Returns long texts. They consist of four-byte characters where the API allows such
+    /// characters.
     fn largest() -> Self {
         let wide = |count| "\u{1f4b6}".repeat(count);
         Self { user: wide(128), words: wide(256), key: "k".repeat(120) }
@@ -58,8 +59,8 @@ impl Measured {
         self.functions.insert(function.to_owned());
     }
 
-    /// Returns the cost input for a transaction, with the sizes of its first account and its index
-    /// entries.
+    /// Returns the input of the cost formulas for a transaction: the sizes of the account, the
+    /// header, the legs and the index entries.
     async fn case(&self, transaction: Option<&str>, account: &str) -> Case {
         let mut case = Case {
             account: size_of(&self.books.partition(None, &format!("ACCOUNT#{account}")).await),
@@ -118,7 +119,8 @@ impl Measured {
         account
     }
 
-    /// Measures the routes of merchants. The cost input has the size of a merchant in `account`.
+    /// Measures the routes of merchants. In the cost input, the field `account` is the size of a
+    /// merchant.
     async fn records_a_merchant(&mut self) -> String {
         let name: String = self.size.words.chars().take(128).collect();
         let made = self.books.operator.post(MERCHANTS, &json!({"name": name, "category": name})).await;
@@ -149,7 +151,8 @@ impl Measured {
         self.assert("get-statement", &case, &statement);
         let reversal = client.post(&format!("{path}/reversal"), &json!({})).await;
         let undone = self.case(Some(&id(&reversal, "transactionId")), account).await;
-        // The reversal also reads the original, which has the same cost as the reversal.
+        // The reversal also reads the original transaction. Reading either transaction consumes the
+        // same RRUs.
         assert_eq!(read(case.transaction + case.leg * case.legs), read(undone.transaction + undone.leg * undone.legs));
         self.assert("reverse-transaction", &undone, &reversal);
     }
@@ -166,7 +169,7 @@ fn size_of(items: &[Item]) -> usize {
 }
 
 #[tokio::test]
-async fn every_pattern_costs_what_it_declares() {
+async fn each_pattern_consumes_its_declared_cost() {
     for size in [Size::usual(), Size::largest()] {
         let mut measured = Measured::start(size).await;
         measured.opens().await;
@@ -183,12 +186,12 @@ async fn every_pattern_costs_what_it_declares() {
         }
         // The tests of the reconciliation measure the other patterns.
         let patterns: Vec<_> = ledger::patterns().into_iter().filter(|pattern| pattern.id != "L8").collect();
-        assert_eq!(measured.functions, labels(&patterns), "some pattern was not measured");
+        assert_eq!(measured.functions, labels(&patterns), "every pattern must be measured");
     }
 }
 
 #[tokio::test]
-async fn many_legs_cost_what_is_declared() {
+async fn transactions_with_many_legs_consume_their_declared_cost() {
     for count in [3, 10, 48] {
         let mut measured = Measured::start(Size::usual()).await;
         let mut accounts = Vec::new();
@@ -209,8 +212,8 @@ struct History {
     account: String,
     /// The response to the first payment.
     first: Value,
-    /// The total size of the payments' entries in the list by status, and the total size of the
-    /// account's legs.
+    /// The total size of the payments in the list by status, and the total size of the account's
+    /// legs.
     headers: usize,
     legs: usize,
 }
@@ -254,7 +257,7 @@ fn reads(places: &[(&str, Units)]) -> Consumed {
     places.iter().map(|(place, units)| ((*place).to_owned(), (*units, Units::ZERO))).collect()
 }
 
-/// Returns the read and write units of the table and of each index that are not zero.
+/// Returns the RRUs and WRUs that the request consumed on the table and on each index.
 fn units(answer: &Answer) -> Vec<(String, String, String)> {
     consumed(answer).into_iter().map(|(place, (read, write))| (place, read.to_string(), write.to_string())).collect()
 }
@@ -263,8 +266,8 @@ fn row(place: &str, read: &str, write: &str) -> (String, String, String) {
     (place.to_owned(), read.to_owned(), write.to_owned())
 }
 
-/// The performance table of the requirement and the measured cost of its example, a payment with a
-/// merchant and an idempotency key:
+/// The performance table of the requirement, and the measured cost. The example payment has a
+/// merchant and an idempotency key.
 ///
 /// | operation | requirement | measured |
 /// | --- | --- | --- |
@@ -278,7 +281,7 @@ fn row(place: &str, read: &str, write: &str) -> (String, String, String) {
 /// A payment writes five items, not three, and a transaction doubles the units of each item. A
 /// payment therefore cannot cost 6 WCU ([decision](../../../docs/decisions/ledger-costs.md)).
 #[tokio::test]
-async fn the_seeds_table_of_costs_beside_what_is_measured() {
+async fn examples_of_the_requirement_consume_the_documented_units() {
     let measured = Measured::start(Size::usual()).await;
     let client = &measured.books.operator;
     let history = History::of(&measured, 100).await;
@@ -300,13 +303,13 @@ async fn the_seeds_table_of_costs_beside_what_is_measured() {
 }
 
 #[tokio::test]
-async fn lists_cost_what_is_declared() {
+async fn long_lists_consume_their_declared_cost() {
     let mut measured = Measured::start(Size::usual()).await;
     let history = History::of(&measured, 60).await;
     let client = measured.books.operator.clone();
     let case = measured.case(None, &history.account).await;
-    // DynamoDB adds up the sizes of the items before it rounds. A query for all items therefore
-    // costs as much as a query for one item of the total size.
+    // DynamoDB adds up the sizes of the items before it rounds. Querying all items therefore costs
+    // as much as querying one item with the total size.
     let case = Case { leg: history.legs, of_status: history.headers, ..case };
     measured.assert("get-statement", &case, &client.get(&history.statement(60)).await);
     let listed = client.get(&history.list(60)).await;
@@ -321,9 +324,9 @@ async fn lists_cost_what_is_declared() {
     }
 }
 
-/// For each further caller that uses the same key, the request reads one more header.
+/// For each additional caller with the same key, the request reads one more header.
 #[tokio::test]
-async fn shared_key_costs_one_header_per_caller() {
+async fn lookup_by_a_shared_key_reads_one_header_per_caller() {
     let measured = Measured::start(Size::usual()).await;
     for user in ["ann", "bob", "eve"] {
         let account = measured.books.funded(user, "9.00").await;
@@ -336,7 +339,7 @@ async fn shared_key_costs_one_header_per_caller() {
 }
 
 #[tokio::test]
-async fn what_comes_again_or_is_refused_writes_nothing_and_reads_no_more_than_it_must() {
+async fn repeated_and_rejected_requests_consume_minimal_units() {
     let measured = Measured::start(Size::usual()).await;
     let (client, outside) = (&measured.books.operator, &measured.books.outside);
     let account = measured.funded(1).await;
@@ -352,11 +355,15 @@ async fn what_comes_again_or_is_refused_writes_nothing_and_reads_no_more_than_it
     assert_eq!(opened.status, 201);
     let path = format!("{ACCOUNTS}/{}", id(&opened, "accountId"));
     let same = client.patch(&path, &json!({"status": "active"})).await;
-    assert_eq!((same.status, consumed(&same)), (200, reads(&[(TABLE, Units::whole(1))])), "nothing to write");
+    assert_eq!(
+        (same.status, consumed(&same)),
+        (200, reads(&[(TABLE, Units::whole(1))])),
+        "an unchanged status writes nothing"
+    );
     let reversal = format!("{TRANSACTIONS}/{}/reversal", id(&paid, "transactionId"));
     let undone = client.post_once(&reversal, "K-3", &json!({})).await;
     let keyed = consumed(&undone).remove(BY_KEY);
-    assert_eq!((undone.status, keyed), (201, Some((Units::ZERO, write(1)))), "one write unit for the key");
+    assert_eq!((undone.status, keyed), (201, Some((Units::ZERO, write(1)))), "the key consumes one WRU");
     let stranger = measured.books.user("eve");
     for answer in [
         client.post(TRANSACTIONS, &json!({})).await,

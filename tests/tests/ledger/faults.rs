@@ -1,6 +1,6 @@
-//! Tests of the ledger while DynamoDB throttles, cancels or loses calls, or does not respond. A
-//! payment is posted exactly once. A retry with the same idempotency key gets the outcome of the
-//! payment, even much later.
+//! Tests of the ledger while DynamoDB throttles, cancels or loses calls, or does not respond. Each
+//! payment must be posted exactly once. A retry with the same idempotency key must get the
+//! payment's outcome, even much later.
 
 use function::Invocation;
 use futures::future::{join, join_all};
@@ -16,26 +16,26 @@ use system_tests::{
 
 /// The timeout that the template sets for a function.
 const TIME: Duration = Duration::from_secs(10);
-/// A timeout for tests in which a call gets no response. It is long enough for all other calls of a
-/// payment.
+/// A timeout for tests in which a call gets no response. The timeout is long enough for all other
+/// calls of a payment.
 const SHORT: Duration = Duration::from_secs(3);
 
 fn now() -> Timestamp {
     "2099-11-30T12:00:00.123Z".parse().expect("a time")
 }
 
-/// The response of a function: the status, the problem type, whether the response asks for a retry,
-/// and the body.
+/// The response of a function: status, problem type, body, and whether the response asks for a
+/// retry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Told {
+struct Outcome {
     status: u64,
     problem: String,
     again: bool,
     body: String,
 }
 
-impl Told {
-    fn of(answer: &Value) -> Self {
+impl Outcome {
+    fn from_answer(answer: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let body = text(&answer["body"]);
         let problem = serde_json::from_str::<Value>(&body).map(|body| text(&body["type"])).unwrap_or_default();
@@ -47,8 +47,8 @@ impl Told {
         }
     }
 
-    fn heard(invocation: Option<Invocation>) -> Self {
-        Self::of(&invocation.expect("it lives").answer.expect("an answer"))
+    fn from_invocation(invocation: Option<Invocation>) -> Self {
+        Self::from_answer(&invocation.expect("no crash").answer.expect("an answer"))
     }
 
     fn is(&self, status: u64, problem: &str) -> bool {
@@ -56,8 +56,8 @@ impl Told {
     }
 }
 
-/// A ledger with a proxy between its functions and DynamoDB. The balance of account `from` is
-/// 100.00, and that of account `to` is zero.
+/// A ledger with a proxy between its functions and DynamoDB. Account `from` has a balance of
+/// 100.00, and account `to` has a balance of zero.
 struct Scene {
     books: Books,
     proxy: Proxy,
@@ -82,17 +82,17 @@ impl Scene {
     }
 
     /// Posts the payment through the proxy, in a new process.
-    async fn pay(&self, key: &str, time: Duration) -> Told {
-        Told::heard(self.process("process-payment").run(&posting(key, &self.body, now()), time).await)
+    async fn pay(&self, key: &str, time: Duration) -> Outcome {
+        Outcome::from_invocation(self.process("process-payment").run(&posting(key, &self.body, now()), time).await)
     }
 
     /// Invokes the function without the proxy.
-    async fn ask(&self, function: &str, event: &Value) -> Told {
-        Told::of(&self.books.operator.invoke(function, event).await.body)
+    async fn ask(&self, function: &str, event: &Value) -> Outcome {
+        Outcome::from_answer(&self.books.operator.invoke(function, event).await.body)
     }
 
     /// Posts the payment without the proxy.
-    async fn pay_well(&self, key: &str) -> Told {
+    async fn pay_well(&self, key: &str) -> Outcome {
         self.ask("process-payment", &posting(key, &self.body, now())).await
     }
 
@@ -109,13 +109,13 @@ impl Scene {
 
     /// Retries the payment without faults. The payment must succeed and be stored once, and another
     /// retry must get the same response.
-    async fn completes(&self, key: &str, when: &str) -> Told {
+    async fn completes(&self, key: &str, when: &str) -> Outcome {
         self.proxy.heal();
-        let told = self.pay_well(key).await;
-        assert_eq!(told.status, 201, "{when}: {told:?}");
+        let outcome = self.pay_well(key).await;
+        assert_eq!(outcome.status, 201, "{when}: {outcome:?}");
         assert_eq!(self.done(key).await, 1, "{when}");
-        assert_eq!(self.pay_well(key).await, told, "{when}");
-        told
+        assert_eq!(self.pay_well(key).await, outcome, "{when}");
+        outcome
     }
 }
 
@@ -132,8 +132,8 @@ fn reversal(transaction: &str, now: Timestamp) -> Value {
     Asks { route, path: &path, parameters, key: Some("R"), body: None }.at(now)
 }
 
-fn transaction_of(told: &Told) -> String {
-    let body: Value = serde_json::from_str(&told.body).expect("JSON");
+fn transaction_of(outcome: &Outcome) -> String {
+    let body: Value = serde_json::from_str(&outcome.body).expect("JSON");
     body["transactionId"].as_str().expect("an id").to_owned()
 }
 
@@ -173,11 +173,11 @@ async fn payment_succeeds_despite_one_failed_call() {
         for number in 1..=8 {
             let key = format!("K-{number}");
             scene.proxy.rule(move |call| if call.number == number { rule(call) } else { Fault::None });
-            let told = scene.pay(&key, TIME).await;
+            let outcome = scene.pay(&key, TIME).await;
             let when = format!("{name}, call {number}");
-            assert_eq!(told.status, 201, "{when}: {told:?}");
+            assert_eq!(outcome.status, 201, "{when}: {outcome:?}");
             let calls = scene.proxy.calls().len();
-            assert_eq!(scene.completes(&key, &when).await, told, "{when}");
+            assert_eq!(scene.completes(&key, &when).await, outcome, "{when}");
             if calls < number {
                 assert_eq!(number, 5, "{when}: a payment with a merchant makes four calls");
                 break;
@@ -187,8 +187,8 @@ async fn payment_succeeds_despite_one_failed_call() {
     .await;
 }
 
-/// Returns lasting faults of all calls or of all transactions, with the expected status and problem
-/// type.
+/// Returns permanent faults, which affect all calls or all transactions, with the expected status
+/// and problem type.
 fn lasting() -> Vec<(&'static str, Rule, u64, &'static str)> {
     vec![
         ("throttled", |_| Fault::throttled(), 429, "throttled"),
@@ -200,7 +200,12 @@ fn lasting() -> Vec<(&'static str, Rule, u64, &'static str)> {
         ("throttled writes", |call| of_transactions(call, Fault::throttled()), 429, "throttled"),
         ("writes with one action throttled", |call| cancelled(call, "None", "ThrottlingError"), 429, "throttled"),
         ("writes in conflict", |call| cancelled(call, "None", "TransactionConflict"), 503, "unavailable"),
-        ("both", |call| cancelled(call, "ProvisionedThroughputExceeded", "TransactionConflict"), 503, "unavailable"),
+        (
+            "throttling and conflict",
+            |call| cancelled(call, "ProvisionedThroughputExceeded", "TransactionConflict"),
+            503,
+            "unavailable",
+        ),
         (
             "accounts that change constantly",
             |call| cancelled(call, "TransactionConflict", "ConditionalCheckFailed"),
@@ -215,22 +220,22 @@ fn lasting() -> Vec<(&'static str, Rule, u64, &'static str)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lasting_fault_is_reported_in_time_and_a_retry_succeeds() {
+async fn permanent_fault_is_reported_before_the_timeout_and_a_retry_succeeds() {
     join_all(lasting().into_iter().map(async |(name, rule, status, problem)| {
         let scene = Scene::start().await;
         let before = scene.stored().await;
         scene.proxy.rule(rule);
-        let told = scene.pay("K", TIME).await;
-        assert!(told.is(status, problem), "{name}: {told:?}");
+        let outcome = scene.pay("K", TIME).await;
+        assert!(outcome.is(status, problem), "{name}: {outcome:?}");
         let (tries, reads) = (scene.proxy.count("TransactWriteItems"), scene.proxy.count("Query"));
         println!("{name}: {tries} transactions and {reads} queries were tried");
-        assert_eq!(scene.stored().await, before, "{name}: {told:?}, but something was written");
+        assert_eq!(scene.stored().await, before, "{name}: {outcome:?}, but something was written");
         scene.completes("K", name).await;
     }))
     .await;
 }
 
-/// A cancellation is permanent if a retry cannot resolve at least one of its reasons.
+/// A cancelled transaction is not retried if at least one cancellation reason is permanent.
 #[tokio::test(flavor = "multi_thread")]
 async fn permanent_failure_is_not_retried() {
     for (first, last) in [
@@ -241,16 +246,16 @@ async fn permanent_failure_is_not_retried() {
     ] {
         let scene = Scene::start().await;
         scene.proxy.rule(move |call| cancelled(call, first, last));
-        let told = scene.pay("K", TIME).await;
-        assert!(told.is(500, "internal"), "{first} and {last}: {told:?}");
+        let outcome = scene.pay("K", TIME).await;
+        assert!(outcome.is(500, "internal"), "{first} and {last}: {outcome:?}");
         assert_eq!(scene.proxy.count("TransactWriteItems"), 1, "{first} and {last}");
         scene.completes("K", first).await;
     }
 }
 
-/// The write succeeds, but its response is lost. Only a read shows that it succeeded.
+/// The write succeeds, but its response is lost. Only a read shows that the write succeeded.
 #[tokio::test(flavor = "multi_thread")]
-async fn write_without_a_response_is_found_by_reading() {
+async fn write_with_a_lost_response_is_found_by_reading() {
     let unheard: Vec<(&str, Rule)> = vec![
         ("every response is lost", |call| of_transactions(call, Fault::Lost(Moment::After))),
         ("one write succeeds, the others get no response", |call| match (call.action.as_str(), call.nth) {
@@ -277,15 +282,15 @@ async fn write_without_a_response_is_found_by_reading() {
     join_all(unheard.into_iter().map(async |(name, rule)| {
         let scene = Scene::start().await;
         scene.proxy.rule(rule);
-        let told = scene.pay("K", TIME).await;
-        assert_eq!(told.status, 201, "{name}: {told:?}");
-        assert_eq!(scene.completes("K", name).await, told, "{name}");
+        let outcome = scene.pay("K", TIME).await;
+        assert_eq!(outcome.status, 201, "{name}: {outcome:?}");
+        assert_eq!(scene.completes("K", name).await, outcome, "{name}");
     }))
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unreadable_outcome_is_reported_as_unknown_and_not_repeated() {
+async fn unknown_outcome_is_reported_and_the_write_is_not_repeated() {
     let looks: Vec<(&str, Rule)> = vec![
         ("the read fails", |_| Fault::internal()),
         ("the read is throttled", |_| Fault::throttled()),
@@ -298,15 +303,16 @@ async fn unreadable_outcome_is_reported_as_unknown_and_not_repeated() {
             ("Query", 2..) => look(call),
             _ => Fault::None,
         });
-        let told = scene.pay("K", TIME).await;
-        assert!(matches!(told.status, 429 | 503) && told.again, "{name}: {told:?}");
+        let outcome = scene.pay("K", TIME).await;
+        assert!(matches!(outcome.status, 429 | 503) && outcome.again, "{name}: {outcome:?}");
         assert_eq!(scene.done("K").await, 1, "{name}");
         scene.completes("K", name).await;
     }))
     .await;
 }
 
-/// What happens after a request has timed out, and before its late transaction reaches DynamoDB.
+/// An event between the timeout of a request and the arrival of the request's transaction at
+/// DynamoDB.
 #[derive(Debug, Clone, Copy)]
 enum Between {
     Nothing,
@@ -329,8 +335,8 @@ async fn late_transaction_is_applied_at_most_once() {
     join_all(all.map(async |(between, status, problem)| {
         let scene = Scene::start().await;
         scene.proxy.rule(|call| of_transactions(call, Fault::Held));
-        let told = scene.pay("K", SHORT).await;
-        assert!(told.is(503, "unavailable"), "{between:?}: {told:?}");
+        let outcome = scene.pay("K", SHORT).await;
+        assert!(outcome.is(503, "unavailable"), "{between:?}: {outcome:?}");
         let books = &scene.books;
         let (other, path) = (payment(&scene.from, &scene.to, "6.00"), format!("/ledger/accounts/{}", scene.from));
         let meanwhile = match between {
@@ -345,8 +351,8 @@ async fn late_transaction_is_applied_at_most_once() {
         scene.proxy.arrive().await;
         let changed = scene.stored().await != before;
         assert_eq!(changed, matches!(between, Nothing), "{between:?}: change by the late transaction");
-        let told = scene.pay_well("K").await;
-        assert!(told.is(status, problem), "{between:?}: {told:?}");
+        let outcome = scene.pay_well("K").await;
+        assert!(outcome.is(status, problem), "{between:?}: {outcome:?}");
         let done = usize::from(!matches!(between, Freeze | Emptied));
         assert_eq!(scene.done("K").await, done, "{between:?}");
     }))
@@ -361,7 +367,10 @@ async fn retry_recovers_from_a_crash_at_any_call() {
             let key = format!("K-{call}-{moment:?}");
             scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
             let event = posting(&key, &scene.body, now());
-            assert!(scene.process("process-payment").run(&event, TIME).await.is_none(), "{key}: the function must die");
+            assert!(
+                scene.process("process-payment").run(&event, TIME).await.is_none(),
+                "{key}: the function must crash"
+            );
             // The three reads come first, in any order. The transaction comes last.
             let done = usize::from(call == 4 && moment == Moment::After);
             assert_eq!(scene.done(&key).await, done, "{key}");
@@ -372,11 +381,11 @@ async fn retry_recovers_from_a_crash_at_any_call() {
     for (call, moment) in (1..=4).flat_map(|call| MOMENTS.map(|moment| (call, moment))) {
         scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
         let invocation = scene.process("reverse-transaction").run(&reversal(&reversed, now()), TIME).await;
-        println!("{call}, {moment:?}: {}", if invocation.is_some() { "lived" } else { "died" });
+        println!("{call}, {moment:?}: {}", if invocation.is_some() { "completed" } else { "crashed" });
         scene.stored().await;
     }
-    let told = scene.ask("reverse-transaction", &reversal(&reversed, now())).await;
-    assert_eq!(told.status, 201, "{told:?}");
+    let outcome = scene.ask("reverse-transaction", &reversal(&reversed, now())).await;
+    assert_eq!(outcome.status, 201, "{outcome:?}");
     assert_eq!(scene.done("R").await, 1);
 }
 
@@ -414,9 +423,9 @@ async fn concurrently_emptied_account_is_not_overdrawn() {
         scene.proxy.release();
         emptied
     };
-    let (told, emptied) = join(scene.pay("K", TIME), emptied).await;
+    let (outcome, emptied) = join(scene.pay("K", TIME), emptied).await;
     assert_eq!(emptied.status, 201, "{}", emptied.body);
-    assert!(told.is(409, "insufficient-funds"), "{told:?}");
+    assert!(outcome.is(409, "insufficient-funds"), "{outcome:?}");
     assert_eq!(scene.done("K").await, 0);
 }
 
@@ -430,9 +439,9 @@ async fn retry_after_ten_days_gets_the_same_response() {
     assert_eq!(reversed.status, 201, "{reversed:?}");
     let later = now() + SignedDuration::from_hours(10 * 24);
     let same = async |when: &str| {
-        for (key, told) in [("K", &paid), ("U", &undone)] {
+        for (key, outcome) in [("K", &paid), ("U", &undone)] {
             let again = scene.ask("process-payment", &posting(key, &scene.body, later)).await;
-            assert_eq!(&again, told, "{key}, {when}");
+            assert_eq!(&again, outcome, "{key}, {when}");
         }
         let again = scene.ask("reverse-transaction", &reversal(&transaction_of(&undone), later)).await;
         assert_eq!(again, reversed, "{when}");
@@ -463,13 +472,13 @@ async fn retry_after_ten_days_gets_the_same_response() {
 #[tokio::test(flavor = "multi_thread")]
 async fn partial_transaction_is_never_returned() {
     let scene = Scene::start().await;
-    let told = scene.completes("K", "first").await;
+    let outcome = scene.completes("K", "first").await;
     for missing in 1..=3 {
         scene.proxy.rule(move |call| match (call.action.as_str(), call.nth) {
             ("Query", 1) => Fault::Torn(missing),
             _ => Fault::None,
         });
-        assert_eq!(scene.pay("K", TIME).await, told, "without {missing} of its items");
+        assert_eq!(scene.pay("K", TIME).await, outcome, "without {missing} of its items");
     }
     scene.proxy.rule(|call| match call.action.as_str() {
         "Query" => Fault::Torn(1),
@@ -480,20 +489,20 @@ async fn partial_transaction_is_never_returned() {
     assert_eq!(scene.done("K").await, 1);
 }
 
-/// The response to each write of an account is lost.
+/// The first write of an account succeeds, but its response is lost.
 #[tokio::test(flavor = "multi_thread")]
-async fn account_writes_succeed_although_their_response_is_lost() {
+async fn account_writes_succeed_even_if_their_response_is_lost() {
     let scene = Scene::start().await;
     let write = |call: &Call| matches!(call.action.as_str(), "UpdateItem" | "PutItem");
     scene.proxy.rule(move |call| if write(call) && call.nth == 1 { Fault::Lost(Moment::After) } else { Fault::None });
     let frozen = scene.process("update-account").run(&patched(&scene.from, "frozen", now()), TIME).await;
-    let frozen = Told::heard(frozen);
+    let frozen = Outcome::from_invocation(frozen);
     assert!(frozen.status == 200 && frozen.body.contains("\"frozen\""), "{frozen:?}");
     let before = scene.stored().await.accounts.len();
     let terms = json!({"userId": "ann", "accountType": "checking", "currency": "USD"});
     let (route, path) = ("POST /ledger/accounts", "/ledger/accounts");
     let event = Asks { route, path, parameters: Value::Null, key: Some("A"), body: Some(&terms) }.at(now());
-    let opened = Told::heard(scene.process("create-account").run(&event, TIME).await);
+    let opened = Outcome::from_invocation(scene.process("create-account").run(&event, TIME).await);
     assert_eq!(opened.status, 201, "{opened:?}");
     assert_eq!(scene.ask("create-account", &event).await, opened);
     assert_eq!(scene.stored().await.accounts.len(), before + 1);

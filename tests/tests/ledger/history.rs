@@ -1,6 +1,6 @@
-//! History is append-only ([decision](../../../docs/decisions/ledger-history.md)). The template
-//! permits no function to delete or replace items, and no function tries to. Mistakes are corrected
-//! by further transactions.
+//! Tests that the history is append-only ([decision](../../../docs/decisions/ledger-history.md)).
+//! The template does not permit any function to delete or replace items, and no function attempts
+//! this. Mistakes are corrected by further transactions.
 
 use local::template::{Lambda, Statement};
 use serde_json::{Value, json};
@@ -16,8 +16,7 @@ const TABLE: &str = "FinancialTransactions";
 /// Permitted read actions.
 const READS: [&str; 3] = ["dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query"];
 
-/// Returns the policy statements that cover the ledger's table and indexes, with the functions that
-/// have them.
+/// Returns each policy statement that covers the ledger's table or indexes, with its function.
 fn about_the_ledger(lambdas: &[Lambda]) -> Vec<(&str, &Statement)> {
     let pairs = lambdas.iter().flat_map(|lambda| lambda.statements.iter().map(|statement| (&*lambda.name, statement)));
     let about = |resource: &String| resource.contains(TABLE) || is_wide(resource);
@@ -105,8 +104,7 @@ async fn walk(client: &Client) -> Vec<u16> {
     statuses
 }
 
-/// Returns the writes of a call. Each write has an action, a table, a partition key and a
-/// condition.
+/// Returns the writes of a call: the action, table, partition key and condition of each.
 fn writes(call: &Call) -> Vec<(String, String, String, String)> {
     let write = |action: &str, body: &Value| {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -127,7 +125,7 @@ fn writes(call: &Call) -> Vec<(String, String, String, String)> {
 }
 
 #[tokio::test]
-async fn calls_only_add_items_and_update_accounts() {
+async fn functions_only_add_items_and_update_accounts() {
     let twins = Twins::start(stack).await;
     twins.proxy.heal();
     let statuses = walk(&Client::operator(&twins.faulty)).await;
@@ -153,7 +151,7 @@ async fn calls_only_add_items_and_update_accounts() {
     // and two legs for each of three transactions, and a reversal marker. Updates: two accounts for
     // each transaction, and two status changes.
     assert_eq!((count("Put"), count("Update")), (3 + 2 + 3 * 3 + 1, 3 * 2 + 2));
-    // No policy permits any other action.
+    // The functions use only the actions that the policies permit.
     let actions: BTreeSet<&str> = calls.iter().map(|call| call.action.as_str()).collect();
     let known = ["BatchGetItem", "GetItem", "PutItem", "Query", "TransactWriteItems", "UpdateItem"];
     assert_eq!(actions, BTreeSet::from(known));
@@ -185,7 +183,7 @@ async fn reversal_does_not_change_the_original() {
     assert_eq!([books.balance(&from).await, books.balance(&to).await], ["100.00", "0.00"]);
     let location = undone.headers["location"].to_str().expect("text");
     assert_eq!(location, format!("{TRANSACTIONS}/{other}"));
-    // Neither transaction changes with later requests.
+    // Later requests change neither of the two transactions.
     for key in ["back", "again"] {
         books.operator.post_once(&reversal, key, &json!({})).await;
     }

@@ -25,14 +25,14 @@ fn statement_of(account: &str) -> String {
     format!("{ACCOUNTS}/{account}/statement")
 }
 
-/// Returns the change of the account's balance by the leg.
+/// Returns the amount by which the leg changes the account's balance.
 fn change(leg: &Value) -> i64 {
     let amount = cents(leg, "amount");
     if leg["legType"] == "credit" { amount } else { -amount }
 }
 
-/// Asserts that the legs are sorted newest first, and that each balance follows from the previous
-/// balance.
+/// Asserts that the legs are sorted newest first, and that each leg changes the balance by its
+/// amount.
 fn assert_runs(newest_first: &[Value]) {
     let mut before = ("", "", 0);
     for leg in newest_first.iter().rev() {
@@ -86,7 +86,7 @@ async fn statement_lists_legs_newest_first_with_consistent_balances() {
         }
         assert!(whole.0.iter().all(|leg| leg["accountId"] == **account));
     }
-    // The transaction has the same legs as the statement.
+    // The transaction contains the leg that the statement lists.
     let leg = &ann.get(&statement_of(&one)).await.body["items"][0];
     let transaction = ann.get(&format!("{TRANSACTIONS}/{}", text(leg, "transactionId"))).await.body;
     let legs = transaction["legs"].as_array().expect("legs");
@@ -149,8 +149,8 @@ async fn user_accounts_are_listed_with_current_balances() {
     books.stack.stop().await;
 }
 
-/// Posts a transaction between new accounts at each time. Returns the ids of the transactions in
-/// the order of `times`.
+/// Posts one transaction for each of the times, between new accounts. Returns the ids of the
+/// transactions in the order of `times`.
 async fn posted(books: &Books, times: &[Timestamp]) -> Vec<String> {
     join_all(times.iter().enumerate().map(async |(number, now)| {
         let (from, to) = (books.source("USD").await, books.source("USD").await);
@@ -166,7 +166,7 @@ fn ids(list: &[Value]) -> Vec<String> {
     list.iter().map(|transaction| text(transaction, "transactionId").to_owned()).collect()
 }
 
-/// Requests a list at noon, and returns the ids in it.
+/// Requests a list at noon, and returns the listed ids.
 async fn listed(books: &Books, query: &str) -> Vec<String> {
     ids(&books.at(time(NOON)).all(&format!("{TRANSACTIONS}?{query}")).await.0)
 }
@@ -188,8 +188,8 @@ async fn time_range_includes_both_ends_to_the_millisecond() {
             }
         }
     }
-    // Range ends with microseconds, which the times of transactions do not have, and range ends
-    // with other UTC offsets.
+    // Bounds with microseconds, which transaction times do not have, and bounds with different UTC
+    // offsets.
     for (since, until, wanted) in [
         ("2026-01-01T00:00:00.0001Z", "2026-01-01T00:00:00.0019Z", &made[2..3]),
         ("2025-12-31T23:59:59.9981Z", "2025-12-31T23:59:59.9999Z", &made[..1]),
@@ -203,16 +203,14 @@ async fn time_range_includes_both_ends_to_the_millisecond() {
     books.stack.stop().await;
 }
 
-/// A range that lies between two milliseconds is empty, even if a transaction has the earlier one
-/// as its time.
+/// A range between two milliseconds is empty, even if a transaction is at the earlier millisecond.
 #[tokio::test]
 async fn range_within_a_millisecond_is_empty() {
     let books = Books::open().await;
     let made = posted(&books, &[time("2026-01-01T00:00:00.123Z"), time("2026-01-01T00:00:00.124Z")]).await;
     assert_eq!(listed(&books, "since=2026-01-01T00:00:00.1231Z&until=2026-01-01T00:00:00.1239Z").await, made[..0]);
     assert_eq!(listed(&books, "since=2026-01-01T00:00:00.123Z&until=2026-01-01T00:00:00.1239Z").await, made[..1]);
-    // If the request has only an end, the range covers the 24 hours before the end, to the
-    // millisecond.
+    // If the request has only `until`, the range covers the 24 hours before it, to the millisecond.
     let midday = posted(&books, &[time("2026-01-01T12:00:00.000Z")]).await;
     for (until, wanted) in [
         ("2026-01-01T00:00:00.122Z", [&made[..0], &[]]),
@@ -237,7 +235,7 @@ async fn list_defaults_to_the_last_24_hours() {
         assert_eq!(listed(&books, query).await, made[1..], "the range starts at the whole second");
     }
     let until = format!("until={}", noon - MILLISECOND);
-    assert_eq!(listed(&books, &until).await, made[1..4], "with an end only");
+    assert_eq!(listed(&books, &until).await, made[1..4], "with only an end");
     // The second page covers the same 24 hours as the first, even if it is requested later.
     let first = books.at(noon).get(&format!("{TRANSACTIONS}?limit=1")).await.body;
     let next = format!("{TRANSACTIONS}?limit=100&cursor={}", text(&first, "nextCursor"));
@@ -264,7 +262,7 @@ async fn partitions(books: &Books) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn equal_times_are_listed_once_at_every_page_size() {
+async fn transactions_with_equal_times_are_listed_once_at_every_page_size() {
     for shards in [1, 4] {
         let books = Books::of(sharded(shards).await).await;
         let noon = time(NOON);
@@ -285,8 +283,8 @@ async fn equal_times_are_listed_once_at_every_page_size() {
         let tied = listed(&books, &format!("since={noon}&until={noon}&limit=6")).await;
         assert_eq!(tied, ids(&whole[3..23]), "{shards} shards");
         let partitions = partitions(&books).await;
-        let seeds = BTreeSet::from(["STATUS#completed".to_owned()]);
-        assert_eq!(partitions == seeds, shards == 1, "{partitions:?}");
+        let unsharded = BTreeSet::from(["STATUS#completed".to_owned()]);
+        assert_eq!(partitions == unsharded, shards == 1, "{partitions:?}");
         assert!(partitions.len() <= usize::from(shards), "{partitions:?}");
         books.stack.stop().await;
     }
@@ -294,7 +292,7 @@ async fn equal_times_are_listed_once_at_every_page_size() {
 
 /// After shards are added, old transactions are still listed and old cursors still work.
 #[tokio::test]
-async fn added_shards_lose_no_transaction() {
+async fn no_transaction_is_lost_when_shards_are_added() {
     let one = Books::of(sharded(1).await).await;
     let four = status_shards(4, 4).dynamo_endpoint(one.stack.dynamo_url());
     let four = Books::of(four.start().await.expect("a stack")).await;
@@ -354,7 +352,7 @@ async fn idempotency_key_finds_transactions_of_all_callers() {
 
 /// Only operators may list the transactions of all accounts.
 #[tokio::test]
-async fn only_operators_list_transactions() {
+async fn only_operators_can_list_transactions() {
     let books = Books::open().await;
     books.funded("ann", "1.00").await;
     let ann = books.user("ann");

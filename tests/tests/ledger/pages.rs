@@ -1,5 +1,5 @@
 //! Tests lists of transactions with equal sort keys. At every page size, a list contains each
-//! transaction once and in order.
+//! transaction once, in order.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fastrand::Rng;
@@ -33,7 +33,7 @@ async fn start(shards: u16) -> (Stack, Item) {
     (books.stack, header)
 }
 
-/// Puts copies of the header directly into DynamoDB. Each copy has another id, time (second and
+/// Puts copies of the header directly into DynamoDB. Each copy has its own id, time (second and
 /// millisecond) and shard.
 async fn put(stack: &Stack, header: &Item, transactions: &[(String, String, usize)]) {
     let client = stack.client().expect("a client");
@@ -87,7 +87,7 @@ async fn lists(stack: &Stack, transactions: &[(String, String, usize)], name: &s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn equal_times_are_listed_once_each() {
+async fn transactions_with_equal_times_are_listed_once() {
     for used in [&[0][..], &[0, 1, 2, 3, 4], &[4], &[1, 3]] {
         for shards in [1, 5].into_iter().filter(|shards| used.iter().all(|shard| *shard < usize::from(*shards))) {
             let (stack, header) = start(shards).await;
@@ -105,7 +105,7 @@ async fn equal_times_are_listed_once_each() {
     }
 }
 
-/// Each shard contains about as many transactions as a page.
+/// The number of transactions in each shard is close to the page size.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_that_end_between_equal_times_lose_no_transaction() {
     for per_shard in 1..=4 {
@@ -121,7 +121,7 @@ async fn pages_that_end_between_equal_times_lose_no_transaction() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn transactions_of_a_shared_key_are_listed_once_each() {
+async fn transactions_with_a_shared_key_are_listed_once() {
     let (stack, header) = start(5).await;
     let transaction = |number: usize| (format!("T-{number}"), format!("00.{number:03}"), number % 5);
     let transactions: Vec<_> = (0..30).map(transaction).collect();
@@ -135,7 +135,7 @@ async fn transactions_of_a_shared_key_are_listed_once_each() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn list_continues_over_shards_added_between_pages() {
+async fn list_includes_shards_added_between_pages() {
     let (five, header) = start(5).await;
     let one = status_shards(1, 1).dynamo_endpoint(five.dynamo_url()).start().await.expect("a stack");
     let transaction = |number: usize, shard| (format!("T-{number:02}"), "00.123".to_owned(), shard);
@@ -145,7 +145,7 @@ async fn list_continues_over_shards_added_between_pages() {
     let path = |limit: usize| format!("{TRANSACTIONS}?since={DAY}:00Z&until={DAY}:59Z&limit={limit}");
     for limit in 1..=5 {
         let first = Client::operator(&one).get(&path(limit)).await;
-        let cursor = first.body["nextCursor"].as_str().expect("more");
+        let cursor = first.body["nextCursor"].as_str().expect("a next page");
         let rest = Client::operator(&five).get(&format!("{}&cursor={cursor}", path(100))).await;
         let items = [first.body["items"].clone(), rest.body["items"].clone()];
         let listed = items.iter().flat_map(|items| told(items.as_array().expect("items")));

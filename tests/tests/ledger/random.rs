@@ -1,6 +1,6 @@
-//! Compares the ledger with a simple model after random transfers between fifty accounts. Many
+//! Compares the ledger with a simple model after random transfers between 50 accounts. Many
 //! transfers run concurrently. Calls are throttled, cancelled, lost or delayed, or get no response.
-//! Functions die, requests are repeated, and clocks differ.
+//! Functions crash, requests are repeated, and clocks differ.
 
 use fastrand::Rng;
 use function::Service;
@@ -30,8 +30,8 @@ const MINUTE: Duration = Duration::from_mins(1);
 /// The timeout of a request that gets no response.
 const SHORT: Duration = Duration::from_millis(300);
 
-/// Returns the random number generator. The environment variable `LEDGER_SEED` sets its seed to
-/// repeat a run.
+/// Returns the random number generator. To repeat a run, set the environment variable `LEDGER_SEED`
+/// to the seed of that run.
 fn random() -> Rng {
     let seed = std::env::var("LEDGER_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
@@ -55,7 +55,7 @@ enum Trouble {
     Conflicts(usize),
     /// The connection closes before or after the n-th call, and the function continues.
     Lost(usize, bool),
-    /// The function dies before or after the n-th call.
+    /// The function crashes before or after the n-th call.
     Death(usize, bool),
     /// The transaction gets no response in time. `true` means that it was applied.
     Timeout(bool),
@@ -81,12 +81,12 @@ impl Trouble {
     /// Returns the name of the fault in the statistics.
     fn name(self) -> &'static str {
         match self {
-            Self::None => "without trouble",
+            Self::None => "without faults",
             Self::Twice => "twice",
             Self::Throttled(_) => "throttled",
-            Self::Conflicts(_) => "in the way of others",
+            Self::Conflicts(_) => "conflicts",
             Self::Lost(..) => "lost",
-            Self::Death(..) => "died",
+            Self::Death(..) => "crashed",
             Self::Timeout(_) => "timed out",
             Self::Late => "late",
         }
@@ -159,23 +159,23 @@ impl Transfer {
 
 /// The response to a request: status and body text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Told {
+struct Outcome {
     status: u64,
     body: String,
 }
 
-impl Told {
+impl Outcome {
     /// Returns `None` if the response asks for a retry.
-    fn read(answer: &Value) -> Option<Self> {
+    fn from_answer(answer: &Value) -> Option<Self> {
         let (status, body) = (answer["statusCode"].as_u64()?, answer["body"].as_str()?.to_owned());
-        let told = Self { status, body };
-        assert!(matches!(status, 201 | 409 | 422 | 429 | 503), "{told:?}");
-        assert!(status != 409 || told.body.contains("/problems/insufficient-funds"), "{told:?}");
-        (!matches!(status, 429 | 503)).then_some(told)
+        let outcome = Self { status, body };
+        assert!(matches!(status, 201 | 409 | 422 | 429 | 503), "{outcome:?}");
+        assert!(status != 409 || outcome.body.contains("/problems/insufficient-funds"), "{outcome:?}");
+        (!matches!(status, 429 | 503)).then_some(outcome)
     }
 }
 
-/// Sends requests directly to DynamoDB, or through its proxy.
+/// Invokes the function, which calls DynamoDB directly or through the proxy.
 struct Sender {
     healthy: Service,
     troubled: Service,
@@ -191,12 +191,12 @@ impl Sender {
     }
 
     /// Sends the transfer once, or twice for [`Trouble::Twice`]. Returns one result for each
-    /// request, which is `None` if the outcome is unknown.
-    async fn send(&self, transfer: &Transfer) -> Vec<Option<Told>> {
+    /// request. A result is `None` if its outcome is unknown.
+    async fn send(&self, transfer: &Transfer) -> Vec<Option<Outcome>> {
         let event = transfer.event();
         let well = async || {
             let invocation = self.healthy.call(event.clone(), within(MINUTE)).await;
-            Told::read(&invocation.answer.expect("an answer"))
+            Outcome::from_answer(&invocation.answer.expect("an answer"))
         };
         match transfer.trouble {
             Trouble::None => vec![well().await],
@@ -205,24 +205,24 @@ impl Sender {
                 self.proxy.rule(move |call| trouble.of(call));
                 let process = Process::of(self.troubled.clone(), &self.proxy);
                 let invocation = process.run(&event, trouble.time()).await;
-                vec![invocation.and_then(|invocation| Told::read(&invocation.answer.expect("an answer")))]
+                vec![invocation.and_then(|invocation| Outcome::from_answer(&invocation.answer.expect("an answer")))]
             }
         }
     }
 
     /// Sends the transfer until its outcome is known.
-    async fn settle(&self, transfer: &Transfer) -> Told {
+    async fn settle(&self, transfer: &Transfer) -> Outcome {
         let transfer = Transfer { trouble: Trouble::None, ..transfer.clone() };
         for _ in 0..100 {
-            if let Some(told) = self.send(&transfer).await.pop().flatten() {
-                return told;
+            if let Some(outcome) = self.send(&transfer).await.pop().flatten() {
+                return outcome;
             }
         }
         unreachable!("{} never gets an outcome", transfer.key)
     }
 }
 
-/// Distributes the transfers over the senders, which process them concurrently.
+/// Distributes the transfers among the senders, which work concurrently.
 async fn each<T, F>(senders: &[Arc<Sender>], transfers: Vec<Transfer>, work: fn(Arc<Sender>, Transfer) -> F) -> Vec<T>
 where
     T: Send + 'static,
@@ -234,23 +234,23 @@ where
         tokio::spawn(async move {
             let mut done = Vec::new();
             loop {
-                let next = queue.lock().expect("nobody panics with it").next();
+                let next = queue.lock().expect("the lock is not poisoned").next();
                 let Some(transfer) = next else { return done };
                 done.push(work(Arc::clone(&sender), transfer).await);
             }
         })
     });
-    join_all(shares).await.into_iter().flat_map(|share| share.expect("no sender stops")).collect()
+    join_all(shares).await.into_iter().flat_map(|share| share.expect("no sender panics")).collect()
 }
 
-async fn sent(sender: Arc<Sender>, transfer: Transfer) -> (Transfer, Vec<Option<Told>>) {
-    let told = sender.send(&transfer).await;
-    (transfer, told)
+async fn sent(sender: Arc<Sender>, transfer: Transfer) -> (Transfer, Vec<Option<Outcome>>) {
+    let results = sender.send(&transfer).await;
+    (transfer, results)
 }
 
-async fn settled(sender: Arc<Sender>, transfer: Transfer) -> (Transfer, Told) {
-    let told = sender.settle(&transfer).await;
-    (transfer, told)
+async fn settled(sender: Arc<Sender>, transfer: Transfer) -> (Transfer, Outcome) {
+    let outcome = sender.settle(&transfer).await;
+    (transfer, outcome)
 }
 
 /// The ledger and its model.
@@ -262,7 +262,7 @@ struct World {
     numbers: BTreeMap<String, usize>,
     now: Timestamp,
     /// The posted transfers and their responses.
-    done: BTreeMap<String, (Transfer, Told)>,
+    done: BTreeMap<String, (Transfer, Outcome)>,
     /// The idempotency keys of the rejected transfers.
     refused: BTreeSet<String>,
     requests: usize,
@@ -300,8 +300,8 @@ impl World {
         }
     }
 
-    /// Returns balanced legs in one currency: at most `most` pairs of a debit and a credit. An
-    /// account may occur several times.
+    /// Returns balanced legs in one currency: up to `most` pairs, each with a debit and a credit of
+    /// the same amount. An account may be in several pairs.
     fn parts(&mut self, currency: usize, most: usize) -> Vec<Part> {
         let mut parts = Vec::new();
         for _ in 0..self.rng.usize(1..=most) {
@@ -354,11 +354,11 @@ impl World {
         let transfers = (0..transfers).map(|_| self.transfer()).collect();
         let mut outcomes = Vec::new();
         let (mut before, mut after) = (Vec::new(), Vec::new());
-        for (transfer, told) in each(&self.senders, transfers, sent).await {
-            let known: Vec<Told> = told.iter().flatten().cloned().collect();
-            let done: Vec<&Told> = known.iter().filter(|told| told.status == 201).collect();
-            assert!(done.iter().all(|told| *told == done[0]), "{transfer:?}: {done:?}");
-            match (done.first(), known.len() == told.len()) {
+        for (transfer, results) in each(&self.senders, transfers, sent).await {
+            let known: Vec<Outcome> = results.iter().flatten().cloned().collect();
+            let done: Vec<&Outcome> = known.iter().filter(|outcome| outcome.status == 201).collect();
+            assert!(done.iter().all(|outcome| *outcome == done[0]), "{transfer:?}: {done:?}");
+            match (done.first(), known.len() == results.len()) {
                 (Some(done), _) => outcomes.push((transfer, (*done).clone())),
                 (None, true) => outcomes.push((transfer, known[0].clone())),
                 (None, false) if self.rng.bool() => before.push(transfer),
@@ -377,18 +377,18 @@ impl World {
 
     /// Applies the posted transfers to the model in the order of their legs, and compares the
     /// balance after each leg.
-    fn learn(&mut self, outcomes: Vec<(Transfer, Told)>) {
+    fn learn(&mut self, outcomes: Vec<(Transfer, Outcome)>) {
         self.holders.iter_mut().for_each(|holder| holder.least = holder.balance);
         let mut legs = Vec::new();
         let mut refused = Vec::new();
-        for (transfer, told) in outcomes {
-            match told.status {
+        for (transfer, outcome) in outcomes {
+            match outcome.status {
                 201 => {
-                    legs.extend(self.legs(&transfer, &told));
-                    self.done.insert(transfer.key.clone(), (transfer, told));
+                    legs.extend(self.legs(&transfer, &outcome));
+                    self.done.insert(transfer.key.clone(), (transfer, outcome));
                 }
                 409 => refused.push(transfer),
-                _ => unreachable!("{transfer:?}: {told:?}"),
+                _ => unreachable!("{transfer:?}: {outcome:?}"),
             }
         }
         legs.sort();
@@ -418,8 +418,8 @@ impl World {
 
     /// Checks that the response contains the requested legs. Returns the time, id, transaction,
     /// account, change and balance of each leg.
-    fn legs(&self, transfer: &Transfer, told: &Told) -> Vec<(String, String, String, usize, i128, i128)> {
-        let body: Value = serde_json::from_str(&told.body).expect("JSON");
+    fn legs(&self, transfer: &Transfer, outcome: &Outcome) -> Vec<(String, String, String, usize, i128, i128)> {
+        let body: Value = serde_json::from_str(&outcome.body).expect("JSON");
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let legs = body["legs"].as_array().expect("legs");
         let read = |(leg, part): (&Value, &Part)| {
@@ -440,11 +440,11 @@ impl World {
                 minor("balanceAfter"),
             )
         };
-        assert_eq!(legs.len(), transfer.parts.len(), "{transfer:?}: {told:?}");
+        assert_eq!(legs.len(), transfer.parts.len(), "{transfer:?}: {outcome:?}");
         legs.iter().zip(&transfer.parts).map(read).collect()
     }
 
-    /// Whether the transfer could overdraw one of its accounts at some time in this round.
+    /// Whether the transfer could have overdrawn one of its accounts at some point in this round.
     fn may_be_refused(&self, transfer: &Transfer) -> bool {
         let mut changes = BTreeMap::<usize, i128>::new();
         transfer.parts.iter().any(|part| {
@@ -475,19 +475,19 @@ impl World {
     async fn again(&mut self, keys: usize) {
         self.now += SignedDuration::from_hours(10 * 24);
         let all: Vec<_> = self.done.values().map(|(transfer, _)| transfer.clone()).collect();
-        let mut some = || Transfer { at: self.now, ..self.rng.choice(&all).expect("some").clone() };
+        let mut some = || Transfer { at: self.now, ..self.rng.choice(&all).expect("a transfer").clone() };
         let some: Vec<_> = (0..keys).map(|_| some()).collect();
         let others = some.clone().into_iter().map(|transfer| Transfer { body: other(&transfer.body), ..transfer });
-        for (transfer, told) in each(&self.senders, some.clone(), settled).await {
-            assert_eq!(told, self.done[&transfer.key].1, "{}", transfer.key);
+        for (transfer, outcome) in each(&self.senders, some.clone(), settled).await {
+            assert_eq!(outcome, self.done[&transfer.key].1, "{}", transfer.key);
         }
-        for (transfer, told) in each(&self.senders, others.collect(), settled).await {
-            assert_eq!(told.status, 422, "{}: {told:?}", transfer.key);
+        for (transfer, outcome) in each(&self.senders, others.collect(), settled).await {
+            assert_eq!(outcome.status, 422, "{}: {outcome:?}", transfer.key);
         }
     }
 
-    /// Checks that the table equals the model. It must contain one transaction for each posted key,
-    /// and none for rejected keys.
+    /// Checks that the table equals the model. Each posted key must have one transaction, and
+    /// rejected keys must have none.
     async fn end(self) {
         let stored = Stored::read(&self.stack).await;
         stored.check();

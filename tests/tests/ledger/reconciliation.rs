@@ -1,6 +1,7 @@
-//! The reconciliation ([requirement](../../../docs/requirements/ledger.md#reconciliation-report),
-//! [decision](../../../docs/decisions/ledger-reconciliation.md)) reports each discrepancy once and
-//! nothing else. This must hold if runs are interrupted and payments continue.
+//! Tests of the reconciliation
+//! ([requirement](../../../docs/requirements/ledger.md#reconciliation-report),
+//! [decision](../../../docs/decisions/ledger-reconciliation.md)). The reconciliation must report
+//! each discrepancy once and nothing else, even if runs are interrupted and payments continue.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use axum::http::StatusCode;
@@ -245,9 +246,9 @@ async fn ignores_errors_outside_the_window() {
     }
 }
 
-/// Writes transactions with 2 to `each` legs between the accounts. The first transaction is at the
-/// start of the second day, and each further transaction is 0.1 seconds later. Returns the number
-/// of transactions.
+/// Writes transactions between the accounts. Each transaction has 2 to `each` legs. The first
+/// transaction is at the start of the second day, and each further transaction is 0.1 seconds
+/// later. Returns the number of transactions.
 async fn crowd(rows: &Rows, accounts: usize, legs: usize, each: usize) -> i64 {
     let (mut shelf, mut random, mut number) = (Shelf::default(), fastrand::Rng::with_seed(5), 0);
     let names: Vec<String> = (0..accounts).map(|number| format!("A{number:04}")).collect();
@@ -329,16 +330,15 @@ async fn reports_seven_errors_among_100_000_legs() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes"]
 async fn reports_seven_errors_among_1_000_000_legs() {
-    // The in-memory database of the local DynamoDB engine is limited to 1 GB, so this test uses a
-    // file.
+    // The in-memory database of the local DynamoDB engine is limited to 1 GB. This test therefore
+    // uses a file.
     let folder = std::env::temp_dir().join(format!("ledger-{}", fastrand::u64(..)));
     std::fs::create_dir(&folder).expect("a folder");
     Box::pin(seven_errors_among(1_000_000, stack().data(folder.join("data.db")))).await;
-    std::fs::remove_dir_all(&folder).expect("no folder");
+    std::fs::remove_dir_all(&folder).expect("the folder is removed");
 }
 
-/// A stack in which only the test continues reconciliations, and a proxy that makes calls to
-/// DynamoDB fail.
+/// A stack in which only the test continues reconciliations. A proxy makes calls to DynamoDB fail.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -347,7 +347,7 @@ struct Scene {
     wanted: Vec<String>,
 }
 
-/// Number of legs. Their transactions need two pages, and so do the 61 accounts.
+/// Number of legs. The transactions fill two pages, and so do the 61 accounts.
 const LEGS: usize = 1_200;
 
 impl Scene {
@@ -374,7 +374,7 @@ impl Scene {
         get.send().await.expect("an answer").item.expect("an item")
     }
 
-    /// Starts a reconciliation of all transactions and returns its id.
+    /// Starts a reconciliation of all transactions. Returns its id.
     async fn begin(&self) -> String {
         let answer = self.client.post(RECONCILIATIONS, &json!({"from": at(DAY), "to": at(20 * DAY)})).await;
         answer.body["reconciliationId"].as_str().expect("an id").to_owned()
@@ -389,7 +389,7 @@ impl Scene {
     }
 
     /// Invokes the function until the reconciliation is done. Returns the number of invocations, or
-    /// `None` if the function died.
+    /// `None` if the function crashed.
     async fn run(&self, id: &str) -> Option<usize> {
         let process = self.process();
         for calls in 0..1_000 {
@@ -414,7 +414,7 @@ impl Scene {
     }
 }
 
-/// Returns the stream event for a step of each reconciliation.
+/// Returns a stream event with one record for each reconciliation.
 fn step_of(ids: &[&str]) -> Value {
     let record = |(number, id): (usize, &&str)| {
         let keys = json!({"PK": {"S": format!("RECONCILIATION#{id}")}, "SK": {"S": "METADATA"}});
@@ -544,7 +544,7 @@ async fn unreadable_item_fails_only_its_reconciliation() {
     assert_eq!((again.status, &again.body["status"]), (202, &json!("running")), "{}", again.body);
     assert_eq!(again.headers["location"], format!("{RECONCILIATIONS}/{bad}"));
     assert_eq!(scene.call(&[&bad]).await, json!([]));
-    assert_eq!(scene.body(&bad).await, failed, "the same failure again");
+    assert_eq!(scene.body(&bad).await, failed, "the retry fails for the same reason");
     rows.set(&header, json!({"CreatedAt": text(&time)})).await;
     assert_eq!(scene.retry(&bad).await.status, 202);
     assert!(scene.run(&bad).await.is_some());
@@ -554,13 +554,13 @@ async fn unreadable_item_fails_only_its_reconciliation() {
 }
 
 #[tokio::test]
-async fn killed_failures_and_retries_take_effect_once() {
+async fn failures_and_retries_take_effect_once_despite_crashes() {
     let scene = Scene::start().await;
     let rows = Rows::of(&scene.stack);
     let account = account_key("A0059");
     let right = rows.get(&account).await["LastLegAt"].clone();
     for moment in MOMENTS {
-        // The unreadable account is on the second page. Each run dies one call later than the
+        // The unreadable account is on the second page. Each run crashes one call later than the
         // previous run, until a run stores the failure.
         let (id, mut number, mut kills) = (scene.begin().await, 0, 0);
         rows.set(&account, json!({"LastLegAt": text("nonsense")})).await;
@@ -585,7 +585,7 @@ async fn killed_failures_and_retries_take_effect_once() {
 }
 
 #[tokio::test]
-async fn only_a_failed_reconciliation_is_retried() {
+async fn only_a_failed_reconciliation_can_be_retried() {
     let scene = Scene::empty().await;
     let id = scene.begin().await;
     assert_problem(&scene.retry(&id).await, 409, "job-not-failed");
@@ -603,7 +603,7 @@ async fn fails_after_the_maximum_number_of_attempts() {
     assert_eq!(scene.call(&[&id]).await, json!([]));
     let body = scene.body(&id).await;
     assert_eq!(body["status"], "failed");
-    assert_eq!(body["reason"], "50 runs in a row ended without a step: out of time or memory.");
+    assert_eq!(body["reason"], "50 consecutive runs completed no step. They may have run out of time or memory.");
     scene.stack.stop().await;
 }
 
@@ -631,8 +631,8 @@ async fn late_index_entries_are_not_reported_as_missing() {
     let scene = Scene::empty().await;
     let rows = Rows::of(&scene.stack);
     three_days().put(&rows).await;
-    // Either the batch reads return no legs and headers, or the index omits a leg between two other
-    // legs of an account.
+    // In the first round, batch reads return neither legs nor headers. In the second round, the
+    // index omits two legs of account A.
     let mut entries = Vec::new();
     for (transaction, number) in [("T15", 2), ("T13", 1), ("T11", 1)] {
         entries.push(rows.get(&leg_key(transaction, number)).await);
@@ -671,7 +671,8 @@ async fn stores_at_most_1_000_discrepancies() {
     stack.stop().await;
 }
 
-/// Returns the time one hour ago. A payment with this time is in the window immediately.
+/// Returns the time one hour ago. A payment with this time is in the window as soon as it is
+/// posted.
 fn an_hour_ago() -> Timestamp {
     Timestamp::now() - SignedDuration::from_hours(1)
 }
@@ -763,7 +764,7 @@ async fn each_day_has_one_scheduled_reconciliation() {
 }
 
 #[tokio::test]
-async fn request_starts_one_reconciliation_without_the_newest_transactions() {
+async fn repeated_request_starts_one_reconciliation_without_the_newest_transactions() {
     let stack = without_steps().start().await.expect("a stack");
     let operator = Client::operator(&stack);
     let body = json!({"from": "2020-01-01T00:00:00Z", "to": "9999-01-01T00:00:00+02:00"});
@@ -790,7 +791,7 @@ async fn request_starts_one_reconciliation_without_the_newest_transactions() {
 }
 
 #[tokio::test]
-async fn only_operators_reconcile() {
+async fn only_operators_can_reconcile() {
     let stack = without_steps().start().await.expect("a stack");
     let body = json!({"from": at(0), "to": at(DAY)});
     for scopes in ["ledger:read ledger:write", "bank:operate wellness:operate", ""] {
@@ -844,13 +845,13 @@ fn sum(usage: &Usage) -> Consumed {
 }
 
 #[tokio::test]
-async fn reconciliation_costs_what_it_declares() {
+async fn reconciliation_consumes_its_declared_cost() {
     for (accounts, transactions) in [(2, 3), (5, 40)] {
         let scene = Scene::empty().await;
         let mut shelf = Shelf::default();
         let names: Vec<String> = (0..accounts).map(|number| format!("A{number}")).collect();
         let changes = |sign: i64| {
-            let debit = -sign * (i64::try_from(accounts).expect("few") - 1);
+            let debit = -sign * (i64::try_from(accounts).expect("a small number") - 1);
             let others = names.iter().skip(1).map(|name| (name.as_str(), sign));
             [(names[0].as_str(), debit)].into_iter().chain(others).collect::<Vec<_>>()
         };
@@ -870,7 +871,7 @@ async fn reconciliation_costs_what_it_declares() {
             of_status: size("TXN#T1", "METADATA").await,
             leg: size("TXN#T1", "LEG#T1-01").await,
             legs: accounts,
-            items: usize::try_from(transactions).expect("few"),
+            items: usize::try_from(transactions).expect("a small number"),
             merchant: false,
         };
         let cost = cost_of(&ledger::patterns(), RECONCILE, &case);

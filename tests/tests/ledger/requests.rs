@@ -1,5 +1,5 @@
-//! Tests of requests that the ledger must reject, with the right problem type and without writing
-//! anything. Further tests send unusual requests that the ledger must accept.
+//! Tests that the ledger rejects invalid requests with the right problem type and writes nothing.
+//! Further tests send unusual requests, which the ledger must accept.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn unreadable_transactions(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Bodies of reversals. A reversal needs no body, and every field is rejected.
+/// Invalid bodies of reversals. A reversal has no fields, so every field is rejected.
 fn reversals(scene: &Scene) -> Vec<Case> {
     let path = reversal_of(&scene.funds);
     let case = |body: &str, at: &str| {
@@ -141,7 +141,7 @@ fn reversals(scene: &Scene) -> Vec<Case> {
     ]
 }
 
-/// Returns the valid object with one field removed or replaced by JSON text.
+/// Returns the valid object as text, with one field removed or replaced by `json`.
 fn with(good: &Value, member: &str, json: Option<&str>) -> String {
     let others = good.as_object().expect("an object").iter().filter(|(name, _)| *name != member);
     let others = others.map(|(name, value)| format!("{}: {value}", json!(name)));
@@ -179,7 +179,7 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
 /// A field of a body: its name, whether it is required, and invalid values.
 type Member = (&'static str, bool, Vec<String>);
 
-/// A route with a valid body and the fields that the body may have.
+/// A route, a valid body, and the fields that the body may have.
 struct Form {
     method: &'static str,
     path: String,
@@ -256,7 +256,7 @@ fn members(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Cases with faults in several fields, or in the combination of fields.
+/// Cases with errors in several fields, or in the combination of fields.
 fn together(scene: &Scene) -> Vec<Case> {
     let (client, good) = (scene.client(), scene.payment().to_string());
     let case = |body: &str, at: &str| {
@@ -385,7 +385,8 @@ fn many_legs(accounts: &[String], count: usize) -> Value {
     legs(std::iter::once(debit).chain((0..credits).map(credit)))
 }
 
-/// Requests to every route with this path parameter. They are otherwise valid.
+/// Returns requests to every route that has a path parameter. The parameter is `text`; the rest of
+/// each request is valid.
 fn routes<'a>(scene: &Scene, text: &'a str) -> Vec<(&'a str, RequestBuilder)> {
     let client = scene.client();
     vec![
@@ -472,7 +473,7 @@ fn queries(scene: &Scene) -> Vec<Case> {
     cases
 }
 
-/// Query parameters on routes that accept none.
+/// Query parameters on routes that do not accept query parameters.
 fn strangers(scene: &Scene) -> Vec<Case> {
     let change = r#"{"status": "frozen"}"#.to_owned();
     let paths = [
@@ -552,7 +553,7 @@ fn states(scene: &Scene) -> Vec<Case> {
 
 const REUSED: &str = "idempotency-key-reused";
 
-/// A transaction given by its legs, which equal those of the payment that used the key.
+/// A transaction whose legs equal the legs of the payment that used the key.
 fn as_legs(debit: &str, credit: &str) -> Value {
     legs([("debit", debit, "0.01", "USD"), ("credit", credit, "0.01", "USD")])
 }
@@ -568,7 +569,7 @@ fn missing(scene: &Scene) -> Vec<Case> {
     }
     let mut of_nobody = scene.payment();
     of_nobody["merchantId"] = nobody.into();
-    // The id of an account is not the id of a merchant or a transaction.
+    // An account id does not identify a merchant.
     let mut of_account = scene.payment();
     of_account["merchantId"] = scene.full.as_str().into();
     for body in [of_nobody, of_account, payment(nobody, &scene.full, "1.00"), payment(&scene.full, nobody, "1.00")] {
@@ -634,9 +635,9 @@ async fn rejects_invalid_requests_without_writing() {
     scene.books.stack.stop().await;
 }
 
-/// A rejected payment does not use its idempotency key, so the same request may succeed later.
+/// A rejected payment does not consume its idempotency key, so the same request may succeed later.
 #[tokio::test]
-async fn rejected_payment_leaves_its_key_unused() {
+async fn rejected_payment_does_not_consume_its_key() {
     let books = Books::open().await;
     let (from, to) = (books.account("user-1").await, books.account("user-2").await);
     assert_eq!(books.pay("K-1", &from, &to, "5.50").await.status, 409);
@@ -649,7 +650,8 @@ async fn rejected_payment_leaves_its_key_unused() {
     books.stack.stop().await;
 }
 
-/// The largest transactions fill `TransactWriteItems` and can be reversed.
+/// The largest transactions can be posted and reversed. A reversal then uses all 100 actions of a
+/// `TransactWriteItems` call.
 #[tokio::test]
 async fn posts_and_reverses_the_largest_transactions() {
     let books = Books::open().await;
@@ -697,7 +699,7 @@ async fn accepts_unusual_valid_values() {
         let taken = send(client.request("POST", MERCHANTS).header("content-type", kind).body(body)).await;
         assert_eq!(taken.status, 201, "{kind}: {}", taken.body);
     }
-    // A reversal accepts no body and an empty object.
+    // The body of a reversal may be missing or an empty object.
     for (key, body) in [("none", None), ("empty", Some("{}"))] {
         let account = books.funded("user-1", "1.00").await;
         let paid = id(&books.pay(key, &account, &books.outside, "1.00").await, "transactionId");
@@ -710,8 +712,8 @@ async fn accepts_unusual_valid_values() {
     books.stack.stop().await;
 }
 
-/// Returns the paths of lists with several pages: accounts of a user, statements, and transactions
-/// by time and by key. The last two lists have only one page.
+/// Returns the paths of lists: accounts of a user, statements, and transactions by time and by key.
+/// All but the last two lists have several pages.
 async fn with_cursors(books: &Books) -> Vec<String> {
     let (one, other) = (books.account("user-1").await, books.account("user-1").await);
     books.account("user-1").await;
@@ -768,7 +770,7 @@ async fn rejects_a_cursor_of_another_list() {
             must_refuse_cursor(&books.operator, &lists[to], &cursor).await;
         }
     }
-    // A request that states a default value explicitly requests the same list.
+    // An explicit default value does not change the list.
     let default = cursor(&books.operator, &format!("{}&status=completed", lists[4])).await;
     assert_eq!(books.operator.get(&format!("{}&cursor={default}", lists[4])).await.status, 200);
     // A cursor is valid only for the caller that received it.
@@ -782,9 +784,9 @@ async fn rejects_a_cursor_of_another_list() {
     books.stack.stop().await;
 }
 
-/// All faults are reported together, including those of readable legs.
+/// All errors are reported together, including errors in legs.
 #[tokio::test]
-async fn faults_name_the_leg() {
+async fn errors_point_to_the_invalid_legs() {
     let books = Books::open().await;
     let body = legs([("debit", "A", "0", "USD"), ("credit", "B", "1.00", "USD"), ("credit", "C", "1.5", "JPY")]);
     let answer = books.operator.post(TRANSACTIONS, &body).await;

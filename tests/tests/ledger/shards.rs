@@ -13,7 +13,7 @@ use system_tests::{
 const PAIRS: usize = 8;
 const LIST: &str = "/ledger/transactions?limit=40";
 
-/// Starts a stack with other shard counts on the same DynamoDB.
+/// Starts a second stack with different shard counts on the same DynamoDB.
 async fn beside(first: &Stack, write: u16, read: u16) -> Stack {
     status_shards(write, read).dynamo_endpoint(first.dynamo_url()).start().await.expect("a stack")
 }

@@ -1,5 +1,6 @@
-//! Tests of the examples in the [requirement](../../../docs/requirements/ledger.md): their stored
-//! values, and the results of the required queries. Amounts are exact to the last of 38 digits.
+//! Tests of the examples in the [requirement](../../../docs/requirements/ledger.md): the stored
+//! values, and the results of the required queries. Further tests check that amounts are exact to
+//! 38 digits.
 
 use aws_sdk_dynamodb::{operation::query::builders::QueryFluentBuilder, types::AttributeValue};
 use serde_json::{Value, json};
@@ -16,9 +17,9 @@ const KEY: &str = "abc123def456";
 const NOON: &str = "2026-01-02T10:30:00.123Z";
 const USER: &str = "770g0622-e29b-41d4-a716-446655440000";
 
-/// The merchant and the account of the requirement. The account has a balance of 1500.00, from
-/// which it pays 5.50 for a coffee into the merchant's account (`till`).
-struct Seed {
+/// The example of the requirement. An account with a balance of 1500.00 pays 5.50 for a coffee into
+/// the merchant's account (`till`).
+struct Example {
     books: Books,
     merchant: String,
     account: String,
@@ -26,7 +27,7 @@ struct Seed {
     coffee: Answer,
 }
 
-impl Seed {
+impl Example {
     async fn start() -> Self {
         let books = Books::open().await;
         let noon = books.at(time(NOON));
@@ -61,7 +62,7 @@ impl Seed {
         get.send().await.expect("an answer").item.expect("an item")
     }
 
-    /// Returns the primary keys of the items that a query finds, in order.
+    /// Returns the primary keys of the query results, in order.
     async fn found(&self, query: impl FnOnce(QueryFluentBuilder) -> QueryFluentBuilder) -> Vec<(String, String)> {
         let query = query(self.books.stack.client().expect("a client").query().table_name(self.books.table()));
         let items = query.send().await.expect("an answer").items.expect("items");
@@ -90,11 +91,11 @@ fn assert_has(item: &Item, attributes: &[(&str, &str)]) {
 }
 
 #[tokio::test]
-async fn the_seeds_merchant_and_account_are_stored_as_the_seed_has_them() {
-    let seed = Seed::start().await;
-    let merchant = &seed.merchant;
+async fn stores_the_required_merchant_and_account_as_specified() {
+    let example = Example::start().await;
+    let merchant = &example.merchant;
     assert_has(
-        &seed.item(&format!("MERCHANT#{merchant}"), "METADATA").await,
+        &example.item(&format!("MERCHANT#{merchant}"), "METADATA").await,
         &[
             ("PK", &format!("S MERCHANT#{merchant}")),
             ("SK", "S METADATA"),
@@ -104,9 +105,9 @@ async fn the_seeds_merchant_and_account_are_stored_as_the_seed_has_them() {
             ("Category", "S Restaurant"),
         ],
     );
-    let account = &seed.account;
+    let account = &example.account;
     assert_has(
-        &seed.item(&format!("ACCOUNT#{account}"), "METADATA").await,
+        &example.item(&format!("ACCOUNT#{account}"), "METADATA").await,
         &[
             ("PK", &format!("S ACCOUNT#{account}")),
             ("SK", "S METADATA"),
@@ -121,16 +122,16 @@ async fn the_seeds_merchant_and_account_are_stored_as_the_seed_has_them() {
             ("Status", "S active"),
         ],
     );
-    seed.books.stack.stop().await;
+    example.books.stack.stop().await;
 }
 
 #[tokio::test]
 async fn stores_the_required_payment_as_specified() {
-    let seed = Seed::start().await;
-    let (transaction, merchant) = (seed.transaction(), &seed.merchant);
+    let example = Example::start().await;
+    let (transaction, merchant) = (example.transaction(), &example.merchant);
     let partition = format!("TXN#{transaction}");
     assert_has(
-        &seed.item(&partition, "METADATA").await,
+        &example.item(&partition, "METADATA").await,
         &[
             ("PK", &format!("S {partition}")),
             ("SK", "S METADATA"),
@@ -150,11 +151,11 @@ async fn stores_the_required_payment_as_specified() {
         ],
     );
     for (index, (kind, account, after)) in
-        [("debit", &seed.account, "N 1494.5"), ("credit", &seed.till, "N 5.5")].into_iter().enumerate()
+        [("debit", &example.account, "N 1494.5"), ("credit", &example.till, "N 5.5")].into_iter().enumerate()
     {
-        let leg = seed.leg(index);
+        let leg = example.leg(index);
         assert_has(
-            &seed.item(&partition, &format!("LEG#{leg}")).await,
+            &example.item(&partition, &format!("LEG#{leg}")).await,
             &[
                 ("PK", &format!("S {partition}")),
                 ("SK", &format!("S LEG#{leg}")),
@@ -172,26 +173,29 @@ async fn stores_the_required_payment_as_specified() {
             ],
         );
     }
-    assert_eq!(seed.books.partition(None, &partition).await.len(), 3);
-    seed.books.stack.stop().await;
+    assert_eq!(example.books.partition(None, &partition).await.len(), 3);
+    example.books.stack.stop().await;
 }
 
 #[tokio::test]
 async fn required_queries_find_the_payment() {
-    let seed = Seed::start().await;
+    let example = Example::start().await;
     let key = |partition: &str, sort: &str| (format!("S {partition}"), format!("S {sort}"));
-    let txn = format!("TXN#{}", seed.transaction());
-    let (header, first, second) =
-        (key(&txn, "METADATA"), key(&txn, &format!("LEG#{}", seed.leg(0))), key(&txn, &format!("LEG#{}", seed.leg(1))));
-    let account = key(&format!("ACCOUNT#{}", seed.account), "METADATA");
-    let by_user = seed.found(|query| {
+    let txn = format!("TXN#{}", example.transaction());
+    let (header, first, second) = (
+        key(&txn, "METADATA"),
+        key(&txn, &format!("LEG#{}", example.leg(0))),
+        key(&txn, &format!("LEG#{}", example.leg(1))),
+    );
+    let account = key(&format!("ACCOUNT#{}", example.account), "METADATA");
+    let by_user = example.found(|query| {
         query
             .index_name("GSI1")
             .key_condition_expression("GSI1PK = :user")
             .expression_attribute_values(":user", text(&format!("USER#{USER}")))
     });
     assert_eq!(by_user.await, [account]);
-    let of_the_day = seed.found(|query| {
+    let of_the_day = example.found(|query| {
         query
             .index_name("GSI1")
             .key_condition_expression("GSI1PK = :status AND GSI1SK >= :since")
@@ -199,7 +203,7 @@ async fn required_queries_find_the_payment() {
             .expression_attribute_values(":since", text("CREATED#2026-01-01T10:30:00.000Z"))
     });
     assert_eq!(of_the_day.await, std::slice::from_ref(&header), "the funding payment is older than the range");
-    let in_range = seed.found(|query| {
+    let in_range = example.found(|query| {
         query
             .index_name("GSI1")
             .key_condition_expression("GSI1PK = :status AND GSI1SK BETWEEN :start AND :end")
@@ -209,66 +213,66 @@ async fn required_queries_find_the_payment() {
     });
     let month = in_range.await;
     assert_eq!((month.len(), &month[1]), (2, &header));
-    let by_key = seed.found(|query| {
+    let by_key = example.found(|query| {
         query
             .index_name("GSI2")
             .key_condition_expression("GSI2PK = :key")
             .expression_attribute_values(":key", text("IDEMPOTENCY#abc123def456"))
     });
     assert_eq!(by_key.await, std::slice::from_ref(&header));
-    let collection =
-        seed.found(|query| query.key_condition_expression("PK = :txn").expression_attribute_values(":txn", text(&txn)));
+    let collection = example
+        .found(|query| query.key_condition_expression("PK = :txn").expression_attribute_values(":txn", text(&txn)));
     assert_eq!(collection.await, [first.clone(), second, header]);
-    let history = seed.found(|query| {
+    let history = example.found(|query| {
         query
             .index_name("GSI1")
             .key_condition_expression("GSI1PK = :account AND begins_with(GSI1SK, :prefix)")
-            .expression_attribute_values(":account", text(&format!("ACCOUNT#{}", seed.account)))
+            .expression_attribute_values(":account", text(&format!("ACCOUNT#{}", example.account)))
             .expression_attribute_values(":prefix", text("LEG#"))
             .scan_index_forward(false)
             .limit(100)
     });
     let history = history.await;
     assert_eq!((history.len(), &history[0]), (2, &first), "newest first");
-    seed.books.stack.stop().await;
+    example.books.stack.stop().await;
 }
 
 #[tokio::test]
 async fn returns_the_same_payment_from_every_route() {
-    let seed = Seed::start().await;
-    let (books, account) = (&seed.books, &seed.account);
+    let example = Example::start().await;
+    let (books, account) = (&example.books, &example.account);
     let leg = |index: usize, kind: &str, of: &str, after: &str| {
         json!({
-            "legId": seed.leg(index), "transactionId": seed.transaction(), "accountId": of, "legType": kind,
+            "legId": example.leg(index), "transactionId": example.transaction(), "accountId": of, "legType": kind,
             "amount": "5.50", "currency": "USD", "balanceAfter": after, "createdAt": NOON,
         })
     };
     let mut header = json!({
-        "transactionId": seed.transaction(), "status": "completed", "transactionType": "payment", "amount": "5.50",
-        "currency": "USD", "merchantId": seed.merchant, "description": "Coffee purchase", "idempotencyKey": KEY,
+        "transactionId": example.transaction(), "status": "completed", "transactionType": "payment", "amount": "5.50",
+        "currency": "USD", "merchantId": example.merchant, "description": "Coffee purchase", "idempotencyKey": KEY,
         "createdBy": "tester", "createdAt": NOON,
     });
     let at_noon = books.at(time(NOON));
     let listed = at_noon.get(&format!("{TRANSACTIONS}?status=completed")).await;
     assert_eq!(listed.body, json!({"items": [header]}));
     assert_eq!(at_noon.get(&format!("{TRANSACTIONS}?idempotencyKey={KEY}")).await.body, listed.body);
-    let legs = [leg(0, "debit", account, "1494.50"), leg(1, "credit", &seed.till, "5.50")];
+    let legs = [leg(0, "debit", account, "1494.50"), leg(1, "credit", &example.till, "5.50")];
     header["legs"] = json!(legs);
-    assert_eq!(seed.coffee.body, header);
-    let location = seed.coffee.headers["location"].to_str().expect("text");
-    assert_eq!(location, format!("{TRANSACTIONS}/{}", seed.transaction()));
+    assert_eq!(example.coffee.body, header);
+    let location = example.coffee.headers["location"].to_str().expect("text");
+    assert_eq!(location, format!("{TRANSACTIONS}/{}", example.transaction()));
     assert_eq!(books.operator.get(location).await.body, header);
     let statement = books.operator.get(&format!("{ACCOUNTS}/{account}/statement")).await;
     assert_eq!(statement.body["items"][0], legs[0]);
     assert_eq!(statement.body["items"][1]["balanceAfter"], "1500.00");
     let accounts = books.operator.get(&format!("/ledger/users/{USER}/accounts")).await.body;
     assert_eq!((&accounts["items"][0]["balance"], &accounts["items"][1]), (&json!("1494.50"), &Value::Null));
-    let merchant = books.operator.get(&format!("{MERCHANTS}/{}", seed.merchant)).await.body;
+    let merchant = books.operator.get(&format!("{MERCHANTS}/{}", example.merchant)).await.body;
     assert_eq!(
         merchant,
-        json!({"merchantId": seed.merchant, "name": "Coffee Shop Inc", "category": "Restaurant", "createdAt": NOON})
+        json!({"merchantId": example.merchant, "name": "Coffee Shop Inc", "category": "Restaurant", "createdAt": NOON})
     );
-    seed.books.stack.stop().await;
+    example.books.stack.stop().await;
 }
 
 /// Opens a funding account and an account with a balance of zero, both in the given currency.
@@ -325,7 +329,7 @@ async fn keeps_amounts_exactly_from_strings_and_numbers() {
 }
 
 #[tokio::test]
-async fn a_dime_and_two_are_thirty_cents() {
+async fn sum_of_10_and_20_cents_is_exact() {
     let books = Books::open().await;
     let account = books.account("user-1").await;
     for (key, amount, after) in [("K-1", "0.10", "0.10"), ("K-2", "0.20", "0.30")] {
@@ -468,16 +472,16 @@ async fn rejects_invalid_amounts() {
 
 /// A transaction in two currencies must balance in each currency, and its header has no amount.
 #[tokio::test]
-async fn an_exchange_balances_in_each_currency() {
+async fn transaction_in_two_currencies_balances_in_each_currency() {
     let books = Books::open().await;
     let ((dollars, purse), (yen, wallet)) = (pair(&books, "USD").await, pair(&books, "JPY").await);
-    let exchange = legs([
+    let conversion = legs([
         ("debit", dollars.as_str(), "10.00", "USD"),
         ("credit", purse.as_str(), "10", "USD"),
         ("debit", yen.as_str(), "1570", "JPY"),
         ("credit", wallet.as_str(), "1570.0", "JPY"),
     ]);
-    let posted = at_noon(&books).post_once(TRANSACTIONS, "K-1", &exchange).await;
+    let posted = at_noon(&books).post_once(TRANSACTIONS, "K-1", &conversion).await;
     assert_eq!((posted.status, posted.body.get("amount"), posted.body.get("currency")), (201, None, None));
     assert_eq!([books.balance(&purse).await, books.balance(&wallet).await], ["10.00", "1570"]);
     let header = &books.partition(None, &format!("TXN#{}", id(&posted, "transactionId"))).await[4];

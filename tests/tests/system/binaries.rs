@@ -37,7 +37,7 @@ fn text(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect("a file")
 }
 
-/// Replaces generated identifiers in responses by their order of appearance.
+/// Replaces each generated identifier in responses with a number, in order of appearance.
 #[derive(Default)]
 struct Names(BTreeMap<String, usize>);
 
@@ -109,7 +109,7 @@ async fn serves_eight_concurrent_clients() {
     lambdas.stop().await;
 }
 
-/// The log lines that give the reason of an error.
+/// The error lines of the log that contain a reason.
 fn whys(environment: &Environment) -> Vec<Value> {
     let lines = environment.log();
     lines.into_iter().filter(|line| line["level"] == "ERROR" && line["fields"]["why"].is_string()).collect()
@@ -117,7 +117,7 @@ fn whys(environment: &Environment) -> Vec<Value> {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn the_invocation_after_a_crash_succeeds() {
+async fn processes_an_event_after_a_crash() {
     let stack = stack().start().await.expect("a stack");
     let place = Place::of(&stack, "schedule-payment");
     let faulty = Environment::start(&binary("faulty"), &place).await;
@@ -131,7 +131,7 @@ async fn the_invocation_after_a_crash_succeeds() {
     }
     let whys = whys(&faulty);
     assert_eq!(whys.len(), 1, "{whys:?}");
-    assert_eq!(whys[0]["fields"]["why"], "as was wished");
+    assert_eq!(whys[0]["fields"]["why"], "a requested panic");
     assert!(whys[0]["fields"]["at"].as_str().is_some_and(|at| at.contains("faulty.rs:")), "{whys:?}");
     faulty.stop().await;
     stack.stop().await;
@@ -139,7 +139,7 @@ async fn the_invocation_after_a_crash_succeeds() {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn the_event_after_an_unreadable_one_succeeds() {
+async fn processes_an_event_after_an_unreadable_event() {
     let stack = stack().start().await.expect("a stack");
     let functions = [
         ("schedule-payment", text(PAYMENT)),
@@ -168,7 +168,7 @@ async fn the_event_after_an_unreadable_one_succeeds() {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn rejects_the_largest_body_of_lambda_within_the_memory_limit() {
+async fn rejects_a_body_of_maximum_size_within_the_memory_limit() {
     let stack = stack().start().await.expect("a stack");
     let environment = Environment::start(&binary("schedule-payment"), &Place::of(&stack, "schedule-payment")).await;
     let mut event: Value = serde_json::from_str(&text(PAYMENT)).expect("JSON");
@@ -185,7 +185,7 @@ async fn rejects_the_largest_body_of_lambda_within_the_memory_limit() {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn a_missing_setting_is_logged_and_ends_the_process() {
+async fn logs_a_missing_setting_and_exits() {
     let stack = stack().start().await.expect("a stack");
     for lambda in &stack.template().lambdas {
         let mut place = Place::of(&stack, &lambda.name);
@@ -250,7 +250,7 @@ async fn cargo_lambda(arguments: &[&str], settings: &BTreeMap<String, String>) -
     panic!("cargo lambda watch does not start")
 }
 
-/// Sends eight requests for payments concurrently.
+/// Schedules eight payments concurrently.
 async fn eight_payments(port: &Port) {
     let url = format!("http://127.0.0.1:{}/2015-03-31/functions/schedule-payment/invocations", port.number());
     let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().expect("a client");
@@ -265,8 +265,8 @@ async fn eight_payments(port: &Port) {
     }
 }
 
-/// Holds all writes to DynamoDB until eight payments have arrived. Without concurrent events, the
-/// function sends at most one payment.
+/// Releases the held writes to DynamoDB after eight payments have arrived. If the function did not
+/// process events concurrently, at most one payment would arrive.
 async fn release_eight(proxy: &Proxy) {
     let arrived = || proxy.calls().into_iter().map(|call| call.body["Item"].to_string()).collect::<BTreeSet<_>>().len();
     while arrived() < 8 {
@@ -289,7 +289,7 @@ async fn one_process_serves_concurrent_events_of_a_managed_instance() {
     process.env_clear().envs(place.settings).stdout(Stdio::piped()).kill_on_drop(true);
     let process = process.spawn().expect("a function");
     proxy.rule(|call| if call.action == "PutItem" { Fault::Held } else { Fault::None });
-    tokio::join!(eight_payments(&port), timeout(PATIENCE, release_eight(&proxy))).1.expect("eight at once");
+    tokio::join!(eight_payments(&port), timeout(PATIENCE, release_eight(&proxy))).1.expect("eight concurrent payments");
     let log = log_lines(process).await;
     assert_eq!(log.iter().filter(|line| line["fields"]["message"] == "answered").count(), 8, "{log:?}");
     assert!(log.iter().all(|line| line.get("not JSON").is_none()), "{log:?}");
@@ -299,7 +299,7 @@ async fn one_process_serves_concurrent_events_of_a_managed_instance() {
 
 #[tokio::test]
 #[ignore = "make test-lambda"]
-async fn eight_processes_serve_one_event_each_without_managed_instances() {
+async fn eight_processes_serve_eight_concurrent_events() {
     let stack = stack().start().await.expect("a stack");
     let place = Place::of(&stack, "schedule-payment");
     let (mut watch, port) = cargo_lambda(&["--concurrency", "8"], &place.settings).await;

@@ -1,5 +1,4 @@
-//! Tests the dependencies of a Lambda: one TLS stack, one HTTP stack, and no part of the local
-//! stack.
+//! Tests that a Lambda links one TLS stack, one HTTP stack, and no part of the local stack.
 
 use std::{collections::BTreeSet, process::Command};
 use system_tests::root;
@@ -58,5 +57,5 @@ fn tests_build_dependencies_with_the_same_features_as_the_local_stack() {
     };
     let (built, tested) = (with_features("normal,build"), with_features("normal,build,dev"));
     let twice: Vec<_> = built.difference(&tested).collect();
-    assert!(twice.is_empty(), "rebuilt for the tests with other features: {twice:#?}");
+    assert!(twice.is_empty(), "the tests need other features of these crates: {twice:#?}");
 }

@@ -36,7 +36,7 @@ struct Room<C: 'static> {
     typical: (&'static str, C),
 }
 
-/// Five items, one on each of five shards. No request has an idempotency key.
+/// The examples have five items, one on each of five shards, and no idempotency key.
 fn bank() -> Room<bank::Case> {
     let case = |kilobytes: usize, projection| bank::Case {
         item: kilobytes * 1024,
@@ -68,8 +68,8 @@ fn cart() -> Room<cart::Case> {
     }
 }
 
-/// The rows are a plan year, the registrations of an employee, and the activities of a venue. The
-/// size of a narrow index entry does not grow with the activity.
+/// A list contains a plan year, the registrations of an employee, or the activities of a venue. The
+/// entries of GSI2 have the same size for all activities.
 fn wellness() -> Room<wellness::Case> {
     let case = |activity, items, references| wellness::Case {
         activity,
@@ -97,7 +97,7 @@ fn wellness() -> Room<wellness::Case> {
     }
 }
 
-/// Payments between two accounts, and transactions with more legs.
+/// The examples are payments between two accounts, and transactions with more legs.
 fn ledger() -> Room<ledger::Case> {
     let case = |legs, items| {
         let transaction = 650 + 60 * legs;
@@ -152,8 +152,8 @@ impl<C: 'static> Room<C> {
     }
 }
 
-/// C7 consumes no units of the table. Its cost is the volume that Firehose bills, with several rows
-/// per record and with one.
+/// C7 consumes no request units. Its cost is the volume that Firehose bills, with several rows per
+/// record or with one.
 const EXPORT: function::Pattern<()> = export::patterns::export_cart_changes::PATTERN;
 const CHANGES: usize = 1_000;
 
@@ -165,9 +165,9 @@ fn kilobytes_billed(row: usize) -> [usize; 2] {
 
 fn export_page() -> String {
     let mut page = format!(
-        "\n### {} {}\n\n{}\n\n- key condition: none; new and old images of the cart items, by the event filter of the mapping\n\
-         - cost: no unit of the table; PutRecordBatch of rows packed into records, which are billed by every 5 KB begun\n\n\
-         | {CHANGES} changes | packed | one by one |\n| --- | --- | --- |\n",
+        "\n### {} {}\n\n{}\n\n- key condition: none. The filter of the event source mapping passes new and old images of cart items\n\
+         - cost: no request units. Firehose rounds the size of each record up to a multiple of 5 KB, so PutRecordBatch sends records with many rows\n\n\
+         | {CHANGES} changes | many rows per record | one row per record |\n| --- | --- | --- |\n",
         EXPORT.id,
         EXPORT.name,
         trigger(EXPORT.trigger)
@@ -182,34 +182,35 @@ fn export_page() -> String {
 fn export_row() -> String {
     let (id, name, trigger, [packed, _]) = (EXPORT.id, EXPORT.name, trigger(EXPORT.trigger), kilobytes_billed(300));
     format!(
-        "| {id} | [{name}](../crates/export/src/patterns/export_cart_changes.rs) | {trigger} | {packed} KB of Firehose for {CHANGES} changes of 300 bytes |\n"
+        "| {id} | [{name}](../crates/export/src/patterns/export_cart_changes.rs) | {trigger} | {packed} KB billed by Firehose for {CHANGES} changes of 300 bytes |\n"
     )
 }
 
-/// The introduction of the page. The short tables follow it.
+/// The introduction of the page, before the summary tables.
 const HEAD: &str = "# Access patterns\n\
     \n\
-    `make docs` writes this page from the declarations beside the code. Tests compare each cost with the\n\
-    capacity that DynamoDB reports, and each trigger with the stacks.\n\
+    `make docs` writes this page from the `PATTERN` constants in the code. Tests compare each cost with\n\
+    the capacity that DynamoDB reports, and each trigger with the stacks.\n\
     \n\
     R means read request units (RRU) and W means write request units (WRU). ⌈x⌉ rounds a size up to full\n\
-    units: 4 KB for a read, 1 KB for a write. An eventually consistent read costs half of that, shown as\n\
-    ½. The costs are those of requests without an `Idempotency-Key`.\n\
+    units: 4 KB for a read, 1 KB for a write. Σ is a sum of sizes. An eventually consistent read costs\n\
+    half as much, shown as ½. The costs in the tables are for requests without an `Idempotency-Key`.\n\
     \n\
     The examples assume:\n\
     \n\
-    - **bank**: five items, one on each of five shards, for patterns with several items; else one.\n\
-    - **cart**: a cart, or a page of a list, with the given number of ACTIVE items.\n\
-    - **wellness**: a plan year, a user or an activity with the given number of activities or\n\
-    \x20 registrations. An activity has six parts. An activity or a venue has the given number of\n\
-    \x20 references. Ten challenges admit the employee.\n\
-    - **ledger**: a transaction with the given number of legs, each on a different account, and a list\n\
-    \x20 with the given number of items.\n\
+    - **bank**: a pattern for one payment has one item. A list and the archive have five items, one on\n\
+    \x20 each of five shards.\n\
+    - **cart**: a cart or a page has the given number of ACTIVE items.\n\
+    - **wellness**: a list has the given number of activities or registrations. An activity has six\n\
+    \x20 parts. An activity or a venue has the given number of references. Ten challenges admit the\n\
+    \x20 employee.\n\
+    - **ledger**: a transaction has the given number of legs, each on a different account. A list has\n\
+    \x20 the given number of items.\n\
     \n\
     ## Summary\n\
     \n\
-    Each function links to its module. The bank uses the default index, `KEYS_ONLY`. The\n\
-    sections below have the key conditions, the formulas and the costs of other sizes.\n\
+    Each function name links to its module. The bank uses the default index projection, `KEYS_ONLY`. The\n\
+    sections below have the key conditions, the formulas and the costs of items of other sizes.\n\
     \n";
 
 fn page() -> String {
@@ -225,9 +226,9 @@ fn short() -> String {
 fn is_current(path: &str, wanted: &str) {
     let path = root().join(path);
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, wanted).expect("a page");
+        fs::write(&path, wanted).expect("the page is written");
     }
-    let found = fs::read_to_string(&path).expect("a page");
+    let found = fs::read_to_string(&path).expect("the page is readable");
     assert!(found == wanted, "{} is stale: run `make docs`", path.display());
 }
 
@@ -237,18 +238,21 @@ fn access_patterns_page_is_current() {
 }
 
 #[test]
-fn lists_every_pattern() {
+fn access_patterns_page_lists_every_pattern() {
     let (page, short) = (page(), short());
     for pattern in patterns::all() {
         let (id, name) = (pattern.id, pattern.name);
         assert!(page.contains(&format!("\n### {id} {name}")), "docs/access-patterns.md lacks {id} {name}");
-        assert!(short.contains(&format!("| {id} | [{name}")), "the table of README.md lacks {id} {name}");
+        assert!(
+            short.contains(&format!("| {id} | [{name}")),
+            "the summary of docs/access-patterns.md lacks {id} {name}"
+        );
     }
 }
 
-/// Compares the part of the page between the two markers with the text.
+/// Compares the text between the two markers of a page with the wanted text.
 fn part_is_current(path: &str, wanted: &str) {
-    let page = fs::read_to_string(root().join(path)).expect("a page");
+    let page = fs::read_to_string(root().join(path)).expect("the page is readable");
     let (before, rest) = page.split_once(BEGIN).expect("the begin marker");
     let (_, after) = rest.split_once(END).expect("the end marker");
     is_current(path, &format!("{before}{BEGIN}\n{wanted}\n{END}{after}"));
@@ -263,8 +267,9 @@ fn http_page_lists_every_problem_type() {
     part_is_current("docs/http.md", &table);
 }
 
-/// The trigger of the pattern in the form of the template: routes with scopes, schedules and
-/// streams.
+/// Describes the trigger of a pattern: its routes with scopes, its schedule or its stream.
+///
+/// `deployed` describes the trigger in the template in the same way.
 fn declared(trigger: Trigger) -> BTreeSet<String> {
     match trigger {
         Trigger::Http(routes) => {
@@ -288,7 +293,7 @@ fn deployed(lambda: &Lambda) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_function_is_deployed_with_the_trigger_of_its_pattern() {
+fn triggers_in_the_template_match_the_patterns() {
     let patterns: BTreeMap<_, _> =
         patterns::all().into_iter().map(|pattern| (pattern.name.to_owned(), declared(pattern.trigger))).collect();
     let template = template();

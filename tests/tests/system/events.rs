@@ -1,4 +1,4 @@
-//! Tests that each event of `events/` has the effect that its file name says.
+//! Tests that each event of `events/` gets the expected response.
 
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs};
@@ -8,14 +8,14 @@ use system_tests::{
     patterns, stack,
 };
 
-/// Events that the function cannot read.
+/// File name suffixes of events that the function cannot read.
 const NONSENSE: [&str; 2] = ["no-such-day", "no-batch"];
 
-/// Batches with a record that must be retried.
+/// File name suffixes of batches with a record that must be retried.
 const REPORTED: [&str; 1] = ["no-user"];
 
-/// Lists that must contain an item that an earlier event created: the function, a field of the item
-/// and the value of that field.
+/// Functions whose response must contain an item that an earlier event created. Each entry also has
+/// a field of the item and the value of that field.
 const LISTS: [(&str, &str, &str); 9] = [
     ("list-cart-items", "sku", "72f49"),
     ("list-sku-items", "sku", "72f49"),
@@ -29,7 +29,7 @@ const LISTS: [(&str, &str, &str); 9] = [
 ];
 
 #[tokio::test]
-async fn each_event_has_the_effect_that_its_name_says() {
+async fn each_event_gets_the_expected_response() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     for (folder, (function, why, status)) in
@@ -86,7 +86,7 @@ fn every_function_has_an_accepted_and_a_rejected_event() {
 }
 
 #[test]
-fn events_carry_the_claims_of_the_authorizer() {
+fn events_contain_the_claims_of_the_authorizer() {
     for (folder, events) in all() {
         for (function, why, status) in events.iter().filter(|(_, _, status)| status.is_some()) {
             let event = event(folder, function, why);

@@ -1,4 +1,5 @@
-//! Tests the job engine with a service whose jobs count to a number, one step per count.
+//! Tests the job engine with a service whose jobs count to a given number. Each step increments the
+//! count by one.
 
 use function::{App, Batch, Clients, Deadline, Error, Function, SettingsReader};
 use futures::future::join;
@@ -36,7 +37,7 @@ struct Counted {
     number: u64,
 }
 
-/// The service, which uses a job table of the template.
+/// A service that stores its jobs in a job table of the template.
 #[derive(Clone)]
 struct Counter(Jobs);
 
@@ -72,7 +73,7 @@ impl JobRunner for Steps {
             return Err(Error::Internal("a run has more than 30 seconds".to_owned()));
         }
         let (number, to) = (at.number + 1, self.to.0);
-        assert_eq!(job.done, at.number, "the job matches the last written step");
+        assert_eq!(job.done, at.number, "the job and its progress are from the same step");
         // Every third step ends its run.
         let next = if number == to { Next::End } else { [Next::Wait, Next::Continue][usize::from(number % 3 != 0)] };
         Ok(Step { progress: Counted { number }, done: number, next })
@@ -117,8 +118,8 @@ impl Scene {
         Process::start(&self.stack, &self.proxy, "continue-job", &function())
     }
 
-    /// Calls the function for the jobs. Returns the reported batch item failures, or `None` if the
-    /// function crashed.
+    /// Invokes the function with a stream record for each job. Returns the reported batch item
+    /// failures, or `None` if the function crashed.
     async fn call(&self, ids: &[&str]) -> Option<Value> {
         let run = self.process().run(&batch_of(ids), HOUR).await?;
         Some(run.answer.expect("an answer")["batchItemFailures"].clone())
@@ -138,7 +139,7 @@ fn batch_of(ids: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn a_run_has_thirty_seconds_and_ends_when_a_step_waits() {
+async fn a_run_is_limited_to_thirty_seconds_and_ends_after_a_waiting_step() {
     let scene = Scene::start().await;
     scene.put("A", 7).await;
     for (done, state) in [(3, State::Running), (6, State::Running), (7, State::Done), (7, State::Done)] {
@@ -158,8 +159,9 @@ async fn concurrent_runs_count_each_step_once() {
     let mut rounds = 0;
     while scene.job("A").await.state == State::Running || scene.job("B").await.state == State::Running {
         rounds += 1;
-        assert!(rounds <= 50, "each round writes a step at least");
-        // The second run has read an old step, or finds no work.
+        assert!(rounds <= 50, "each round writes at least one step");
+        // Holds the first run at its first update until the other run has finished. The first run
+        // then has an outdated step, or finds no work.
         let mut is_first = true;
         scene.proxy.rule(move |call| {
             let is_held = call.action == "UpdateItem" && std::mem::take(&mut is_first);
@@ -203,14 +205,15 @@ async fn resumes_a_run_that_is_killed_at_any_call() {
                 break;
             }
         }
-        // One call reads the job, one counts the run, and three write a step.
+        // A run makes five calls: one reads the job, one counts the run, and three write a step.
+        // The sixth round therefore completes.
         assert_eq!(number, 6, "{moment:?}");
         scene.stack.stop().await;
     }
 }
 
 #[test]
-fn only_a_start_and_a_step_call_the_function() {
+fn only_starts_and_completed_steps_trigger_the_function() {
     let template = template();
     let image = |state: &str, attempts: &str| json!({"State": {"S": state}, "Attempts": {"N": attempts}});
     for name in ["continue-job", "reconcile"] {
@@ -235,7 +238,7 @@ struct Metric(Metrics, String);
 
 impl CounterFn for Metric {
     fn increment(&self, value: u64) {
-        let mut counts = self.0.0.lock().expect("nobody panics");
+        let mut counts = self.0.0.lock().expect("a lock that is not poisoned");
         *counts.entry(self.1.clone()).or_default() += value;
     }
 
@@ -263,7 +266,7 @@ impl Recorder for Metrics {
 }
 
 #[tokio::test]
-async fn a_failed_job_is_counted_as_a_defect_once() {
+async fn a_failed_job_counts_as_one_defect() {
     let (scene, counts) = (Scene::start().await, Metrics::default());
     scene.put("bad", 3).await;
     scene.put("good", 3).await;
@@ -275,6 +278,6 @@ async fn a_failed_job_is_counted_as_a_defect_once() {
     }
     let states = [scene.job("bad").await.state, scene.job("good").await.state];
     assert_eq!(states, [State::Failed, State::Done]);
-    assert_eq!(*counts.0.lock().expect("nobody panics"), BTreeMap::from([("Defects".to_owned(), 1)]));
+    assert_eq!(*counts.0.lock().expect("a lock that is not poisoned"), BTreeMap::from([("Defects".to_owned(), 1)]));
     scene.stack.stop().await;
 }

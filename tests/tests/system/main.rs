@@ -1,4 +1,4 @@
-//! System tests: the templates, the documents and the binaries of all services, and the crate
+//! Tests that are not specific to one service: templates, documents, binaries, jobs and the crate
 //! `table`.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
@@ -10,6 +10,7 @@ mod jobs;
 mod named_queries;
 mod openapi;
 mod permissions;
+mod prose;
 mod randomness;
 mod registry;
 mod smoke;

@@ -8,7 +8,7 @@ const BEGIN: &str = "  # The named queries: written from analytics/ by make docs
 const END: &str = "  # The end of the named queries.\n";
 
 fn questions() -> Vec<PathBuf> {
-    let folder = fs::read_dir(root().join("analytics")).expect("the questions");
+    let folder = fs::read_dir(root().join("analytics")).expect("the folder of the queries");
     let mut files: Vec<_> = folder.map(|entry| entry.expect("an entry").path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "sql"));
     files.sort();
@@ -26,8 +26,8 @@ fn logical(name: &str) -> String {
 
 fn resource(path: &PathBuf) -> String {
     let name = path.file_stem().and_then(|name| name.to_str()).expect("a name");
-    let sql = fs::read_to_string(path).expect("a question");
-    let question = sql.lines().next().and_then(|line| line.strip_prefix("-- ")).expect("a question in the first line");
+    let sql = fs::read_to_string(path).expect("a query");
+    let question = sql.lines().next().and_then(|line| line.strip_prefix("-- ")).expect("a comment in the first line");
     let mut text = format!(
         "  {}Query:\n    Type: AWS::Athena::NamedQuery\n    Properties:\n      Name: !Sub ${{Name}} {}\n      \
          Description: {question:?}\n      Database: !Ref LakeDatabase\n      WorkGroup: !Ref BiWorkGroup\n      QueryString: |\n",

@@ -16,7 +16,8 @@ use system_tests::{
 /// A route: its method and path, its function, its scopes, and its path parameters.
 type Route = (String, String, BTreeSet<String>, BTreeSet<String>);
 
-/// The function of an operation. The operation id of a function's second route has a suffix.
+/// The function of an operation. If a function has two routes, one of the operation ids has a
+/// suffix.
 fn function(operation: Operation<'_>) -> &str {
     let name = operation.value["operationId"].as_str().expect("a name");
     name.split_once("-of-company").map_or(name, |(function, _)| function)
@@ -161,7 +162,8 @@ async fn responses_to_all_events_match_the_document() {
             faults.extend(operation.faults_of_request(event["body"].as_str()));
             let query = event["queryStringParameters"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
             let known = operation.parameters("query");
-            faults.extend(query.filter(|name| !known.contains(name)).map(|name| format!("the parameter {name}")));
+            let unknown = query.filter(|name| !known.contains(name));
+            faults.extend(unknown.map(|name| format!("the parameter {name} is not described")));
         }
         seen.insert(status);
         failures.extend(faults.into_iter().map(|fault| format!("{file}: {status}: {fault}")));

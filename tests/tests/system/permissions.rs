@@ -1,5 +1,5 @@
 //! Compares the policies of the functions with the permissions that the tests use. The local stack
-//! denies everything else (docs/decisions/permissions.md).
+//! denies calls that no policy allows (docs/decisions/permissions.md).
 
 use local::{Stack, template::Template};
 use serde_json::json;
@@ -39,7 +39,7 @@ fn used(folder: &Path) -> BTreeSet<Permission> {
     texts.iter().flat_map(|text| text.lines().map(read)).collect()
 }
 
-/// Runs the warm-up calls, which the other tests do not make.
+/// Makes the warm-up calls of all functions, because the other tests do not make them.
 async fn warm_up_all() {
     let stack = stack().start().await.expect("a stack");
     for (name, function) in local::functions() {
@@ -50,7 +50,7 @@ async fn warm_up_all() {
     stack.stop().await;
 }
 
-/// Reads the records of all tests in the folder `PERMISSIONS_USED`.
+/// Reads the permissions that all tests have recorded in the folder `PERMISSIONS_USED`.
 #[tokio::test]
 #[ignore = "runs after all other tests: make test"]
 async fn every_permission_is_needed() {
@@ -67,12 +67,12 @@ async fn every_permission_is_needed() {
 #[tokio::test]
 async fn permissions_have_no_wildcards() {
     for [function, action, resource, _] in allowed("KEYS_ONLY_AND_ALL").await {
-        assert!(!action.contains(['*', '?']), "{function} may do {action}");
-        // The keys of new objects are unknown, so the policy allows a fixed prefix.
+        assert!(!action.contains(['*', '?']), "{function}: the action {action} has a wildcard");
+        // The keys of new S3 objects are unknown, so the policy may end with a wildcard.
         let name = if action == "s3:PutObject" { resource.strip_suffix("/*") } else { Some(&resource[..]) };
         assert!(
             name.is_some_and(|name| name.contains(['/', '.']) && !name.contains(['*', '?'])),
-            "{function}: {resource}"
+            "{function}: the resource {resource} is not specific"
         );
     }
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use system_tests::{Client, stack};
 
 #[tokio::test]
-async fn a_payment_becomes_due_is_processed_and_is_archived() {
+async fn schedules_processes_and_archives_a_payment() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let new = json!({"scheduledTime": "2099-12-01T09:30:00Z", "data": {"amount": 12.50}});

@@ -10,11 +10,14 @@ use keys::{
 use local::Stack;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::time::Duration;
 use system_tests::{
     faults::{Call, Fault, Proxy},
     stack,
 };
-use table::{Attributes, BatchWrite, Condition, Dynamo, Error, Index, Item, Key, Query, Table};
+use table::{
+    Attributes, BatchWrite, Condition, Dynamo, Error, Index, Item, Key, MergedQuery, Projection, Query, Table, measured,
+};
 
 const SORT: &str = "Program";
 const END: &str = "EndDate#2020-12-31T00:00:00";
@@ -204,7 +207,7 @@ async fn a_failed_check_cancels_the_transaction() {
     assert!(is_refused(&refused), "a single check is a transaction");
 }
 
-/// Items of one list with the same end date, each with this number of bytes of data.
+/// Items of one list with the same end date. Each item has `bytes` bytes of data.
 fn alike(count: usize, bytes: usize) -> Vec<Thing> {
     (0..count).map(|number| Thing { data: "x".repeat(bytes), ..thing(&format!("{number:04}")) }).collect()
 }
@@ -221,7 +224,7 @@ async fn query_all_returns_every_item_with_the_same_sort_key() {
     let range = year();
     let query = || Query::new(&"L", &range).on(&scene.index);
     let mut read: Vec<Value> =
-        scene.table.query_all::<OfIndex>(&query()).await.expect("read").into_iter().map(|it| it.0).collect();
+        scene.table.query_all::<OfIndex>(&query()).await.expect("read").items.into_iter().map(|it| it.0).collect();
     assert!(scene.proxy.count("Query") > 3, "one call returns at most 1 MB");
     read.sort_by_key(|item| item["PK"].to_string());
     let ids: Vec<&str> = read.iter().filter_map(|item| item["PK"].as_str()).collect();
@@ -242,18 +245,18 @@ impl Item for OfIndex {
 }
 
 #[tokio::test]
-async fn query_all_rejects_a_range_that_count_accepts() {
+async fn query_all_rejects_a_range_that_is_too_large() {
     let scene = Scene::start().await;
     scene.seed(&alike(35, 390_000)).await;
     let range = year();
     let query = Query::new(&"L", &range).on(&scene.index);
     let read = scene.table.query_all::<OfIndex>(&query).await;
-    assert!(matches!(read, Err(Error::TooMuch)), "{:?}", read.map(|items| items.len()));
+    assert!(matches!(read, Err(Error::TooMuch)), "{:?}", read.map(|page| page.items.len()));
     assert_eq!(scene.table.count(&query).await.expect("counted"), 35);
 }
 
 #[tokio::test]
-async fn query_all_reads_an_item_collection_strongly_consistent() {
+async fn query_all_reads_an_item_collection_with_strong_consistency() {
     let scene = Scene::start().await;
     let parts: Vec<Thing> = (0..40)
         .map(|number| Thing { sort: format!("Program#Part#{number:02}"), data: "x".repeat(60_000), ..thing("A") })
@@ -261,7 +264,7 @@ async fn query_all_reads_an_item_collection_strongly_consistent() {
     scene.seed(&parts).await;
     let range = Level::Program.range();
     let query = Query::new(&"A", &range);
-    assert_eq!(scene.table.query_all::<Thing>(&query).await.expect("read"), parts);
+    assert_eq!(scene.table.query_all::<Thing>(&query).await.expect("read").items, parts);
     let all = |call: &Call| call.body["ConsistentRead"] == json!(true);
     assert!(scene.proxy.calls().len() > 2 && scene.proxy.calls().iter().all(all));
     for (query, consistent) in [(Query::new(&"A", &range), false), (Query::new(&"A", &range).consistent(), true)] {
@@ -284,7 +287,7 @@ async fn get_all_returns_all_existing_items_despite_duplicates_and_unprocessed_k
             Some(fault) if call.nth % 2 == 1 => fault.clone(),
             _ => Fault::None,
         });
-        let found = scene.table.get_all::<Thing>(&keys, consistent).await.expect("read");
+        let found = scene.table.get_all::<Thing>(&keys, consistent).await.expect("read").items;
         assert_eq!(found.len(), things.len());
         assert!(things.iter().all(|thing| found.get(&key(&thing.partition)) == Some(thing)));
         let calls = scene.proxy.calls();
@@ -298,8 +301,56 @@ async fn get_all_returns_all_existing_items_despite_duplicates_and_unprocessed_k
         assert!(calls.len() >= 3 && calls.iter().all(asks));
     }
     scene.proxy.heal();
-    assert!(scene.table.get_all::<Thing>(&[], true).await.expect("nothing").is_empty());
-    assert_eq!(scene.proxy.calls().len(), 0, "no keys need no call");
+    assert!(scene.table.get_all::<Thing>(&[], true).await.expect("nothing").items.is_empty());
+    assert_eq!(scene.proxy.calls().len(), 0, "a read of no keys makes no call");
+}
+
+/// A thing without the attribute `Data`.
+#[derive(Serialize, Deserialize)]
+struct Torn {
+    #[serde(rename = "PK")]
+    partition: String,
+    #[serde(flatten)]
+    rest: Value,
+}
+
+impl Item for Torn {
+    const TYPE: &'static str = "Thing";
+}
+
+#[tokio::test]
+async fn lists_skip_and_count_an_unreadable_item_and_reads_by_key_fail() {
+    let scene = Scene::start().await;
+    let things = ["A", "C"].map(thing);
+    scene.seed(&things).await;
+    let torn = Torn { partition: "B".to_owned(), rest: json!({"SK": SORT, "GSI1PK": "L", "GSI1SK": END}) };
+    scene.dynamo.write(scene.table.put(&torn).expect("a change")).await.expect("put");
+    let range = year();
+    let query = || Query::new(&"L", &range).on(&scene.index);
+    let keys = ["A", "B", "C"].map(key);
+    let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+    let ((), usage) = measured(deadline, async {
+        let page = scene.table.page::<Thing>(&query(), 3).await.expect("a page");
+        assert_eq!((page.items.len(), page.skipped), (2, 1));
+        let short = scene.table.page::<Thing>(&query(), 2).await.expect("a page");
+        assert_eq!(short.items.len() + short.skipped, 2, "a skipped item counts towards the limit");
+        let all = scene.table.query_all::<Thing>(&query()).await.expect("all");
+        assert_eq!((all.items.len(), all.skipped), (2, 1));
+        assert!(matches!(all.complete(), Err(Error::Unreadable("Thing", _))));
+        for projection in [Projection::All, Projection::KeysOnly] {
+            let (partitions, behind) = (vec!["L".to_owned()], None);
+            let list = MergedQuery { index: &scene.index, projection, partitions, range: &range, behind };
+            let merged = scene.table.merged_page::<Thing>(&list, 3).await.expect("a page");
+            assert_eq!((merged.items.len(), merged.skipped), (2, 1), "{projection:?}");
+        }
+        let found = scene.table.get_all::<Thing>(&keys, true).await.expect("read");
+        assert_eq!((found.items.len(), &found.unreadable), (2, &vec![key("B")]));
+        assert!(found.complete().is_err());
+        assert!(matches!(scene.table.get::<Thing>(&key("B")).await, Err(Error::Unreadable("Thing", _))));
+    })
+    .await;
+    assert!(usage.unreadable >= 6, "each read counts the item: {usage:?}");
+    assert!(usage.unreadable_items.iter().all(|item| *item == ("Thing", Some(key("B")))), "{usage:?}");
 }
 
 fn request(text: &str) -> Fingerprint {

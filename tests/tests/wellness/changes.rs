@@ -63,8 +63,8 @@ fn section(company: &str, id: &str) -> Section {
     }
 }
 
-/// Returns a reference of the activity to `of`, such as `VenueId-123`, with the example data of the
-/// requirement.
+/// Returns a reference of the activity to `of`, such as `VenueId-123`, with the example data from
+/// the requirement.
 fn reference(activity: &Activity, of: &str) -> Reference {
     let of: FacetRef = of.parse().expect("a reference");
     let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
@@ -110,7 +110,7 @@ async fn an_activity_moves_between_sections_and_out_of_them() {
         assert_eq!(answer.body["sectionId"], to);
         let (row, _) = collection(&stack, "123").await;
         let expected = to.as_str().map(|id| id.parse().expect("a section"));
-        assert_eq!(row, Activity { section_id: expected, ..walk() }, "a move changes the section only");
+        assert_eq!(row, Activity { section_id: expected, ..walk() }, "a move changes only the section");
         let programme = client.get(&of_company("123", "activities?year=2020")).await.body;
         let within = |id: &str| if to == id { json!(["123"]) } else { json!([]) };
         let sections = programme["sections"].as_array().expect("sections");
@@ -168,7 +168,7 @@ async fn progress(stack: &Stack) -> Registration {
 }
 
 #[tokio::test]
-async fn the_progress_example_of_pattern_3() {
+async fn records_progress_as_in_the_requirement() {
     let (stack, _) = start().await;
     put(&stack, &[activity("123", "789", "Walk 1000", WALK)]).await;
     put(&stack, &[registered()]).await;
@@ -312,8 +312,8 @@ async fn rejects_reports_of_other_users_and_invalid_reports() {
     assert_eq!(progress(&stack).await.data, None);
 }
 
-/// Faults of a single call. The function must retry the call, so that the caller does not notice
-/// the fault.
+/// Faults of a single DynamoDB call. The function must retry the call, so that the request
+/// succeeds.
 fn passing() -> [(&'static str, Fault); 4] {
     [
         ("throttled", Fault::throttled()),
@@ -324,7 +324,7 @@ fn passing() -> [(&'static str, Fault); 4] {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reports_and_moves_survive_one_failed_call() {
+async fn reports_and_moves_succeed_despite_one_failed_call() {
     let twins = Twins::start(resting).await;
     let client = Client::operator(&twins.faulty);
     put(&twins.healthy, &[section("123", "7")]).await;
@@ -356,7 +356,7 @@ async fn reports_and_moves_survive_one_failed_call() {
 
 // W16
 
-/// Returns the activity as a response shows it.
+/// Returns the activity in the form of a response.
 fn body(activity: Activity) -> Value {
     serde_json::to_value(ActivityBody::from(activity)).expect("JSON")
 }
@@ -474,7 +474,7 @@ async fn rejects_invalid_patches() {
 }
 
 #[tokio::test]
-async fn an_activity_beyond_the_size_limit_accepts_changes_that_do_not_enlarge_it() {
+async fn an_oversized_activity_accepts_changes_that_do_not_enlarge_it() {
     let (stack, client) = start().await;
     let data = |length: usize| json!({"text": "x".repeat(length)});
     put(&stack, &[Activity { data: Some(json_text(&data(8_192))), ..walk() }]).await;
@@ -492,8 +492,8 @@ async fn an_activity_beyond_the_size_limit_accepts_changes_that_do_not_enlarge_i
     }
 }
 
-/// Queries the references to `of` in activities with this status that end in 2020, with the key
-/// condition of pattern 5. Returns their GSI2SK.
+/// Queries the references to `of` with the key condition of pattern 5, for a status and the year
+/// 2020. Returns the values of GSI2SK.
 async fn uses(stack: &Stack, of: &str, status: &str) -> Vec<String> {
     let query = stack.client().expect("a client").query().table_name(stack.table("Activities").expect("a table"));
     let text = |text: String| AttributeValue::S(text);
@@ -509,7 +509,7 @@ async fn uses(stack: &Stack, of: &str, status: &str) -> Vec<String> {
 const OF: [&str; 5] = ["VenueId-123", "FileId-1", "CourseId-1", "TrackerId-1", "NotificationId-1"];
 
 #[tokio::test]
-async fn references_follow_status_and_end_date() {
+async fn references_get_the_new_status_and_end_date() {
     let (stack, client) = start().await;
     let others = activity("123", "456", "Blood drive", WALK);
     put(&stack, &[walk(), others.clone()]).await;
@@ -541,7 +541,11 @@ async fn references_follow_status_and_end_date() {
     }
     for entry in stored(&stack, Some("GSI2"), "CompanyId-123#VenueId-123").await {
         let names: BTreeSet<&str> = entry.keys().map(String::as_str).collect();
-        assert_eq!(names, BTreeSet::from(["PK", "SK", "GSI2PK", "GSI2SK", "CopiedData"]), "the projection of GSI2");
+        assert_eq!(
+            names,
+            BTreeSet::from(["PK", "SK", "GSI2PK", "GSI2SK", "CopiedData"]),
+            "the attributes that GSI2 projects"
+        );
     }
 }
 
@@ -601,10 +605,10 @@ fn random_patch(rng: &mut Rng, version: i64, name: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_many_concurrent_patches_wins_and_no_move_is_lost() {
+async fn only_one_concurrent_patch_succeeds_and_no_move_is_lost() {
     let seed = std::env::var("WELLNESS_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| fastrand::u64(..));
-    println!("WELLNESS_SEED={seed} repeats the requests of this run");
+    println!("set WELLNESS_SEED={seed} to repeat the requests of this run");
     let mut rng = Rng::with_seed(seed);
     let (stack, client) = start().await;
     put(&stack, &[walk()]).await;
@@ -625,7 +629,7 @@ async fn one_of_many_concurrent_patches_wins_and_no_move_is_lost() {
         let (won, lost): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
         assert_eq!((won.len(), lost.len()), (1, 7), "round {version}");
         for answer in lost {
-            assert_problem(answer, 412, "another-version", "every other patch");
+            assert_problem(answer, 412, "another-version", "all other patches are rejected");
         }
         let (row, references) = collection(&stack, "123").await;
         let mut stands = body(row.clone());
@@ -648,7 +652,7 @@ fn is_transaction(call: &Call) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_move_between_read_and_write_is_kept() {
+async fn a_patch_keeps_a_concurrent_move() {
     let twins = Twins::start(resting).await;
     put(&twins.healthy, &[walk()]).await;
     put(&twins.healthy, &[section("123", "7")]).await;
@@ -668,11 +672,11 @@ async fn a_move_between_read_and_write_is_kept() {
     assert_eq!((row.section_id, row.status), (Some("7".parse().expect("a section")), Status::Draft));
 }
 
-/// Replaces a reference in one transaction, like W8 (replace-reference).
+/// Replaces a reference in one transaction, as the job of W8 (replace-reference) does.
 async fn replace(stack: &Stack, old: &str, new: &str) {
     let (dynamo, table) = table(stack);
     let (row, references) = collection(stack, "123").await;
-    let old = references.iter().find(|one| one.of().to_string() == old).expect("the old one");
+    let old = references.iter().find(|one| one.of().to_string() == old).expect("the old reference");
     let changes = vec![
         table.delete(Reference::key_of(row.id(), old.of())),
         table.put_new(&reference(&row, new)).expect("a change"),
@@ -681,7 +685,7 @@ async fn replace(stack: &Stack, old: &str, new: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reference_replaced_between_read_and_write_is_updated_as_well() {
+async fn a_patch_updates_a_concurrently_replaced_reference() {
     let twins = Twins::start(resting).await;
     put(&twins.healthy, &[walk()]).await;
     put(&twins.healthy, &[reference(&walk(), "VenueId-123"), reference(&walk(), "FileId-1")]).await;
@@ -702,7 +706,7 @@ async fn a_reference_replaced_between_read_and_write_is_updated_as_well() {
     }
 }
 
-/// A query is not a snapshot, so during a replacement it may return neither the old nor the new
+/// A query is not a snapshot: during a replacement, it may return neither the old nor the new
 /// reference. The local DynamoDB always returns a snapshot, so the proxy fakes the response.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_update_repeats_a_query_that_misses_a_reference() {
@@ -744,7 +748,7 @@ async fn reset(stack: &Stack) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_patch_survives_one_failed_call() {
+async fn a_patch_succeeds_despite_one_failed_call() {
     let twins = Twins::start(resting).await;
     let client = Client::operator(&twins.faulty);
     let patch: Value = serde_json::from_str(PATCH).expect("JSON");
@@ -768,7 +772,7 @@ async fn a_patch_survives_one_failed_call() {
     }
 }
 
-/// The version tells a caller that received no response that the patch was applied.
+/// A retry after a lost response gets 412, because the patch has already changed the version.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_with_a_lost_response_is_not_applied_twice() {
     let twins = Twins::start(resting).await;
@@ -777,7 +781,7 @@ async fn a_patch_with_a_lost_response_is_not_applied_twice() {
     reset(&twins.healthy).await;
     twins.proxy.rule(|call| if is_transaction(call) { Fault::Lost(Moment::After) } else { Fault::None });
     assert_problem(&faulty.patch(&path_of("123"), &patch).await, 503, "unavailable", "all responses lost");
-    assert!(is_done(&twins.healthy, "unheard").await);
+    assert!(is_done(&twins.healthy, "after the lost response").await);
     let first = job(&twins.healthy).await;
     assert_problem(&healthy.patch(&path_of("123"), &patch).await, 412, "another-version", "again");
     assert!(is_done(&twins.healthy, "again").await);
@@ -785,7 +789,7 @@ async fn a_patch_with_a_lost_response_is_not_applied_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dying_function_leaves_a_complete_patch_or_none() {
+async fn a_killed_function_applies_the_whole_patch_or_nothing() {
     let twins = Twins::start(resting).await;
     let (name, function) = ("update-activity", wellness::patterns::update_activity::function());
     let change: Value = serde_json::from_str(PATCH).expect("JSON");
@@ -808,7 +812,7 @@ async fn a_dying_function_leaves_a_complete_patch_or_none() {
     assert_eq!(done, [false, false, false, false, false, false, false, true], "only the last call writes the patch");
 }
 
-/// Returns a part of an activity other than the base row.
+/// The detail of an activity.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Part {

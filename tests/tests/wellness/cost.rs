@@ -1,4 +1,4 @@
-//! Compares the units that each access pattern consumes with its declared cost, per table and
+//! Compares the capacity that each access pattern consumes with its declared cost, per table and
 //! index.
 //!
 //! The tests use small and large items, one item or many items, and requests with and without an
@@ -73,13 +73,13 @@ fn is_a(item: &Item, kind: &str) -> bool {
     item.get("Type").and_then(|kind| kind.as_s().ok()).is_some_and(|found| found == kind)
 }
 
-/// Returns the mean of the sizes. Items of all these sizes must consume the same number of write
-/// units.
+/// Returns the mean of the sizes. Panics unless items of all these sizes consume the same number of
+/// write request units.
 fn each(sizes: &[usize]) -> usize {
     let mean = sizes.iter().sum::<usize>().div_ceil(sizes.len().max(1));
     assert!(
         sizes.iter().all(|size| size.div_ceil(1_024) == mean.div_ceil(1_024)),
-        "the sizes consume different units: {sizes:?}"
+        "items of these sizes consume different numbers of write request units: {sizes:?}"
     );
     mean
 }
@@ -101,8 +101,8 @@ impl Measured {
         self.functions.insert(function.to_owned());
     }
 
-    /// Returns the request that creates the activity. Each part of the activity consumes the same
-    /// number of units.
+    /// Returns the body of the request that creates the activity. All parts of the activity consume
+    /// the same number of write request units.
     fn new_activity(&self) -> Value {
         let copied = free(self.size.copied);
         let mut activity = json!({
@@ -134,7 +134,7 @@ impl Measured {
         of(&format!("activities/{}", self.activity))
     }
 
-    /// Returns the input of the declared cost: the sizes of the stored items and index entries.
+    /// Returns the input of the cost formulas: the sizes of the stored items and index entries.
     async fn case(&self) -> Case {
         let collection = stored(&self.stack, None, &format!("ActivityId-{}", self.activity)).await;
         let is_part = |item: &Item| !["Activity", "Reference", "Registration"].iter().any(|kind| is_a(item, kind));
@@ -165,7 +165,7 @@ impl Measured {
         }
     }
 
-    /// Returns the size of the company's items of a type.
+    /// Returns the mean size of the company's items of type `kind`.
     async fn own(&self, kind: &str) -> usize {
         let table = if kind == "Job" { "WellnessJobs" } else { "Activities" };
         let items = stored_in(table, &self.stack, None, &format!("CompanyId-{COMPANY}")).await;
@@ -176,7 +176,8 @@ impl Measured {
         Case { own: self.own(kind).await, ..self.case().await }
     }
 
-    /// Runs the steps of a job until the job has ended. Returns the total units of all invocations.
+    /// Invokes the job function until the job is done. Returns the capacity consumed by all
+    /// invocations.
     async fn until_done(&self, job: &str) -> Consumed {
         let mut sum = Consumed::new();
         for _ in 0..100 {
@@ -190,11 +191,11 @@ impl Measured {
                 return sum;
             }
         }
-        unreachable!("{job} does not end")
+        unreachable!("the job {job} does not end")
     }
 }
 
-/// Returns the stream event of a new employee.
+/// Returns the stream event for a new employee.
 fn starts() -> Value {
     json!({"Records": [{
         "eventID": "1",
@@ -211,19 +212,19 @@ fn starts() -> Value {
 
 #[tokio::test]
 async fn small_items_consume_their_declared_cost() {
-    goes_its_way(SMALL).await;
+    measure_all_patterns(SMALL).await;
 }
 
 #[tokio::test]
 async fn large_items_consume_their_declared_cost() {
-    let case = goes_its_way(LARGE).await;
+    let case = measure_all_patterns(LARGE).await;
     assert!(case.activity > 6 * 1_024 && case.part > 12 * 1_024 && case.reference > 2 * 1_024, "{case:?}");
-    assert!(case.narrow < 1_024, "the narrow index does not project the data: {case:?}");
+    assert!(case.narrow < 1_024, "GSI2 must not project the data: {case:?}");
 }
 
-/// Measures all patterns on one activity. Returns the cost input for the activity after the last
+/// Measures all patterns on one activity. Returns the input of the cost formulas after the last
 /// measurement.
-async fn goes_its_way(size: Size) -> Case {
+async fn measure_all_patterns(size: Size) -> Case {
     let mut measured = Measured::start(size).await;
     measured.company().await;
     measured.activity().await;
@@ -239,8 +240,7 @@ async fn goes_its_way(size: Size) -> Case {
 impl Measured {
     async fn company(&mut self) {
         let client = self.client.clone();
-        // The section ends in another year, so that the list of activities of the plan year does
-        // not include it.
+        // The section ends in another year, so that the list of this plan year does not include it.
         let section = json!({"name": "Summer", "startDate": "2030-06-01", "endDate": "2030-09-01"});
         let put = client.put(&of("sections/7"), &section).await;
         let case = self.own_case("Section").await;
@@ -342,7 +342,7 @@ impl Measured {
     }
 }
 
-/// Sets the state of a job that has ended to failed.
+/// Changes the state of a completed job to failed.
 async fn fail(stack: &Stack, job: &str) {
     let (client, table) = (stack.client().expect("a client"), stack.table("WellnessJobs").expect("a table"));
     let update = client.update_item().table_name(table).key("PK", AttributeValue::S(format!("CompanyId-{COMPANY}")));
@@ -351,7 +351,7 @@ async fn fail(stack: &Stack, job: &str) {
     update.expression_attribute_values(":s", AttributeValue::S("failed".to_owned())).send().await.expect("written");
 }
 
-/// Deletes a job that has ended, so that all measured jobs have the same size.
+/// Deletes a completed job, so that all measured jobs have the same size.
 async fn forget(stack: &Stack, job: &str) {
     let (client, table) = (stack.client().expect("a client"), stack.table("WellnessJobs").expect("a table"));
     let delete = client.delete_item().table_name(table).key("PK", AttributeValue::S(format!("CompanyId-{COMPANY}")));
@@ -416,7 +416,8 @@ async fn long_lists_consume_their_declared_cost() {
     }
 }
 
-/// The job needs more than two pages. The job's item grows by the ids of a page.
+/// Each job needs more than two pages. While it runs, its item also contains the ids of the current
+/// page.
 #[tokio::test]
 async fn long_jobs_consume_their_declared_cost() {
     const MANY: usize = 120;
@@ -458,7 +459,7 @@ async fn long_jobs_consume_their_declared_cost() {
     measured.stack.stop().await;
 }
 
-/// Tests costs that are stated only in words, and not in a formula.
+/// Checks the costs that the formulas describe only in words.
 #[tokio::test]
 async fn costs_stated_in_words_match_the_consumed_units() {
     let mut measured = Measured::start(SMALL).await;
@@ -507,7 +508,7 @@ fn reads(places: &[(&str, Units)]) -> Consumed {
 }
 
 #[tokio::test]
-async fn rejected_requests_write_nothing_and_read_only_what_they_check() {
+async fn rejected_requests_write_nothing_and_read_at_most_one_item() {
     let mut measured = Measured::start(SMALL).await;
     let client = measured.client.clone();
     let made = measured.create(Some("K-1")).await;

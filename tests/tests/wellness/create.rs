@@ -1,4 +1,4 @@
-//! Tests of creating and reading activities, templates, sections and records.
+//! Tests that create and read activities, templates, sections and records.
 
 use futures::future::join_all;
 use jiff::Timestamp;
@@ -33,7 +33,7 @@ fn json_text(json: &Value) -> JsonText {
     serde_json::from_value(json.to_string().into()).expect("JSON")
 }
 
-/// Reads all items of the table, by key.
+/// Reads all items of the table. Returns them by key.
 async fn items(stack: &Stack) -> BTreeMap<(String, String), Value> {
     let client = stack.client().expect("a client");
     let table = stack.table("Activities").expect("a table");
@@ -46,7 +46,7 @@ async fn items(stack: &Stack) -> BTreeMap<(String, String), Value> {
     items
 }
 
-/// Reads the items of a partition, by sort key.
+/// Reads the items of a partition. Returns them by sort key.
 async fn collection(stack: &Stack, partition: &str) -> BTreeMap<String, Value> {
     let items = items(stack).await.into_iter().filter(|((of, _), _)| of == partition);
     items.map(|((_, sort), item)| (sort, item)).collect()
@@ -74,7 +74,7 @@ fn location(answer: &Answer) -> &str {
     answer.headers.get("location").and_then(|location| location.to_str().ok()).unwrap_or_default()
 }
 
-/// Returns the parts of a response that the response to a retry must repeat.
+/// Returns the status, the location and the body, which the response to a retry must repeat.
 fn said(answer: &Answer) -> (u16, &str, &Value) {
     (answer.status, location(answer), &answer.body)
 }
@@ -98,7 +98,8 @@ fn without(json: &Value, members: &[&str]) -> Value {
     Value::Object(left.map(|(name, value)| (name.clone(), value.clone())).collect::<Map<_, _>>())
 }
 
-/// Puts section S-1 of company C-1, and returns an activity with every possible part.
+/// Puts section S-1 of company C-1. Returns the body of a request to create an activity with every
+/// kind of part.
 async fn everything(admin: &Client) -> Value {
     let section = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"});
     assert!(admin.put(&of_company("C-1", "sections/S-1"), &section).await.status < 300);
@@ -189,7 +190,7 @@ async fn an_activity_is_one_item_collection_with_the_required_keys() {
 }
 
 #[tokio::test]
-async fn an_activity_is_returned_as_it_was_sent() {
+async fn returns_all_parts_of_a_created_activity() {
     let stack = stack().start().await.expect("a stack");
     let (admin, employee) = (admin(&stack, "C-1"), employee(&stack, "C-1", "U-1"));
     let sent = everything(&admin).await;
@@ -265,7 +266,7 @@ async fn each_level_returns_only_its_own_parts() {
     let bare = without(&challenge("Bare", END), &["detail", "goal", "rewards", "groups", "references", "filters"]);
     let bare = create(&admin, "C-1", &bare).await;
     let got = admin.get(&one("C-1", &bare)).await.body;
-    assert_eq!(got, with(&bare, &json!({"rewards": [], "references": []})), "missing parts are left out");
+    assert_eq!(got, with(&bare, &json!({"rewards": [], "references": []})), "missing parts are omitted");
     assert_eq!(got["filters"], json!({"roles": [], "departments": []}));
     let ids = json!({"activityId": bare["activityId"], "companyId": "C-1"});
     assert_eq!(admin.get(&include(&one("C-1", &bare), "Program#Groups")).await.body, ids);
@@ -276,7 +277,7 @@ async fn each_level_returns_only_its_own_parts() {
     stack.stop().await;
 }
 
-/// Returns the rows of pattern 4 in the requirement, with the ids of the requirement.
+/// Returns the example rows of pattern 4, with the ids from the requirement.
 fn seed() -> (Activity, Detail, Goal, Reward, Groups, [Group; 2], Reference) {
     let (company, id): (CompanyId, ActivityId) = (parsed("123"), parsed("123"));
     let (partition, end) = (ActivityPartition(id.clone()), EndDateSort(parsed(END)));
@@ -340,7 +341,7 @@ async fn put_seed(stack: &Stack) {
 }
 
 #[tokio::test]
-async fn the_example_of_pattern_4_is_returned_unchanged() {
+async fn returns_an_activity_as_in_the_requirement() {
     let stack = stack().start().await.expect("a stack");
     put_seed(&stack).await;
     let rows = collection(&stack, "ActivityId-123").await;
@@ -489,7 +490,7 @@ async fn fields_of_an_activity_override_its_template() {
     stack.stop().await;
 }
 
-/// Removes the default progress of the groups, which the response adds to the template.
+/// Removes the progress of the groups. The request omits it, and the response contains the default.
 fn groups_without_progress(template: &Value) -> Value {
     let mut template = template.clone();
     for group in template["groups"]["items"].as_array_mut().expect("groups") {
@@ -656,10 +657,10 @@ async fn reports_all_faults_of_an_activity_at_once() {
     for (pointer, detail) in [
         ("/body/detail", "must be a JSON object"),
         ("/body/goal", "must be a JSON object"),
-        ("/body/rewards", "names one more than once"),
-        ("/body/references", "names one more than once"),
+        ("/body/rewards", "must not contain two items with the same kind"),
+        ("/body/references", "must not contain two items with the same facet and id"),
         ("/body/groups", "unknown field `groupId`, expected `name` or `progress`"),
-        ("/body/version", "is not known here"),
+        ("/body/version", "is unknown"),
     ] {
         assert_eq!(faults[pointer], detail, "{pointer}");
     }
@@ -732,7 +733,8 @@ async fn rejects_invalid_values_within_fields() {
     stack.stop().await;
 }
 
-/// Returns an activity with the given numbers of rewards, groups and references.
+/// Returns the body of a request to create an activity with this many rewards, groups and
+/// references.
 fn many(rewards: usize, groups: usize, references: usize) -> Value {
     let reward = |number| json!({"kind": format!("K{number}"), "name": "Points", "amount": number});
     let group = |number| json!({"name": format!("Group {number}")});
@@ -748,7 +750,7 @@ fn many(rewards: usize, groups: usize, references: usize) -> Value {
 }
 
 #[tokio::test]
-async fn the_maximum_activity_is_one_transaction_and_anything_larger_is_rejected() {
+async fn creates_the_largest_activity_and_rejects_larger_ones() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     let most = admin.post_once(&activities("C-1"), "K", &many(10, 50, 25)).await;
@@ -776,7 +778,7 @@ async fn the_maximum_activity_is_one_transaction_and_anything_larger_is_rejected
     ] {
         let answer = admin.post(&activities("C-1"), &with(&challenge("Walk", END), &members)).await;
         assert_problem(&answer, 413, "too-large");
-        assert!(text(&answer.body, "detail").starts_with(&format!("{kind} is at most")), "{}", answer.body);
+        assert!(text(&answer.body, "detail").starts_with(&format!("{kind} must not exceed")), "{}", answer.body);
     }
     assert_eq!(items(&stack).await, before);
     let fitting = json!({
@@ -825,13 +827,13 @@ async fn a_repeated_request_returns_the_first_response_and_writes_nothing() {
     let operator = Client::operator(&stack);
     for (client, path) in [(&operator, "/wellness/templates"), (&operator, "/wellness/companies/C-2/templates")] {
         let others = client.post_once(path, "T", &template).await;
-        assert_eq!(others.status, 201, "owners have separate keys: {}", others.body);
+        assert_eq!(others.status, 201, "each owner has its own idempotency keys: {}", others.body);
     }
     stack.stop().await;
 }
 
 #[tokio::test]
-async fn twenty_equal_concurrent_requests_create_one_activity() {
+async fn twenty_equal_concurrent_requests_create_one_item() {
     let stack = stack().start().await.expect("a stack");
     let admin = admin(&stack, "C-1");
     for (path, kind, body) in [
@@ -858,8 +860,8 @@ fn asks(company: &str, body: &Value) -> Value {
     asks.at(parsed::<Timestamp>("2020-02-01T12:00:00.123Z"))
 }
 
-/// Creates a section and a template, and returns a request that refers to them. The request causes
-/// `CALLS` calls to DynamoDB.
+/// Creates a section and a template. Returns the body of a request to create an activity that
+/// refers to both. The request makes `CALLS` calls to DynamoDB.
 async fn prepared(stack: &Stack, company: &str) -> Value {
     let admin = admin(stack, company);
     let section = json!({"name": "Spring", "startDate": "2020-03-01", "endDate": "2020-05-31"});
@@ -869,12 +871,12 @@ async fn prepared(stack: &Stack, company: &str) -> Value {
     with(&event_at("Blood drive", END, &["123", "456"]), &found)
 }
 
-/// Number of calls of the request. They read the idempotency record, the section and two templates,
-/// and write the transaction.
+/// Number of DynamoDB calls for a prepared request. Four calls read the idempotency record, the
+/// section, the company's template and the global template. The last call is the transaction.
 const CALLS: usize = 5;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_killed_at_any_call_creates_one_activity_on_retry() {
+async fn a_retry_after_a_killed_function_creates_one_activity() {
     let twins = Twins::start(stack).await;
     let process = twins.process("create-activity", &wellness::patterns::create_activity::function());
     for (number, moment) in (1..=CALLS).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
@@ -895,14 +897,14 @@ async fn a_function_killed_at_any_call_creates_one_activity_on_retry() {
     }
 }
 
-/// Returns the number of the company's activities. Each activity must be complete.
+/// Returns the number of the company's activities. Panics if an activity is incomplete.
 async fn count_of(stack: &Stack, company: &str) -> usize {
     let items = items(stack).await;
     let rows = items.values().filter(|item| item["Type"] == "Activity" && item["CompanyId"] == company);
     let rows: Vec<&Value> = rows.collect();
     for row in &rows {
         let parts = items.keys().filter(|(partition, _)| *partition == text(row, "PK"));
-        assert_eq!(parts.count(), 1 + 1 + 1 + 1 + 3 + 2, "row, detail, goal, reward, groups, references");
+        assert_eq!(parts.count(), 1 + 1 + 1 + 1 + 3 + 2, "base row, detail, goal, reward, groups, references");
     }
     rows.len()
 }
@@ -910,7 +912,7 @@ async fn count_of(stack: &Stack, company: &str) -> usize {
 type Rule = fn(&Call) -> Fault;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_survives_one_failed_call() {
+async fn a_request_succeeds_despite_one_failed_call() {
     let passing: [(&str, Rule); 6] = [
         ("throttled", |_| Fault::throttled()),
         ("internal error", |_| Fault::internal()),
@@ -957,7 +959,7 @@ fn assert_costs(function: &str, case: &Case, answer: &Answer, more: u64) {
     assert_eq!(consumed(answer), declared(&cost), "{function} of {case:?}");
 }
 
-/// Returns the size of an item as DynamoDB counts it.
+/// Returns the size of an item in bytes, as defined by DynamoDB.
 fn bytes<T: Item>(item: &Value) -> usize {
     let item: T = serde_json::from_value(item.clone()).expect("an item");
     table::size(&item).expect("a size")
@@ -968,8 +970,8 @@ fn attributes(item: &Value, names: &[&str]) -> usize {
     names.iter().map(|name| name.len() + item[*name].as_str().expect("a text").len()).sum()
 }
 
-/// Returns the input of the declared cost, measured on the stored activity. The sizes of parts and
-/// references are mean values.
+/// Returns the input of the cost formulas, measured on the stored activity. The size of a part is
+/// the mean of all parts.
 async fn weighed(stack: &Stack, activity: &Value, key: Option<&str>) -> Case {
     let rows = collection(stack, &format!("ActivityId-{}", text(activity, "activityId"))).await;
     let row = &rows["Program"];
@@ -994,7 +996,7 @@ async fn weighed(stack: &Stack, activity: &Value, key: Option<&str>) -> Case {
     }
 }
 
-/// The size of empty filters: a map of two empty lists, including all names.
+/// Size of the attribute `Filters`: a map of two empty lists, including all names.
 const NO_FILTERS: usize = "Filters".len() + 3 + 2 * (1 + 3) + "Roles".len() + "Departments".len();
 
 fn part_bytes(row: &Value) -> Option<usize> {
@@ -1020,7 +1022,8 @@ async fn record_bytes(stack: &Stack, key: &str) -> usize {
     bytes::<Any>(&collection(stack, "CompanyId-C-1").await[&format!("IDEMPOTENCY#{key}")])
 }
 
-/// Returns an activity with `data` bytes of data and `references` references of `copied` bytes.
+/// Returns the body of a request to create an activity with `data` bytes of data. Each of its
+/// references copies `copied` bytes.
 fn weighing(data: usize, references: usize, copied: usize) -> Value {
     let text = |bytes: usize| json!({"text": "x".repeat(bytes)});
     let venue = |number: usize| json!({"facet": "venues", "id": format!("V{number:02}"), "data": text(copied)});
@@ -1049,7 +1052,7 @@ async fn an_activity_consumes_its_declared_cost() {
     stack.stop().await;
 }
 
-/// Returns the size of a stored item of the company.
+/// Returns the input of the cost formulas for a stored item of the company.
 async fn own<T: Item>(stack: &Stack, sort: &str) -> Case {
     Case { own: bytes::<T>(&collection(stack, "CompanyId-C-1").await[sort]), items: 1, ..Case::default() }
 }

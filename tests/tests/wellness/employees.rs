@@ -1,7 +1,7 @@
 //! Tests of W10 (put-employee) and W11 (register-new-employee).
 //!
-//! Employees must be registered for exactly the challenges that they are eligible for. This must
-//! hold if the stream repeats, reorders or splits its records, and if the function dies.
+//! Employees must be registered for exactly the challenges that they are eligible for, even if the
+//! stream repeats, reorders or splits its records, or the function is killed.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, future::join_all, stream};
@@ -91,8 +91,7 @@ impl Offer {
         }
     }
 
-    /// Whether an employee is eligible at the given time. The test decides this without the code
-    /// under test.
+    /// Whether an employee is eligible at the given time. This does not use the code under test.
     fn is_for(&self, who: &Placed, at: &str) -> bool {
         let end = self.end.to_string();
         let holds = |list: &[&str], one: &str| list.is_empty() || list.contains(&one);
@@ -145,7 +144,7 @@ impl Placed {
         }
     }
 
-    /// Returns the stream record of a change of this employee.
+    /// Returns the stream record of a change to this employee.
     fn change(&self, number: usize, at: &str) -> Value {
         let keys = json!({"PK": {"S": format!("UserId-{}", self.user)}, "SK": {"S": "Employee"}});
         json!({
@@ -209,7 +208,7 @@ async fn stored<T: Item>(stack: &Stack) -> Vec<T> {
     items
 }
 
-/// Reads all registrations. Returns the user, the activity and the end date of each.
+/// The user, the activity and the end date of each registration.
 type Registered = BTreeSet<(String, String, String)>;
 
 fn triple(registration: &Registration) -> (String, String, String) {
@@ -235,7 +234,7 @@ fn now() -> String {
     TimestampSeconds::containing(Timestamp::now()).expect("a time").to_string()
 }
 
-/// Returns activities of a company with all types and statuses, and with different end dates.
+/// Returns activities of a company, with all types and statuses and with different end dates.
 fn offers(rng: &mut fastrand::Rng, company: &str, count: usize) -> Vec<Offer> {
     let year = &now()[..4];
     let ends = [
@@ -272,8 +271,8 @@ fn employees(rng: &mut fastrand::Rng, company: &str, count: usize) -> Vec<Placed
     (0..count).map(one).collect()
 }
 
-/// Returns each change twice, in random order and in batches of random sizes. The stream of the
-/// table delivers each change once more.
+/// Returns batches of random sizes with each change twice, in random order. In addition, the stream
+/// of the table delivers each change once.
 fn deliveries(rng: &mut fastrand::Rng, who: &[Placed], at: &str) -> Vec<Value> {
     let changes = who.iter().enumerate().map(|(number, who)| who.change(number, at));
     let mut changes: Vec<Value> = changes.flat_map(|change| vec![change; 2]).collect();
@@ -296,9 +295,9 @@ async fn counts(operator: &Client) -> Value {
     mapping(&operator.get("/_local/streams").await.body).clone()
 }
 
-/// Puts `count` employees of one company concurrently. Also puts a tenth of that number for a
-/// second company, which has similar activities.
-async fn start_at_once(count: usize) {
+/// Puts `count` employees of one company and `count / 10` employees of a second company
+/// concurrently. Both companies have similar activities.
+async fn put_concurrently(count: usize) {
     let seed_of_test = fastrand::u64(..);
     let rng = &mut fastrand::Rng::with_seed(seed_of_test);
     let stack = stack().start().await.expect("a stack");
@@ -328,7 +327,7 @@ async fn start_at_once(count: usize) {
     assert_eq!(
         (missing, more),
         (0, 0),
-        "missing and surplus registrations, of {} with seed {seed_of_test}",
+        "missing and surplus registrations, {} are expected, seed {seed_of_test}",
         right.len()
     );
     let counts = counts(&operator).await;
@@ -336,14 +335,14 @@ async fn start_at_once(count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn concurrent_new_employees_get_exactly_their_eligible_registrations() {
-    start_at_once(300).await;
+async fn concurrent_new_employees_are_registered_for_exactly_the_eligible_challenges() {
+    put_concurrently(300).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes"]
-async fn five_thousand_employees_start_at_once() {
-    start_at_once(5_000).await;
+async fn five_thousand_concurrent_new_employees_get_their_registrations() {
+    put_concurrently(5_000).await;
 }
 
 #[tokio::test]
@@ -368,7 +367,7 @@ async fn a_new_department_adds_registrations_and_removes_none() {
 }
 
 #[tokio::test]
-async fn only_new_employees_and_new_placements_reach_the_function() {
+async fn only_new_or_transferred_employees_reach_the_function() {
     let stack = stack().start().await.expect("a stack");
     let operator = Client::operator(&stack);
     let path = of_company("1", "employees/U");
@@ -376,7 +375,7 @@ async fn only_new_employees_and_new_placements_reach_the_function() {
     let puts = [
         (json!({"role": "EmployeeOnPlan", "department": "Sales"}), 1, "new"),
         (json!({"role": "EmployeeOnPlan", "department": "Sales"}), 1, "no change"),
-        (json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann"}), 1, "a name"),
+        (json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann"}), 1, "a new name"),
         (json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann Smith"}), 1, "another name"),
         (json!({"role": "Spouse", "department": "Sales", "name": "Ann Smith"}), 2, "another role"),
         (json!({"role": "Spouse", "department": "Legal"}), 3, "another department"),
@@ -386,22 +385,23 @@ async fn only_new_employees_and_new_placements_reach_the_function() {
         let answer = operator.put(&path, body).await;
         assert!(matches!(answer.status, 200 | 201), "{}", answer.body);
         drained(&operator, FUNCTION).await;
-        // Other items in the table, and their registrations, must not reach the function.
+        // Records of activities and registrations must not reach the function.
         seed(&stack, [offer(&format!("A-{number}"), &end).activity()]).await;
         drained(&operator, FUNCTION).await;
         let counts = counts(&operator).await;
         assert_eq!(counts["delivered"], json!(delivered), "{what}: {counts}");
     }
     let registrations = registered(&stack).await.len();
-    assert_eq!(registrations, 5, "one per activity put before the last placement");
-    // The activities, the registrations, and two changes of name.
+    assert_eq!(registrations, 5, "one for each activity that was put before the last transfer");
+    // The filter removes the records of the activities, the registrations and the two changes of
+    // the name.
     let filtered = json!(puts.len() + registrations + 2);
     let all = |answer: &Answer| mapping(&answer.body)["filtered"] == filtered;
     until(&operator, "/_local/streams", all).await;
 }
 
-/// A stack with employees and activities, and a proxy between the function and DynamoDB. The stream
-/// has delivered the employees before the activities exist, so nobody is registered yet.
+/// A stack with employees and activities, and a proxy between the function and DynamoDB. Nobody is
+/// registered yet, because the stream delivered the employees before the activities existed.
 struct Scene {
     stack: Stack,
     proxy: Proxy,
@@ -429,8 +429,7 @@ impl Scene {
         self.run(changes, ENOUGH).await.expect("alive")
     }
 
-    /// Changes the end date of an activity directly in the table. The registrations keep the old
-    /// end date.
+    /// Changes the end date of an activity directly in the table, but not in its registrations.
     async fn move_end(&self, offer: &Offer, end: &str) {
         let (dynamo, end) = (dynamo(&self.stack), EndDateSort(parsed(end)));
         let table = dynamo.table(self.stack.table("Activities").expect("a table"));
@@ -439,7 +438,7 @@ impl Scene {
         dynamo.write(update).await.expect("written");
     }
 
-    /// Updates the end date of an activity's registrations, like the job.
+    /// Updates the end date of an activity's registrations, as the job does.
     async fn follow(&self, offer: &Offer, end: &str) {
         let (dynamo, end) = (dynamo(&self.stack), ActivityEndDateSort(parsed(end)));
         let table = dynamo.table(self.stack.table("Activities").expect("a table"));
@@ -452,7 +451,7 @@ impl Scene {
     }
 }
 
-/// Returns an existing registration that still has an old end date of its activity.
+/// Returns a registration with an outdated end date.
 fn stale(offer: &Offer, who: &Placed, end: &str) -> Registration {
     let (company, activity, user) = (parsed(&who.company), parsed(&offer.id), parsed(&who.user));
     Registration::new(company, activity, parsed(end), user, parsed("2030-01-01T00:00:00Z"))
@@ -469,23 +468,27 @@ fn changes(who: &[Placed], at: &str) -> Vec<Value> {
 const AT: &str = "2030-06-15T12:00:00Z";
 
 #[tokio::test]
-async fn eligibility_depends_on_the_time_of_the_change_and_the_current_employee() {
+async fn eligibility_uses_the_time_of_the_change_and_current_employee_data() {
     let company_2 = |id| Offer { company: "2".to_owned(), ..offer(id, "2030-12-31") };
     let offers = [
         offer("ends later", "2030-12-31T23:59:59"),
         offer("ends this second", "2030-06-15T12:00:00"),
         offer("ended a second ago", "2030-06-15T11:59:59"),
-        offer("of the year before", "2029-12-31T23:59:59"),
-        offer("of the year after", "2031-01-01T00:00:00"),
+        offer("ends in the previous year", "2029-12-31T23:59:59"),
+        offer("ends in the next year", "2031-01-01T00:00:00"),
         Offer { kind: ActivityType::Event, ..offer("an event", "2030-12-31") },
         Offer { status: Status::Draft, ..offer("a draft", "2030-12-31") },
-        Offer { status: Status::Cancelled, ..offer("called off", "2030-12-31") },
-        Offer { status: Status::Completed, ..offer("over", "2030-12-31") },
+        Offer { status: Status::Cancelled, ..offer("cancelled", "2030-12-31") },
+        Offer { status: Status::Completed, ..offer("completed", "2030-12-31") },
         Offer { roles: vec![ROLES[0]], ..offer("the role", "2030-12-31") },
         Offer { roles: vec![ROLES[1]], ..offer("another role", "2030-12-31") },
         Offer { departments: vec!["Sales", "Legal"], ..offer("two departments", "2030-12-31") },
-        Offer { departments: vec!["sales"], ..offer("a department like it", "2030-12-31") },
-        Offer { roles: vec![ROLES[0]], departments: vec!["Legal"], ..offer("half of it", "2030-12-31") },
+        Offer { departments: vec!["sales"], ..offer("a similar department", "2030-12-31") },
+        Offer {
+            roles: vec![ROLES[0]],
+            departments: vec!["Legal"],
+            ..offer("the role, another department", "2030-12-31")
+        },
         company_2("another company's"),
     ];
     let who = [placed("U-0", ROLES[0], "Sales")];
@@ -512,8 +515,8 @@ async fn eligibility_depends_on_the_time_of_the_change_and_the_current_employee(
     assert_eq!(registered(&scene.stack).await, both);
     assert_eq!(both.len(), first.len() + 1);
 
-    // The current role and department of the employee count, not those at the time of the change. A
-    // deleted employee gets no registrations.
+    // Eligibility depends on the employee's current role and department, and not on those at the
+    // time of the change. A deleted employee gets no registrations.
     seed(&scene.stack, [placed("U-0", ROLES[1], "Legal").item()]).await;
     let gone = placed("U-9", ROLES[0], "Sales");
     assert_eq!(scene.deliver(&changes(&[who[0].clone(), gone], AT)).await, nothing_failed());
@@ -526,7 +529,7 @@ async fn eligibility_depends_on_the_time_of_the_change_and_the_current_employee(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_earliest_change_of_a_year_counts() {
+async fn eligibility_uses_the_earliest_change_of_the_year() {
     let offers = [offer("spring", "2030-03-31"), offer("summer", "2030-09-30"), offer("winter", "2030-12-31")];
     let who = some(1);
     let scene = Scene::start(&who, &offers).await;
@@ -539,7 +542,7 @@ async fn the_earliest_change_of_a_year_counts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn other_items_are_skipped_and_unreadable_changes_are_retried() {
+async fn other_items_are_ignored_and_unreadable_changes_are_retried() {
     let offers = [offer("all", "2030-12-31")];
     let who = some(2);
     let scene = Scene::start(&who, &offers).await;
@@ -575,7 +578,7 @@ async fn other_items_are_skipped_and_unreadable_changes_are_retried() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_function_that_dies_at_any_call_is_completed_by_the_next_delivery() {
+async fn the_next_delivery_completes_the_work_of_a_killed_function() {
     let offers = [offer("A-0", "2030-12-31"), offer("A-1", "2030-11-30"), offer("A-2", "2030-10-31")];
     let who = some(30);
     let scene = Scene::start(&who, &offers).await;
@@ -595,8 +598,9 @@ async fn a_function_that_dies_at_any_call_is_completed_by_the_next_delivery() {
                 registered(&scene.stack).await.into_iter().filter(|(user, ..)| *user == who.user).collect();
             assert_eq!(registered, right, "after call {call} {moment:?}");
             if !died {
-                // The calls: employee, registrations, list, two puts, end dates, one update,
-                // end date again.
+                // The function makes eight calls. It reads the employee, the registrations and the
+                // list, puts two registrations, reads the end dates, updates one of them, and reads
+                // it again.
                 assert_eq!(call, 9);
                 break 'calls;
             }
@@ -605,7 +609,7 @@ async fn a_function_that_dies_at_any_call_is_completed_by_the_next_delivery() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn registrations_of_a_dead_run_follow_their_activity_into_another_year() {
+async fn registrations_of_a_killed_run_get_an_end_date_in_another_year() {
     const NEXT_YEAR: &str = "2031-03-31T00:00:00";
     let (offer, who) = (offer("A", "2030-12-31"), some(1));
     let scene = Scene::start(&who, std::slice::from_ref(&offer)).await;
@@ -616,9 +620,9 @@ async fn registrations_of_a_dead_run_follow_their_activity_into_another_year() {
     });
     assert_eq!(scene.run(&change, ENOUGH).await, None);
     scene.proxy.heal();
-    assert_eq!(stored::<Registration>(&scene.stack).await.len(), 1, "the dying run put a registration");
-    // The job ran before the registration existed. The list of challenges of this year no longer
-    // contains the challenge.
+    assert_eq!(stored::<Registration>(&scene.stack).await.len(), 1, "the killed run has put a registration");
+    // No job updates the registration: the test simulates a job that ran before the put. This
+    // year's list no longer contains the challenge.
     scene.move_end(&offer, NEXT_YEAR).await;
     assert_eq!(scene.deliver(&change).await, nothing_failed());
     assert_eq!(stored::<Registration>(&scene.stack).await[0].end.0.to_string(), NEXT_YEAR);
@@ -641,17 +645,17 @@ async fn failed_changes_are_retried_and_the_others_complete() {
             2,
             2,
         ),
-        ("a put is lost", |call| is_of(call, "Item", "U-1"), Fault::Lost(Moment::After), 1, 0),
+        ("the response to a put is lost", |call| is_of(call, "Item", "U-1"), Fault::Lost(Moment::After), 1, 0),
         (
-            "an employee is not read",
+            "an employee cannot be read",
             |call| call.action == "GetItem" && call.body["Key"]["PK"]["S"] == "UserId-U-2",
             Fault::internal(),
             2,
             1,
         ),
-        ("the list is not read", |call| call.action == "Query", Fault::internal(), 0, 5),
-        ("the activities are not read again", |call| call.action == "BatchGetItem", Fault::throttled(), 0, 0),
-        ("an end is not moved", |call| is_of(call, "Key", "U-4"), Fault::throttled(), 4, 0),
+        ("the list cannot be read", |call| call.action == "Query", Fault::internal(), 0, 5),
+        ("the end dates cannot be read", |call| call.action == "BatchGetItem", Fault::throttled(), 0, 0),
+        ("an end date cannot be updated", |call| is_of(call, "Key", "U-4"), Fault::throttled(), 4, 0),
     ];
     join_all(cases.into_iter().map(async |(what, hits, fault, from, unregistered)| {
         let offers = [offer("A-0", "2030-12-31"), offer("A-1", "2030-11-30")];
@@ -664,7 +668,7 @@ async fn failed_changes_are_retried_and_the_others_complete() {
         assert_eq!(scene.deliver(&changes).await, failed_from(from), "{what}");
         let right = eligible(&offers, who.iter().map(|who| (who, AT)));
         let mut so_far = registered(&scene.stack).await;
-        // The fifth employee has an old registration, which may still have its old end date.
+        // The fifth employee's registration may still have its outdated end date.
         if so_far.remove(&triple(&old)) {
             so_far.extend(right.iter().find(|(user, id, _)| user == "U-4" && id == "A-0").cloned());
         }
@@ -692,7 +696,7 @@ async fn an_unreadable_employee_does_not_block_the_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_without_time_left_are_retried() {
+async fn changes_are_retried_after_the_deadline() {
     let offers = [offer("A-0", "2030-12-31"), offer("A-1", "2030-11-30")];
     let who = some(4);
     let scene = Scene::start(&who, &offers).await;
@@ -706,14 +710,14 @@ async fn changes_without_time_left_are_retried() {
     assert_eq!(
         registered(&scene.stack).await,
         eligible(&offers, others),
-        "the end dates are checked within the reserved time"
+        "the end dates must be checked within the reserved time"
     );
     scene.proxy.heal();
     assert_eq!(scene.deliver(&changes[1..]).await, nothing_failed());
     assert_eq!(registered(&scene.stack).await, eligible(&offers, who.iter().map(|who| (who, AT))));
 }
 
-/// Runs `meanwhile` while the first call with this action waits. Returns the end date of the only
+/// Delays the first call of this action until `meanwhile` has run. Returns the end date of the only
 /// registration.
 async fn while_waiting(action: &'static str, before: Option<&str>, meanwhile: impl AsyncFn(&Scene, &Offer)) -> String {
     let (offer, who) = (offer("A", "2030-12-31"), some(1));
@@ -734,7 +738,7 @@ async fn while_waiting(action: &'static str, before: Option<&str>, meanwhile: im
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_registration_has_the_end_date_of_its_activity_whenever_that_changes() {
+async fn a_registration_gets_the_end_date_of_its_activity_despite_concurrent_changes() {
     const FIRST: &str = "2030-10-31T00:00:00";
     const SECOND: &str = "2030-11-30T00:00:00";
     // The job runs after the list was read and before the registration is put.
@@ -745,7 +749,7 @@ async fn a_registration_has_the_end_date_of_its_activity_whenever_that_changes()
     assert_eq!(while_waiting("PutItem", None, too_early).await, FIRST);
     // The job runs after the registration was put and before the activity is read again.
     assert_eq!(while_waiting("BatchGetItem", None, too_early).await, FIRST);
-    // The end date has changed, and the job has not run yet.
+    // The end date changes, but the job has not run yet.
     let not_yet = async |scene: &Scene, offer: &Offer| scene.move_end(offer, FIRST).await;
     assert_eq!(while_waiting("PutItem", None, not_yet).await, FIRST);
     assert_eq!(while_waiting("BatchGetItem", None, not_yet).await, FIRST);
@@ -783,7 +787,7 @@ fn size<T: Item>(item: &T) -> usize {
     table::size(item).expect("a size")
 }
 
-/// Returns an activity with the attributes that GSI2 projects.
+/// The attributes of an activity that GSI2 projects.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Narrow(BTreeMap<String, Value>);
 
@@ -829,7 +833,7 @@ async fn registrations_consume_their_declared_cost() {
             employee: size(&who[0].item()),
             activity: size(&activities[0]),
             registration: size(&registrations[0]),
-            // The total size of the list of the year.
+            // The total size of the year's list, which counts as one item here.
             narrow,
             items: 1,
             eligible: count,
@@ -837,7 +841,7 @@ async fn registrations_consume_their_declared_cost() {
         };
         assert_eq!(consumed(&answer), declared(FUNCTION, &case), "{number}: {case:?}");
 
-        // For employees of the same company, the function reads the list and the end dates only
+        // For two employees of the same company, the function reads the list and the end dates only
         // once.
         let answer = operator.invoke(FUNCTION, &batch(&[who[1].change(2, AT), who[2].change(3, AT)])).await;
         let others = stored::<Registration>(&scene.stack).await;
@@ -849,7 +853,7 @@ async fn registrations_consume_their_declared_cost() {
             Cost::default().read("Activities", activity + places_read).read("Activities/GSI2", read_eventually(narrow));
         let cost =
             cost.write("Activities", puts).write("Activities/GSI3", puts).read("Activities/GSI3", Units::whole(1));
-        assert_eq!(consumed(&answer), units::declared(&cost), "{number}: two employees at once");
+        assert_eq!(consumed(&answer), units::declared(&cost), "{number}: two employees in one batch");
 
         // A repeated delivery reads the existing registrations and writes nothing. The index does
         // not project `Type`.
@@ -874,7 +878,7 @@ async fn an_employee_consumes_its_declared_cost() {
         let new = operator.put(&path, &body("one")).await;
         assert_eq!(new.status, 201, "{}", new.body);
         let employee = size(&stored::<Employee>(&stack).await[0]);
-        assert_eq!(employee > 1_024, user == long, "only the long ids exceed 1 KB");
+        assert_eq!(employee > 1_024, user == long, "only the employee with long ids exceeds 1 KB");
         let costs =
             |reads, writes| units::declared(&Cost::default().read("Activities", reads).write("Activities", writes));
         assert_eq!(consumed(&new), costs(Units::whole(1), write(employee)));
@@ -977,7 +981,7 @@ async fn rejects_invalid_employees() {
 }
 
 #[tokio::test]
-async fn only_admins_of_the_company_put_its_employees() {
+async fn only_admins_of_a_company_can_put_its_employees() {
     let stack = stack().start().await.expect("a stack");
     let operator = Client::operator(&stack);
     let ours = placed("ours", ROLES[0], "Sales");
@@ -989,8 +993,8 @@ async fn only_admins_of_the_company_put_its_employees() {
     let (first, second, nobodys) =
         (admin(&stack, "1"), admin(&stack, "2"), Client::caller(&stack, "wellness:admin", &[]));
     let of_2 = |user: &str| Placed { company: "2".to_owned(), ..placed(user, ROLES[2], "Finance") };
-    // Send requests to another company's path, and requests for another company's user to the path
-    // of the caller's company.
+    // Requests to another company's path, and requests for another company's user under the path of
+    // the caller's company.
     for (client, who) in [
         (&first, of_2("others")),
         (&first, of_2("new")),
@@ -1051,7 +1055,7 @@ async fn concurrent_puts_of_an_employee_are_all_applied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_response_causes_no_second_change() {
+async fn a_lost_request_or_response_causes_no_second_change() {
     let twins = Twins::start(stack).await;
     let operator = Client::operator(&twins.faulty);
     for (department, version) in [("Sales", 1), ("Legal", 2), ("Finance", 3)] {

@@ -1,8 +1,8 @@
-//! Tests of tenant isolation, with two companies that use the same names and guess each other's ids
-//! (docs/requirements/wellness.md#tenant-isolation).
+//! Tests of tenant isolation (docs/requirements/wellness.md#tenant-isolation). Two companies use
+//! the same names and know each other's ids.
 //!
-//! No route may show or change the other company's items. The attempts use the other company's
-//! paths, ids and cursors, and tokens with fewer rights.
+//! No request from one company may show or change the other company's items. The requests use the
+//! other company's paths, ids and cursors. Some tokens lack a scope or a claim.
 
 use function::Pattern;
 use jobs::{Job, State};
@@ -25,7 +25,8 @@ use wellness::{Activity, Employee, Filters, LastChange, Record, Reference, Regis
 
 const OURS: &str = "123";
 const THEIRS: &str = "456";
-/// A text in all items of the other company, but in no id. It must not appear in our responses.
+/// Text in every item of the other company, but in none of its ids. No response to our company may
+/// contain it.
 const SECRET: &str = "of nobody's concern";
 /// An end date in the past, so that no employee is registered during the test.
 const END: &str = "2020-12-31T00:00:00";
@@ -35,8 +36,8 @@ fn data(marker: &str) -> JsonText {
     serde_json::from_value(json!(json!({"Name": "Blood Bank A", "Note": marker}).to_string())).expect("data")
 }
 
-/// A company whose items are put directly into the tables. Some ids contain the company id. The
-/// other ids are the same in both companies.
+/// A company whose items are put directly into the tables. Some ids contain the company id, and the
+/// others are the same in both companies.
 struct Tenant {
     company: &'static str,
     marker: &'static str,
@@ -158,7 +159,7 @@ async fn put_into<T: Item>(table: &str, stack: &Stack, items: &[T]) {
     dynamo.batch_write(batch).await.expect("written");
 }
 
-/// Reads all items whose text contains one of the marks, by key.
+/// Reads all items whose JSON text contains one of the marks. Returns them by key.
 async fn items_with(stack: &Stack, marks: &[&str]) -> BTreeMap<String, String> {
     let client = stack.client().expect("a client");
     let mut items = BTreeMap::new();
@@ -181,7 +182,7 @@ async fn items_with(stack: &Stack, marks: &[&str]) -> BTreeMap<String, String> {
 struct Ids(BTreeMap<&'static str, String>);
 
 impl Ids {
-    /// Returns the ids that only this company has.
+    /// Returns path parameters with ids that only this company has.
     fn of(company: &str) -> Self {
         let ids = [
             ("companyId", company.to_owned()),
@@ -206,11 +207,11 @@ impl Ids {
     }
 }
 
-/// A request to a route. `own` lists the statuses for an administrator who sends another company's
-/// ids under the path of the administrator's company.
+/// A request to a route. `own` lists the expected statuses if our administrator uses our company's
+/// path with the other company's ids.
 ///
-/// A status of 200 means that the request returned a list. After a status of 201 or 202, the new
-/// items belong to the administrator's company.
+/// A request with status 200 returns a list of our company. A request with status 201 or 202
+/// creates an item of our company.
 struct Case {
     route: &'static str,
     query: &'static str,
@@ -229,7 +230,7 @@ fn writes(route: &'static str, body: Value, own: &'static [u16]) -> Case {
 const LIST_OF_REFERENCES: &str = "GET /wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
 const LIST_OF_TEMPLATES: &str = "GET /wellness/companies/{companyId}/templates";
 
-/// Returns requests to every route. No request depends on the result of an earlier request.
+/// Returns a request to every route. No request depends on the result of an earlier request.
 fn cases() -> Vec<Case> {
     let section = json!({"name": "Spring", "startDate": "2020-01-01", "endDate": END});
     let mut cases = vec![
@@ -262,7 +263,7 @@ fn cases() -> Vec<Case> {
         writes("POST /wellness/templates", json!({"name": "Walk"}), &[403]),
         writes("POST /wellness/companies/{companyId}/templates", json!({"name": "Walk"}), &[201]),
         writes("PUT /wellness/companies/{companyId}/sections/{sectionId}", section, &[201]),
-        // An update returns 404 if the record does not exist yet.
+        // The update returns 404 if our company has no such record yet.
         writes(
             "PATCH /wellness/companies/{companyId}/references/{facet}/{facetId}",
             json!({"data": {"Name": "Blood Bank B"}}),
@@ -283,7 +284,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Returns the other lists of a company, which need no query string.
+/// Returns requests to the remaining lists of a company, which need no query string.
 fn lists_of_company(cases: &[Case]) -> Vec<Case> {
     let patterns = wellness::patterns();
     let routes = patterns.iter().flat_map(Pattern::routes).filter(|route| route.method == "GET");
@@ -327,7 +328,7 @@ impl Wrong {
         let is_shown = answer.body.to_string().contains(SECRET)
             || answer.headers.values().any(|value| String::from_utf8_lossy(value.as_bytes()).contains(SECRET));
         if !right.contains(&answer.status) || is_shown {
-            self.0.push(format!("{what}: {} in place of {right:?}: {}", answer.status, answer.body));
+            self.0.push(format!("{what}: status {} instead of {right:?}: {}", answer.status, answer.body));
         }
     }
 
@@ -338,7 +339,7 @@ impl Wrong {
     }
 
     fn none(&self) {
-        assert!(self.0.is_empty(), "{} of them:\n{}", self.0.len(), self.0.join("\n"));
+        assert!(self.0.is_empty(), "{} failures:\n{}", self.0.len(), self.0.join("\n"));
     }
 }
 
@@ -375,7 +376,7 @@ impl Scene {
         Self { stack, ours, theirs, activity, template: first, wrong }
     }
 
-    /// All items that relate to the other company.
+    /// Reads all items that belong to the other company or contain its ids.
     async fn theirs(&self) -> BTreeMap<String, String> {
         items_with(&self.stack, &["CompanyId-456", "-of-456", SECRET, &self.activity]).await
     }
@@ -384,7 +385,7 @@ impl Scene {
 /// Creates an item of the other company and returns its id.
 async fn made(wrong: &mut Wrong, theirs: &Client, what: &str, body: &Value, id: &str) -> String {
     let answer = theirs.post(&of_company(THEIRS, what), body).await;
-    wrong.expect(&format!("{what} are created: {}", answer.body), answer.status == 201);
+    wrong.expect(&format!("{what} were not created: {}", answer.body), answer.status == 201);
     answer.body[id].as_str().unwrap_or("none").to_owned()
 }
 
@@ -406,19 +407,19 @@ async fn no_route_shows_or_changes_items_of_another_company() {
     let mut wrong = std::mem::take(&mut scene.wrong);
     let cases = cases();
     let known: BTreeSet<_> = cases.iter().map(|case| case.route.to_owned()).collect();
-    assert_eq!(known, routes(&scene.stack).into_keys().collect(), "every route of the template has a case");
+    assert_eq!(known, routes(&scene.stack).into_keys().collect(), "every route of the template must have a case");
     let before = scene.theirs().await;
     let theirs = Ids::of(THEIRS);
     let under_ours = theirs.with("companyId", OURS);
     for case in &cases {
-        let what = format!("{}, by their path", case.route);
+        let what = format!("{}, with their path", case.route);
         if case.is_of_company() {
             wrong.check(&what, &case.ask(&scene.ours, &theirs).await, &[403]);
         }
         for id in ["activity-1-of-456", scene.activity.as_str()] {
             let ids = under_ours.with("activityId", id);
             let answer = case.ask(&scene.ours, &ids).await;
-            wrong.check(&format!("{}, by their ids", case.route), &answer, &own_or_there_by_now(case));
+            wrong.check(&format!("{}, with their ids", case.route), &answer, &own_or_there_by_now(case));
         }
     }
     for level in ["Program", "Detail", "GoalPrimary", "Reward", "Groups", "Venue", "Groups,Program%23Detail"] {
@@ -429,23 +430,23 @@ async fn no_route_shows_or_changes_items_of_another_company() {
         }
     }
     let after = scene.theirs().await;
-    // An item of our company may have the same id as an item of the other company. A change of our
-    // item does not change theirs.
+    // Both companies may have an item with the same id. A change of our item must not change
+    // theirs.
     let changed: Vec<_> = before.iter().filter(|(key, item)| after.get(*key) != Some(item)).collect();
-    wrong.expect(&format!("their items have changed: {changed:?}"), changed.is_empty());
+    wrong.expect(&format!("items of the other company have changed: {changed:?}"), changed.is_empty());
     let new: Vec<_> = after.iter().filter(|(key, _)| !before.contains_key(*key)).collect();
     let is_ours = |(_, item): &&(&String, &String)| item.contains("CompanyId-123") && !item.contains("CompanyId-456");
-    wrong.expect(&format!("they have new items: {new:?}"), new.iter().all(|item| is_ours(&item)));
+    wrong.expect(&format!("the other company has new items: {new:?}"), new.iter().all(|item| is_ours(&item)));
     wrong.none();
 }
 
-/// Returns the expected statuses. A second PUT of the same item returns 200.
+/// Returns the expected statuses. If a PUT is repeated, it returns 200.
 fn own_or_there_by_now(case: &Case) -> Vec<u16> {
     let is_put = case.route.starts_with("PUT ") && case.own == [201];
     case.own.iter().copied().chain(is_put.then_some(200)).collect()
 }
 
-/// Proves that the secret is visible to the other company's own administrator and user.
+/// Checks that the other company's own administrator and user can see the secret.
 #[tokio::test]
 async fn the_owning_company_sees_its_items() {
     let mut scene = Scene::start().await;
@@ -462,13 +463,13 @@ async fn the_owning_company_sees_its_items() {
     let whole = of_company(THEIRS, &format!("activities/{}", scene.activity));
     let answer = scene.theirs.get(&whole).await;
     wrong.expect(
-        &format!("the whole activity shows the secret: {}", answer.body),
+        &format!("the whole activity does not show the secret: {}", answer.body),
         answer.body.to_string().matches(SECRET).count() >= 8,
     );
     wrong.none();
 }
 
-/// Sends request bodies that contain ids of another company.
+/// Sends ids of the other company in request bodies and in the path of a progress report.
 #[tokio::test]
 async fn items_of_another_company_cannot_be_referenced() {
     let mut scene = Scene::start().await;
@@ -482,10 +483,10 @@ async fn items_of_another_company_cannot_be_referenced() {
     }
     let section = format!("{activities}/activity-1-of-123/section");
     let moved = scene.ours.put(&section, &json!({"sectionId": "section-of-456"})).await;
-    wrong.check("a section of theirs", &moved, &[404]);
+    wrong.check("a section of the other company", &moved, &[404]);
     let user = Client::member(&scene.stack, "wellness:read wellness:write", OURS, "user-of-123");
     let theirs = "/wellness/users/user-of-123/registrations/activity-1-of-456";
-    wrong.check("an activity of theirs", &user.patch(theirs, &json!({"progress": 50})).await, &[404]);
+    wrong.check("an activity of the other company", &user.patch(theirs, &json!({"progress": 50})).await, &[404]);
     wrong.expect("a rejected request has written items", items_with(&scene.stack, &[""]).await == before);
     wrong.none();
 }
@@ -535,8 +536,7 @@ async fn cursors_of_another_company_are_rejected() {
             wrong.check(&format!("{route}, their cursor on their path"), &their_path, &[403]);
             let own = scene.theirs.get(&with(&theirs)).await;
             wrong.expect(&format!("{route}, their cursor with their token: {}", own.body), own.status == 200);
-            // A cursor is valid only for callers with the same access, and an operator has access
-            // to all companies.
+            // A cursor is valid only for callers with the same access. An operator has more access.
             let operator = Client::operator(&scene.stack).get(&with(&theirs)).await;
             wrong.check(&format!("{route}, their cursor with an operator's token"), &operator, &[400]);
         }
@@ -556,14 +556,17 @@ async fn only_the_exact_company_claim_gives_access() {
         claims.map(|claim| (claim, Client::member(&scene.stack, ALL, claim, "user-of-456"))).into();
     clients.push(("none", Client::caller(&scene.stack, ALL, &["456"])));
     let bank = Client::member(&scene.stack, &format!("{ALL} bank:operate cart:operate"), OURS, "user-of-123");
-    clients.push(("another domain's operator", bank));
+    clients.push(("an operator of other services", bank));
     let ids = Ids::of(THEIRS);
     for (claim, client) in &clients {
         for case in cases().iter().filter(|case| case.is_of_company()) {
             let answer = case.ask(client, &ids).await;
             wrong.check(&format!("{claim:?}: {}", case.route), &answer, &[403]);
             let is_problem = answer.body["type"] == "/problems/forbidden";
-            wrong.expect(&format!("{claim:?}: {} by the function: {}", case.route, answer.body), is_problem);
+            wrong.expect(
+                &format!("{claim:?}: {} returned no problem of the function: {}", case.route, answer.body),
+                is_problem,
+            );
         }
     }
     wrong.expect("a rejected request has written items", items_with(&scene.stack, &[""]).await == before);
@@ -623,13 +626,13 @@ async fn only_the_scopes_of_a_route_give_access() {
             }
         }
     }
-    // This list of the routes that employees may use is independent of the template.
+    // This loop states which routes employees may use, independently of the template.
     for case in cases() {
         let by_users = ["GET ", "PATCH /wellness/users/"].iter().any(|begin| case.route.starts_with(begin));
         let opens = &routes[case.route].scopes;
         let to_employees = opens.iter().any(|open| open == "wellness:read" || open == "wellness:write");
         let right = to_employees == (by_users && !case.route.contains("/jobs/"));
-        wrong.expect(&format!("{} opens to {opens:?}", case.route), right);
+        wrong.expect(&format!("{} accepts the scopes {opens:?}", case.route), right);
         let to_operators_only = case.route == "POST /wellness/templates";
         wrong.expect(case.route, !to_operators_only || *opens == ["wellness:operate"]);
     }
@@ -661,7 +664,7 @@ async fn body_query_and_headers_do_not_set_the_identity() {
             body["companyId"] = THEIRS.into();
             let case = Case { body: Some(body), ..*case };
             let ids = Ids::of(OURS);
-            wrong.check(&format!("{} of the body", case.route), &case.ask(&scene.ours, &ids).await, &[400]);
+            wrong.check(&format!("{}, company in the body", case.route), &case.ask(&scene.ours, &ids).await, &[400]);
         }
     }
     wrong.none();

@@ -1,8 +1,8 @@
-//! Tests of jobs that are killed, run twice at once, are throttled, or run out of time. Other
-//! requests edit the activities at the same time.
+//! Tests of jobs that are killed, are throttled, run out of time, or run twice concurrently. In
+//! some tests, other requests edit the activities at the same time.
 //!
-//! At any time, every activity has exactly one of the two references. Every change is counted
-//! exactly once.
+//! At any time, every activity must refer to exactly one of the two venues. A job must count each
+//! of its changes exactly once.
 
 use futures::future::{join, join_all};
 use jobs::{Job, MAX_ATTEMPTS, State};
@@ -62,8 +62,8 @@ impl Scene {
         self.rows.job(&task.company, &task.id).await
     }
 
-    /// Runs the job until the job has ended. Returns the number of invocations, or `None` if the
-    /// function died.
+    /// Invokes the job function until the job is done. Returns the number of invocations, or `None`
+    /// if the function died.
     async fn run(&self, task: &Task, timeout: Duration) -> Option<usize> {
         let process = self.process();
         for calls in 0..1_000 {
@@ -72,7 +72,7 @@ impl Scene {
             }
             process.run(&task.step(), timeout).await?;
         }
-        unreachable!("{} never ends", task.company);
+        unreachable!("the job of {} does not end", task.company);
     }
 
     /// Invokes the function once. Returns the batch item failures in its response.
@@ -137,7 +137,7 @@ impl Task {
         step_of(&self.company, &self.id)
     }
 
-    /// Returns the activity of the registrations.
+    /// Returns the activity that the users are registered for.
     fn walk(&self) -> Activity {
         activity(&self.company, &format!("{}-walk", self.company), Status::Active, END)
     }
@@ -147,8 +147,8 @@ impl Task {
         Registration::new(read(&self.company), self.walk().id().clone(), read(END), read(user), made)
     }
 
-    /// Changes the end date like W16 (update-activity): in one transaction with the put of the job,
-    /// which overwrites a running job.
+    /// Changes the end date as W16 (update-activity) does. The same transaction puts the job, and
+    /// overwrites a running job.
     async fn move_end(&self, rows: &Rows, end: &str) {
         let (walk, run) = (self.walk(), RequestId::new(jiff::Timestamp::now(), &system_tests::random()));
         let job = following(&walk.company, walk.id(), run, read("2020-01-01T00:00:00Z")).expect("a job");
@@ -171,7 +171,7 @@ impl Task {
         assert_eq!(registrations.len(), if self.kind == Kind::Registrations { self.count } else { 0 }, "{when}");
     }
 
-    /// Checks that the job has changed every item, and that each change was counted once.
+    /// Checks that the job has changed every item and has counted each change once.
     async fn assert_done(&self, scene: &Scene, when: &str) {
         let rows = &scene.rows;
         self.assert_whole(rows, when).await;
@@ -295,7 +295,7 @@ async fn a_replacement_of_3000_references_survives_20_kills_during_edits() {
 }
 
 #[tokio::test]
-async fn a_run_without_time_stops_and_the_next_one_resumes() {
+async fn a_run_stops_at_its_deadline_and_the_next_run_resumes() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 400).await;
@@ -344,7 +344,7 @@ async fn two_concurrent_runs_count_each_change_once() {
 }
 
 #[tokio::test]
-async fn a_run_that_lags_behind_overwrites_nothing() {
+async fn a_delayed_run_overwrites_nothing() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 3).await;
@@ -369,7 +369,7 @@ async fn a_run_that_lags_behind_overwrites_nothing() {
     scene.stack.stop().await;
 }
 
-/// Makes all calls with this action fail, except for the first.
+/// Makes all calls of this action fail, except for the first one.
 fn from_the_second(action: &'static str, fault: Fault) -> impl FnMut(&Call) -> Fault {
     move |call| if call.action == action && call.nth > 1 { fault.clone() } else { Fault::None }
 }
@@ -434,7 +434,7 @@ fn is_of_registration(call: &Call) -> bool {
 }
 
 impl Scene {
-    /// Returns the job as a response shows it.
+    /// Returns the job in the form of a response.
     async fn body(&self, task: &Task) -> Value {
         self.client.get(&task.path()).await.body
     }
@@ -443,7 +443,8 @@ impl Scene {
         send(self.client.request("POST", &format!("{}/retry", task.path()))).await
     }
 
-    /// Starts a replacement that fails on an unreadable item. Returns the update that repairs the item.
+    /// Starts a replacement that fails on an unreadable item. Returns the update that repairs the
+    /// item.
     async fn failed_replacement(&self) -> (Task, Change) {
         let task = Task::start(&self.rows, &self.client, Kind::Replacement, "C", 3).await;
         let repair = task.spoil(&self.rows, 0).await;
@@ -506,13 +507,13 @@ impl Task {
     }
 }
 
-/// Maximum number of calls until a small job ends.
+/// Maximum number of invocations for a small job.
 const MAX_CALLS: usize = 100;
 const UNREADABLE: &str = "A stored Reference cannot be read.";
-const INTERNAL: &str = "An internal error stopped it. The log has the cause.";
+const INTERNAL: &str = "An internal error stopped the job. The log contains the cause.";
 
 #[tokio::test]
-async fn a_job_with_an_unreadable_item_fails_and_the_others_finish() {
+async fn a_job_with_an_unreadable_item_fails_and_other_jobs_finish() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let (bad, good) = (format!("{kind:?}-bad"), format!("{kind:?}-good"));
@@ -561,12 +562,12 @@ async fn an_unreadable_job_fails() {
     batch["Records"][2] = json!({"eventID": 7});
     assert_eq!(scene.call(&batch).await, json!([]));
     scene.rows.dynamo.write(scene.rows.jobs.update(key).set(Job::STEP, 0)).await.expect("repaired");
-    scene.assert_failed(&task, "The job itself cannot be read.", "the header").await;
+    scene.assert_failed(&task, "The stored job cannot be read.", "the header").await;
     scene.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_change_that_dynamodb_rejects_fails_the_job() {
+async fn a_job_fails_if_dynamodb_rejects_its_change() {
     let scene = Scene::start().await;
     for (kind, action) in
         [(Kind::Replacement, "TransactWriteItems"), (Kind::Update, "UpdateItem"), (Kind::Registrations, "UpdateItem")]
@@ -588,7 +589,7 @@ async fn a_change_that_dynamodb_rejects_fails_the_job() {
 }
 
 #[tokio::test]
-async fn a_job_fails_if_a_condition_of_its_change_always_fails() {
+async fn a_job_fails_after_repeated_condition_failures() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Update, "C", 1).await;
     let item = entry(&task.activities[0]);
@@ -602,7 +603,7 @@ async fn a_job_fails_if_a_condition_of_its_change_always_fails() {
     scene.set(&task, Job::ATTEMPTS, MAX_ATTEMPTS - 1).await;
     assert_eq!(scene.call(&task.step()).await, json!([]));
     scene.proxy.heal();
-    scene.assert_failed(&task, "50 runs in a row failed. The log has the causes.", "condition failed").await;
+    scene.assert_failed(&task, "50 consecutive runs failed. The log contains the causes.", "condition failed").await;
     scene.stack.stop().await;
 }
 
@@ -612,7 +613,7 @@ async fn a_job_fails_after_its_last_attempt() {
     let silent = Task::start(&scene.rows, &scene.client, Kind::Update, "silent", 3).await;
     scene.set(&silent, Job::ATTEMPTS, MAX_ATTEMPTS).await;
     assert_eq!(scene.call(&silent.step()).await, json!([]));
-    let reason = "50 runs in a row ended without a step: out of time or memory.";
+    let reason = "50 consecutive runs completed no step. They may have run out of time or memory.";
     scene.assert_failed(&silent, reason, "no run wrote a step").await;
     assert_eq!(scene.retry(&silent).await.status, 202);
     assert_eq!(scene.job(&silent).await.attempts, 0);
@@ -622,16 +623,16 @@ async fn a_job_fails_after_its_last_attempt() {
     let throttled = Task::start(&scene.rows, &scene.client, Kind::Update, "throttled", 3).await;
     scene.set(&throttled, Job::ATTEMPTS, MAX_ATTEMPTS - 2).await;
     scene.proxy.rule(|call| if call.action == "Query" { Fault::throttled() } else { Fault::None });
-    assert_eq!(scene.call(&throttled.step()).await, json!([{"itemIdentifier": "1"}]), "the last attempt but one");
+    assert_eq!(scene.call(&throttled.step()).await, json!([{"itemIdentifier": "1"}]), "the second-to-last attempt");
     assert_eq!(scene.job(&throttled).await.attempts, MAX_ATTEMPTS - 1);
     assert_eq!(scene.call(&throttled.step()).await, json!([]), "the last attempt");
-    scene.assert_failed(&throttled, "50 runs in a row failed. The log has the causes.", "throttled").await;
+    scene.assert_failed(&throttled, "50 consecutive runs failed. The log contains the causes.", "throttled").await;
     scene.proxy.heal();
     scene.stack.stop().await;
 }
 
 #[tokio::test]
-async fn a_written_step_resets_the_attempts() {
+async fn a_completed_step_resets_the_number_of_attempts() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Registrations, "C", 60).await;
     scene.set(&task, Job::ATTEMPTS, MAX_ATTEMPTS - 1).await;
@@ -654,7 +655,7 @@ async fn a_retry_continues_from_the_last_step() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 120).await;
-        // This is the last item in the order in which the job reads the index or the registrations.
+        // The job reads this item last.
         let last = if kind == Kind::Registrations { 99 } else { last_of(&task) };
         let repair = task.spoil(&scene.rows, last).await;
         scene.call(&task.step()).await;
@@ -678,7 +679,7 @@ fn last_of(task: &Task) -> usize {
 }
 
 #[tokio::test]
-async fn a_failure_and_its_retry_killed_at_any_call_take_effect_once() {
+async fn a_failing_job_killed_at_any_call_can_be_retried() {
     for kind in [Kind::Replacement, Kind::Registrations] {
         for moment in MOMENTS {
             let (scene, mut number) = (Scene::start().await, 0);
@@ -707,7 +708,7 @@ async fn a_failure_and_its_retry_killed_at_any_call_take_effect_once() {
 }
 
 #[tokio::test]
-async fn only_a_failed_job_is_retried_and_only_once() {
+async fn only_a_failed_job_can_be_retried_and_only_once() {
     let scene = Scene::start().await;
     let refused = |answer: &Answer, kind: &str| assert_problem(answer, 409, kind);
     for kind in KINDS {
@@ -771,7 +772,7 @@ async fn a_failed_job_can_be_started_again() {
 }
 
 #[tokio::test]
-async fn a_run_stops_when_its_job_is_started_again() {
+async fn an_old_run_stops_after_its_job_is_started_again() {
     let scene = Scene::start().await;
     let task = Task::start(&scene.rows, &scene.client, Kind::Registrations, "C", 3).await;
     scene.proxy.rule(move |call| if is_of_registration(call) { Fault::Held } else { Fault::None });
@@ -784,7 +785,7 @@ async fn a_run_stops_when_its_job_is_started_again() {
     let (first, ()) = Box::pin(join(process.run(&step, MINUTE), second)).await;
     assert_eq!(first.expect("the function survives").answer.expect("an answer"), json!({"batchItemFailures": []}));
     let anew = scene.job(&task).await;
-    assert_eq!((anew.state, anew.done), (State::Running, 0), "the old run wrote nothing to the new job");
+    assert_eq!((anew.state, anew.done), (State::Running, 0), "the old run must not change the new job");
     scene.proxy.heal();
     assert!(scene.run(&task, MINUTE).await.is_some());
     task.assert_done(&scene, "anew").await;
@@ -807,8 +808,8 @@ async fn registrations_put_during_the_job_get_the_new_end_date() {
     let end = ActivityEndDateSort(read(MOVED));
     let all = scene.rows.registrations(task.walk().id()).await;
     assert!(all.len() == 210 && all.iter().all(|registration| registration.end == end));
-    // The job or the late registration itself may have updated the end date. The job counts only
-    // the changes that it made.
+    // Either the job or the registering request may have updated the end date. The job counts only
+    // its own changes.
     let done = scene.job(&task).await.done;
     assert!((150..=210).contains(&done), "{done}");
     task.count = 210;
@@ -817,7 +818,7 @@ async fn registrations_put_during_the_job_get_the_new_end_date() {
 }
 
 #[tokio::test]
-async fn activities_that_end_during_a_job_keep_their_reference() {
+async fn activities_that_leave_the_scope_of_a_job_keep_their_reference() {
     let scene = Scene::start().await;
     for (kind, venue) in [(Kind::Replacement, "VenueId-2"), (Kind::Update, "VenueId-1")] {
         let company = format!("{kind:?}");
@@ -854,11 +855,12 @@ async fn activities_that_end_during_a_job_keep_their_reference() {
     scene.stack.stop().await;
 }
 
-/// The drafts that are completed, are cancelled, or get an end date outside the job's period.
+/// Edits of three drafts. One is completed, one is cancelled, and one gets an end date outside the
+/// job's period.
 const HISTORY: [(usize, Status, &str); 3] =
     [(0, Status::Completed, END), (3, Status::Cancelled, END), (6, Status::Active, MOVED)];
 
-/// Returns a query response with the old entries of an index that lags behind the table.
+/// Returns a query response with these outdated index entries.
 fn behind(entries: &[Value]) -> Fault {
     Fault::Refused(
         axum::http::StatusCode::OK,
@@ -866,7 +868,7 @@ fn behind(entries: &[Value]) -> Fault {
     )
 }
 
-/// Returns the index entry of the activity's reference before the job starts.
+/// Returns the index entry of the activity's reference, as it was before the job.
 fn entry(activity: &Activity) -> Value {
     let old = reference(activity, "VenueId-1", &json!({"v": 1}));
     let text = |text: String| json!({"S": text});
@@ -877,12 +879,12 @@ fn entry(activity: &Activity) -> Value {
 }
 
 #[tokio::test]
-async fn a_lagging_index_hides_no_reference_and_counts_none_twice() {
+async fn an_outdated_index_hides_no_reference_and_counts_none_twice() {
     let scene = Scene::start().await;
     for kind in [Kind::Replacement, Kind::Update] {
         let company = format!("{kind:?}");
         let task = Task::start(&scene.rows, &scene.client, kind, &company, 3).await;
-        // At first, the index contains no entries. Later, it contains all entries, with their old
+        // At first, queries return no index entries. Later, they return all entries, with outdated
         // values.
         scene.proxy.rule(|call| if call.action == "Query" { behind(&[]) } else { Fault::None });
         assert_eq!(scene.call(&task.step()).await, json!([]));
@@ -956,7 +958,7 @@ async fn measure_of(scene: &Scene, company: &str, kind: &str, id: &str, case: Ca
     let job = table::size(&scene.rows.job(company, id).await).expect("a size");
     let (process, mut usages) = (scene.process(), Vec::new());
     while scene.rows.job(company, id).await.state == State::Running {
-        assert!(usages.len() < MAX_CALLS, "{kind} does not end");
+        assert!(usages.len() < MAX_CALLS, "the {kind} job does not end");
         usages.push(process.run(&step_of(company, id), MINUTE).await.expect("the function survives").usage);
     }
     let function = format!("{CONTINUE}, {kind}");

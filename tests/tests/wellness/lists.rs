@@ -1,5 +1,5 @@
-//! Tests of the lists of activities and sections, of activities in short form, and of
-//! registrations. These lists are patterns 1 to 3 of docs/requirements/wellness.md.
+//! Tests of three lists: activities with sections, activities in short form, and registrations.
+//! They are patterns 1 to 3 of docs/requirements/wellness.md.
 
 use futures::future::join_all;
 use keys::{
@@ -37,7 +37,7 @@ fn filters(roles: &[&str], departments: &[&str]) -> Filters {
     }
 }
 
-/// Returns the activity of the requirement's examples.
+/// Returns the example activity from the requirement.
 fn walk_5000() -> Activity {
     Activity {
         filters: filters(&["EmployeeOnPlan"], &["Sales"]),
@@ -55,7 +55,7 @@ async fn start() -> (Stack, Client) {
 async fn list(client: &Client, path: &str) -> Vec<Value> {
     let answer = client.get(path).await;
     assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-    assert!(answer.body.get("nextCursor").is_none(), "the list has no pages: {path}");
+    assert!(answer.body.get("nextCursor").is_none(), "the list must not have pages: {path}");
     answer.body["items"].as_array().expect("items").clone()
 }
 
@@ -68,7 +68,7 @@ fn attributes(item: &std::collections::HashMap<String, impl Sized>) -> BTreeSet<
 }
 
 #[tokio::test]
-async fn the_example_of_pattern_1() {
+async fn lists_activities_and_sections_as_in_the_requirement() {
     let (stack, client) = start().await;
     let whole = Activity {
         section_id: Some("7".parse().expect("a section")),
@@ -114,14 +114,14 @@ async fn the_example_of_pattern_1() {
 }
 
 #[tokio::test]
-async fn the_example_of_pattern_2() {
+async fn lists_activities_in_short_form_with_filters() {
     let (stack, client) = start().await;
     let everybodys = activity("123", "456", "Sleep 8", "2020-12-31T00:00:00");
     put(&stack, &[walk_5000(), everybodys]).await;
     let entries = stored(&stack, Some("GSI2"), "CompanyId-123#Program#List").await;
     for entry in &entries {
         let narrow = "PK SK GSI2PK GSI2SK Name ActivityType SubType Status Filters";
-        assert_eq!(attributes(entry), narrow.split(' ').collect(), "the narrow index does not project Data");
+        assert_eq!(attributes(entry), narrow.split(' ').collect(), "GSI2 must not project Data");
         assert_eq!(entry["GSI2SK"].as_s().map(String::as_str), Ok("EndDate#2020-12-31T00:00:00"));
     }
     let options = of_company("123", "activity-options?year=2020");
@@ -156,7 +156,7 @@ async fn the_example_of_pattern_2() {
 }
 
 #[tokio::test]
-async fn the_example_of_pattern_3() {
+async fn lists_registrations_as_in_the_requirement() {
     let (stack, client) = start().await;
     let walk = activity("123", "789", "Walk 1000", "2020-12-31T00:00:00");
     let progress = Registration {
@@ -206,7 +206,7 @@ async fn registrations_show_the_current_state_of_their_activities() {
     assert_eq!(
         list(&client, &format!("{REGISTRATIONS}?year=2020")).await,
         [] as [Value; 0],
-        "a registration without an activity is left out"
+        "a registration without an activity is omitted"
     );
     let now = Activity {
         name: "Walk 2000".parse().expect("a name"),
@@ -247,7 +247,7 @@ async fn seed_ends(stack: &Stack) {
 }
 
 #[tokio::test]
-async fn a_period_includes_exactly_the_ends_between_its_bounds() {
+async fn a_period_includes_its_first_and_last_second() {
     let (stack, client) = start().await;
     seed_ends(&stack).await;
     for (query, found) in [
@@ -275,7 +275,7 @@ async fn a_period_includes_exactly_the_ends_between_its_bounds() {
 }
 
 #[tokio::test]
-async fn the_default_period_is_the_year_of_the_request() {
+async fn the_default_period_is_the_current_year() {
     let (stack, client) = start().await;
     seed_ends(&stack).await;
     for (time, found) in [
@@ -303,8 +303,8 @@ async fn the_default_period_is_the_year_of_the_request() {
     }
 }
 
-/// The entries are larger than 1 MB, the limit of one query call, and have the same sort key. Such
-/// a query can continue only from the full index position.
+/// The entries exceed 1 MB, so one query call cannot return them all. They also have the same sort
+/// key, so the next call needs the full index position.
 #[tokio::test]
 async fn lists_return_hundreds_of_entries_with_the_same_end_date() {
     const MANY: usize = 300;
@@ -331,7 +331,7 @@ async fn lists_return_hundreds_of_entries_with_the_same_end_date() {
         ("GSI3", "UserId-123#Registrations"),
     ] {
         let entries = stored(&stack, Some(index), partition).await;
-        assert!(entries.iter().map(bytes).sum::<usize>() > 1024 * 1024, "{index}: fits into one call");
+        assert!(entries.iter().map(bytes).sum::<usize>() > 1024 * 1024, "{index}: one call can return all entries");
     }
     for path in lists() {
         let found = ids(&client, &format!("{path}?year=2020")).await;
@@ -502,9 +502,9 @@ async fn lists_consume_their_declared_cost() {
     .await;
 }
 
-/// Tests the key ranges of a plan year directly, without invoking a function.
+/// Checks the key ranges directly, without invoking a function.
 #[test]
-fn key_ranges_of_a_plan_year_match_its_ends() {
+fn key_ranges_of_a_plan_year_include_its_first_and_last_second() {
     let second: TimestampSeconds = "2020-06-30T12:00:00Z".parse().expect("a time");
     let year = keys::wellness::Period::of_year(keys::wellness::Year::of(second));
     let activities = EndDateSort::within(year);

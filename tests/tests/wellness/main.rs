@@ -1,4 +1,4 @@
-//! Tests of the wellness service, over HTTP and by invoking its functions.
+//! Tests of the wellness service. They send HTTP requests or invoke the functions directly.
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 mod changes;

@@ -1,5 +1,5 @@
-//! Tests of references over HTTP: listing the activities of a venue, and replacing or updating the
-//! venue (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
+//! Tests of the routes that list the activities of a venue, and that replace or update the venue
+//! (docs/requirements/wellness.md#pattern-5-find-and-update-the-activities-of-a-venue).
 
 use jiff::Timestamp;
 use keys::wellness::{Facet, Status};
@@ -40,7 +40,8 @@ async fn listed(client: &Client, path: &str) -> Vec<String> {
     items.iter().map(|item| item["activityId"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// Runs a job until the job has ended, on a stack where nothing else runs jobs.
+/// Invokes the job function until the job is done. The stack must not have the event source mapping
+/// of the jobs.
 async fn finish(client: &Client, company: &str, id: &str) -> Value {
     for _ in 0..100 {
         let answer = client.get(&job(company, id)).await;
@@ -50,11 +51,11 @@ async fn finish(client: &Client, company: &str, id: &str) -> Value {
         let run = client.invoke(CONTINUE, &step_of(company, id)).await;
         assert_eq!(run.body, json!({"batchItemFailures": []}));
     }
-    unreachable!("{id} never ends");
+    unreachable!("the job {id} does not end");
 }
 
 #[tokio::test]
-async fn the_blood_bank_example_of_the_requirement() {
+async fn replaces_and_updates_a_venue_as_in_the_requirement() {
     let stack = stack().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "123"));
     let bank_a = blood_bank("Blood Bank A", "211 Wabash Street");
@@ -139,7 +140,7 @@ async fn each_facet_has_its_own_references() {
     stack.stop().await;
 }
 
-/// Noon of a day in the middle of a year. The activities of `ENDS` end around it.
+/// The time of the requests. `ENDS` contains end dates before and after this time.
 fn noon() -> Timestamp {
     "2020-06-15T12:00:00Z".parse().expect("a time")
 }
@@ -158,8 +159,8 @@ async fn of_all_kinds(rows: &Rows, company: &str) -> Vec<Activity> {
     all
 }
 
-/// Query strings. Each has the positions in `ENDS` of the end dates that are within its period if
-/// the request is sent at noon.
+/// Query strings, each with the positions in `ENDS` of the end dates that are within the period.
+/// The requests are sent at `noon`.
 const PERIODS: [(&str, &[usize]); 5] = [
     ("", &[1, 2, 3, 4]),
     ("to=2020-12-31", &[1, 2, 3]),
@@ -240,7 +241,7 @@ async fn the_default_period_starts_today() {
 }
 
 #[tokio::test]
-async fn a_list_of_references_has_pages_sorted_by_end_date() {
+async fn lists_references_in_pages_sorted_by_end_date() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), employee(&stack, "C", "U"));
     let end = |number: usize| format!("2020-{:02}-{:02}T00:00:00", 12 - number % 12, 1 + number % 7);
@@ -269,7 +270,7 @@ async fn a_list_of_references_has_pages_sorted_by_end_date() {
 }
 
 #[tokio::test]
-async fn an_invalid_request_lists_all_its_faults() {
+async fn reports_all_faults_of_a_request() {
     let stack = without_jobs().start().await.expect("a stack");
     let client = admin(&stack, "C");
     let (good, data) = (replaced_by("2", &json!({})), json!({"data": {}}));
@@ -327,7 +328,7 @@ async fn an_invalid_request_lists_all_its_faults() {
 async fn rejects_references_larger_than_4_kb() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
-    // The id has the length of a generated one.
+    // The id is as long as a generated id.
     let long = activity("C", &"a".repeat(32), Status::Completed, "2020-12-31T00:00:00");
     let empty = table::size(&reference(&long, "VenueId-2", &json!({"text": ""}))).expect("a size");
     rows.put(&[record("C", "VenueId-2", &json!({}))]).await;
@@ -406,7 +407,7 @@ async fn a_venue_has_one_job_at_a_time() {
     assert_eq!(finish(&client, "C", "VenueId-1").await["done"], 1);
     let started = update("2").await;
     assert_eq!((started.status, &started.body["left"]), (202, &json!(1)), "{}", started.body);
-    let way = "VenueId-2 is being updated";
+    let way = "while VenueId-2 is being updated";
     let busy = replace("1", "2").await;
     assert_eq!((busy.status, &busy.body["type"]), (409, &json!("/problems/job-under-way")), "{way}");
     assert_eq!(update("2").await.body, started.body, "{way}");
@@ -414,12 +415,16 @@ async fn a_venue_has_one_job_at_a_time() {
     let back = replace("2", "1").await;
     assert_eq!((back.status, &back.body["left"]), (202, &json!(1)), "{}", back.body);
     finish(&client, "C", "VenueId-2").await;
-    assert_eq!(rows.venues(&read("A")).await[0].of(), &named("venues", "1"), "the first venue is back");
+    assert_eq!(
+        rows.venues(&read("A")).await[0].of(),
+        &named("venues", "1"),
+        "the activity refers to the first venue again"
+    );
     stack.stop().await;
 }
 
 #[tokio::test]
-async fn requests_and_conflicts_nudge_the_running_job() {
+async fn repeated_and_conflicting_requests_nudge_the_running_job() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     let replace = path("C", "venues", "1", "/replacement");
@@ -440,7 +445,7 @@ async fn requests_and_conflicts_nudge_the_running_job() {
     stack.stop().await;
 }
 
-/// Returns the id of the request that nudged the job last.
+/// Returns the id of the last request that nudged the job.
 async fn nudged(stack: &Stack) -> Option<String> {
     let client = stack.client().expect("a client");
     let request = client.get_item().table_name(stack.table("WellnessJobs").expect("a table"));
@@ -451,7 +456,7 @@ async fn nudged(stack: &Stack) -> Option<String> {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_replaces_a_venue_once() {
+async fn a_replayed_replacement_starts_no_second_job() {
     let stack = without_jobs().start().await.expect("a stack");
     let (rows, client) = (Rows::of(&stack), admin(&stack, "C"));
     rows.put_uses(&[activity("C", "A", Status::Active, "2020-12-31T00:00:00")], "VenueId-1", &json!({})).await;

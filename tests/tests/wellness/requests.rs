@@ -1,4 +1,4 @@
-//! Tests of invalid requests. Each must return the right problem and write nothing. Unusual but
+//! Tests of invalid requests. Each must return the expected problem and write nothing. Unusual but
 //! valid requests must succeed.
 //!
 //! The routes come from the template, so a new route without cases fails the tests.
@@ -59,7 +59,8 @@ struct World {
     stack: Stack,
     client: Client,
     routes: Vec<Route>,
-    /// The ids of the company's activity and of the other company's activity.
+    /// The company's activity, as returned when it was created. `others` is the other company's
+    /// activity.
     activity: Value,
     others: Value,
 }
@@ -145,8 +146,8 @@ fn parameters(route: &Route) -> impl Iterator<Item = &str> {
     route.path.split('/').filter_map(parameter)
 }
 
-/// Creates two records, a section, a challenge that refers to them, a template, and an employee
-/// with a progress of 40 percent.
+/// Creates a section, two records, a template, a challenge and an employee. Reports 40 percent
+/// progress for the employee.
 async fn fill(client: &Client, company: &str, user: &str, name: &str) -> Value {
     let of = |rest: &str| of_company(company, rest);
     let (year, own) = (jiff::Timestamp::now().strftime("%Y").to_string(), if company == COMPANY { "" } else { "b-" });
@@ -179,7 +180,7 @@ async fn fill(client: &Client, company: &str, user: &str, name: &str) -> Value {
     made.body
 }
 
-/// Reads all items of the table, by key.
+/// Reads all items of the table. Returns them by key.
 async fn stored(stack: &Stack) -> BTreeMap<(String, String), Value> {
     let client = stack.client().expect("a client");
     let table = stack.table("Activities").expect("a table");
@@ -418,7 +419,7 @@ fn members(world: &World) -> Vec<Case> {
     cases
 }
 
-/// Activities with a list that has one item more than the maximum.
+/// Activities with a list that exceeds its maximum length by one item.
 fn too_many(world: &World) -> Vec<Case> {
     let rows = [
         ("rewards", (0..11).map(|at| json!({"kind": format!("K-{at}"), "name": "N", "amount": 1})).collect()),
@@ -670,7 +671,7 @@ fn together(world: &World) -> Vec<Case> {
             "/path/userId /path/activityId /body/progress /body/earnedPoints /body/data",
         ),
         Case::faults(
-            "all faults of options",
+            "all faults of a list in short form",
             client.request("GET", "/wellness/companies/%23/activity-options?year=x&status=y&type=z&role=%23&subType="),
             "/path/companyId /query/year /query/status /query/type /query/role /query/subType",
         ),
@@ -682,7 +683,7 @@ fn together(world: &World) -> Vec<Case> {
     ]
 }
 
-/// Requests with items that are larger than their maximum size.
+/// Requests with an item that exceeds its maximum size.
 fn sizes(world: &World) -> Vec<Case> {
     let data = |kilobytes: usize| format!("{{\"text\": {:?}}}", "x".repeat(kilobytes * 1_024));
     let reference = format!("[{{\"facet\": \"files\", \"id\": \"F\", \"data\": {}}}]", data(4));
@@ -714,7 +715,7 @@ fn sizes(world: &World) -> Vec<Case> {
     rows.iter().map(case).collect()
 }
 
-/// Requests with ids that do not exist, or with ids of another company under this company's path.
+/// Requests with ids that do not exist, or that belong to another company.
 fn unknown(world: &World) -> Vec<Case> {
     let others = text(&world.others, "activityId");
     let absent = "0".repeat(32);
@@ -740,20 +741,20 @@ fn unknown(world: &World) -> Vec<Case> {
     };
     for id in [json!("8"), json!("b-7")] {
         cases.push(Case::new(
-            format!("into section {id}"),
+            format!("a move into section {id}"),
             put(section.clone(), &json!({"sectionId": id})),
             404,
             "not-found",
         ));
-        cases.push(Case::new(format!("created in section {id}"), post("sectionId", &id), 404, "not-found"));
+        cases.push(Case::new(format!("an activity in section {id}"), post("sectionId", &id), 404, "not-found"));
     }
     for id in [&json!("x"), &world.others["template"]] {
-        cases.push(Case::new(format!("created from template {id}"), post("templateId", id), 404, "not-found"));
+        cases.push(Case::new(format!("an activity from template {id}"), post("templateId", id), 404, "not-found"));
     }
     for venue in ["nowhere", "b-123"] {
         let path = of(&format!("references/venues/{venue}"));
         let request = world.client.request("PATCH", &path).json(&json!({"data": {}}));
-        cases.push(Case::new(format!("data of venue {venue}"), request, 404, "not-found"));
+        cases.push(Case::new(format!("an update of venue {venue}"), request, 404, "not-found"));
     }
     let placed = admin(&world.stack, COMPANY).request("PUT", &of("employees/b-user"));
     let placed = placed.json(&json!({"role": "R", "department": "D"}));
@@ -875,9 +876,10 @@ async fn invalid_requests_return_their_problem_and_write_nothing() {
     world.stack.stop().await;
 }
 
-/// The cases contain invalid field values for each function with a body.
+/// Every function with a request body must have a valid body in `GOOD` and invalid values in
+/// `MEMBERS`.
 #[tokio::test]
-async fn every_route_has_invalid_requests() {
+async fn every_request_body_has_invalid_cases() {
     let stack = stack().start().await.expect("a stack");
     let routes =
         stack.template().lambdas.iter().flat_map(|lambda| lambda.routes.iter().map(move |route| (lambda, route)));

@@ -1,4 +1,5 @@
-//! Makes the DynamoDB calls of a transfer with the SDK alone, with the items of a real transfer.
+//! Makes the DynamoDB calls of a transfer with the SDK alone. The items are copies of a real
+//! transfer.
 
 use aws_sdk_dynamodb::{
     Client,
@@ -11,7 +12,7 @@ use std::collections::HashMap;
 use system_tests::ledger::{Books, Item};
 use uuid::Uuid;
 
-/// Two accounts, and the items of the last transaction between them.
+/// Two accounts, and the items of their last transaction.
 pub(crate) struct Bare {
     client: Client,
     table: String,

@@ -1,5 +1,5 @@
-//! A minimal function that opens its connection before the first event: our client, one call and
-//! the runtime.
+//! A minimal function that opens its DynamoDB connection before the first event. It consists of our
+//! client, one call and the runtime.
 
 use aws_sdk_dynamodb::{Client, types::AttributeValue};
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};

@@ -1,4 +1,4 @@
-//! A minimal Lambda function in Rust: the runtime and one thread, without logs.
+//! A minimal Lambda function in Rust. It has only the runtime, one thread and no logs.
 
 use lambda_runtime::{Error, LambdaEvent, run, service_fn};
 use serde_json::{Value, json};

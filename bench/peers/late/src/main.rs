@@ -1,4 +1,5 @@
-//! schedule-payment without the call before the first event. It connects with the first payment.
+//! schedule-payment without a DynamoDB call before the first event. The first payment opens the
+//! connection.
 
 use bank::{Bank, patterns::schedule_payment::schedule_payment};
 

@@ -1,5 +1,6 @@
-//! schedule-payment without our optimisations: default SDK features and client, system roots, and
-//! no call before the first event. The build adds the jitter entropy.
+//! schedule-payment without our optimisations. It has the default features and client of the SDK,
+//! the root certificates of the system, and no DynamoDB call before the first event. Its build also
+//! includes the jitter entropy of aws-lc.
 
 use aws_config::BehaviorVersion;
 use lambda_runtime::{Diagnostic, Error, LambdaEvent, run, service_fn, tracing};

@@ -6,13 +6,12 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText, Key};
 
-/// Maximum size of a payment item in bytes, including the attributes that status changes and the
-/// archive add later (docs/requirements/bank.md#item-size).
+/// Maximum size of a payment item in bytes. The limit includes attributes that status changes and
+/// the archive add later (docs/requirements/bank.md#item-size).
 pub const MAX_BYTES: usize = 8 * 1024;
 
-/// Maximum number of bytes that status changes and the archive add to a payment: two attributes
-/// with their names. One is the longest transaction id (128 characters of four bytes). The other is
-/// the id of the last request that changed the status.
+/// Number of bytes reserved for `TransactionId` and `MovedBy`, which status changes add to a
+/// payment. A transaction id has up to 128 characters of four bytes.
 const LATER_BYTES: usize = Payment::TRANSACTION_ID.size() + 4 * 128 + Payment::MOVED_BY.size() + 32;
 
 /// Payment: one item of `PaymentScheduler`.
@@ -83,14 +82,16 @@ impl Payment {
         self.sort.0
     }
 
-    /// Returns the error 413 if the payment exceeds 8 KB or could exceed it after a status change.
+    /// Returns error 413 if the payment, together with the reserved bytes, exceeds 8 KB.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
         let over = (table::size(self)? + LATER_BYTES).saturating_sub(MAX_BYTES);
         if over == 0 {
             return Ok(());
         }
         let most = self.data.text().len().saturating_sub(over);
-        Err(Error::TooLarge(format!("A payment is at most 8 KB with its keys; here data may have {most} bytes.")))
+        Err(Error::TooLarge(format!(
+            "A payment with its keys must not exceed 8 KB. Here, data may have up to {most} bytes."
+        )))
     }
 }
 

@@ -20,7 +20,7 @@ const PAGE: usize = 100;
 /// Number of payments that are moved concurrently. At about 10 ms per payment, a run moves 1,600
 /// payments per second.
 const SIDE_BY_SIDE: usize = 16;
-/// Maximum time reserved before the deadline for finishing the page in progress.
+/// Maximum time that is reserved before the deadline to finish the current page.
 const RESERVE: Duration = Duration::from_secs(10);
 
 /// Entry point of the Lambda.
@@ -36,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Schedule("cron(0/15 * * * ? *)"),
     calls: &[Calls {
         variant: "",
-        condition: "GSI1, query each shard: GSI1SK from PROCESSED# to the end of the day. For each payment one transaction: delete it from PaymentScheduler, put it to TransactionHistory",
+        condition: "GSI1, query each shard: GSI1SK from PROCESSED# to the end of the day. For each payment one transaction: delete it from PaymentScheduler, put it into TransactionHistory",
         formula: "a page as in B3. For each payment 2 × ⌈item⌉ W on each table, GSI1 ⌈entry⌉ W on each table (ALL: ⌈item⌉ W), GSI2 1 W",
         cost: |case| {
             let twice = table::cost::write(case.item).times(2 * case.count());
@@ -70,15 +70,15 @@ pub struct Archived {
     pub until: Day,
     /// Number of payments that this run moved.
     pub moved: u64,
-    /// Whether processed payments remain. If so, the next run moves them.
+    /// Whether processed payments remain for the next run.
     pub left: bool,
 }
 
-/// Moves every `PROCESSED` payment that is due up to the end of a day, by default yesterday (UTC).
-/// One transaction moves one payment, so each payment is always in exactly one table.
+/// Moves all `PROCESSED` payments that are due by the end of a day, by default yesterday (UTC).
+/// Each payment is moved in a separate transaction, so it is always in exactly one table.
 ///
-/// A run that nears its deadline stops and returns `left: true`. It stores no progress: the
-/// remaining payments are still `PROCESSED`, and the next scheduled run finds them.
+/// A run that nears its deadline stops and returns `left: true`. The run stores no progress,
+/// because the remaining payments are still `PROCESSED`. The next scheduled run finds them.
 ///
 /// # Errors
 /// 400 for an invalid event. Any other error means that DynamoDB was unreachable or rejected a
@@ -121,15 +121,15 @@ impl Tally {
             Outcome::MovedBefore => {}
             Outcome::Stuck(reason) => {
                 self.stuck = true;
-                tracing::error!(reason, "a processed payment can't be archived");
+                tracing::error!(reason, "cannot archive a processed payment");
             }
         }
     }
 }
 
 impl Bank {
-    /// Moves the payments on the first page of the range. Returns the position after the page, or
-    /// the error that stopped the run.
+    /// Moves the payments on the first page of the range. Returns the position of the next page, if
+    /// any, or the first error.
     async fn archive_page(
         &self,
         range: &KeyRange,
@@ -157,12 +157,12 @@ impl Bank {
     async fn archive(&self, payment: Payment, now: TimestampSeconds) -> Result<Outcome, Error> {
         let delete = self.payments.delete(payment.key()).only_if(table::Condition::is(Payment::DUE, &payment.due));
         let Some(transaction) = Transaction::archived(payment, now) else {
-            return Ok(Outcome::Stuck("it has no transaction id"));
+            return Ok(Outcome::Stuck("the payment has no transaction id"));
         };
         match self.dynamo.transact(vec![delete, self.transactions.put_new(&transaction)?]).await {
             Ok(()) => Ok(Outcome::Moved),
             Err(table::Error::Refused(refused)) if refused.at(0) => Ok(Outcome::MovedBefore),
-            Err(table::Error::Refused(_)) => Ok(Outcome::Stuck("the history has it already")),
+            Err(table::Error::Refused(_)) => Ok(Outcome::Stuck("the history already contains the payment")),
             Err(error) => Err(error.into()),
         }
     }

@@ -1,4 +1,4 @@
-//! B2: lists an account's payments, by default those of the next 90 days
+//! B2: lists an account's payments, by default for the next 90 days
 //! (docs/requirements/bank.md#access-pattern-2-list-scheduled-payments-of-an-account).
 
 use crate::{

@@ -1,4 +1,4 @@
-//! B3: lists the payments of a date by status, over all accounts
+//! B3: lists the payments of a date by status, across all accounts
 //! (docs/requirements/bank.md#access-pattern-3-list-payments-of-a-date-by-status,
 //! docs/decisions/sharded-page.md).
 
@@ -30,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Lists the payments that are due on a date, over all accounts, in order of scheduled time.
+/// Lists the payments of a date for all accounts, in order of scheduled time.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.

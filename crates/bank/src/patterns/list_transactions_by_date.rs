@@ -1,4 +1,4 @@
-//! B7: lists the transactions of a date, over all accounts
+//! B7: lists the transactions of a date, across all accounts
 //! (docs/requirements/bank.md#transaction-history).
 
 use crate::{
@@ -29,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Lists the transactions that were due on a date, over all accounts, in order of scheduled time.
+/// Lists the transactions of a date for all accounts, in order of scheduled time.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.

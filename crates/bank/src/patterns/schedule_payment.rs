@@ -60,7 +60,7 @@ impl Input for NewPayment {
 
 impl NewPayment {
     /// Returns an error if the scheduled time is before today (UTC). Payments are due on a day, so
-    /// a time earlier today is valid.
+    /// any time today is valid.
     fn must_not_be_past(&self, now: TimestampSeconds) -> Result<(), Error> {
         if self.scheduled_time.day() < now.day() {
             return Err(Error::invalid("/body/scheduledTime", format!("must not be on a day before {}", now.day())));
@@ -69,13 +69,12 @@ impl NewPayment {
     }
 }
 
-/// Idempotency record of a request. It contains the id and creation time of the payment. The
-/// response to a repeated request consists of these two values and the body of the repeated
-/// request.
+/// Idempotency record of a request. The record contains the payment's id and creation time. The
+/// response to a repeated request consists of these values and the request's own body.
 ///
-/// The record is put before the payment and never expires. It costs one write unit. A transaction
-/// of both puts would double the cost of the payment. If the function crashes between the two puts,
-/// only the record exists, and the retry puts the payment (docs/decisions/idempotency.md).
+/// The record is put before the payment and never expires. It costs one WRU. Putting both items in
+/// a transaction would double the cost of the payment. If the function crashes between the two
+/// puts, only the record exists, and the retry puts the payment (docs/decisions/idempotency.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Record {
@@ -114,8 +113,8 @@ pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Resul
 }
 
 impl Bank {
-    /// Puts the payment, or succeeds if an item with its key exists. Payment ids are unique, so
-    /// that item is the same payment.
+    /// Puts the payment, unless it already exists. An existing item with the same key is the same
+    /// payment, because payment ids are unique.
     async fn put(&self, payment: &Payment) -> Result<(), Error> {
         match self.dynamo.write(self.payments.put_new(payment)?).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
@@ -147,11 +146,11 @@ impl Bank {
         self.finish(payment).await
     }
 
-    /// Returns the record of the first request with the idempotency key, or `None` if `request` is
-    /// the first.
+    /// Returns the record of an earlier request with the same idempotency key, or `None` if
+    /// `request` is the first.
     async fn first(&self, record: &Record, request: &Request<NewPayment>) -> Result<Option<Record>, Error> {
-        // Only a first request is rejected for a past day. A repeated request gets its response at
-        // any time.
+        // If the scheduled day is in the past, reject only new requests. A retry still gets the
+        // original response.
         if let Err(past) = request.input.must_not_be_past(request.now) {
             let first = self.payments.get(&Key::new(&record.account, &record.sort)).await?;
             return first.map(Some).ok_or(past);
@@ -159,7 +158,7 @@ impl Bank {
         match self.dynamo.write(self.payments.put_new(record)?).await {
             Ok(()) => Ok(None),
             Err(table::Error::Refused(refused)) => match refused.found::<Record>(0)? {
-                // This request put the record itself: its first attempt succeeded, the response was
+                // This request created the record: the response to the SDK's first attempt was
                 // lost, and the SDK retried.
                 Some(found) if found == *record => Ok(None),
                 found => Ok(found),
@@ -168,17 +167,17 @@ impl Bank {
         }
     }
 
-    /// Ensures that the payment of a repeated request exists, as a payment or as a transaction. If
-    /// neither exists, the first request failed before it put the payment.
+    /// Ensures that the payment of a repeated request is stored, either as a payment or, after
+    /// archiving, as a transaction. If the payment is not stored, the first request failed before
+    /// the put.
     async fn finish(&self, payment: &Payment) -> Result<(), Error> {
         if self.payments.get::<Payment>(&payment.key()).await?.is_some()
             || self.transactions.get::<Transaction>(&payment.key()).await?.is_some()
         {
             return Ok(());
         }
-        // The archive may move the payment between the reads and the put. One transaction contains
-        // the put and a check that the payment is not archived, so that an archived payment is not
-        // put again.
+        // The archive may move the payment between the reads and the put. The put is therefore in a
+        // transaction that also checks that the payment is not archived.
         let changes = vec![self.payments.put_new(payment)?, self.transactions.absent(payment.key())];
         match self.dynamo.transact(changes).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),

@@ -65,7 +65,8 @@ pub struct Move {
     expected: Option<Status>,
 }
 
-/// Requested status. `PROCESSED` requires a transaction id. The other statuses do not allow one.
+/// Requested status. `PROCESSED` requires a transaction id. The other statuses do not allow a
+/// transaction id.
 #[derive(Debug, Clone)]
 enum Target {
     Processed(TransactionId),
@@ -81,8 +82,8 @@ impl Input for Move {
         let transaction = fields.body_if_any::<TransactionId>("transactionId");
         let to = match (status?, transaction) {
             (Status::Processed, Some(transaction)) => Some(Target::Processed(transaction)),
-            (Status::Processed, None) => fields.fault("/body/transactionId", "is missing: PROCESSED needs it"),
-            (_, Some(_)) => fields.fault("/body/transactionId", "goes with PROCESSED only"),
+            (Status::Processed, None) => fields.fault("/body/transactionId", "is required for status PROCESSED"),
+            (_, Some(_)) => fields.fault("/body/transactionId", "is only allowed for status PROCESSED"),
             (other, None) => Some(Target::Other(other)),
         };
         Some(Self { account: account?, payment: payment?, to: to?, expected })
@@ -101,8 +102,8 @@ impl Move {
         }
     }
 
-    /// Returns whether an earlier attempt of this request changed the status, and its response was
-    /// lost (docs/decisions/lost-answers.md).
+    /// Returns whether this request already changed the status in an earlier attempt, whose
+    /// response was lost (docs/decisions/lost-answers.md).
     fn moved(&self, payment: &Payment, id: RequestId) -> bool {
         payment.moved_by == Some(id) && payment.due.status == self.target()
     }
@@ -114,7 +115,7 @@ impl Move {
         let from = to.predecessor().filter(|from| self.expected.is_none_or(|expected| expected == *from));
         from.ok_or_else(|| {
             let from = self.expected.map(|status| format!(" from {status}")).unwrap_or_default();
-            not_allowed(format!("No payment moves{from} to {to}."))
+            not_allowed(format!("A payment cannot change{from} to {to}."))
         })
     }
 }
@@ -124,15 +125,15 @@ fn not_allowed(detail: String) -> Error {
 }
 
 fn stands(payment: &Payment) -> Error {
-    not_allowed(format!("The payment is {}.", payment.due.status))
+    not_allowed(format!("The status of the payment is {}.", payment.due.status))
 }
 
-/// Changes the status of a payment that still has the expected status. The allowed changes are
-/// `SCHEDULED` to `PENDING` or `CANCELLED`, and `PENDING` to `PROCESSED` or `FAILED`.
+/// Changes the status of a payment, if the payment still has the expected status. The allowed
+/// changes are `SCHEDULED` to `PENDING` or `CANCELLED`, and `PENDING` to `PROCESSED` or `FAILED`.
 ///
 /// # Errors
 /// 404 for an unknown payment. 409 for a change that is not allowed, for a payment that does not
-/// have the expected status, or for a transaction id that belongs to another payment.
+/// have the expected status, or for a transaction id that belongs to a different payment.
 pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result<Json<PaymentBody>, Error> {
     let Request { input: wanted, caller, id, .. } = &request;
     caller.must_own(&wanted.account, DOMAIN)?;
@@ -184,7 +185,7 @@ impl Bank {
             Err(table::Error::Refused(refused)) => {
                 let ours = refused.found::<TransactionGuard>(1)?.is_some_and(|found| found == guard);
                 if refused.at(1) && !refused.at(0) && !ours {
-                    let detail = "The transaction id names another payment.".to_owned();
+                    let detail = "The transaction id belongs to a different payment.".to_owned();
                     return Err(Error::Conflict(Problem::TransactionIdUsed, detail));
                 }
                 // If only the condition of the guard fails, the error does not include the payment.

@@ -8,7 +8,7 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Change, Condition, Item, Key, Query};
 
-/// Item `CART`, which every addition to a cart writes. It serialises the additions
+/// Item `CART` of a cart. Every addition writes it, which serialises the additions
 /// (docs/decisions/cart-additions.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
@@ -17,10 +17,10 @@ pub(crate) struct Additions {
     account: AccountId,
     #[serde(rename = "SK")]
     sort: CartSort,
-    /// Id of the last request that added a cart item. TTL can delete `CART`. A counter would then
-    /// start again and repeat old values, but a request id never repeats.
+    /// Id of the last request that added a cart item. Request ids never repeat. A counter would
+    /// repeat old values after TTL deleted `CART`.
     last: RequestId,
-    /// Sort keys of the cart items that were added last, in order of addition.
+    /// Sort keys of the most recently added cart items, oldest first.
     recent: Vec<CartItemSort>,
     expires_at: i64,
 }
@@ -29,24 +29,24 @@ impl Item for Additions {
     const TYPE: &'static str = "Cart";
 }
 
-/// Maximum number of sort keys in `recent`. An addition is visible to queries before this many
-/// further additions can complete.
+/// Maximum number of sort keys in `recent`. An addition becomes visible to queries before this many
+/// later additions can complete.
 const MAX_RECENT: usize = 8;
 
 /// Maximum time between an addition and its visibility to queries.
 const SETTLING: SignedDuration = SignedDuration::from_mins(1);
 
-/// State of a cart at the time of a read.
+/// Cart as it was read: the item `CART` and the ACTIVE cart items.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct CartState {
     additions: Option<Additions>,
     /// ACTIVE cart items that have not expired.
     pub(crate) cart_items: Vec<CartItem>,
 }
 
 impl Cart {
-    /// Reads the item `CART`. Call this function before the query for the cart items. If another
-    /// request then adds an item, the condition on `CART` fails.
+    /// Reads the item `CART`. Call this function before you query the cart items. The condition on
+    /// `CART` then fails if another request adds an item in the meantime.
     pub(crate) async fn additions(&self, account: &AccountId) -> Result<Option<Additions>, Error> {
         Ok(self.table.get(&Key::new(account, &CartSort)).await?)
     }
@@ -55,76 +55,76 @@ impl Cart {
     ///
     /// A query is not a snapshot: it may miss a cart item whose addition is already recorded in
     /// `CART`. If a recently added item is missing, its pointer must show that the item has left
-    /// the cart. Otherwise the read fails, and the caller retries it. An item that the caller knows
-    /// to have left the cart is passed as `known`.
+    /// the cart. Otherwise this function returns [`Error::stale`], and the caller retries. `known`
+    /// is an item that is not in the cart, and its pointer is not checked.
     pub(crate) async fn look(
         &self,
         account: &AccountId,
         additions: Option<Additions>,
         known: Option<ItemId>,
         now: TimestampMillis,
-    ) -> Result<Seen, Error> {
+    ) -> Result<CartState, Error> {
         let clock = additions.as_ref().map_or(now, |additions| additions.clock(now));
         let range = CartItemSort::with_status(Status::Active);
         let query = Query::new(account, &range).only_if(unexpired(clock));
-        let seen = Seen { cart_items: self.table.query_all(&query).await?, additions };
-        for added in seen.unexplained(now).filter(|added| known != Some(added.item)) {
+        let state = CartState { cart_items: self.table.query_all(&query).await?.complete()?, additions };
+        for added in state.missing(now).filter(|added| known != Some(added.item)) {
             let pointer = self.pointer(account, added.item).await?.ok_or_else(Error::stale)?;
             let elsewhere = pointer.cart_item != *added && pointer.cart_item.since >= added.since;
             if !elsewhere && pointer.is_live(clock) {
                 return Err(Error::stale());
             }
         }
-        Ok(seen)
+        Ok(state)
     }
 
-    /// Returns the change of `CART` that records the addition of `cart_item`. The change fails if
+    /// Returns the change to `CART` that records the addition of `cart_item`. The change fails if
     /// another item was added after the cart was read.
     pub(crate) fn addition(
         &self,
-        seen: &Seen,
+        state: &CartState,
         cart_item: &CartItem,
         last: RequestId,
         now: TimestampMillis,
     ) -> Result<Change, Error> {
-        let mut recent = seen.additions.as_ref().map_or_else(Vec::new, |additions| additions.recent.clone());
+        let mut recent = state.additions.as_ref().map_or_else(Vec::new, |additions| additions.recent.clone());
         recent.drain(..recent.len().saturating_sub(MAX_RECENT - 1));
         recent.push(cart_item.sort);
         let (account, expires_at) = (cart_item.account.clone(), self.days.and_one().after(now));
         let additions = Additions { account, sort: CartSort, last, recent, expires_at };
-        Ok(match &seen.additions {
-            Some(seen) => self.table.replace(&additions)?.only_if(Condition::is(Additions::LAST, &seen.last)),
+        Ok(match &state.additions {
+            Some(old) => self.table.replace(&additions)?.only_if(Condition::is(Additions::LAST, &old.last)),
             None => self.table.put_new(&additions)?,
         })
     }
 
     /// Returns a condition check that fails if an item was added after the cart was read.
-    pub(crate) fn nothing_added(&self, account: &AccountId, seen: Option<&Additions>) -> Change {
+    pub(crate) fn nothing_added(&self, account: &AccountId, additions: Option<&Additions>) -> Change {
         let key = Key::new(account, &CartSort);
-        match seen {
-            Some(seen) => self.table.present(key).only_if(Condition::is(Additions::LAST, &seen.last)),
+        match additions {
+            Some(additions) => self.table.present(key).only_if(Condition::is(Additions::LAST, &additions.last)),
             None => self.table.absent(key),
         }
     }
 
-    /// Like [`Cart::transition`], for an item that stays in the cart. If the expiry is renewed, the
-    /// changes fail if an item was added after the cart was read: by the clock of that addition,
-    /// the item may have expired.
+    /// Like [`Cart::transition`], for an item that stays in the cart. A renewal of the expiry also
+    /// fails if another item was added after the cart was read. That addition may have treated this
+    /// item as expired.
     pub(crate) fn change_in_cart(
         &self,
         old: &CartItem,
         new: &CartItem,
-        seen: Option<&Additions>,
+        additions: Option<&Additions>,
     ) -> Result<Vec<Change>, Error> {
         let mut changes = self.transition(old, new)?;
         if old.expires_at != new.expires_at {
-            changes.push(self.nothing_added(&old.account, seen));
+            changes.push(self.nothing_added(&old.account, additions));
         }
         Ok(changes)
     }
 }
 
-impl Seen {
+impl CartState {
     pub(crate) fn additions(&self) -> Option<&Additions> {
         self.additions.as_ref()
     }
@@ -139,13 +139,13 @@ impl Seen {
         if self.cart_items.len() + more <= MAX_ITEMS {
             return Ok(());
         }
-        let detail = format!("A cart has {MAX_ITEMS} active items at most, because a checkout is one transaction.");
+        let detail = format!("A cart has at most {MAX_ITEMS} active items, because a checkout is one transaction.");
         Err(Error::Conflict(Problem::CartFull, detail))
     }
 
-    /// Returns the sort keys of the items that were added in the last minute and that the query did
-    /// not return.
-    fn unexplained(&self, now: TimestampMillis) -> impl Iterator<Item = &CartItemSort> {
+    /// Returns the sort keys of the items that were added in the last minute but are missing from
+    /// the query result.
+    fn missing(&self, now: TimestampMillis) -> impl Iterator<Item = &CartItemSort> {
         let recent = self.additions.iter().flat_map(|additions| &additions.recent);
         let is_settling = move |added: &&CartItemSort| now.instant().duration_since(added.since.instant()) < SETTLING;
         let is_there = |added: &CartItemSort| {
@@ -156,8 +156,8 @@ impl Seen {
 }
 
 impl Additions {
-    /// Returns the time to compare expiries with: `now`, or the time of the last addition if it is
-    /// later. If one addition treated an item as expired, all later requests must do the same.
+    /// Returns the time for expiry checks: the later of `now` and the time of the last addition. If
+    /// an addition treated an item as expired, all later requests must do the same.
     pub(crate) fn clock(&self, now: TimestampMillis) -> TimestampMillis {
         self.recent.last().map_or(now, |last| last.since.max(now))
     }

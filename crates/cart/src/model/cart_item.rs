@@ -11,7 +11,7 @@ use table::{Attributes, Item, Key};
 use crate::store::Days;
 
 /// Maximum size of a cart item in bytes, including the attributes that status changes add later.
-/// Writing an item of this size costs one write unit.
+/// Writing an item of this size consumes one write request unit (WRU).
 pub const MAX_BYTES: usize = 1_024;
 
 /// Size of the attribute `Previous`, which every status change sets.
@@ -21,8 +21,9 @@ const PREVIOUS_BYTES: usize = CartItem::PREVIOUS.size()
     + (Previous::SINCE.size() + 24 + 1)
     + (Previous::QUANTITY.size() + 3 + 1);
 
-/// Maximum number of bytes that status changes add besides `Previous`, including attribute names.
-/// An order id has at most 128 bytes.
+/// Number of bytes reserved for everything else that status changes add, including attribute names.
+/// The reserve has 128 bytes for an order id. A longer order id is rejected if the item does not
+/// fit.
 const LATER_BYTES: usize = (CartItem::ORDER_ID.size() + 128)
     + (CartItem::JOINED_TO.size() + 32)
     + (CartItem::EXPIRES_AT.size() + 7)
@@ -30,7 +31,7 @@ const LATER_BYTES: usize = (CartItem::ORDER_ID.size() + 128)
     // up to ten digits.
     + (2 * 3 + 10);
 
-/// Cart item: one item of `Cart`.
+/// Product in a cart: an item of the table `Cart`.
 ///
 /// The account, status, time of the last status change and item id are stored only in the keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
@@ -42,8 +43,8 @@ pub struct CartItem {
     /// Status, time of the last status change, and item id.
     #[serde(rename = "SK")]
     pub sort: CartItemSort,
-    /// Product, partition key of GSI1. `None` for an item with the status `REMOVED` or `JOINED`,
-    /// which no list shows.
+    /// Product: the partition key of GSI1 (docs/decisions/hot-sku.md). `None` for a `REMOVED` or
+    /// `JOINED` item, which no list shows.
     #[serde(rename = "GSI1PK", skip_serializing_if = "Option::is_none")]
     pub index_partition: Option<Sku>,
     /// Copy of the sort key. `None` if `index_partition` is `None`.
@@ -58,34 +59,35 @@ pub struct CartItem {
     pub price: Option<Money>,
     /// Time at which the product was added.
     pub added_at: TimestampMillis,
-    /// Order of a purchased item.
+    /// Order id of a purchased item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order_id: Option<OrderId>,
     /// Version number of the item. It starts at 1 and increases by 1 with each change, including
     /// status changes.
     pub version: i64,
-    /// Status, status time and quantity before the last status change. `None` if the status never
-    /// changed.
+    /// Status, status time and quantity before the last status change. `None` if the status has
+    /// never changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
     /// Id of the cart item that this item was merged into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_to: Option<ItemId>,
-    /// Expiry in Unix seconds. From then on readers hide the item, and TTL deletes it later
+    /// Expiry in Unix seconds. Reads hide an expired item until TTL deletes it
     /// (docs/decisions/cart-expiry.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
 }
 
-/// Values of a cart item before its last status change. A status change has two stream records: the
-/// removal of the item under its old key, and the insertion under the new key. Because of these
-/// values, the insertion alone describes the change.
+/// Values of a cart item before its last status change.
+///
+/// A status change produces two stream records: a removal under the old key and an insertion under
+/// the new key. With these values, the insertion alone describes the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Previous {
     /// Previous status.
     pub status: Status,
-    /// Time of the previous status.
+    /// Time at which the previous status was set.
     pub since: TimestampMillis,
     /// Previous quantity.
     pub quantity: Quantity,
@@ -102,7 +104,7 @@ pub struct Quantity(u32);
 
 impl Quantity {
     /// Maximum quantity of one cart item.
-    pub const MOST: u32 = 9_999;
+    pub const MAX: u32 = 9_999;
 
     /// Returns the sum of both quantities, or `None` if it exceeds the maximum.
     #[must_use]
@@ -115,7 +117,7 @@ impl TryFrom<u32> for Quantity {
     type Error = &'static str;
 
     fn try_from(number: u32) -> Result<Self, Self::Error> {
-        if (1..=Self::MOST).contains(&number) { Ok(Self(number)) } else { Err("must be a whole number from 1 to 9999") }
+        if (1..=Self::MAX).contains(&number) { Ok(Self(number)) } else { Err("must be a whole number from 1 to 9999") }
     }
 }
 
@@ -125,7 +127,7 @@ impl From<Quantity> for u32 {
     }
 }
 
-/// New status of a cart item, with the attributes that it requires.
+/// New status of a cart item, with the data that the status requires.
 #[derive(Debug, Clone)]
 pub(crate) enum Move {
     Active,
@@ -220,7 +222,10 @@ impl CartItem {
     /// 409 for a purchased item, or if the sum exceeds the maximum quantity.
     pub(crate) fn grown(&self, more: Quantity, now: TimestampMillis, days: Days) -> Result<Self, Error> {
         let quantity = self.quantity.plus(more).ok_or_else(|| {
-            Error::Conflict(Problem::QuantityLimit, format!("A cart item has at most {} of a product.", Quantity::MOST))
+            Error::Conflict(
+                Problem::QuantityLimit,
+                format!("The quantity of a cart item is at most {}.", Quantity::MAX),
+            )
         })?;
         self.with_quantity(quantity, now, days)
     }
@@ -228,7 +233,7 @@ impl CartItem {
     /// Returns the item with a new status.
     ///
     /// # Errors
-    /// 409 for a purchased item. 413 for an order id that makes the item exceed 1 KB.
+    /// 409 for a purchased item. 413 if the order id makes the item exceed 1 KB.
     pub(crate) fn moved(&self, to: &Move, now: TimestampMillis, days: Days) -> Result<Self, Error> {
         self.must_be_open()?;
         let status = to.status();
@@ -252,7 +257,7 @@ impl CartItem {
             ..self.clone()
         };
         if table::size(&moved)? > MAX_BYTES {
-            return Err(Error::TooLarge("A cart item has at most 1 KB: orderId is too long.".to_owned()));
+            return Err(Error::TooLarge("The cart item would exceed 1 KB: orderId is too long.".to_owned()));
         }
         Ok(moved)
     }
@@ -278,7 +283,7 @@ impl CartItem {
         self.sort.item
     }
 
-    /// Returns true until the expiry of the item. An expired item stays in the table until TTL
+    /// Returns whether the item has not expired yet. An expired item stays in the table until TTL
     /// deletes it.
     #[must_use]
     pub fn is_live(&self, now: TimestampMillis) -> bool {
@@ -291,7 +296,7 @@ impl CartItem {
         if table::size(self)? + previous + LATER_BYTES <= MAX_BYTES {
             return Ok(());
         }
-        let detail = "A cart item has at most 1 KB including its keys: accountId and sku together are too long.";
+        let detail = "The cart item could exceed 1 KB: accountId and sku together are too long.";
         Err(Error::TooLarge(detail.to_owned()))
     }
 }
@@ -357,19 +362,19 @@ mod tests {
 
     #[test]
     fn status_changes_keep_a_cart_item_within_1_kb() {
-        // The SKU is stored twice, so each of its bytes adds two bytes to the item.
+        // The SKU is stored twice, so each byte of the SKU adds two bytes to the item.
         let fits = |account: usize| {
             (1..=128)
                 .rev()
                 .map(|sku| cart_item(account, sku))
                 .find(|cart_item| cart_item.must_fit().is_ok())
-                .expect("one fits")
+                .expect("a SKU of one byte fits")
         };
         for account in [1, 100, 128] {
             let mut cart_item = fits(account);
             cart_item.version = 9_999_999_999;
-            let cart_item = cart_item.with_quantity(quantity(Quantity::MOST), now(), DAYS).expect("open");
-            let saved = cart_item.moved(&Move::Saved, now(), DAYS).expect("open");
+            let cart_item = cart_item.with_quantity(quantity(Quantity::MAX), now(), DAYS).expect("not purchased");
+            let saved = cart_item.moved(&Move::Saved, now(), DAYS).expect("not purchased");
             let order = "o".repeat(128).parse().expect("an order id");
             for to in [Move::Active, Move::Purchased(order), Move::Removed, Move::Joined(cart_item.id())] {
                 assert!(saved.moved(&to, now(), DAYS).is_ok(), "{to:?} of {account}");
@@ -385,25 +390,27 @@ mod tests {
     fn status_change_keeps_the_item_and_records_its_previous_values() {
         let later: TimestampMillis = "2026-12-02T00:00:00.000Z".parse().expect("a time");
         let active = cart_item(3, 3);
-        let saved = active.moved(&Move::Saved, later, DAYS).expect("open");
+        let saved = active.moved(&Move::Saved, later, DAYS).expect("not purchased");
         assert_eq!((saved.id(), saved.added_at, saved.version), (active.id(), active.added_at, 2));
         assert_eq!((saved.sort.status, saved.sort.since, saved.expires_at), (Status::Saved, later, None));
         let previous = Previous { status: Status::Active, since: now(), quantity: quantity(1) };
         assert_eq!(saved.previous, Some(previous));
-        let removed = saved.moved(&Move::Removed, now(), DAYS).expect("open");
-        assert_eq!(removed.sort.since, later, "the times of an item never decrease");
+        let removed = saved.moved(&Move::Removed, now(), DAYS).expect("not purchased");
+        assert_eq!(removed.sort.since, later, "status times must not decrease");
         assert_eq!((&removed.index_partition, removed.index_sort), (&None, None));
-        let bought = saved.moved(&Move::Purchased("o".parse().expect("an order id")), later, DAYS).expect("open");
+        let bought =
+            saved.moved(&Move::Purchased("o".parse().expect("an order id")), later, DAYS).expect("not purchased");
         for to in [Move::Active, Move::Saved, Move::Removed] {
             assert!(matches!(bought.moved(&to, later, DAYS), Err(Error::Conflict(Problem::Purchased, _))));
         }
     }
 
     #[test]
-    fn change_renews_an_expiry_after_a_day() {
+    fn change_renews_an_expiry_at_most_once_a_day() {
         let cart_item = cart_item(3, 3);
         let at = |text: &str| text.parse::<TimestampMillis>().expect("a time");
-        let changed = |at: TimestampMillis| cart_item.with_quantity(quantity(2), at, DAYS).expect("open").expires_at;
+        let changed =
+            |at: TimestampMillis| cart_item.with_quantity(quantity(2), at, DAYS).expect("not purchased").expires_at;
         assert_eq!(changed(at("2026-12-02T09:30:00.123Z")), cart_item.expires_at);
         assert_eq!(changed(at("2026-12-02T09:30:01.123Z")), cart_item.expires_at.map(|at| at + 24 * 60 * 60 + 1));
         assert!(

@@ -6,9 +6,10 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
 
-/// Pointer from the item id to the sort key of a cart item. A status change changes the sort key
-/// but not the id. The same transaction updates the pointer. The pointer expires with the cart
-/// item.
+/// Pointer from the id of a cart item to its sort key.
+///
+/// A status change changes the sort key but not the id. The same transaction updates the pointer.
+/// The pointer expires together with the cart item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Pointer {

@@ -5,7 +5,7 @@
 use crate::{
     Cart, CartItem, CartItemBody, DOMAIN, Quantity,
     cost::{self, Calls, Pattern},
-    model::additions::Seen,
+    model::additions::CartState,
 };
 use function::{
     Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, Upserted, optimistically,
@@ -34,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get SK = CART, then query PK = account, SK begins with ACTIVE#, both with strong consistency. Then one transaction: put the cart item and its pointer if they do not exist, put CART if nothing was added since",
+            condition: "get SK = CART, then query PK = account, SK begins with ACTIVE#, both with strong consistency. Then one transaction: put the cart item and its pointer if they do not exist, put CART if no item was added in the meantime",
             formula: "1 R + ⌈Σ ACTIVE cart items⌉ R; 2 × (⌈cart item⌉ + 2) W; GSI1 ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
             cost: |case| {
                 Cost::default()
@@ -46,7 +46,7 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", in the cart already",
-            condition: "the same reads. Then one transaction: put the cart item with the new quantity if it has not changed since",
+            condition: "the same reads. Then one transaction: put the cart item with the new quantity if its version has not changed",
             formula: "1 R + ⌈Σ ACTIVE cart items⌉ R; 2 × ⌈cart item⌉ W; GSI1 ⌈cart item⌉ W. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more. Once a day, to renew the expiry, 2 × (⌈pointer⌉ + 1) W more",
             cost: |case| {
                 Cost::default()
@@ -79,7 +79,7 @@ impl Input for NewCartItem {
     }
 }
 
-/// Exclusive upper limit of a price. The limit leaves enough digits for the sums in a report.
+/// Prices must be below this limit. It leaves enough digits for the sums in reports.
 const LARGEST_PRICE: i128 = 1_000_000_000_000;
 
 /// Reads `price` and `currency`. A request must have both or neither, and a price must not be
@@ -88,14 +88,14 @@ fn read_price(fields: &mut Fields) -> Option<Money> {
     let (amount, currency) = (fields.body_if_any::<JsonDecimal>("price"), fields.body_if_any::<Currency>("currency"));
     let missing = |fields: &mut Fields, name: &str, other: &str| {
         let pointer = format!("/body/{name}");
-        if fields.has_body(name) { None } else { fields.fault(&pointer, format!("is missing: {other} needs it")) }
+        if fields.has_body(name) { None } else { fields.fault(&pointer, format!("is required with {other}")) }
     };
     match (amount, currency) {
         (Some(JsonDecimal(amount)), Some(currency)) => match Money::new(amount, currency) {
             Ok(price) if (0..LARGEST_PRICE * 10_i128.pow(currency.places().into())).contains(&price.minor()) => {
                 Some(price)
             }
-            Ok(_) => fields.fault("/body/price", "must be from 0 to less than 1000000000000"),
+            Ok(_) => fields.fault("/body/price", "must be at least 0 and less than 1000000000000"),
             Err(error) => fields.fault("/body/price", error),
         },
         (Some(_), None) => missing(fields, "currency", "price"),
@@ -107,8 +107,8 @@ fn read_price(fields: &mut Fields) -> Option<Money> {
 /// Adds a product to the cart. If the product is already in the cart, its quantity increases.
 ///
 /// # Errors
-/// 400 for invalid input, 403 for an account that the caller does not own, 409 for a full cart or a
-/// quantity over the maximum, 413 for an account and SKU that are too long together, 422 for an
+/// 400 for invalid input, 403 for an account that the caller does not own. 409 for a full cart or a
+/// quantity over the maximum. 413 if the account id and SKU together are too long. 422 for an
 /// idempotency key that was used for a different request.
 pub async fn add_cart_item(cart: Cart, request: Request<NewCartItem>) -> Result<Upserted<CartItemBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
@@ -131,14 +131,14 @@ impl Cart {
         if let Some(added) = before {
             return Ok(added.into());
         }
-        let seen = self.look(&new.account, additions, None, now).await?;
-        let done = match seen.cart_item_of(&new.sku) {
-            Some(cart_item) => self.grow(&seen, cart_item, new, &once).await,
-            None => self.begin(&seen, request, &once).await,
+        let state = self.look(&new.account, additions, None, now).await?;
+        let done = match state.cart_item_of(&new.sku) {
+            Some(cart_item) => self.grow(&state, cart_item, new, &once).await,
+            None => self.begin(&state, request, &once).await,
         };
         match done {
-            // A request with the same idempotency key may have completed after the record was read,
-            // and may be the reason for the rejection.
+            // Another request with the same idempotency key may have completed after the record was
+            // read, and may have caused this rejection.
             Err(refusal @ (Error::Conflict(..) | Error::TooLarge(_))) => {
                 Ok(once.before::<Added>().await?.ok_or(refusal)?.into())
             }
@@ -148,17 +148,17 @@ impl Cart {
 
     async fn begin(
         &self,
-        seen: &Seen,
+        state: &CartState,
         request: &Request<NewCartItem>,
         once: &IdempotentRequest<'_>,
     ) -> Result<Upserted<CartItemBody>, Error> {
-        seen.must_have_room_for(1)?;
+        state.must_have_room_for(1)?;
         let NewCartItem { account, sku, quantity, price } = request.input.clone();
         let id = ItemId::new(once.now.instant(), &request.random);
         let cart_item = CartItem::added(id, account, sku, quantity, price, once.now, self.days);
         cart_item.must_fit()?;
         let mut changes = self.insertion(&cart_item)?;
-        changes.push(self.addition(seen, &cart_item, request.id, once.now)?);
+        changes.push(self.addition(state, &cart_item, request.id, once.now)?);
         changes.extend(once.remember(&Added { created: true, cart_item: cart_item.clone() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: Some(cart_item.id().to_string()), body: cart_item.into() })
@@ -166,7 +166,7 @@ impl Cart {
 
     async fn grow(
         &self,
-        seen: &Seen,
+        state: &CartState,
         old: &CartItem,
         new: &NewCartItem,
         once: &IdempotentRequest<'_>,
@@ -174,14 +174,14 @@ impl Cart {
         let grown = old.grown(new.quantity, once.now, self.days)?;
         let grown = CartItem { price: new.price.or(old.price), ..grown };
         grown.must_fit()?;
-        let mut changes = self.change_in_cart(old, &grown, seen.additions())?;
+        let mut changes = self.change_in_cart(old, &grown, state.additions())?;
         changes.extend(once.remember(&Added { created: false, cart_item: grown.clone() })?);
         self.dynamo.transact(changes).await?;
         Ok(Upserted { created: None, body: grown.into() })
     }
 }
 
-/// Outcome in the idempotency record: the cart item in the response to the first request.
+/// Outcome in the idempotency record: the cart item that the first response contains.
 #[derive(Debug, Serialize, Deserialize)]
 struct Added {
     created: bool,

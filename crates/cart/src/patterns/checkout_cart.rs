@@ -36,7 +36,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = CART, then query PK = account, SK begins with ACTIVE#, both with strong consistency. Then one transaction: the change to PURCHASED for each cart item, if nothing was added since",
+        condition: "get SK = CART, then query PK = account, SK begins with ACTIVE#, both with strong consistency. Then one transaction: change each cart item to PURCHASED, if no item was added in the meantime",
         formula: "1 R + ⌈Σ cart items⌉ R; for each cart item 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W and GSI1 2 × ⌈cart item⌉ W; 2 W for the check. With an Idempotency-Key 1 R and 2 × ⌈record⌉ W more",
         cost: |case| {
             Cost::default()
@@ -69,7 +69,8 @@ pub struct Order {
     items: Vec<CartItemBody>,
 }
 
-/// Changes every ACTIVE cart item to `PURCHASED` under one order id, in one transaction.
+/// Changes every ACTIVE cart item to `PURCHASED` in one transaction. All items get the same order
+/// id.
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 409 for an empty cart, 422 for an idempotency
@@ -96,22 +97,22 @@ impl Cart {
         if let Some(bought) = before {
             return self.order(account, bought).await;
         }
-        let seen = self.look(account, additions, None, now).await?;
-        let cart_items = &seen.cart_items;
-        seen.must_have_room_for(0)?;
+        let state = self.look(account, additions, None, now).await?;
+        let cart_items = &state.cart_items;
+        state.must_have_room_for(0)?;
         if cart_items.is_empty() {
             let refusal = Error::Conflict(Problem::CartEmpty, "The cart has no active items.".to_owned());
-            // A request with the same idempotency key may have completed after the record was read,
-            // and may have emptied the cart.
+            // Another request with the same idempotency key may have completed after the record was
+            // read, and may have emptied the cart.
             return self.order(account, once.before().await?.ok_or(refusal)?).await;
         }
-        // All items get the same status time, so that a repeated request finds them. It is not
-        // before their previous status times, because the status times of an item must never
+        // All items get the same status time, so that a repeated request finds them. It is the
+        // latest of `now` and their previous status times, because status times must never
         // decrease.
         let at = cart_items.iter().map(|cart_item| cart_item.sort.since).fold(now, TimestampMillis::max);
         let order = OrderId::new(now.instant(), &request.random);
         let mut bought = Vec::with_capacity(cart_items.len());
-        let mut changes = vec![self.nothing_added(account, seen.additions())];
+        let mut changes = vec![self.nothing_added(account, state.additions())];
         for cart_item in cart_items {
             let new = cart_item.moved(&Move::Purchased(order.clone()), at, self.days)?;
             changes.extend(self.transition(cart_item, &new)?);
@@ -122,12 +123,12 @@ impl Cart {
         Ok(Order::of(order, bought))
     }
 
-    /// Reads an earlier order: the purchased items with its time and order id. Purchased items
-    /// never change.
+    /// Reads the purchased items of an earlier order by their status time and order id. Purchased
+    /// items never change.
     async fn order(&self, account: &AccountId, Bought { order, at }: Bought) -> Result<Order, Error> {
         let range = CartItemSort::between(Status::Purchased, Some(at), Some(at));
         let query = Query::new(account, &range).only_if(Condition::is(CartItem::ORDER_ID, &order));
-        Ok(Order::of(order, self.table.query_all(&query).await?))
+        Ok(Order::of(order, self.table.query_all(&query).await?.complete()?))
     }
 }
 

@@ -1,4 +1,4 @@
-//! C5: lists a customer's cart items with a status, newest first
+//! C5: lists a customer's cart items with a given status, newest first
 //! (docs/requirements/cart.md#access-pattern-2-list-products-of-a-customer).
 
 use crate::{
@@ -49,7 +49,8 @@ impl Input for OfAccount {
     }
 }
 
-/// Lists a customer's cart items with a status, newest first by the time of the last status change.
+/// Lists a customer's cart items with the requested status, by the time of the last status change,
+/// newest first.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for an account that the caller does not own.

@@ -1,4 +1,4 @@
-//! C6: lists the cart items of a product with a status, over all customers, newest first
+//! C6: lists the cart items of a product with a given status, across all customers, newest first
 //! (docs/requirements/cart.md#access-pattern-3-list-items-of-a-product).
 
 use crate::{
@@ -54,7 +54,9 @@ impl Input for OfSku {
             fields.fault::<()>("/query/to", "must not be before from");
         }
         let when = match date {
-            Some(_) if from.is_some() || to.is_some() => fields.fault("/query/date", "does not go with from and to"),
+            Some(_) if from.is_some() || to.is_some() => {
+                fields.fault("/query/date", "cannot be combined with from or to")
+            }
             Some(day) => Some(When::Day(day)),
             None => Some(When::Between(from.map(Bound::first_milli), to.map(Bound::last_milli))),
         };
@@ -72,8 +74,8 @@ impl OfSku {
     }
 }
 
-/// Lists the cart items of a product with a status, over all customers, newest first by the time of
-/// the last status change.
+/// Lists the cart items of a product with the requested status, across all customers. The order is
+/// by the time of the last status change, newest first.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.

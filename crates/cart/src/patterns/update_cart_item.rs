@@ -5,7 +5,7 @@
 use crate::{
     Cart, CartItem, CartItemBody, DOMAIN, Listed, Quantity,
     cost::{self, Calls, Case, Pattern},
-    model::{additions::Seen, cart_item::Move, pointer::Pointer},
+    model::{additions::CartState, cart_item::Move, pointer::Pointer},
 };
 use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
 use keys::{
@@ -32,7 +32,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: ", quantity",
-            condition: "get the pointer and the cart item. Then one transaction: put the cart item if it has not changed since",
+            condition: "get the pointer and the cart item. Then one transaction: put the cart item if its version has not changed",
             formula: "⌈pointer⌉ R + ⌈cart item⌉ R; 2 × ⌈cart item⌉ W; GSI1 ⌈cart item⌉ W. Once a day, to renew the expiry, 1 R and 4 W more",
             cost: |case| {
                 Cost::default()
@@ -43,13 +43,13 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", to SAVED or PURCHASED",
-            condition: "get the pointer and the cart item. Then one transaction: delete STATUS#time#item id if it has not changed since, put it with the new key, put the pointer",
+            condition: "get the pointer and the cart item. Then one transaction: delete STATUS#time#item id if its version has not changed, put the item with the new key, put the pointer",
             formula: "⌈pointer⌉ R + ⌈cart item⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉) W; GSI1 2 × ⌈cart item⌉ W",
             cost: move_cost,
         },
         Calls {
             variant: ", to ACTIVE",
-            condition: "as for SAVED, with the reads of an addition. The transaction also puts CART. If the product is already in the cart, the transaction changes the item to JOINED and puts the ACTIVE item with the new quantity instead",
+            condition: "the reads and writes of a change to SAVED, and the reads of an addition. The transaction also puts CART. If the product is already in the cart, the transaction instead changes the item to JOINED and puts the ACTIVE item with the new quantity",
             formula: "⌈pointer⌉ R + ⌈cart item⌉ R + 1 R + ⌈Σ ACTIVE cart items⌉ R; 2 × (⌈cart item⌉ + ⌈cart item⌉ + ⌈pointer⌉ + 1) W; GSI1 2 × ⌈cart item⌉ W",
             cost: |case| move_cost(case).read(cost::CART, case.looked_at()).write(cost::CART, Units::whole(2)),
         },
@@ -73,7 +73,7 @@ pub struct Update {
     to: Option<Target>,
 }
 
-/// Requested status. `PURCHASED` may have an order id; the default is a new order id.
+/// Requested status. A purchase without an order id gets a new one.
 #[derive(Debug, Clone)]
 enum Target {
     Active,
@@ -96,7 +96,7 @@ impl Input for Update {
             // The invalid status is already reported. The caller may have meant `PURCHASED`, so the
             // order id is not reported as an error.
             (None, Some(_)) if fields.has_body("status") => None,
-            (_, Some(_)) => fields.fault("/body/orderId", "goes with PURCHASED only"),
+            (_, Some(_)) => fields.fault("/body/orderId", "is allowed only with the status PURCHASED"),
             (Some(Status::Saved), None) => Some(Target::Saved),
             (Some(_), None) => Some(Target::Active),
             (None, None) => None,
@@ -116,14 +116,16 @@ impl Target {
 }
 
 /// Changes the quantity and the status of a cart item. An `ACTIVE` item can become `SAVED`, a
-/// `SAVED` item can become `ACTIVE`, and both can become `PURCHASED`, which is final. If an item
-/// becomes `ACTIVE` and its product is already in the cart, it is merged into the `ACTIVE` item of
-/// the product, and that item is returned.
+/// `SAVED` item can become `ACTIVE`, and both can become `PURCHASED`, which is final.
+///
+/// A cart contains each product at most once. If the product is already in the cart, an item that
+/// becomes `ACTIVE` is merged into the existing `ACTIVE` item. The response contains the existing
+/// item.
 ///
 /// # Errors
 /// 400 for invalid input, 403 for an account that the caller does not own, 404 for an unknown or
-/// expired item. 409 for a purchased item, a full cart or a quantity over the maximum. 413 for an
-/// order id that makes the item exceed 1 KB.
+/// expired item. 409 for a purchased item, a full cart or a quantity over the maximum. 413 if the
+/// order id makes the item exceed 1 KB.
 pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Json<CartItemBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     let cart_item = optimistically(|| cart.change(&request)).await?;
@@ -140,7 +142,7 @@ impl Cart {
         match &wanted.to {
             Some(to) if to.status() != old.sort.status => self.move_cart_item(&old, to, request).await,
             Some(Target::Purchased(Some(order))) if old.order_id.as_ref() != Some(order) => {
-                let detail = "The cart item was purchased with another order.".to_owned();
+                let detail = "The cart item was purchased with a different order id.".to_owned();
                 Err(Error::Conflict(Problem::Purchased, detail))
             }
             _ => self.count(old, wanted.quantity, now).await,
@@ -176,13 +178,13 @@ impl Cart {
         Ok(new)
     }
 
-    /// Makes the item `old` ACTIVE: merges it into the ACTIVE item of the same product, or adds it
-    /// to the cart if there is none.
+    /// Makes the item `old` ACTIVE. Merges it into the ACTIVE item of the same product, or adds it
+    /// to the cart if no such item exists.
     async fn activate(&self, old: &CartItem, request: &Request<Update>) -> Result<CartItem, Error> {
-        let seen = self.look(&old.account, self.additions(&old.account).await?, Some(old.id()), request.milli).await?;
-        let planned = self.activation(old, &seen, request);
-        // The item was read before the cart. If the item became ACTIVE in between, it is in the
-        // cart already and causes the conflict.
+        let state = self.look(&old.account, self.additions(&old.account).await?, Some(old.id()), request.milli).await?;
+        let planned = self.activation(old, &state, request);
+        // `old` was read before the cart. If it became ACTIVE in the meantime, the conflict may be
+        // with the item itself, and the request must be retried.
         if matches!(planned, Err(Error::Conflict(..))) {
             self.must_be_as_read(old).await?;
         }
@@ -195,22 +197,22 @@ impl Cart {
     fn activation(
         &self,
         old: &CartItem,
-        seen: &Seen,
+        state: &CartState,
         request: &Request<Update>,
     ) -> Result<(CartItem, Vec<Change>), Error> {
         let now = request.milli;
         let quantity = request.input.quantity.unwrap_or(old.quantity);
-        if let Some(there) = seen.cart_item_of(&old.sku) {
+        if let Some(there) = state.cart_item_of(&old.sku) {
             let sum = CartItem { price: there.price.or(old.price), ..there.grown(quantity, now, self.days)? };
             let joined = CartItem { quantity, ..old.moved(&Move::Joined(there.id()), now, self.days)? };
             let mut changes = self.transition(old, &joined)?;
-            changes.extend(self.change_in_cart(there, &sum, seen.additions())?);
+            changes.extend(self.change_in_cart(there, &sum, state.additions())?);
             return Ok((sum, changes));
         }
-        seen.must_have_room_for(1)?;
+        state.must_have_room_for(1)?;
         let new = CartItem { quantity, ..old.moved(&Move::Active, now, self.days)? };
         let mut changes = self.transition(old, &new)?;
-        changes.push(self.addition(seen, &new, request.id, now)?);
+        changes.push(self.addition(state, &new, request.id, now)?);
         Ok((new, changes))
     }
 
@@ -219,8 +221,7 @@ impl Cart {
         if is.is_some_and(|is| is.version == cart_item.version) { Ok(()) } else { Err(Error::stale()) }
     }
 
-    /// Returns the cart item that the requested item was merged into, if an equal request merged it
-    /// earlier.
+    /// Returns the ACTIVE item into which an earlier, equal request merged the requested item.
     async fn joined(&self, wanted: &Update, now: TimestampMillis) -> Result<Option<CartItem>, Error> {
         let Some(Target::Active) = wanted.to else { return Ok(None) };
         let pointer = self.pointer(&wanted.account, wanted.item).await?;

@@ -12,9 +12,9 @@ use keys::{
 /// Result of reading a stream record.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Change {
-    /// Row to send: one line of JSON with a line end.
+    /// Row to send: one line of JSON, including the line break.
     Row(String),
-    /// The record describes no change of a cart item.
+    /// The record does not describe a change of a cart item.
     Dropped(Dropped),
     /// The record can never be sent. The reason may quote the record, so it must not be logged.
     Unsendable(String),
@@ -23,14 +23,14 @@ pub(crate) enum Change {
 /// Reason for dropping a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dropped {
-    /// The item is not a cart item.
+    /// The changed item is not a cart item.
     NotACartItem,
     /// A status change deleted the item under its old key. The insertion under the new key is
     /// exported instead.
     MovedAway,
     /// A cart item with the status `REMOVED` or `JOINED` was changed or deleted.
     Ended,
-    /// The write changed nothing.
+    /// The old and the new cart item are equal.
     Unchanged,
 }
 
@@ -64,15 +64,15 @@ fn row(record: &Record, tokens: Option<&TokenKey>) -> Result<String, Why> {
     let (cart_item, other) = cart_items(&event)?;
     let columns = columns(&event, &cart_item, other.as_ref())?;
     if cart_item.price.is_some_and(|price| !fits(price)) {
-        return Err(unsendable("the price does not fit decimal(20,4)"));
+        return Err(unsendable("the price does not fit into decimal(20,4)"));
     }
-    let columns = columns.told_by(&event.event_id, record);
+    let columns = columns.with_event(&event.event_id, record);
     let columns = if let Some(key) = tokens { columns.owned_by(key.token(&cart_item.account)) } else { columns };
     serde_json::to_string(&columns).map(|json| json + "\n").map_err(|error| unsendable(error.to_string()))
 }
 
-/// Returns an error unless the record is about a cart item. The event source mapping filters out
-/// most other items, but correctness does not depend on the filter.
+/// Returns an error unless the record is about a cart item. The filter of the event source mapping
+/// excludes most other items, but correctness does not depend on it.
 fn must_be_a_cart_item(record: &Record) -> Result<(), Why> {
     let sort = record.sort_key();
     let sort = sort.ok_or_else(|| unsendable("not a cart key"))?;
@@ -84,11 +84,11 @@ fn must_be_a_cart_item(record: &Record) -> Result<(), Why> {
     Err(if is_known { Dropped::NotACartItem.into() } else { unsendable("not a cart key") })
 }
 
-/// Returns the cart item of the row and, for a modification, the item before it.
+/// Returns the cart item of the row, and its old image if the item was modified.
 fn cart_items(event: &EventRecord) -> Result<(CartItem, Option<CartItem>), Why> {
     let image = |item: &serde_dynamo::Item, name: &str| {
         if item.is_empty() {
-            return Err(unsendable(format!("no {name}: the stream must have NEW_AND_OLD_IMAGES")));
+            return Err(unsendable(format!("{name} is missing: the stream view type must be NEW_AND_OLD_IMAGES")));
         }
         serde_dynamo::from_item(item.clone()).map_err(|error| unsendable(format!("{name} is not a cart item: {error}")))
     };
@@ -99,7 +99,7 @@ fn cart_items(event: &EventRecord) -> Result<(CartItem, Option<CartItem>), Why> 
         }
         "REMOVE" if !is_by_ttl(event) => Err(Dropped::MovedAway.into()),
         "REMOVE" => Ok((image(&event.change.old_image, "OldImage")?, None)),
-        _ => Err(unsendable("eventName is none of INSERT, MODIFY and REMOVE")),
+        _ => Err(unsendable("eventName is not INSERT, MODIFY or REMOVE")),
     }
 }
 
@@ -119,12 +119,12 @@ fn columns<'a>(event: &EventRecord, cart_item: &'a CartItem, before: Option<&'a 
         ("MODIFY", _, Some(before)) if before == cart_item => Err(Dropped::Unchanged.into()),
         ("MODIFY" | "REMOVE", ..) if !status.is_listed() => Err(Dropped::Ended.into()),
         ("MODIFY", _, Some(before)) => Ok(operation(Operation::Modify).new_image(cart_item).old_image(before)),
-        ("REMOVE", ..) => Ok(operation(Operation::Expire).old_image(cart_item).one_later()),
+        ("REMOVE", ..) => Ok(operation(Operation::Expire).old_image(cart_item).with_next_version()),
         (_, Some(previous), _) if status == Status::Removed => {
             Ok(operation(Operation::Remove).previous(cart_item, previous))
         }
         (_, Some(previous), _) => Ok(operation(Operation::Move).new_image(cart_item).previous(cart_item, previous)),
         (_, None, _) if status.is_listed() => Ok(operation(Operation::Insert).new_image(cart_item)),
-        (_, None, _) => Err(unsendable("a removed cart item without `Previous`")),
+        (_, None, _) => Err(unsendable("a REMOVED or JOINED cart item without `Previous`")),
     }
 }

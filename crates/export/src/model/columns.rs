@@ -124,17 +124,17 @@ impl<'a> Columns<'a> {
     }
 
     /// Sets the event id, the sequence number and the time of the change.
-    pub(crate) fn told_by(self, event_id: &'a str, record: &'a Record) -> Self {
+    pub(crate) fn with_event(self, event_id: &'a str, record: &'a Record) -> Self {
         let changed_at = record.created_at().map(Into::into);
         Self { event_id, sequence_number: record.sequence_number(), changed_at, ..self }
     }
 
-    /// Replaces the account id by the account's token.
+    /// Replaces the account id with the account's token.
     pub(crate) fn owned_by(self, account_id: String) -> Self {
         Self { account_id, ..self }
     }
 
-    /// Sets the columns with the new values of the item.
+    /// Sets the columns that contain the new values of the item.
     pub(crate) fn new_image(self, cart_item: &'a CartItem) -> Self {
         Self {
             status: Some(cart_item.sort.status),
@@ -158,9 +158,9 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Sets the `old_` columns from the values before a status change. A status change does not
-    /// change the price and the currency. There is no old order id, because the status of a
-    /// purchased item never changes. The old expiry is unknown.
+    /// Sets the `old_` columns from the values before a status change. The price and the currency
+    /// did not change. There is no old order id, because a purchased item never changes. The old
+    /// expiry is unknown.
     pub(crate) fn previous(self, cart_item: &CartItem, previous: Previous) -> Self {
         self.old(previous.status, previous.since, previous.quantity, cart_item.price)
     }
@@ -178,7 +178,7 @@ impl<'a> Columns<'a> {
 
     /// Increments the version. A deletion by TTL does not change the version of the item, but two
     /// rows of an item must not have the same version.
-    pub(crate) fn one_later(self) -> Self {
+    pub(crate) fn with_next_version(self) -> Self {
         Self { version: self.version.saturating_add(1), ..self }
     }
 }
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_over_16_digits_do_not_fit() {
+    fn rejects_amounts_with_more_than_16_integer_digits() {
         let money = |amount: &str, currency: &str| {
             Money::new(amount.parse().expect("a number"), currency.parse().expect("a currency")).expect("money")
         };

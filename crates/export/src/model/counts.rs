@@ -1,21 +1,20 @@
 use crate::model::change::Dropped;
 
-/// Counts of one invocation. If a record fails, Lambda delivers it and all later records of the
-/// batch again, and they are counted again.
+/// Counts of one invocation. Records that Lambda redelivers are counted again.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Number of rows that Firehose accepted.
     pub(crate) exported: u64,
-    /// Number of dropped records by reason.
+    /// Numbers of dropped records, by reason.
     pub(crate) not_a_cart_item: u64,
     pub(crate) moved_away: u64,
     pub(crate) ended: u64,
     pub(crate) unchanged: u64,
     /// Number of changes that were stored in the failure bucket.
     pub(crate) unsendable: u64,
-    /// Number of changes that Lambda will deliver again.
+    /// Number of changes that failed, which Lambda redelivers.
     pub(crate) failed: u64,
-    /// Number of bytes that Firehose accepted, and number of bytes that Firehose bills.
+    /// Number of bytes that Firehose accepted, and number of bytes that Firehose bills for them.
     pub(crate) bytes: u64,
     pub(crate) billed: u64,
     /// Number of calls to Firehose including retries, and number of retries.

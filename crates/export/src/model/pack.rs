@@ -1,30 +1,33 @@
-//! Packs rows into records and records into calls. Firehose bills each record as a multiple of 5
-//! KB, so a record contains as many rows as fit into ten times 5 KB
+//! Packs rows into records, and records into calls. Firehose rounds the billed size of each record
+//! up to a multiple of 5 KB. A record therefore contains as many rows as fit into 50 KB
 //! (docs/decisions/export-delivery.md).
 
 /// Maximum size of a record in bytes, before base64 (Firehose quotas: 1,000 KiB).
 pub const MAX_RECORD_BYTES: usize = 1_000 * 1_024;
 
-/// Billing step of a record in bytes (Firehose pricing: 5 KB).
+/// Firehose rounds the billed size of a record up to a multiple of this number of bytes (Firehose
+/// pricing: 5 KB).
 pub const BILLED_STEP: usize = 5 * 1_024;
 
-/// Target size of a record in bytes: ten billing steps. On average, half a row of this size remains
-/// unused, which is 1 % for rows of 1 KB. Larger records would save less than 1 %, and a record is
-/// always retried as a whole.
+/// Target size of a record in bytes.
+///
+/// On average, half a row of this space remains unused, which is 1 % for rows of 1 KB. Larger
+/// records would save less than 1 %, and a retry would repeat more rows.
 pub const RECORD_BYTES: usize = 10 * BILLED_STEP;
 
 /// Maximum number of records in a call (Firehose quotas).
 pub const MAX_CALL_RECORDS: usize = 500;
 
-/// Maximum size of a call's body in bytes. The Firehose documentation gives 4 MiB for a call, and
-/// "4 MB for the entire request". A limit of 4 MB for the body, with the data in base64, satisfies
-/// both.
+/// Maximum size of the body of a call in bytes, with the data in base64.
+///
+/// The Firehose documentation states two limits: 4 MiB for a call, and "4 MB for the entire
+/// request". This value satisfies both.
 pub const MAX_CALL_BYTES: usize = 4_000_000;
 
-/// Number of bytes in the body for each record besides the data: `{"Data":""},`.
+/// Number of bytes around the data of each record in the body: `{"Data":""},`.
 const RECORD_FRAME: usize = 12;
-/// Maximum number of bytes in the body besides the records, with the longest name of a delivery
-/// stream.
+/// Maximum number of bytes around the records in the body, including the longest possible name of a
+/// delivery stream.
 const CALL_FRAME: usize = 128;
 
 /// One change as a line of JSON.
@@ -32,7 +35,7 @@ const CALL_FRAME: usize = 128;
 pub struct Row {
     /// Index of the stream record in the batch.
     pub place: usize,
-    /// JSON with a line end.
+    /// JSON, including the line break.
     pub json: String,
 }
 
@@ -56,13 +59,13 @@ impl Record {
         self.bytes
     }
 
-    /// Size in bytes that Firehose bills.
+    /// Billed size in bytes.
     #[must_use]
     pub fn billed(&self) -> usize {
         self.bytes.next_multiple_of(BILLED_STEP)
     }
 
-    /// Data to send: the rows, concatenated.
+    /// Data to send: the concatenated rows.
     #[must_use]
     pub fn data(&self) -> Vec<u8> {
         let mut data = Vec::with_capacity(self.bytes);
@@ -104,7 +107,7 @@ pub fn records(rows: impl IntoIterator<Item = Row>) -> (Vec<Record>, Vec<Row>) {
     (records, too_large)
 }
 
-/// Divides the records into calls in order.
+/// Groups the records into calls, in order.
 #[must_use]
 pub fn calls(records: impl IntoIterator<Item = Record>) -> Vec<Vec<Record>> {
     let (mut calls, mut bytes) = (Vec::<Vec<Record>>::new(), 0);
@@ -124,10 +127,10 @@ pub fn calls(records: impl IntoIterator<Item = Record>) -> Vec<Vec<Record>> {
     calls
 }
 
-/// Splits a call into two halves, between records or between the rows of its only record.
+/// Splits a call into two halves. A call with one record is split between the rows of the record.
 ///
 /// # Errors
-/// The only row of the call, or `None` for an empty call.
+/// Returns the row of a call that has only one row, or `None` for an empty call.
 pub fn halves(mut call: Vec<Record>) -> Result<[Vec<Record>; 2], Option<Row>> {
     if call.len() > 1 {
         let second = call.split_off(call.len() / 2);

@@ -7,8 +7,8 @@ use std::str::FromStr;
 /// Key that converts account ids to tokens. The same account id always gets the same token. Nobody
 /// can derive the account id from a token without the key (docs/decisions/export-tokens.md).
 ///
-/// Source: HMAC-SHA-256 (RFC 2104). A key that is shorter than the hash (32 bytes) would weaken the
-/// tokens.
+/// A token is an HMAC-SHA-256 (RFC 2104). A key that is shorter than the hash of 32 bytes would
+/// weaken it.
 pub(crate) struct TokenKey(Hmac<Sha256>);
 
 const FEWEST_CHARACTERS: usize = 32;
@@ -27,7 +27,7 @@ impl FromStr for TokenKey {
         if text.chars().count() < FEWEST_CHARACTERS {
             return Err("must have at least 32 characters");
         }
-        Hmac::new_from_slice(text.as_bytes()).map(Self).map_err(|_| "is no key")
+        Hmac::new_from_slice(text.as_bytes()).map(Self).map_err(|_| "is not a valid key")
     }
 }
 

@@ -14,20 +14,22 @@ use futures::{StreamExt, stream};
 use std::{collections::BTreeSet, time::Duration};
 
 /// Maximum number of concurrent puts to the failure bucket.
-const PUTS_AT_ONCE: usize = 8;
+const MAX_CONCURRENT_PUTS: usize = 8;
 
 /// Time reserved for the failure bucket, at most a quarter of the remaining time.
 const TIME_TO_KEEP: Duration = Duration::from_secs(3);
 
-/// Entry point of the Lambda. The function opens no connection during the init phase: no caller
-/// waits for the first batch, and the function has permission for no Firehose call that is free.
+/// Entry point of the Lambda.
+///
+/// The function does not open a connection during the init phase, because no caller waits for the
+/// first batch. The only Firehose call that its role permits is not free.
 #[must_use]
 pub fn function() -> Function {
     function::stream(export_cart_changes, |_: Export| std::future::ready(()))
 }
 
-/// Declares the access pattern's stream. The function reads no table. Firehose bills records in
-/// steps of 5 KB.
+/// Declares the access pattern's stream. There is no cost to declare, because the function reads
+/// and writes no table.
 pub const PATTERN: Pattern<()> =
     Pattern { id: "C7", name: "export-cart-changes", trigger: Trigger::Stream("Cart"), calls: &[], function };
 
@@ -59,20 +61,20 @@ async fn export_cart_changes(export: Export, batch: Batch) -> Result<BTreeSet<St
     let Sorted { rows, dropped, mut unsendable } = Sorted::read(&export, &batch.records);
     let mut counts = Counts::default();
     let (records, too_large) = pack::records(rows);
-    unsendable.extend(too_large.into_iter().map(|row| (row.place, "a row of more than 1,000 KiB".to_owned())));
+    unsendable.extend(too_large.into_iter().map(|row| (row.place, "the row exceeds 1,000 KiB".to_owned())));
 
     let until = batch.deadline.with_reserve(TIME_TO_KEEP);
     let delivered = export.delivery.send(records, until, &mut counts).await;
     unsendable.extend(delivered.refused);
 
-    // Lambda delivers the first failed record and all later ones again. They are stored and counted
-    // then.
-    let comes_again = delivered.unsent.iter().min().copied().unwrap_or(usize::MAX);
-    unsendable.retain(|(place, _)| *place < comes_again);
+    // Lambda redelivers the first failed record and all later ones. The next invocation stores and
+    // counts them.
+    let redelivered_from = delivered.unsent.iter().min().copied().unwrap_or(usize::MAX);
+    unsendable.retain(|(place, _)| *place < redelivered_from);
     let (kept, lost) = keep(&export, &batch, unsendable).await;
     let failed: BTreeSet<usize> = delivered.unsent.into_iter().chain(lost).collect();
 
-    dropped.iter().filter(|(place, _)| *place < comes_again).for_each(|(_, reason)| counts.drop(*reason));
+    dropped.iter().filter(|(place, _)| *place < redelivered_from).for_each(|(_, reason)| counts.drop(*reason));
     counts.unsendable = kept;
     counts.failed = u64::try_from(failed.len()).unwrap_or(u64::MAX);
     counts.log();
@@ -81,7 +83,7 @@ async fn export_cart_changes(export: Export, batch: Batch) -> Result<BTreeSet<St
 }
 
 /// Puts the changes into the failure bucket. Returns the number of stored changes, and the indexes
-/// of those that could not be stored.
+/// of the changes that could not be stored.
 async fn keep(export: &Export, batch: &Batch, unsendable: Vec<(usize, String)>) -> (u64, Vec<usize>) {
     let puts = unsendable.into_iter().map(|(place, reason)| async move {
         let record = &batch.records[place];
@@ -89,7 +91,7 @@ async fn keep(export: &Export, batch: &Batch, unsendable: Vec<(usize, String)>) 
         (place, export.failures.keep(record, &reason, batch.deadline).await)
     });
     let (mut kept, mut lost) = (0, Vec::new());
-    let mut puts = stream::iter(puts).buffer_unordered(PUTS_AT_ONCE);
+    let mut puts = stream::iter(puts).buffer_unordered(MAX_CONCURRENT_PUTS);
     while let Some((place, is_kept)) = puts.next().await {
         if is_kept { kept += 1 } else { lost.push(place) }
     }

@@ -21,7 +21,7 @@ fn lambda(address: &str, stub: &str) -> Command {
 }
 
 #[tokio::test]
-async fn binary_exports_changes_and_logs_no_account() {
+async fn binary_exports_changes_and_does_not_log_their_content() {
     let stub = Stub::start(|call| if call.number == 1 { Fault::Throttled } else { Fault::None }).await;
     let mut runtime = Runtime::start().await;
     let child = lambda(&runtime.address, &stub.url).spawn().expect("a Lambda");
@@ -37,8 +37,9 @@ async fn binary_exports_changes_and_logs_no_account() {
 
     let mut log = log_lines(child).await;
     let ages: Vec<&Value> = log.iter().filter(|line| line["StreamAgeMs"].as_f64() > Some(0.0)).collect();
-    assert_eq!(ages[0]["_aws"]["CloudWatchMetrics"][0]["Namespace"], "local/service", "the alarm uses this namespace");
-    // Latencies and ages may by chance contain the digits of a price, so they are not searched.
+    assert_eq!(ages[0]["_aws"]["CloudWatchMetrics"][0]["Namespace"], "local/service", "the alarms use this namespace");
+    // Latencies and ages are not searched, because they may contain the digits of a price by
+    // chance.
     for line in log.iter_mut().filter_map(Value::as_object_mut) {
         line.retain(|name, _| !["LatencyMs", "StreamAgeMs"].contains(&name.as_str()));
     }
@@ -66,7 +67,7 @@ async fn binary_exports_changes_and_logs_no_account() {
 async fn binary_logs_missing_and_invalid_settings_and_exits() {
     let mut lambda = lambda("127.0.0.1:9", "http://127.0.0.1:9");
     let output = lambda.env_remove("DELIVERY_STREAM").env("ACCOUNT_TOKEN_KEY", "too short a key").output();
-    let output = output.await.expect("an end");
+    let output = output.await.expect("an output");
     assert!(!output.status.success());
     let line: Value = serde_json::from_slice(&output.stdout).expect("one line of JSON");
     let why = line["fields"]["why"].to_string();

@@ -1,4 +1,4 @@
-//! Runs the function as Lambda runs it for a stream: batches, repeated deliveries, and killed
+//! Invokes the function as Lambda does for a stream: with batches, redeliveries and killed
 //! invocations.
 
 use crate::stub::Stub;
@@ -31,18 +31,18 @@ pub(crate) fn settings<const N: usize>(more: [(&str, &str); N]) -> Settings {
 
 pub(crate) fn service(stub: &Stub) -> Service {
     let function = export::patterns::export_cart_changes::function();
-    function.bind(&settings([]), clients(stub)).expect("right settings")
+    function.bind(&settings([]), clients(stub)).expect("valid settings")
 }
 
 pub(crate) async fn invoke(service: &Service, event: Value, time: Duration) -> Invocation {
     let mut context = Context::default();
     let end = (SystemTime::now() + time).duration_since(UNIX_EPOCH).expect("after 1970");
-    context.deadline = u64::try_from(end.as_millis()).expect("before the year 584556049");
+    context.deadline = u64::try_from(end.as_millis()).expect("a time within 64 bits");
     service.call(event, context).await
 }
 
-/// Returns the sequence number of the first failed record, from which Lambda repeats the batch.
-/// Returns `None` if all records succeeded.
+/// Returns the sequence number of the first failed record. Lambda redelivers the batch from this
+/// record. Returns `None` if all records succeeded.
 pub(crate) fn lowest_failure(invocation: Invocation) -> Option<String> {
     let answer = invocation.answer.expect("an answer");
     let failures = answer["batchItemFailures"].as_array().expect("a report").clone();
@@ -63,17 +63,18 @@ async fn killed_after<T>(polls: usize, work: impl Future<Output = T>) -> Option<
     .await
 }
 
-/// Statistics of processing a shard.
+/// Statistics of a processed shard.
 #[derive(Debug, Default)]
 pub(crate) struct Drive {
     pub(crate) invocations: usize,
     pub(crate) killed: usize,
-    pub(crate) came_again: usize,
+    pub(crate) redelivered: usize,
 }
 
-/// Delivers the records of a shard to the function as Lambda does: in batches, in order. Repeats a
-/// batch from its first failed record. If the invocation is killed, repeats the whole batch.
-/// `polls` returns the number of polls after which the next invocation is killed.
+/// Delivers the records of a shard to the function as Lambda does: in order, in batches.
+///
+/// Redelivers a batch from its first failed record. Redelivers the whole batch if the invocation is
+/// killed. `polls` returns the number of polls after which the next invocation is killed.
 pub(crate) async fn drive(
     service: &Service,
     records: &[Value],
@@ -83,7 +84,7 @@ pub(crate) async fn drive(
     let (mut next, mut drive) = (0, Drive::default());
     while next < records.len() {
         drive.invocations += 1;
-        assert!(drive.invocations < 200 + records.len(), "the shard does not end: {drive:?} at {next}");
+        assert!(drive.invocations < 200 + records.len(), "the shard is never completed: {drive:?} at {next}");
         let batch = &records[next..records.len().min(next + size())];
         let work = invoke(service, json!({ "Records": batch }), Duration::from_secs(20));
         match killed_after(polls().unwrap_or(usize::MAX), work).await {
@@ -92,8 +93,8 @@ pub(crate) async fn drive(
                 None => next += batch.len(),
                 Some(number) => {
                     let is_it = |record: &Value| record["dynamodb"]["SequenceNumber"] == number.as_str();
-                    next += batch.iter().position(is_it).expect("a sequence number of the batch");
-                    drive.came_again += 1;
+                    next += batch.iter().position(is_it).expect("a record of the batch");
+                    drive.redelivered += 1;
                 }
             },
         }

@@ -7,10 +7,11 @@ use crate::{
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
-/// Outcome of an event: rows, objects in the failure bucket, and the response.
+/// Outcome of an event: the delivered rows, and the objects in the failure bucket.
 struct Outcome {
     rows: Vec<Value>,
-    cart_items: String,
+    /// Rows as they were delivered.
+    text: String,
     reasons: Vec<String>,
     keys: Vec<String>,
 }
@@ -28,7 +29,7 @@ async fn outcome(event: Value) -> Outcome {
     let taken = stub.taken();
     Outcome {
         rows: taken.rows(),
-        cart_items: taken.records.concat(),
+        text: taken.records.concat(),
         reasons: taken.objects.values().map(|object| object["reason"].to_string()).collect(),
         keys: taken.objects.keys().cloned().collect(),
     }
@@ -39,14 +40,14 @@ fn operations(rows: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn batch_becomes_one_row_per_change() {
-    let Outcome { rows, cart_items, reasons, .. } = outcome(event("")).await;
+async fn exports_one_row_per_change() {
+    let Outcome { rows, text, reasons, .. } = outcome(event("")).await;
     assert_eq!(operations(&rows), ["insert", "modify", "move", "move", "remove", "modify", "move"]);
     assert!(reasons.is_empty());
     let item = "019b7e4b2a7b7c3a9b1f2e3d4c5b6a7";
-    let text: Vec<&str> = cart_items.lines().collect();
+    let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
-        text[1],
+        lines[1],
         format!(
             r#"{{"event_id":"c4ca4238a0b923820dcc509a6f758402","operation":"modify","sequence_number":"4421584500000000017450439092","changed_at":"2026-01-02 10:31:40.000","account_id":"Account1","item_id":"{item}0","sku":"SKU-1","version":2,"status":"ACTIVE","status_changed_at":"2026-01-02 10:30:00.123","quantity":3,"price":"12.49","currency":"USD","added_at":"2026-01-02 10:30:00.123","expires_at":"2026-02-07 10:30:00.000","old_status":"ACTIVE","old_status_changed_at":"2026-01-02 10:30:00.123","old_quantity":1,"old_price":"12.49","old_currency":"USD","old_expires_at":"2026-02-07 10:30:00.000"}}"#
         )
@@ -63,7 +64,7 @@ async fn batch_becomes_one_row_per_change() {
 }
 
 #[tokio::test]
-async fn removal_row_has_the_values_of_the_removed_item() {
+async fn remove_row_has_the_values_of_the_removed_item() {
     let rows = outcome(event("")).await.rows;
     let mut removed = rows[4].clone();
     for own in ["event_id", "sequence_number", "changed_at"] {
@@ -78,7 +79,7 @@ async fn removal_row_has_the_values_of_the_removed_item() {
 }
 
 #[tokio::test]
-async fn ttl_deletion_becomes_an_expire_row() {
+async fn ttl_deletion_is_exported_as_an_expire_row() {
     let Outcome { rows, reasons, .. } = outcome(event(".ttl")).await;
     assert_eq!((operations(&rows), reasons.len()), (vec!["expire"], 0), "removed and joined items have no expire row");
     let row = &rows[0];
@@ -116,13 +117,9 @@ async fn stores_unreadable_records_with_the_reason() {
 
     let Outcome { rows, reasons, .. } = outcome(event(".unreadable")).await;
     assert_eq!(rows.len(), 0);
-    for part in [
-        "NewImage is not a cart item",
-        "not a stream record",
-        "without `Previous`",
-        "decimal(20,4)",
-        "not a cart key",
-    ] {
+    for part in
+        ["NewImage is not a cart item", "not a stream record", "without `Previous`", "decimal(20,4)", "not a cart key"]
+    {
         assert_eq!(reasons.iter().filter(|reason| reason.contains(part)).count(), 1, "{part}: {reasons:?}");
     }
 }
@@ -138,24 +135,20 @@ async fn rejects_an_event_that_is_not_a_batch() {
 async fn rows_have_the_columns_of_the_table_in_order() {
     let mut seen = BTreeSet::new();
     for why in ["", ".ttl", ".unknown-fields"] {
-        for cart_item in outcome(event(why)).await.cart_items.lines() {
-            let place = |name: &str| cart_item.find(&format!("\"{name}\":"));
+        for line in outcome(event(why)).await.text.lines() {
+            let place = |name: &str| line.find(&format!("\"{name}\":"));
             let places: Vec<usize> = export::COLUMNS.iter().filter_map(|(name, _)| place(name)).collect();
-            assert!(places.is_sorted(), "{cart_item}");
-            let row: Value = serde_json::from_str(cart_item).expect("a row");
-            assert_eq!(
-                places.len(),
-                row.as_object().expect("an object").len(),
-                "the row has other columns: {cart_item}"
-            );
+            assert!(places.is_sorted(), "{line}");
+            let row: Value = serde_json::from_str(line).expect("a row");
+            assert_eq!(places.len(), row.as_object().expect("an object").len(), "the row has unknown columns: {line}");
             for (name, hive) in export::COLUMNS.iter().filter(|(name, _)| place(name).is_some()) {
                 seen.insert(*name);
-                assert_eq!(row[*name].is_number(), ["bigint", "int"].contains(hive), "{name}: {cart_item}");
+                assert_eq!(row[*name].is_number(), ["bigint", "int"].contains(hive), "{name}: {line}");
             }
         }
     }
     let unseen: Vec<&str> = export::COLUMNS.iter().map(|(name, _)| *name).filter(|name| !seen.contains(name)).collect();
-    assert_eq!(unseen, ["old_order_id"], "a purchased item is final");
+    assert_eq!(unseen, ["old_order_id"], "a purchased item never changes");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Checks that faults cause no loss of changes, and that the table can be rebuilt from the rows.
+//! Checks that no change is lost because of a fault, and that the table can be rebuilt from the
+//! rows.
 
 use crate::{
     driver::{Drive, drive, invoke, lowest_failure, service},
@@ -17,7 +18,7 @@ fn refuses(call: &Call) -> bool {
     !call.is_put && call.text.contains("REFUSED")
 }
 
-/// Returns a rule that injects faults of every kind, including periods in which every call is lost.
+/// Returns a rule that injects every kind of fault. Sometimes it loses several calls in a row.
 fn failing(seed: u64) -> impl FnMut(&Call) -> Fault + Send {
     let (mut rng, mut dead) = (Rng::with_seed(seed), 0);
     move |call: &Call| {
@@ -43,7 +44,7 @@ fn check(cart: &Cart, taken: &Taken) {
     for row in taken.rows() {
         let id = row["event_id"].as_str().expect("an id").to_owned();
         let first = rows.entry(id).or_insert_with(|| row.clone());
-        assert_eq!(*first, row, "a duplicate differs from its row");
+        assert_eq!(*first, row, "rows with the same event id must be equal");
     }
     let arrived: BTreeMap<&str, &str> =
         rows.iter().map(|(id, row)| (id.as_str(), row["operation"].as_str().expect("an operation"))).collect();
@@ -73,7 +74,7 @@ async fn run(changes: usize, seed: u64, largest: usize, kills: bool) -> Drive {
 #[tokio::test]
 async fn loses_no_change_when_the_delivery_stream_fails() {
     let drive = run(5_000, 1, 500, false).await;
-    assert!(drive.came_again > 0, "{drive:?}");
+    assert!(drive.redelivered > 0, "{drive:?}");
 }
 
 #[tokio::test]
@@ -82,8 +83,7 @@ async fn loses_no_change_when_the_function_is_killed() {
     assert!(drive.killed > 5, "{drive:?}");
 }
 
-/// The stream of a table with this write rate has eight shards, which Lambda processes
-/// concurrently.
+/// Processes eight shards concurrently, as Lambda does for a large table.
 #[tokio::test]
 #[ignore = "minutes: make test-slow"]
 async fn loses_none_of_a_hundred_thousand_changes() {
@@ -103,7 +103,7 @@ async fn sends_every_row_once_and_bills_at_most_ten_percent_extra() {
     assert_eq!((drive.invocations, taken.rows().len()), (cart.records.len().div_ceil(1_000), cart.expected.len()));
     let (bytes, billed) = (taken.records.iter().map(String::len).sum::<usize>(), taken.billed());
     println!("{} rows, {bytes} bytes, {billed} billed in {} records", cart.expected.len(), taken.records.len());
-    // The limit includes the records that were split because of rejected rows.
+    // The limit allows for the records that are split because Firehose rejects one of their rows.
     assert!(billed * 100 <= bytes * 110, "{billed} of {bytes}");
 }
 
@@ -121,7 +121,7 @@ fn insertions(count: usize) -> Value {
 }
 
 #[tokio::test]
-async fn throttled_delivery_stream_fails_the_batch_before_the_deadline() {
+async fn batch_fails_before_the_deadline_when_firehose_throttles() {
     let stub = Stub::start(|_| Fault::Throttled).await;
     let event = insertions(20);
     let began = std::time::Instant::now();

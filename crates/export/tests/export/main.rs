@@ -1,5 +1,5 @@
 //! Tests the export against an emulator of Firehose and S3 that injects faults.
-#![expect(clippy::expect_used, reason = "a test may stop here")]
+#![expect(clippy::expect_used, reason = "a test may panic")]
 
 mod binary;
 mod driver;

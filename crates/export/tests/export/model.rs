@@ -1,4 +1,4 @@
-//! Model of a cart. It generates stream records and the rows that are expected for them.
+//! Model of a cart. It generates stream records, and the expected rows.
 
 use cart::{CartItem, Previous, Quantity};
 use fastrand::Rng;
@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of cart items in the model.
-const LINES: usize = 200;
+const MAX_ITEMS: usize = 200;
 
 pub(crate) struct Cart {
     rng: Rng,
     milli: i64,
     next: u64,
-    /// Cart items that customers see, by account and id.
+    /// Cart items that customers can see, by account and id.
     items: BTreeMap<(String, String), CartItem>,
     /// Cart items with the status `REMOVED` or `JOINED`, which TTL deletes later.
     ended: Vec<CartItem>,
     pub(crate) records: Vec<Value>,
-    /// Expected event ids with their operations.
+    /// Expected operations, by event id.
     pub(crate) expected: BTreeMap<String, &'static str>,
     /// Event ids that must be in the failure bucket.
     pub(crate) unsendable: BTreeSet<String>,
@@ -69,7 +69,7 @@ impl Cart {
 
     fn step(&mut self) {
         self.milli += self.rng.i64(0..3_000);
-        if self.items.len() < LINES && self.rng.u8(0..10) < 6 {
+        if self.items.len() < MAX_ITEMS && self.rng.u8(0..10) < 6 {
             return self.add();
         }
         let Some((key, cart_item)) = self.any() else { return self.add() };
@@ -82,10 +82,10 @@ impl Cart {
             70..78 if cart_item.sort.status == Status::Saved => self.join(key, &cart_item),
             78..86 if cart_item.sort.status == Status::Active => self.expire(&key, &cart_item),
             86..90 => self.forget(),
-            90..93 => self.tell("MODIFY", Some(&cart_item), Some(&cart_item), false, None),
+            90..93 => self.emit("MODIFY", Some(&cart_item), Some(&cart_item), false, None),
             93..96 => self.pointer(&cart_item),
             96 => self.bad(cart_item),
-            97.. if self.items.len() > LINES / 2 => self.expire(&key, &cart_item),
+            97.. if self.items.len() > MAX_ITEMS / 2 => self.expire(&key, &cart_item),
             _ => self.add(),
         }
     }
@@ -131,13 +131,13 @@ impl Cart {
 
     fn add(&mut self) {
         let cart_item = self.new_cart_item();
-        self.tell("INSERT", Some(&cart_item), None, false, Some("insert"));
+        self.emit("INSERT", Some(&cart_item), None, false, Some("insert"));
         self.items.insert(key(&cart_item), cart_item);
     }
 
     fn change(&mut self, key: (String, String), cart_item: &CartItem) {
         let changed = CartItem { quantity: self.quantity(), version: cart_item.version + 1, ..cart_item.clone() };
-        self.tell("MODIFY", Some(&changed), Some(cart_item), false, Some("modify"));
+        self.emit("MODIFY", Some(&changed), Some(cart_item), false, Some("modify"));
         self.items.insert(key, changed);
     }
 
@@ -146,11 +146,11 @@ impl Cart {
         let moved = self.moved(cart_item, to);
         let operation = if to == Status::Removed { "remove" } else { "move" };
         if self.rng.bool() {
-            self.tell("REMOVE", None, Some(cart_item), false, None);
-            self.tell("INSERT", Some(&moved), None, false, Some(operation));
+            self.emit("REMOVE", None, Some(cart_item), false, None);
+            self.emit("INSERT", Some(&moved), None, false, Some(operation));
         } else {
-            self.tell("INSERT", Some(&moved), None, false, Some(operation));
-            self.tell("REMOVE", None, Some(cart_item), false, None);
+            self.emit("INSERT", Some(&moved), None, false, Some(operation));
+            self.emit("REMOVE", None, Some(cart_item), false, None);
         }
         if to.is_listed() {
             self.items.insert(key, moved);
@@ -179,45 +179,46 @@ impl Cart {
         }
     }
 
-    /// Merges a saved item into an active item of the same account, whose quantity increases.
+    /// Merges a saved item into an active item of the same account, and changes the quantity of the
+    /// active item.
     fn join(&mut self, key: (String, String), cart_item: &CartItem) {
         let is_host = |other: &&CartItem| other.account == cart_item.account && other.sort.status == Status::Active;
         let Some(host) = self.items.values().find(is_host).cloned() else { return self.change(key, cart_item) };
         let joined = CartItem { joined_to: Some(host.sort.item), ..self.moved(cart_item, Status::Joined) };
-        self.tell("INSERT", Some(&joined), None, false, Some("move"));
+        self.emit("INSERT", Some(&joined), None, false, Some("move"));
         self.change(self::key(&host), &host);
-        self.tell("REMOVE", None, Some(cart_item), false, None);
+        self.emit("REMOVE", None, Some(cart_item), false, None);
         self.items.remove(&key);
         self.ended.push(joined);
     }
 
     fn expire(&mut self, key: &(String, String), cart_item: &CartItem) {
         if cart_item.sort.status == Status::Active {
-            self.tell("REMOVE", None, Some(cart_item), true, Some("expire"));
+            self.emit("REMOVE", None, Some(cart_item), true, Some("expire"));
             self.items.remove(key);
         }
     }
 
-    /// TTL deletes an item with the status `REMOVED` or `JOINED`.
+    /// Deletes a `REMOVED` or `JOINED` item, as TTL does.
     fn forget(&mut self) {
         if let Some(cart_item) = self.ended.pop() {
-            self.tell("REMOVE", None, Some(&cart_item), true, None);
+            self.emit("REMOVE", None, Some(&cart_item), true, None);
         }
     }
 
     fn pointer(&mut self, cart_item: &CartItem) {
-        self.tell("INSERT", Some(cart_item), None, false, None);
+        self.emit("INSERT", Some(cart_item), None, false, None);
         let change = &mut self.records.last_mut().expect("a record")["dynamodb"];
         let sort = json!({"S": format!("ITEM#{}", cart_item.sort.item)});
         change["Keys"]["SK"] = sort.clone();
         change["NewImage"] = json!({"PK": {"S": cart_item.account.as_str()}, "SK": sort});
     }
 
-    /// Generates a stream record that can never be sent, for an item that is not in the table.
+    /// Generates a stream record that can never be sent. Its item is not in the table.
     fn bad(&mut self, cart_item: CartItem) {
         let cart_item =
             CartItem { sort: CartItemSort { item: self.new_cart_item().sort.item, ..cart_item.sort }, ..cart_item };
-        self.tell("INSERT", Some(&cart_item), None, false, None);
+        self.emit("INSERT", Some(&cart_item), None, false, None);
         let kind = self.rng.u8(0..8);
         let record = self.records.last_mut().expect("a record");
         let image = &mut record["dynamodb"]["NewImage"];
@@ -239,7 +240,7 @@ impl Cart {
         self.unsendable.insert(record["eventID"].as_str().expect("an id").to_owned());
     }
 
-    fn tell(
+    fn emit(
         &mut self,
         name: &str,
         new: Option<&CartItem>,
@@ -289,7 +290,8 @@ fn time(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 
-/// Rebuilds the table from rows in any order: the highest version of an item is its current state.
+/// Rebuilds the table from the rows, in any order. The row with the highest version contains the
+/// current state of an item.
 pub(crate) fn rebuilt(rows: &[Value]) -> BTreeMap<(String, String), Value> {
     let mut last: BTreeMap<(String, String), &Value> = BTreeMap::new();
     let text = |row: &Value, column: &str| row[column].as_str().expect("a text").to_owned();

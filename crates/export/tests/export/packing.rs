@@ -19,7 +19,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn packing_keeps_every_row_within_the_limits(
+    fn packs_every_row_once_within_the_limits(
         sizes in prop::collection::vec(prop_oneof![20 => 1_usize..3_000, 2 => 1_usize..60_000, 1 => 900_000_usize..1_100_000], 0..400),
     ) {
         let rows = rows(sizes);
@@ -42,7 +42,7 @@ proptest! {
     }
 
     #[test]
-    fn halves_keep_every_row_and_end_with_a_single_row(sizes in prop::collection::vec(1_usize..30_000, 1..200)) {
+    fn repeated_halving_returns_every_row_once(sizes in prop::collection::vec(1_usize..30_000, 1..200)) {
         let rows = rows(sizes);
         let (mut left, mut single, mut steps) = (vec![records(rows.clone()).0], Vec::new(), 0);
         while let Some(call) = left.pop() {
@@ -66,7 +66,7 @@ fn packs_a_thousand_small_rows_into_at_most_two_calls() {
     assert!(billed * 10 <= 300 * 1_000 * 11, "{billed}");
 }
 
-/// Compares the billed bytes of several record sizes (docs/decisions/export-delivery.md).
+/// Compares the billed bytes for several sizes of records (docs/decisions/export-delivery.md).
 #[test]
 fn billed_bytes_exceed_data_by_at_most_2_5_percent() {
     let fill = |size: usize, row: usize| {

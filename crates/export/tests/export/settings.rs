@@ -29,10 +29,10 @@ async fn reports_every_invalid_setting() {
 }
 
 #[tokio::test]
-async fn rows_have_tokens_instead_of_accounts_when_a_key_is_set() {
+async fn rows_have_tokens_instead_of_account_ids_if_a_key_is_set() {
     let stub = Stub::start(|_| Fault::None).await;
     let function = export::patterns::export_cart_changes::function();
-    let service = function.bind(&settings([("ACCOUNT_TOKEN_KEY", KEY)]), clients(&stub)).expect("right settings");
+    let service = function.bind(&settings([("ACCOUNT_TOKEN_KEY", KEY)]), clients(&stub)).expect("valid settings");
     let event = serde_json::from_str(include_str!("../../../../events/cart/export-cart-changes.json")).expect("JSON");
     invoke(&service, event, Duration::from_secs(10)).await.answer.expect("an answer");
     let rows = stub.taken().rows();

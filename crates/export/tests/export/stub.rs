@@ -1,5 +1,4 @@
-//! Emulator of the Firehose and S3 calls that the export makes. It listens on a free port and
-//! injects faults.
+//! Emulates the Firehose and S3 calls of the export on a free port, and injects faults.
 
 use axum::{
     Router,
@@ -35,7 +34,7 @@ pub(crate) enum Fault {
     Internal,
     /// Invalid request.
     Invalid,
-    /// The records whose index satisfies the function are not accepted.
+    /// Rejects the records whose index satisfies the function, and accepts the others.
     Without(fn(usize) -> bool),
     /// The connection closes before the call has an effect.
     Lost,
@@ -149,7 +148,7 @@ fn records(headers: &HeaderMap, body: &Bytes) -> Vec<String> {
     records.map(|record| String::from_utf8(data(record)).expect("text")).collect()
 }
 
-/// Accepts the records of a call, except those whose index satisfies `is_left_out`.
+/// Accepts the records of a call, except the records whose index satisfies `is_left_out`.
 fn batch(taken: &mut Taken, records: Vec<String>, body: usize, is_left_out: fn(usize) -> bool) -> Response {
     taken.batches += 1;
     if records.len() > 500 || body > 4_000_000 || records.iter().any(|record| record.len() > 1_024_000) {
@@ -163,7 +162,7 @@ fn batch(taken: &mut Taken, records: Vec<String>, body: usize, is_left_out: fn(u
             failed += 1;
             answers.push(json!({"ErrorCode": "ServiceUnavailableException", "ErrorMessage": "Slow down."}));
         } else {
-            assert!(record.ends_with('\n'), "the last line of a record must have a line end");
+            assert!(record.ends_with('\n'), "a record must end with a line break");
             taken.records.push(record);
             answers.push(json!({"RecordId": number.to_string()}));
         }

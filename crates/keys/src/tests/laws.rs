@@ -13,21 +13,21 @@ pub(crate) fn round_trips<T: Display + FromStr + PartialEq + Debug>(key: &T) -> 
     Ok(())
 }
 
-/// Checks that two keys sort as text in the order of their values.
+/// Checks that the texts of two keys sort in the same order as their values.
 pub(crate) fn orders<T: Display + Ord + Debug>(one: &T, other: &T) -> Result<(), TestCaseError> {
     prop_assert_eq!(one.to_string().cmp(&other.to_string()), one.cmp(other), "{:?} {:?}", one, other);
     Ok(())
 }
 
-/// Checks that a text that parses as a key is the exact text of that key.
-pub(crate) fn takes_only_itself<T: Display + FromStr>(text: &str) -> Result<(), TestCaseError> {
+/// Checks that the text is either rejected or the canonical form of a key.
+pub(crate) fn must_be_canonical<T: Display + FromStr>(text: &str) -> Result<(), TestCaseError> {
     if let Ok(key) = text.parse::<T>() {
         prop_assert_eq!(key.to_string(), text);
     }
     Ok(())
 }
 
-/// Counts the key types that can parse the text.
+/// Counts the key types that accept the text.
 macro_rules! kinds {
     ($text:expr, $($kind:ty),+) => {
         [$($text.parse::<$kind>().is_ok()),+].into_iter().filter(|is_one| *is_one).count()

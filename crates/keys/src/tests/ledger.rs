@@ -1,7 +1,7 @@
-//! Properties of the ledger's keys: they round-trip, sort like their values and lie in the right
-//! ranges, and no text is a key of two types. Derived ids never change.
+//! Properties of the ledger's keys: they round-trip, sort like their values, and are in the right
+//! ranges. No text is a key of two types. Derived ids never change.
 
-use super::laws::{kinds, orders, round_trips, takes_only_itself};
+use super::laws::{kinds, must_be_canonical, orders, round_trips};
 use crate::{
     AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
     ledger::{
@@ -24,7 +24,7 @@ fn milli_of(milliseconds: i64) -> TimestampMillis {
     TimestampMillis::containing(Timestamp::from_millisecond(milliseconds).expect("in range")).expect("in range")
 }
 
-/// Generates an arbitrary identifier. Many of the identifiers contain parts of other keys.
+/// Generates an arbitrary identifier. Many identifiers contain parts of keys.
 fn id<T: FromStr<Err: Debug> + Debug>() -> impl Strategy<Value = T> {
     let any = prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
         .prop_map(|characters| characters.into_iter().collect::<String>());
@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn partition_keys_have_exactly_one_type(
+    fn partition_keys_parse_as_exactly_one_type(
         account in id(), user in id(), merchant in id(), transaction in id(), key in id(), run in id(), shard in shard()
     ) {
         for text in [
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn sort_keys_have_exactly_one_type(time in milli(), leg in id(), leg_time in leg_time(), subject in subject()) {
+    fn sort_keys_parse_as_exactly_one_type(time in milli(), leg in id(), leg_time in leg_time(), subject in subject()) {
         let (metadata, reversal) = (Metadata.to_string(), ReversalSort.to_string());
         for text in [metadata, reversal, LegSort(leg).to_string(), FindingSort(subject).to_string()] {
             prop_assert_eq!(kinds!(text, Metadata, ReversalSort, LegSort, FindingSort), 1, "{}", text);
@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn time_ranges_contain_exactly_the_times_between_their_ends(
+    fn time_ranges_include_both_ends(
         since in milli(), until in milli(), mut place in place(), beside in -1_i64..=1, at: u8, open: bool
     ) {
         // Also test times within a millisecond of either end.
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn positions_sort_after_their_time_and_before_the_next(place in place(), other in milli()) {
+    fn positions_sort_between_their_time_and_the_next(place in place(), other in milli()) {
         let (text, own) = (place.to_string(), CreatedSort(place.created).to_string());
         prop_assert!(own < text);
         prop_assert_eq!(CreatedSort(other).to_string() > text, other > place.created);
@@ -180,13 +180,13 @@ proptest! {
     }
 
     #[test]
-    fn list_ranges_contain_only_their_own_keys(account in id(), transaction in id(), user in id()) {
+    fn list_ranges_exclude_keys_of_other_types(account in id(), transaction in id(), user in id()) {
         let account = AccountPartition(account).to_string();
         let transaction = TransactionPartition(transaction).to_string();
         let user = UserPartition(user).to_string();
         let holds = |range: KeyRange| [&account, &transaction, &user].map(|text| range.contains(text));
         prop_assert_eq!(holds(AccountPartition::all()), [true, false, false]);
-        prop_assert_eq!(holds(ByKeySort::all()), [false, true, false], "positions of the cursor");
+        prop_assert_eq!(holds(ByKeySort::all()), [false, true, false], "the range must contain the positions of cursors");
         prop_assert!(ByKeySort::all().contains(&ByKeySort.to_string()));
     }
 
@@ -201,20 +201,20 @@ proptest! {
             characters[at] = with;
             characters.into_iter().collect::<String>()
         };
-        takes_only_itself::<LegTimeSort>(&changed(leg.to_string()))?;
-        takes_only_itself::<CreatedPlace>(&changed(place.to_string()))?;
-        takes_only_itself::<FindingSort>(&changed(FindingSort(subject).to_string()))?;
-        takes_only_itself::<StatusPartition>(&changed(status(shard).to_string()))?;
-        takes_only_itself::<CreatedSort>(&changed(CreatedSort(time).to_string()))?;
-        takes_only_itself::<AccountPartition>(&changed(AccountPartition(account).to_string()))?;
+        must_be_canonical::<LegTimeSort>(&changed(leg.to_string()))?;
+        must_be_canonical::<CreatedPlace>(&changed(place.to_string()))?;
+        must_be_canonical::<FindingSort>(&changed(FindingSort(subject).to_string()))?;
+        must_be_canonical::<StatusPartition>(&changed(status(shard).to_string()))?;
+        must_be_canonical::<CreatedSort>(&changed(CreatedSort(time).to_string()))?;
+        must_be_canonical::<AccountPartition>(&changed(AccountPartition(account).to_string()))?;
     }
 
     #[test]
     fn any_accepted_text_round_trips(text in any::<String>()) {
-        takes_only_itself::<LegTimeSort>(&text)?;
-        takes_only_itself::<CreatedPlace>(&text)?;
-        takes_only_itself::<StatusPartition>(&text)?;
-        takes_only_itself::<Subject>(&text)?;
+        must_be_canonical::<LegTimeSort>(&text)?;
+        must_be_canonical::<CreatedPlace>(&text)?;
+        must_be_canonical::<StatusPartition>(&text)?;
+        must_be_canonical::<Subject>(&text)?;
     }
 
     #[test]
@@ -288,7 +288,7 @@ fn keys_match_the_requirement() {
     let shard = |number: &str| status(number.parse().expect("a shard")).to_string();
     let range = |range: &KeyRange| format!("{} {}", range.from(), range.to());
     let day = CreatedSort::between("2026-01-01T10:30:00.000Z".parse().expect("a time"), Some(time));
-    for (written, seed) in [
+    for (written, required) in [
         (MerchantPartition("550e8400".parse().expect("an id")).to_string(), "MERCHANT#550e8400"),
         (Metadata.to_string(), "METADATA"),
         (AccountPartition(account).to_string(), "ACCOUNT#660f9511"),
@@ -305,7 +305,7 @@ fn keys_match_the_requirement() {
         (range(&LegTimeSort::all()), "LEG# LEG$"),
         (AccountsPartition.to_string(), "ACCOUNTS"),
     ] {
-        assert_eq!(written, seed);
+        assert_eq!(written, required);
     }
     for bad in ["STATUS#completed#0", "STATUS#completed#03", "STATUS#completed#100", "STATUS#pending", "STATUS#", ""] {
         assert!(bad.parse::<StatusPartition>().is_err(), "{bad:?}");
@@ -313,7 +313,7 @@ fn keys_match_the_requirement() {
 }
 
 #[test]
-fn leg_types_reverse_and_statuses_have_their_names() {
+fn leg_types_have_opposites_and_account_statuses_have_names() {
     assert_eq!(LegType::ALL.map(LegType::reversed), [LegType::Debit, LegType::Credit]);
     assert_eq!(AccountStatus::ALL.map(AccountStatus::as_str), ["active", "closed", "frozen"]);
 }

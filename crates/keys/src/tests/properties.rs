@@ -1,4 +1,4 @@
-//! Property tests: keys round-trip, sort as their values, and parse only their exact text.
+//! Property tests: keys round-trip, sort like their values, and have exactly one accepted form.
 
 use super::laws::{orders, round_trips};
 use crate::{
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn cart_keys_round_trip_and_sort_as_their_values(a in cart_item(), b in cart_item()) {
+    fn cart_keys_round_trip_and_sort_like_their_values(a in cart_item(), b in cart_item()) {
         round_trips(&a)?;
         round_trips(&a.since)?;
         round_trips(&a.item)?;
@@ -83,11 +83,11 @@ proptest! {
     }
 
     #[test]
-    fn cart_ranges_contain_exactly_the_values_between_their_ends(from in milli(), after in -4_000_i64..4_000, b in cart_item(), open in any::<[bool; 2]>()) {
+    fn cart_ranges_include_both_ends(from in milli(), after in -4_000_i64..4_000, b in cart_item(), open in any::<[bool; 2]>()) {
         let to = TimestampMillis::containing(from.instant() + jiff::SignedDuration::from_secs(after * 900)).unwrap_or(from);
         let (first, last) = ((!open[0]).then_some(from), (!open[1]).then_some(to));
         let range = CartItemSort::between(b.status, first, last);
-        prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range whose start is after its end");
+        prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
         let inside = first.is_none_or(|first| first <= b.since) && last.is_none_or(|last| b.since <= last);
         prop_assert_eq!(range.contains(&b.to_string()), inside);
         let day = CartItemSort::on(from.second().day(), b.status);
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn a_descending_range_resumes_before_the_position(a in cart_item(), b in cart_item()) {
+    fn descending_ranges_continue_with_smaller_keys(a in cart_item(), b in cart_item()) {
         let a = CartItemSort { status: b.status, ..a };
         let rest = CartItemSort::with_status(b.status).newest_first().after(&a.to_string());
         prop_assert_eq!(rest.contains(&b.to_string()), b < a);
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_sort_as_their_values(a in due(), b in due(), s in second(), t in second()) {
+    fn keys_sort_like_their_values(a in due(), b in due(), s in second(), t in second()) {
         orders(&a, &b)?;
         orders(&a.payment, &b.payment)?;
         orders(&PaymentSort(a.payment), &PaymentSort(b.payment))?;
@@ -121,8 +121,8 @@ proptest! {
     }
 
     #[test]
-    fn an_identifier_never_parses_as_a_composite_key(text in any::<String>(), due in due()) {
-        // An identifier contains no separator, so it never parses as a key with several parts.
+    fn identifiers_never_parse_as_composite_keys(text in any::<String>(), due in due()) {
+        // Keys with several parts contain a separator, and identifiers do not.
         if let Ok(id) = text.parse::<AccountId>() {
             prop_assert!(!id.as_str().contains('#'));
             prop_assert!(text.parse::<PaymentSort>().is_err());
@@ -133,7 +133,7 @@ proptest! {
     }
 
     #[test]
-    fn parses_only_the_exact_text_of_a_key(payment in payment(), at in 0_usize..70, with in any::<char>()) {
+    fn changed_payment_keys_are_rejected_or_round_trip(payment in payment(), at in 0_usize..70, with in any::<char>()) {
         let text = PaymentSort(payment).to_string();
         let mut changed: Vec<char> = text.chars().collect();
         prop_assume!(at < changed.len());
@@ -145,17 +145,17 @@ proptest! {
     }
 
     #[test]
-    fn payment_ranges_contain_exactly_the_times_between_their_ends(from in second(), days in -4_i64..400, payment in payment()) {
+    fn payment_ranges_include_both_ends(from in second(), days in -4_i64..400, payment in payment()) {
         let to = from.plus_days(days);
         let inside = from <= payment.time() && payment.time() <= to;
         let range = PaymentSort::between(from, to);
-        prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range whose start is after its end");
+        prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
         prop_assert_eq!(range.contains(&PaymentSort(payment).to_string()), inside);
         prop_assert!(PaymentSort::history().contains(&PaymentSort(payment).to_string()));
     }
 
     #[test]
-    fn a_day_range_contains_only_times_of_the_day(day in second(), wanted in status(), due in due()) {
+    fn day_ranges_contain_exactly_the_times_of_the_day(day in second(), wanted in status(), due in due()) {
         let range = DueSort::due_on(day.day(), wanted);
         let inside = due.status == wanted && due.payment.time().day() == day.day();
         prop_assert_eq!(range.contains(&due.to_string()), inside);
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn a_range_resumes_after_the_position(a in due(), b in due()) {
+    fn ascending_ranges_continue_with_greater_keys(a in due(), b in due()) {
         let rest = DueSort::with_status(b.status).after(&a.to_string());
         prop_assert_eq!(rest.contains(&b.to_string()), a < b && (a.status <= b.status));
     }
@@ -223,7 +223,7 @@ fn times_are_converted_to_utc_and_truncated_to_the_second() {
 }
 
 #[test]
-fn rejects_payment_ids_in_any_other_form() {
+fn rejects_payment_ids_in_other_forms() {
     const UNIQUE: &str = "019ae9d1fd007000a1b2c3d4e5f60718";
     for time in ["20261201T093000Z", "00000101T000000Z", "20280229T235959Z", "99991230T220000Z"] {
         assert!(format!("{time}-{UNIQUE}").parse::<PaymentId>().is_ok(), "{time}");
@@ -281,7 +281,7 @@ fn bounds_round_inwards_to_whole_seconds() {
 }
 
 #[test]
-fn ranges_have_the_ends_of_the_requirement() {
+fn range_ends_match_the_requirement() {
     let range: KeyRange = DueSort::due_on("2026-12-01".parse().expect("a day"), Status::Scheduled);
     assert_eq!((range.from(), range.to()), ("SCHEDULED#2026-12-01T", "SCHEDULED#2026-12-01U"));
     let range = PaymentSort::next_90_days("2026-12-01T09:30:00Z".parse().expect("a time"));

@@ -1,18 +1,17 @@
-//! Tests that only the same seed repeats the values of a random source, and that the values are
-//! evenly distributed.
+//! Tests that only equal seeds give equal values, and that the values are evenly distributed.
 
 use crate::Random;
 use std::collections::BTreeSet;
 
 #[test]
-fn only_the_same_seed_repeats_values() {
+fn only_equal_seeds_give_equal_values() {
     let values = |seed| {
         let random = Random::seeded(seed);
         [random.bits(), random.bits(), random.bits()]
     };
     assert_eq!(values(1), values(1));
     let all: BTreeSet<u128> = (0..1_000).flat_map(values).collect();
-    assert_eq!(all.len(), 3_000, "no value is repeated");
+    assert_eq!(all.len(), 3_000, "no value may be repeated");
 }
 
 #[test]

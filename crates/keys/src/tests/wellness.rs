@@ -1,7 +1,7 @@
-//! Properties of the wellness keys: they round-trip, sort like their values, and lie in the right
-//! range and partition. No other text parses as a key.
+//! Properties of the wellness keys: they round-trip, sort like their values, and are in the right
+//! range and partition. Each key has exactly one accepted form.
 
-use super::laws::{kinds, orders, round_trips, takes_only_itself};
+use super::laws::{kinds, must_be_canonical, orders, round_trips};
 use crate::{
     IdempotencySort, KeyRange, TimestampSeconds,
     wellness::{
@@ -28,7 +28,7 @@ fn time_of(seconds: i64) -> PlanTime {
     PlanTime::from(TimestampSeconds::containing(instant).expect("in range"))
 }
 
-/// Generates an arbitrary identifier. Many of the identifiers consist of parts of keys.
+/// Generates an arbitrary identifier. Many identifiers consist of parts of keys.
 fn id<T: FromStr<Err: Debug> + Debug>() -> impl Strategy<Value = T> {
     let any = prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
         .prop_map(|characters| characters.into_iter().collect::<String>());
@@ -72,7 +72,7 @@ fn period() -> impl Strategy<Value = Period> {
 
 proptest! {
     #[test]
-    fn partitions_round_trip(company in id::<CompanyId>(), activity in id(), user in id::<UserId>(), of in facet_ref()) {
+    fn partition_keys_round_trip(company in id::<CompanyId>(), activity in id(), user in id::<UserId>(), of in facet_ref()) {
         round_trips(&ActivityPartition(activity))?;
         round_trips(&CompanyPartition(company.clone()))?;
         round_trips(&UserPartition(user.clone()))?;
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn partition_keys_of_two_kinds_never_match(company in id::<CompanyId>(), activity in id(), user in id(), of in facet_ref()) {
+    fn partition_keys_parse_as_exactly_one_type(company in id::<CompanyId>(), activity in id(), user in id(), of in facet_ref()) {
         for key in [
             ActivityPartition(activity).to_string(),
             Owner::Company(company.clone()).to_string(),
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn sort_keys_of_two_kinds_never_match(
+    fn sort_keys_parse_as_exactly_one_type(
         program in program_sort(), of in facet_ref(), job in job_id(), user in id(), section in id(), template in id(), key in id()
     ) {
         for sort in [program.to_string(), RegistrationSort(user).to_string()] {
@@ -170,12 +170,12 @@ proptest! {
         orders(&one, &other)?;
         orders(&one.status, &other.status)?;
         prop_assert_eq!(a.to_string().len(), 19);
-        prop_assert_eq!(a.to_string() + "Z", a.second().to_string(), "the text of the requirement, plus the offset");
+        prop_assert_eq!(a.to_string() + "Z", a.second().to_string(), "the required text has no offset");
     }
 
     #[test]
-    fn ranges_include_exactly_the_ends_within_the_period(period in period(), end in plan_time(), mut place in use_sort(), status in select(Status::ALL.to_vec()), at: u8) {
-        // Also test the seconds next to both ends.
+    fn ranges_include_both_ends_of_the_period(period in period(), end in plan_time(), mut place in use_sort(), status in select(Status::ALL.to_vec()), at: u8) {
+        // Also test the seconds before and after each end.
         let beside = |end: PlanTime, by: i64| time_of((end.second().instant().as_second() + by).clamp(FIRST, LAST));
         let (first, last) = (period.first(), period.last());
         let end = [end, first, last, beside(first, -1), beside(last, 1)][usize::from(at % 5)];
@@ -192,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn a_period_can_start_at_a_later_time(period in period(), from in plan_time(), at in plan_time()) {
+    fn a_period_can_be_cut_to_a_later_start(period in period(), from in plan_time(), at in plan_time()) {
         let inside = |period: Period| period.first() <= at && at <= period.last();
         prop_assert_eq!(period.from(from).is_some_and(inside), inside(period) && from <= at);
         prop_assert_eq!(inside(Period::since(from)), from <= at);
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn a_level_includes_exactly_the_rows_of_its_name(sort in program_sort(), user in id()) {
+    fn a_level_contains_the_rows_that_begin_with_its_name(sort in program_sort(), user in id()) {
         let text = sort.to_string();
         let of_reference = |facet| match facet {
             Facet::Courses => Level::Courses,
@@ -240,7 +240,7 @@ proptest! {
     }
 
     #[test]
-    fn a_list_of_references_continues_after_a_position(a in use_sort(), mut b in use_sort(), period in period(), ties: bool) {
+    fn reference_lists_continue_after_the_cursor(a in use_sort(), mut b in use_sort(), period in period(), ties: bool) {
         b.status = a.status;
         if ties {
             b.end = a.end;
@@ -253,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_accept_only_their_exact_text(
+    fn changed_keys_are_rejected_or_round_trip(
         texts in (program_sort(), use_sort(), facet_ref(), job_id(), plan_time(), id()), at in 0_usize..60, with in any::<char>()
     ) {
         let (program, place, of, job, time, company): (_, _, _, _, _, CompanyId) = texts;
@@ -263,29 +263,29 @@ proptest! {
             characters[at] = with;
             characters.into_iter().collect::<String>()
         };
-        takes_only_itself::<ProgramSort>(&changed(program.to_string()))?;
-        takes_only_itself::<UseSort>(&changed(place.to_string()))?;
-        takes_only_itself::<EndDateSort>(&changed(EndDateSort(time).to_string()))?;
-        takes_only_itself::<ActivityEndDateSort>(&changed(ActivityEndDateSort(time).to_string()))?;
-        takes_only_itself::<JobSort>(&changed(JobSort(job).to_string()))?;
-        takes_only_itself::<RecordSort>(&changed(RecordSort(of.clone()).to_string()))?;
-        takes_only_itself::<HoldSort>(&changed(HoldSort(of.clone()).to_string()))?;
-        takes_only_itself::<ListPartition>(&changed(ListPartition(company.clone()).to_string()))?;
-        takes_only_itself::<Owner>(&changed(Owner::Company(company.clone()).to_string()))?;
-        takes_only_itself::<ReferencePartition>(&changed(ReferencePartition { company, of }.to_string()))?;
+        must_be_canonical::<ProgramSort>(&changed(program.to_string()))?;
+        must_be_canonical::<UseSort>(&changed(place.to_string()))?;
+        must_be_canonical::<EndDateSort>(&changed(EndDateSort(time).to_string()))?;
+        must_be_canonical::<ActivityEndDateSort>(&changed(ActivityEndDateSort(time).to_string()))?;
+        must_be_canonical::<JobSort>(&changed(JobSort(job).to_string()))?;
+        must_be_canonical::<RecordSort>(&changed(RecordSort(of.clone()).to_string()))?;
+        must_be_canonical::<HoldSort>(&changed(HoldSort(of.clone()).to_string()))?;
+        must_be_canonical::<ListPartition>(&changed(ListPartition(company.clone()).to_string()))?;
+        must_be_canonical::<Owner>(&changed(Owner::Company(company.clone()).to_string()))?;
+        must_be_canonical::<ReferencePartition>(&changed(ReferencePartition { company, of }.to_string()))?;
     }
 
     #[test]
-    fn keys_reject_arbitrary_text(text in any::<String>()) {
-        takes_only_itself::<ProgramSort>(&text)?;
-        takes_only_itself::<UseSort>(&text)?;
-        takes_only_itself::<JobId>(&text)?;
-        takes_only_itself::<Year>(&text)?;
-        takes_only_itself::<Owner>(&text)?;
+    fn any_accepted_text_round_trips(text in any::<String>()) {
+        must_be_canonical::<ProgramSort>(&text)?;
+        must_be_canonical::<UseSort>(&text)?;
+        must_be_canonical::<JobId>(&text)?;
+        must_be_canonical::<Year>(&text)?;
+        must_be_canonical::<Owner>(&text)?;
     }
 
     #[test]
-    fn a_day_includes_all_its_seconds(time in plan_time()) {
+    fn a_day_includes_every_second_of_the_day(time in plan_time()) {
         let day: PlanBound = time.second().day().to_string().parse().expect("a day");
         prop_assert!(day.first() <= time && time <= day.last());
         let exact: PlanBound = time.to_string().parse().expect("a time");
@@ -303,7 +303,7 @@ fn keys_match_the_requirement() {
     let venue = FacetRef { facet: Facet::Venues, id: "123".parse().expect("an id") };
     let range = |range: &KeyRange| format!("{} {}", range.from(), range.to());
     let year = Period::of_year("2020".parse().expect("a year"));
-    for (written, seed) in [
+    for (written, required) in [
         (ProgramPartition(company.clone()).to_string(), "CompanyId-123#Program"),
         (ListPartition(company.clone()).to_string(), "CompanyId-123#Program#List"),
         (EndDateSort(time).to_string(), "EndDate#2020-12-31T00:00:00"),
@@ -321,12 +321,12 @@ fn keys_match_the_requirement() {
         (range(&EndDateSort::within(year)), "EndDate#2020-01-01T00:00:00 EndDate#2020-12-31T23:59:59"),
         (range(&Level::Groups.range()), "Program#Groups Program#Groupt"),
     ] {
-        assert_eq!(written, seed);
+        assert_eq!(written, required);
     }
 }
 
 #[test]
-fn plan_times_have_three_input_forms() {
+fn accepts_plan_times_in_three_forms() {
     let read = |text: &str| text.parse::<PlanTime>().map(|time| time.to_string());
     for (text, time) in [
         ("2020-12-31T00:00:00", "2020-12-31T00:00:00"),

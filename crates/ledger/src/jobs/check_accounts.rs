@@ -22,15 +22,15 @@ use money::Money;
 use std::collections::HashMap;
 use table::{Key, Page, Query};
 
-/// Maximum number of accounts that a step reads from the list. A step reads none if at least this
-/// many accounts still have unchecked legs.
+/// Maximum number of accounts that a step reads from the list. If at least this many accounts still
+/// have unchecked legs, a step reads no further accounts.
 const PAGE: usize = 50;
 /// Maximum number of legs that a step reads for each account.
 const LEGS: usize = 500;
-/// Maximum number of legs that are read between two legs that seem to be neighbours.
+/// Maximum number of legs to read between two legs that appear to be consecutive.
 const MAX_BETWEEN: usize = 100;
 
-/// Two neighbouring legs whose balances do not match. `older` is `None` if `newer` is the first leg
+/// Two consecutive legs whose balances do not match. `older` is `None` if `newer` is the first leg
 /// of its account.
 struct Break {
     newer: Leg,
@@ -47,8 +47,8 @@ fn follows(before: Option<Money>, older: Option<&Leg>) -> bool {
     }
 }
 
-/// Returns the first break in `legs`, which are sorted newest first. If `is_beginning` is true, the
-/// balance before the oldest leg must be zero.
+/// Returns the first break in `legs`, which must be sorted newest first. If `is_beginning` is true,
+/// the balance before the oldest leg must be zero.
 fn first_break(legs: &[Leg], is_beginning: bool) -> Option<Break> {
     let pairs = legs.iter().zip(legs.iter().skip(1).map(Some).chain([None]));
     let pairs = pairs.filter(|(_, older)| older.is_some() || is_beginning);
@@ -64,8 +64,8 @@ pub(crate) struct AccountsPage {
 }
 
 impl Ledger {
-    /// Checks the balances of the next accounts, and one page of legs of each account that has
-    /// unchecked legs.
+    /// Checks the balances of the next accounts. Then checks one page of legs for each account that
+    /// has unchecked legs.
     pub(crate) async fn check_accounts(
         &self,
         of: &Reconciliation,
@@ -77,7 +77,8 @@ impl Ledger {
             let (all, partition) = (AccountPartition::all(), AccountsPartition);
             let rest = at.after.as_ref().map_or_else(|| all.clone(), |after| all.after(after));
             let list = Query::new(&partition, &rest).on(&self.by_key);
-            let Page { items, next } = self.table.page::<Listed>(&list, PAGE).await?;
+            let page = self.table.page::<Listed>(&list, PAGE).await?;
+            let (next, items) = (page.next.clone(), page.complete()?);
             (at.listed, at.after) = (next.is_none(), next);
             let (walks, found) = self.check_balances(items.iter().map(|entry| &entry.partition.0)).await?;
             accounts = walks.len();
@@ -95,16 +96,15 @@ impl Ledger {
 
     /// Checks the balance of each account against its last leg.
     ///
-    /// The accounts are read before the legs, and legs never change. Payments during the check
-    /// therefore cause no false findings: the last leg that an account names is already stored, and
-    /// the balance after it equals the account's balance.
+    /// Payments during the check cause no false findings. The accounts are read before the legs, so
+    /// the last leg of each account is already stored. A stored leg never changes.
     async fn check_balances(
         &self,
         ids: impl Iterator<Item = &AccountId>,
     ) -> Result<(Vec<AccountWalk>, Vec<Fault>), Error> {
         let accounts = self.accounts(ids).await?;
         let keys: Vec<Key> = accounts.values().filter_map(Account::last_key).collect();
-        let legs = self.table.get_all::<Leg>(&keys, true).await?;
+        let legs = self.table.get_all::<Leg>(&keys, true).await?.complete()?;
         let (mut walks, mut faults) = (Vec::with_capacity(accounts.len()), Vec::new());
         for account in accounts.into_values() {
             let leg = account.last_key().and_then(|key| legs.get(&key));
@@ -137,8 +137,8 @@ impl Ledger {
         }
     }
 
-    /// Checks the next page of legs. Returns the discrepancies, and the remaining walk unless the
-    /// page was the last one.
+    /// Checks the next page of an account's legs. Returns the discrepancies. Also returns the
+    /// updated progress, unless this page was the last one.
     async fn walk(
         &self,
         of: &Reconciliation,
@@ -148,7 +148,8 @@ impl Ledger {
         let Window { from, to } = of.window;
         let all = LegTimeSort::between(from, to).newest_first();
         let rest = walk.newer.as_ref().map_or_else(|| all.clone(), |newer| all.after(&newer.place.to_string()));
-        let Page { items, next } = self.legs(&walk.account, &rest, LEGS).await?;
+        let page = self.legs(&walk.account, &rest, LEGS).await?;
+        let (next, items) = (page.next.clone(), page.complete()?);
         let mut faults = self.check_belonging(&items, known).await?;
         for leg in &items {
             let found = match walk.newer.take() {
@@ -174,13 +175,12 @@ impl Ledger {
         Ok(self.table.page(&Query::new(&partition, range).on(&self.by_time), limit).await?)
     }
 
-    /// Reports legs without a transaction, and legs that their transaction does not list. Legs of a
-    /// transaction with other faults are not reported, because that transaction has its own
-    /// findings.
+    /// Reports each leg whose transaction does not exist or does not list the leg. If the
+    /// transaction has discrepancies, its legs are not reported here.
     async fn check_belonging(&self, legs: &[Leg], known: &Known) -> Result<Vec<Fault>, Error> {
         let legs: Vec<&Leg> = legs.iter().filter(|leg| !known.has(leg)).collect();
         let keys: Vec<Key> = legs.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
-        let headers: HashMap<Key, Transaction> = self.table.get_all(&keys, false).await?;
+        let headers: HashMap<Key, Transaction> = self.table.get_all(&keys, false).await?.complete()?;
         let mut faults = Vec::new();
         for (leg, key) in legs.iter().zip(&keys) {
             if headers.get(key).is_some_and(|header| header.knows(leg)) {
@@ -204,8 +204,8 @@ impl Ledger {
         Ok(behind.map(|account| Fault::balance(&account.id, None, Some(leg.shown_after()), account.shown_balance())))
     }
 
-    /// Checks that the balances of two neighbouring legs match. If they do not, the legs are read
-    /// again with strong consistency. A discrepancy that another finding explains is not reported.
+    /// Checks that the balances of two consecutive legs match. If not, reads the legs again with
+    /// strong consistency. Does not report a discrepancy that another finding explains.
     async fn check_pair(
         &self,
         of: &Reconciliation,
@@ -231,8 +231,8 @@ impl Ledger {
         Ok(Some(Fault::balance(&walk.account, Some(newer.transaction.clone()), expected, newer.shown_after())))
     }
 
-    /// Reads the two legs again, with all legs between them, and returns the first break. The legs
-    /// are read from the table, because index entries may arrive late.
+    /// Reads two legs and all legs between them again. Returns the first break. Reads from the
+    /// table, because index entries may be delayed.
     async fn look_again(
         &self,
         account: &AccountId,
@@ -240,20 +240,21 @@ impl Ledger {
         older: Option<&Leg>,
     ) -> Result<Option<Break>, Error> {
         let stretch = LegTimeSort::stretch(older.map(Leg::place), &newer.place).newest_first();
-        let entries = self.legs(account, &stretch, MAX_BETWEEN).await?.items;
+        let entries = self.legs(account, &stretch, MAX_BETWEEN).await?.complete()?;
         let keys: Vec<Key> = entries.iter().map(Leg::key).collect();
-        let mut legs = self.table.get_all::<Leg>(&keys, true).await?;
+        let mut legs = self.table.get_all::<Leg>(&keys, true).await?.complete()?;
         let legs: Vec<Leg> = keys.iter().filter_map(|key| legs.remove(key)).collect();
         Ok(first_break(&legs, older.is_none()))
     }
 
-    /// Whether the leg's transaction has no faults. A faulty transaction has its own findings.
+    /// Whether the leg's transaction lists the leg and has no discrepancies. A transaction with
+    /// discrepancies has its own findings.
     async fn is_sound(&self, leg: &Leg) -> Result<bool, Error> {
         let posted = self.transaction(&leg.transaction).await?;
         Ok(posted.is_some_and(|posted| posted.has(leg) && posted.faults().is_empty()))
     }
 
-    /// Whether a leg between the two legs of the break was reported as missing.
+    /// Whether a finding reports a missing leg between the two legs.
     async fn lacks_a_leg(&self, of: &Reconciliation, at: &Break) -> Result<bool, Error> {
         let findings = self.findings(&of.id, &FindingSort::of_legs()).await?;
         let (since, until) = (at.older.as_ref().map(|leg| leg.created_at), at.newer.created_at);

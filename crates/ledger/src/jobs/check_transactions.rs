@@ -1,7 +1,7 @@
 //! Checks transactions ([decision](../../../../docs/decisions/ledger-reconciliation.md)):
-//! - Each leg of the header exists.
-//! - The debits of the legs equal their credits.
-//! - The legs have the amounts that the header lists.
+//! - Each leg that the header lists exists.
+//! - The debits equal the credits in each currency.
+//! - Each leg has the amount that the header lists.
 
 use crate::{
     Ledger, Leg, Posted, Posting, Transaction,
@@ -24,15 +24,15 @@ use table::Key;
 const PAGE: usize = 500;
 /// Maximum number of legs that one call reads, unless a single transaction has more.
 const BATCH: usize = 100;
-/// Maximum number of concurrent calls. Together with [`BATCH`], it limits the memory use.
+/// Maximum number of concurrent calls. This number and [`BATCH`] limit the memory use.
 pub(crate) const SIDE_BY_SIDE: usize = 8;
 
-/// Returns all missing legs of a transaction. If no leg is missing, returns an imbalance, or else a
-/// wrong amount, if there is one.
+/// Returns the discrepancies of a transaction. If legs are missing, reports all missing legs and
+/// nothing else. Otherwise, reports at most one discrepancy: an imbalance, or else a wrong amount.
 pub(crate) fn faults(header: &Transaction, found: &HashMap<Key, Leg>) -> Vec<Fault> {
     let (mut missing, mut legs) = (Vec::new(), Vec::new());
     for (id, posting) in header.legs() {
-        // A leg on another account does not replace the expected leg.
+        // A leg on a different account does not count as the expected leg.
         match found.get(&Leg::key_of(&header.id, &id)).filter(|leg| leg.account == posting.account) {
             Some(leg) => legs.push((posting, leg)),
             None => missing.push(Fault::missing(header, id, &posting.account, posting.amount.amount())),
@@ -52,7 +52,8 @@ fn imbalance(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault> {
     Some(Fault::of_transaction(header, Kind::UnbalancedTransaction, None, debits, credits))
 }
 
-/// Reports the first leg that differs from its posting, or else a wrong sum in the header.
+/// Reports the first leg that differs from its posting. If there is none, reports a wrong sum in
+/// the header.
 fn wrong_amount(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault> {
     let wrong = |account, expected, actual| {
         Fault::of_transaction(header, Kind::WrongAmount, account, Some(expected), Some(actual))
@@ -71,8 +72,8 @@ fn wrong_amount(header: &Transaction, legs: &[(&Posting, &Leg)]) -> Option<Fault
     Some(Fault::of_transaction(header, Kind::WrongAmount, None, stated, done.map(Money::amount)))
 }
 
-/// Returns the expected and the stored amount. Both have a sign if a debit was stored as a credit,
-/// or a credit as a debit.
+/// Returns the expected amount and the stored amount. If the leg has the wrong type, both amounts
+/// are signed: a debit is negative.
 fn amounts(posting: &Posting, leg: &Leg) -> (Decimal, Decimal) {
     match leg.posting().filter(|done| done.leg_type != posting.leg_type) {
         Some(done) => (posting.change().amount(), done.change().amount()),
@@ -81,7 +82,7 @@ fn amounts(posting: &Posting, leg: &Leg) -> (Decimal, Decimal) {
 }
 
 impl Posted {
-    /// Returns the faults of this transaction.
+    /// Returns the discrepancies of this transaction.
     pub(crate) fn faults(&self) -> Vec<Fault> {
         let legs = self.legs.iter().map(|leg| (leg.key(), leg.clone())).collect();
         faults(&self.transaction, &legs)
@@ -104,18 +105,18 @@ fn has_leg(transaction: &TransactionId, legs: usize, leg: &Leg) -> bool {
     (1..=legs).any(|number| LegId::new(transaction, number) == leg.id)
 }
 
-/// The ids and leg counts of the transactions that this run has read. Their headers need not be
-/// read again for each leg.
+/// The ids and leg counts of the transactions that this run has read. The account check does not
+/// read the headers of these transactions again.
 #[derive(Debug, Default)]
 pub(crate) struct Known(HashMap<TransactionId, usize>);
 
 impl Known {
     /// Maximum number of transactions to remember, enough for a busy day. With ids of 128
-    /// characters, they take about 20 MB.
-    const MOST: usize = 100_000;
+    /// characters, this takes about 20 MB of memory.
+    const MAX: usize = 100_000;
 
     fn note(&mut self, headers: &[Transaction]) {
-        let room = Self::MOST.saturating_sub(self.0.len());
+        let room = Self::MAX.saturating_sub(self.0.len());
         self.0.extend(headers.iter().take(room).map(|header| (header.id.clone(), header.postings.len())));
     }
 
@@ -143,7 +144,11 @@ impl Ledger {
         known: &mut Known,
     ) -> Result<TransactionsPage, Error> {
         let range = CreatedSort::between(window.from, Some(window.to));
-        let (headers, next) = self.transactions(TransactionStatus::Completed, &range, behind, PAGE).await?;
+        let page = self.transactions(TransactionStatus::Completed, &range, behind, PAGE).await?;
+        if page.skipped > 0 {
+            return Err(table::Error::unreadable("Transaction", &format!("{} headers", page.skipped)).into());
+        }
+        let (next, headers) = (page.next, page.items);
         let transactions = headers.len();
         known.note(&headers);
         let checks = stream::iter(batches(headers)).map(|batch| self.check_batch(batch)).buffered(SIDE_BY_SIDE);
@@ -151,12 +156,12 @@ impl Ledger {
         Ok(TransactionsPage { transactions, faults: faults.concat(), next })
     }
 
-    /// Checks transactions whose legs fit into one call. A transaction that seems faulty is read
-    /// again with strong consistency.
+    /// Checks transactions, and reads all of their legs in one call. If a transaction appears to
+    /// have a discrepancy, reads it again with strong consistency.
     async fn check_batch(&self, headers: Vec<Transaction>) -> Result<Vec<Fault>, Error> {
         let of = |header: &Transaction| header.legs().map(|(leg, _)| Leg::key_of(&header.id, &leg)).collect::<Vec<_>>();
         let keys: Vec<Key> = headers.iter().flat_map(of).collect();
-        let legs = self.table.get_all::<Leg>(&keys, false).await?;
+        let legs = self.table.get_all::<Leg>(&keys, false).await?.complete()?;
         let mut found = Vec::new();
         for header in headers.iter().filter(|header| !faults(header, &legs).is_empty()) {
             found.extend(self.faults_of(&header.id).await?);
@@ -164,7 +169,7 @@ impl Ledger {
         Ok(found)
     }
 
-    /// Reads a transaction with strong consistency, and returns its faults.
+    /// Reads a transaction with strong consistency, and returns its discrepancies.
     async fn faults_of(&self, id: &TransactionId) -> Result<Vec<Fault>, Error> {
         Ok(self.transaction(id).await?.map(|posted| posted.faults()).unwrap_or_default())
     }

@@ -17,10 +17,10 @@ use function::{Deadline, Error};
 use futures::{StreamExt, TryStreamExt, future::ready, stream};
 use jobs::{Job, JobRunner, Next, Step};
 
-/// Maximum number of concurrent writes of findings.
+/// Maximum number of findings that are written concurrently.
 const WRITES: usize = 8;
 
-/// The steps of one run.
+/// Executes the steps of one run.
 pub(crate) struct Steps<'a> {
     ledger: &'a Ledger,
     known: Known,
@@ -70,9 +70,9 @@ impl Ledger {
         Ok(new + Case::count(rest.len()))
     }
 
-    /// Stores a finding. Returns `false` if an earlier step has already stored and counted it.
-    /// Returns `true` if a previous attempt of the same step has stored it, because that attempt
-    /// may not have counted it.
+    /// Stores a finding. Returns `false` if an earlier step already stored and counted the finding.
+    /// Returns `true` if a previous attempt of the same step stored the finding, because that
+    /// attempt may not have counted it.
     async fn keep_one(&self, of: &Reconciliation, fault: Fault) -> Result<bool, Error> {
         match self.dynamo.write(self.jobs.table().put_new(&Finding::new(of, fault))?).await {
             Ok(()) => Ok(true),

@@ -33,16 +33,17 @@ pub struct Account {
     pub user: UserId,
     /// The type, such as `checking`.
     pub account_type: AccountType,
-    /// The balance, in units of `currency`.
+    /// The balance, in the account's currency.
     pub balance: Decimal,
-    /// The currency. Legs in another currency are rejected.
+    /// The currency. Legs in a different currency are rejected.
     pub currency: Currency,
     /// The status.
     pub status: AccountStatus,
-    /// Whether the balance may be negative. Money enters the books only from such accounts.
+    /// Whether the balance may be negative. All money in the ledger comes from accounts with a
+    /// negative balance.
     pub allow_negative: bool,
-    /// Version number, incremented by each change. A write fails if the account has another version
-    /// than the one that the writer has read.
+    /// Version number, incremented by each change. A write fails if the version has changed since
+    /// the account was read.
     pub version: i64,
     /// The last leg, which determines the balance. `None` before the first leg.
     #[serde(flatten)]
@@ -73,7 +74,7 @@ pub struct LastLeg {
     pub created: TimestampMillis,
 }
 
-/// An account's entry in an index. Only the key of the entry is read.
+/// An account's entry in an index. Only the partition key is deserialized.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Listed {
@@ -132,7 +133,7 @@ impl Account {
         }
     }
 
-    /// Returns the account as it was when it was opened. Every retry of the request that opened it
+    /// Returns the account in its initial state. A retry of the request that opened the account
     /// gets this state as its response.
     pub(crate) fn when_opened(self) -> Self {
         let balance = Money::zero(self.currency).amount();
@@ -170,13 +171,14 @@ impl Account {
         self.last.as_ref().map(|last| Leg::key_of(&last.transaction, &last.leg))
     }
 
-    /// Creates an update to the next version. The update fails if the stored version has changed.
+    /// Creates an update that increments the version. The update fails if the stored version has
+    /// changed.
     pub(crate) fn next(&self, table: &Table) -> Change {
         let next = table.update(Self::key_of(&self.id)).set(Self::VERSION, self.version + 1);
         next.only_if(Condition::is(Self::VERSION, self.version))
     }
 
-    /// Creates an update to the next version that sets the new balance and the last leg.
+    /// Creates an update that increments the version, and sets the new balance and the last leg.
     pub(crate) fn after(&self, table: &Table, balance: Money, last: &LastLeg) -> Change {
         self.next(table)
             .set(Self::BALANCE, Value::number(&balance.amount()))

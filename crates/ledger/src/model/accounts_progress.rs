@@ -14,7 +14,8 @@ pub(crate) struct AccountsProgress {
     pub(crate) after: Option<String>,
     /// Whether the whole list of accounts has been read.
     pub(crate) listed: bool,
-    /// Accounts that have unchecked legs. Their number is less than two pages of accounts.
+    /// Accounts that have unchecked legs. There are at most 99: 49 from earlier steps, and a page
+    /// of 50.
     pub(crate) open: Vec<AccountWalk>,
 }
 
@@ -24,7 +25,7 @@ impl AccountsProgress {
     }
 }
 
-/// The progress through those legs of an account that are in the window, newest first.
+/// The progress through an account's legs in the window, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct AccountWalk {
@@ -32,7 +33,7 @@ pub(crate) struct AccountWalk {
     /// The time of the account's last leg, as stored in the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<TimestampMillis>,
-    /// The leg that was checked last. The next leg to check is older.
+    /// The most recently checked leg. The next leg to check is older.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) newer: Option<PendingLeg>,
     /// Whether a wrong balance of the account was already reported. Each account gets at most one
@@ -40,7 +41,7 @@ pub(crate) struct AccountWalk {
     pub(crate) reported: bool,
 }
 
-/// The data of a leg that is needed to check it against the next older leg.
+/// A leg that must still be compared with the next older leg.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct PendingLeg {

@@ -90,7 +90,7 @@ impl Leg {
         Key::new(&self.partition, &self.sort)
     }
 
-    /// Returns the position among the legs of the account.
+    /// Returns the leg's position in the list of the account's legs.
     pub(crate) fn place(&self) -> &LegTimeSort {
         &self.by_time
     }
@@ -114,7 +114,8 @@ impl Leg {
         self.after().map_or(self.balance_after, Money::amount)
     }
 
-    /// Returns the balance after the leg. `None` if it is not valid for the currency.
+    /// Returns the balance after the leg. `None` if the stored balance is not valid for the
+    /// currency.
     pub(crate) fn after(&self) -> Option<Money> {
         Money::new(self.balance_after, self.currency).ok()
     }
@@ -147,7 +148,7 @@ pub struct LegBody {
 }
 
 impl LegBody {
-    /// Creates the leg as shown to the caller. Amounts have all decimal places of the currency.
+    /// Creates the response body for the caller. Amounts have all decimal places of the currency.
     pub(crate) fn of(leg: Leg, caller: &Caller) -> Self {
         Self {
             balance_after: leg.is_of(caller).then(|| leg.shown_after()),

@@ -18,7 +18,7 @@ pub struct Posting {
 }
 
 impl Posting {
-    /// Returns the change of the account's balance, which is negative for a debit.
+    /// Returns the amount to add to the account's balance. The amount is negative for a debit.
     #[must_use]
     pub fn change(&self) -> Money {
         match self.leg_type {
@@ -34,7 +34,8 @@ impl Posting {
     }
 }
 
-/// The sums of the debits and credits of a currency. A sum is `None` if it has too many digits.
+/// The sum of the debits and the sum of the credits in one currency. A sum is `None` if it has more
+/// than 38 digits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sides {
     pub(crate) debits: Option<Money>,
@@ -58,7 +59,7 @@ fn sides(postings: &[Posting]) -> BTreeMap<Currency, Sides> {
     sides
 }
 
-/// Returns the currencies whose debits do not equal their credits, with the sums of both.
+/// Returns each currency whose debits do not equal its credits, with both sums.
 pub(crate) fn unbalanced(postings: &[Posting]) -> impl Iterator<Item = (Currency, Sides)> {
     sides(postings).into_iter().filter(|(_, sides)| !sides.agree())
 }
@@ -71,7 +72,7 @@ pub(crate) fn sum(postings: &[Posting]) -> Option<Money> {
 
 /// The error for text that is not a posting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("is no posting")]
+#[error("is not a posting")]
 pub struct NoPosting;
 
 impl FromStr for Posting {

@@ -1,4 +1,4 @@
-//! The rules for postings: which legs an account allows, and the balance after each leg.
+//! The rules for postings: whether an account accepts a leg, and the resulting balance.
 
 use crate::{
     Account, DOMAIN, Leg, Posted, Posting, Reversal,
@@ -14,17 +14,17 @@ use money::Money;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use table::{Change, Refused, Table};
 
-/// A transaction that satisfies the rules, with its accounts as they were read.
+/// A transaction that satisfies the rules, with the accounts as read before the write.
 #[derive(Debug)]
 pub(crate) struct PostingPlan {
     pub(crate) posted: Posted,
-    /// The reversal marker for the original, if this transaction is a reversal.
+    /// The reversal marker for the original transaction, if this transaction is a reversal.
     undoes: Option<Reversal>,
     /// Each account with its new balance and its last leg.
     left: Vec<(Account, Money, LastLeg)>,
 }
 
-/// Positions of the header and the reversal marker among the changes.
+/// Indexes of the header and the reversal marker in the list of changes.
 const HEADER: usize = 0;
 const REVERSAL: usize = 1;
 
@@ -33,10 +33,10 @@ impl PostingPlan {
     ///
     /// # Errors
     /// Returns:
-    /// - 403 for a debit of another user's account, or of a missing account if the caller is not an
-    ///   operator;
+    /// - 403 if the draft debits another user's account, or if a caller who is not an operator
+    ///   debits a missing account;
     /// - 404 for any other missing account;
-    /// - 409 if an account does not allow one of its legs.
+    /// - 409 if an account rejects one of its legs.
     pub(crate) fn new(
         draft: &Draft,
         accounts: &HashMap<AccountId, Account>,
@@ -69,7 +69,7 @@ impl PostingPlan {
     }
 
     /// Whether the write was rejected because this transaction already exists, or because the
-    /// transaction that it reverses has already been reversed.
+    /// original transaction is already reversed.
     pub(crate) fn was_posted(&self, refused: &Refused) -> bool {
         refused.at(HEADER) || (self.undoes.is_some() && refused.at(REVERSAL))
     }
@@ -90,11 +90,11 @@ impl PostingPlan {
     }
 }
 
-/// Returns the postings with their numbers, which start at 1. Postings of debited accounts come
-/// first, and the postings of an account keep their order.
+/// Numbers the postings from 1. Then moves the postings of debited accounts to the front.
 ///
-/// The rules of the debited accounts, which the caller owns, are checked before those of other
-/// accounts ([decision](../../../../docs/decisions/ledger-access.md)).
+/// The caller has access to the debited accounts. Errors of the debited accounts are therefore
+/// reported before errors of other accounts
+/// ([decision](../../../../docs/decisions/ledger-access.md)).
 fn debited_first(postings: &[Posting]) -> Vec<(usize, &Posting)> {
     let debits = postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
     let debited: BTreeSet<_> = debits.map(|posting| &posting.account).collect();
@@ -103,9 +103,9 @@ fn debited_first(postings: &[Posting]) -> Vec<(usize, &Posting)> {
     numbered
 }
 
-/// Returns the time of the transaction. This is `now`, unless an account already has a leg at or
-/// after `now` because of a clock difference. In that case, it is one millisecond after the last
-/// leg. No two transactions of an account therefore have the same time.
+/// Returns the time of the transaction: the later of `now` and one millisecond after the newest leg
+/// of the accounts. If clocks differ, a leg may be newer than `now`. No two transactions of an
+/// account have the same time.
 fn after_all<'a>(accounts: impl Iterator<Item = &'a Account>, now: TimestampMillis) -> TimestampMillis {
     accounts.filter_map(|account| account.last.as_ref()).map(|last| last.created.next()).fold(now, TimestampMillis::max)
 }
@@ -124,7 +124,7 @@ fn must_take(account: &Account, posting: &Posting) -> Result<(), Error> {
     if account.currency == posting.amount.currency() {
         return Ok(());
     }
-    Err(Error::Conflict(Problem::CurrencyMismatch, format!("Account {id} takes {} only.", account.currency)))
+    Err(Error::Conflict(Problem::CurrencyMismatch, format!("Account {id} accepts only {}.", account.currency)))
 }
 
 /// Checks that a debit does not overdraw the account, unless the account allows a negative balance.
@@ -133,9 +133,10 @@ fn must_hold(account: &Account, posting: &Posting, after: Money) -> Result<(), E
     if posting.leg_type == LegType::Credit || after.minor() >= 0 || account.allow_negative {
         return Ok(());
     }
-    Err(Error::Conflict(Problem::InsufficientFunds, format!("Account {} does not hold enough.", account.id)))
+    Err(Error::Conflict(Problem::InsufficientFunds, format!("Account {} has insufficient funds.", account.id)))
 }
 
 fn too_much(account: &Account) -> Error {
-    Error::Conflict(Problem::BalanceTooLarge, format!("Account {} can't hold more than 38 digits.", account.id))
+    let detail = format!("The balance of account {} cannot have more than 38 digits.", account.id);
+    Error::Conflict(Problem::BalanceTooLarge, detail)
 }

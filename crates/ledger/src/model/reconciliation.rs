@@ -9,10 +9,10 @@ use money::Decimal;
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
-/// Maximum number of seconds from the time of a transaction until all reads return it. A
-/// transaction has the time at which API Gateway received the request. The function may take ten
-/// seconds to start and ten seconds to run. The other ten seconds cover clock differences and the
-/// delay of the indexes.
+/// Maximum number of seconds from the time of a transaction until every read returns the
+/// transaction. The time of a transaction is the time at which API Gateway received its request.
+/// The function may take ten seconds to start and ten seconds to run. The other ten seconds cover
+/// clock differences and the delay of the indexes.
 const SETTLES: i64 = 30;
 
 /// The time range of the checked transactions, including both ends.
@@ -26,19 +26,19 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the window without the last 30 seconds before `now`, because transactions of that
-    /// time may not be written yet.
+    /// Returns the window, cut off 30 seconds before `now`. Newer transactions may not be written
+    /// yet.
     pub(crate) fn settled(self, now: TimestampMillis) -> Self {
         Self { to: self.to.min(now.minus_seconds(SETTLES)), ..self }
     }
 }
 
-/// The task of a reconciliation, and the request that started it. A retry of the request finds the
-/// existing job.
+/// The task of a reconciliation job, and the fingerprint of the request that started the job. A
+/// retry of that request finds the existing job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Task {
-    /// The requested window. Its end is at least 30 seconds before the request.
+    /// The window to check, which ends at least 30 seconds before the request.
     #[serde(flatten)]
     pub(crate) window: Window,
     pub(crate) request: Fingerprint,
@@ -58,7 +58,7 @@ pub(crate) struct Progress {
     pub(crate) transactions: u64,
     /// Number of checked accounts.
     pub(crate) accounts: u64,
-    /// Number of discrepancies. At most [`MAX_KEPT`] of them are stored.
+    /// Number of discrepancies. At most [`MAX_KEPT`] discrepancies are stored.
     pub(crate) discrepancies: u64,
     /// The current phase.
     pub(crate) phase: Phase,
@@ -67,8 +67,7 @@ pub(crate) struct Progress {
 /// The phase of a reconciliation: first transactions, then accounts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
-    /// The transactions are checked, starting after this position. `None` means the first
-    /// transaction.
+    /// Checking the transactions after this position. `None` means the start of the window.
     Transactions(Option<CreatedPlace>),
     Accounts(AccountsProgress),
 }
@@ -85,8 +84,7 @@ impl Progress {
     }
 }
 
-/// A step of a reconciliation: the id and the window of the reconciliation, and the number of the
-/// step.
+/// A step of a reconciliation: the reconciliation's id and window, and the step number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reconciliation {
     pub(crate) id: ReconciliationId,
@@ -119,8 +117,8 @@ impl Reconciliation {
     }
 }
 
-/// Maximum number of stored discrepancies. It is limited because one response returns all of them.
-/// The job also counts discrepancies that are not stored.
+/// Maximum number of stored discrepancies. The number is limited because one response returns all
+/// stored discrepancies. The job also counts discrepancies that are not stored.
 pub(crate) const MAX_KEPT: u64 = 1_000;
 
 /// The kind of a discrepancy.
@@ -163,7 +161,7 @@ pub(crate) struct Discrepancy {
 }
 
 impl Fault {
-    /// Creates a discrepancy of a whole transaction.
+    /// Creates a discrepancy whose subject is the whole transaction.
     pub(crate) fn of_transaction(
         header: &Transaction,
         kind: Kind,
@@ -176,7 +174,7 @@ impl Fault {
         Self { subject, what: Discrepancy { kind, transaction, account, expected, actual, created_at } }
     }
 
-    /// Creates the discrepancy for a missing leg that its transaction lists.
+    /// Creates the discrepancy for a leg that the header lists but that is not stored.
     pub(crate) fn missing(header: &Transaction, leg: LegId, account: &AccountId, amount: Decimal) -> Self {
         let Self { what, .. } =
             Self::of_transaction(header, Kind::MissingLeg, Some(account.clone()), Some(amount), None);
@@ -196,8 +194,8 @@ impl Fault {
         Self { subject: Subject::Leg(leg.id.clone()), what }
     }
 
-    /// Creates the discrepancy for a balance that does not follow from the account's legs. If
-    /// `transaction` is given, the balance is the one after the leg of that transaction.
+    /// Creates the discrepancy for a balance that is inconsistent with the account's legs. If
+    /// `transaction` is given, the wrong balance is the balance after that transaction's leg.
     pub(crate) fn balance(
         account: &AccountId,
         transaction: Option<TransactionId>,
@@ -218,8 +216,8 @@ pub(crate) struct Finding {
     partition: ReconciliationPartition,
     #[serde(rename = "SK")]
     sort: FindingSort,
-    /// The step that found the discrepancy. If this step is repeated, it counts the discrepancy
-    /// again. A later step does not count it again.
+    /// The step that found the discrepancy. A repeated attempt of this step counts the discrepancy
+    /// again, but later steps do not.
     pub(crate) step: i64,
     #[serde(flatten)]
     pub(crate) what: Discrepancy,

@@ -6,9 +6,10 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Item, Key};
 
-/// The reversal marker of a transaction: `TXN#<id>`, `REVERSAL`. It is in the item collection of
-/// the reversed transaction. Its key depends only on that transaction, so a transaction can be
-/// reversed only once ([decision](../../../../docs/decisions/ledger-idempotency.md)).
+/// The reversal marker of a transaction: `TXN#<id>`, `REVERSAL`. The marker is in the item
+/// collection of the reversed transaction. The key depends only on the reversed transaction, so a
+/// transaction can be reversed only once
+/// ([decision](../../../../docs/decisions/ledger-idempotency.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reversal {
@@ -16,7 +17,7 @@ pub struct Reversal {
     partition: TransactionPartition,
     #[serde(rename = "SK")]
     sort: ReversalSort,
-    /// The id of the reversal, which is a transaction as well.
+    /// The id of the transaction that reverses the original.
     #[serde(rename = "ReversalID")]
     pub id: TransactionId,
     /// The time of the reversal.

@@ -21,8 +21,9 @@ pub(crate) type Description = BoundedText<256>;
 /// ([requirement](../../../../docs/requirements/ledger.md#transactions)).
 ///
 /// The id is derived from the caller and the idempotency key, so the header is also the idempotency
-/// record. It stores the fingerprint of the request. The header and its legs never change, so a
-/// retry gets the same response ([decision](../../../../docs/decisions/ledger-idempotency.md)).
+/// record. The header stores the fingerprint of the request. The header and its legs never change,
+/// so a retry gets the same response
+/// ([decision](../../../../docs/decisions/ledger-idempotency.md)).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Transaction {
@@ -57,17 +58,17 @@ pub struct Transaction {
     /// The sum of the debits. `None` if the legs have several currencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub amount: Option<Decimal>,
-    /// The currency. `None` if the legs have several.
+    /// The currency. `None` if the legs have several currencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<Currency>,
     /// The posting of each leg, in order.
     #[serde(rename = "Legs")]
     pub postings: Vec<Posting>,
-    /// The transaction that this one reverses.
+    /// The original transaction, if this transaction is a reversal.
     #[serde(rename = "ReversesID", skip_serializing_if = "Option::is_none")]
     pub reverses: Option<TransactionId>,
-    /// The time of the request at API Gateway. If this is not later than the last leg of the
-    /// accounts, the time is one millisecond after that leg.
+    /// The time at which API Gateway received the request. If the accounts have newer legs, the
+    /// time is one millisecond after the newest leg.
     pub created_at: TimestampMillis,
     /// The caller that posted the transaction.
     pub created_by: UserId,
@@ -92,7 +93,7 @@ impl Transaction {
     }
 }
 
-/// A transaction before it is checked and written.
+/// A transaction that is not yet checked or written.
 #[derive(Debug, Clone)]
 pub(crate) struct Draft {
     pub(crate) id: TransactionId,
@@ -203,11 +204,11 @@ pub struct HeaderBody {
     merchant_id: Option<MerchantId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Description>,
-    /// Returned to the caller that posted the transaction and to operators. Other callers could
-    /// derive ids of that caller's items from the key.
+    /// Returned only to operators and to the caller that posted the transaction. From the key,
+    /// other callers could derive the ids of that caller's items.
     #[serde(skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<IdempotencyKey>,
-    /// Returned to operators.
+    /// Returned only to operators.
     #[serde(skip_serializing_if = "Option::is_none")]
     created_by: Option<UserId>,
     #[serde(skip_serializing_if = "Option::is_none")]

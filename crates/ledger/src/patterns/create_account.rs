@@ -67,11 +67,11 @@ impl Terms {
 
 /// Opens an account with a balance of zero.
 ///
-/// Money enters the books from accounts that allow a negative balance, so only operators may open
-/// such accounts ([decision](../../../../docs/decisions/ledger-access.md)).
+/// Only operators may open accounts that allow a negative balance, because all money in the ledger
+/// comes from such accounts ([decision](../../../../docs/decisions/ledger-access.md)).
 ///
 /// # Errors
-/// Returns 400 for an invalid request, and 422 if the idempotency key was used with another
+/// Returns 400 for an invalid request, and 422 if the idempotency key was used with a different
 /// request. Returns 403 if a caller without the operator scope names another user, or asks for an
 /// account that allows a negative balance.
 pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Result<Created<AccountBody>, Error> {

@@ -51,7 +51,7 @@ impl Input for NewMerchant {
 ///
 /// # Errors
 /// Returns 400 for an invalid request, 403 for a caller without the operator scope, and 422 if the
-/// idempotency key was used with another request.
+/// idempotency key was used with a different request.
 pub async fn create_merchant(ledger: Ledger, request: Request<NewMerchant>) -> Result<Created<MerchantBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let NewMerchant { name, category } = request.input;

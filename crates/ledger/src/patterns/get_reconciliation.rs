@@ -55,16 +55,17 @@ impl Input for Which {
 pub async fn get_reconciliation(ledger: Ledger, request: Request<Which>) -> Result<Json<ReconciliationBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let Which(id) = request.input;
-    // Read the job before its findings. A completed job then always comes with all of its findings.
+    // Read the job before its findings, so that a completed job is returned with all of its
+    // findings.
     let job = ledger.jobs.get(&Reconciliation::key_of(&id)).await?.ok_or(Error::NotFound("reconciliation"))?;
     let findings = ledger.findings(&id, &FindingSort::all()).await?;
     Ok(Json(ReconciliationBody::of(job, findings)?))
 }
 
 impl Ledger {
-    /// Reads the findings of the reconciliation in the range.
+    /// Reads the reconciliation's findings in the key range.
     pub(crate) async fn findings(&self, id: &ReconciliationId, range: &KeyRange) -> Result<Vec<Finding>, Error> {
         let partition = ReconciliationPartition(id.clone());
-        Ok(self.jobs.table().query_all(&Query::new(&partition, range)).await?)
+        Ok(self.jobs.table().query_all(&Query::new(&partition, range)).await?.complete()?)
     }
 }

@@ -54,10 +54,10 @@ pub const PATTERN: Pattern = Pattern {
 /// The requested transactions.
 #[derive(Debug, Clone)]
 pub enum Wanted {
-    /// Transactions with a status, between two times that are both inclusive. The default start is
+    /// Transactions with a status in a time range, which includes both ends. The default start is
     /// 24 hours before now. If the end is before now, the default start is 24 hours before the end.
     ByTime(TransactionStatus, Option<TimestampMillis>, Option<TimestampMillis>),
-    /// Transactions with an idempotency key, posted by any caller.
+    /// Transactions of all callers with an idempotency key.
     ByKey(IdempotencyKey),
 }
 
@@ -71,7 +71,7 @@ impl Input for Wanted {
         }
         match key {
             Some(_) if ["status", "since", "until"].iter().any(|name| fields.has_query(name)) => {
-                fields.fault("/query/idempotencyKey", "does not go with status, since and until")
+                fields.fault("/query/idempotencyKey", "cannot be combined with status, since or until")
             }
             Some(key) => Some(Self::ByKey(key)),
             None => {
@@ -109,23 +109,32 @@ pub async fn list_transactions(ledger: Ledger, request: Request<Wanted>) -> Resu
     Ok(listing.list(page.map(|transaction| HeaderBody::of(transaction, &request.caller))))
 }
 
+/// A page of transactions in order of creation.
+pub(crate) struct TransactionPage {
+    pub(crate) items: Vec<Transaction>,
+    /// The position to continue from, unless the list has ended.
+    pub(crate) next: Option<CreatedPlace>,
+    /// Number of unreadable headers that were left out.
+    pub(crate) skipped: usize,
+}
+
 impl Ledger {
     async fn list_by_time(&self, listing: &Listing, status: TransactionStatus) -> Result<Page<Transaction>, Error> {
         let behind = position::<CreatedPlace>(listing)?;
-        let (items, next) = self.transactions(status, &listing.whole, behind, listing.limit).await?;
-        Ok(Page { items, next: next.map(|place| place.to_string()) })
+        let page = self.transactions(status, &listing.whole, behind, listing.limit).await?;
+        Ok(Page { items: page.items, next: page.next.map(|place| place.to_string()), skipped: page.skipped })
     }
 
-    /// Lists transactions with the status in the range, oldest first across all shards. The list
-    /// starts after the position `behind`, if one is given. Also returns the position to continue
-    /// from, unless the list has ended.
+    /// Lists transactions by status and time range, oldest first. Merges the transactions of all
+    /// shards. The list starts after the position `behind`, if one is given. Also returns the
+    /// position to continue from, unless the list has ended.
     pub(crate) async fn transactions(
         &self,
         status: TransactionStatus,
         range: &KeyRange,
         behind: Option<CreatedPlace>,
         limit: usize,
-    ) -> Result<(Vec<Transaction>, Option<CreatedPlace>), Error> {
+    ) -> Result<TransactionPage, Error> {
         let partition = |shard| StatusPartition { status, shard }.to_string();
         let behind = behind.map(|CreatedPlace { created, shard, transaction }| IndexPosition {
             partition: partition(shard),
@@ -139,14 +148,14 @@ impl Ledger {
             range,
             behind,
         };
-        let (transactions, next) = self.table.merged_page::<Transaction>(&list, limit).await?;
-        let next = next.map(|place| {
+        let page = self.table.merged_page::<Transaction>(&list, limit).await?;
+        let next = page.next.map(|place| {
             let (CreatedSort(created), StatusPartition { shard, .. }) = (place.sort.parse()?, place.partition.parse()?);
             let TransactionPartition(transaction) = place.key.partition().parse()?;
             Ok(CreatedPlace { created, shard, transaction })
         });
         let next = next.transpose().map_err(|error: Invalid| Error::Internal(error.to_string()))?;
-        Ok((transactions, next))
+        Ok(TransactionPage { items: page.items, next, skipped: page.skipped })
     }
 
     async fn list_by_key(&self, listing: &Listing, key: &IdempotencyKey) -> Result<Page<Transaction>, Error> {
@@ -163,8 +172,9 @@ impl Ledger {
             behind: position::<TransactionPartition>(listing)?.map(behind),
             partitions: vec![partition.clone()],
         };
-        let (transactions, next) = self.table.merged_page::<Transaction>(&list, listing.limit).await?;
-        Ok(Page { items: transactions, next: next.map(|place| place.key.partition().to_owned()) })
+        let page = self.table.merged_page::<Transaction>(&list, listing.limit).await?;
+        let next = page.next.map(|place| place.key.partition().to_owned());
+        Ok(Page { items: page.items, next, skipped: page.skipped })
     }
 }
 

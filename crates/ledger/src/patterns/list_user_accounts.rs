@@ -7,10 +7,7 @@ use crate::{
     model::account::Listed,
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
-use keys::{
-    AccountId,
-    ledger::{AccountPartition, UserId, UserPartition},
-};
+use keys::ledger::{AccountPartition, UserId, UserPartition};
 use table::{
     Page, Query,
     cost::{Cost, read},
@@ -34,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "GSI1PK = USER#<user>, GSI1SK begins with ACCOUNT#; then get PK = ACCOUNT#<id>, SK = METADATA in batches",
-        formula: "½ ⌈Σ entries⌉ R on GSI1, and ⌈account⌉ R for each account: the index has no balances, so that payments do not update it",
+        formula: "½ ⌈Σ entries⌉ R on GSI1, and ⌈account⌉ R for each account: the index has no balances, because payments would otherwise update it",
         cost: |case| {
             Cost::default()
                 .read(cost::BY_TIME, case.listed(case.of_user))
@@ -55,8 +52,8 @@ impl Input for OfUser {
     }
 }
 
-/// Lists the accounts of a user in the order of their ids, with current balances. The balances are
-/// read from the table by key, because the index does not contain them
+/// Lists a user's accounts, sorted by id, with their current balances. The balances are read from
+/// the table by key, because the index does not contain them
 /// ([decision](../../../../docs/decisions/ledger-model.md)).
 ///
 /// # Errors
@@ -69,9 +66,9 @@ pub async fn list_user_accounts(ledger: Ledger, request: Request<OfUser>) -> Res
     let partition = UserPartition(user.clone());
     let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
     let page = ledger.table.page::<Listed>(&query, listing.limit).await?;
-    let ids: Vec<AccountId> = page.items.into_iter().map(|entry| entry.partition.0).collect();
-    let keys: Vec<_> = ids.iter().map(Account::key_of).collect();
+    let keys: Vec<_> = page.items.iter().map(|entry| Account::key_of(&entry.partition.0)).collect();
     let mut accounts = ledger.table.get_all::<Account>(&keys, true).await?;
-    let found = keys.iter().filter_map(|key| accounts.remove(key)).map(AccountBody::try_from);
-    Ok(listing.list(Page { items: found.collect::<Result<_, _>>()?, next: page.next }))
+    let items = keys.iter().filter_map(|key| accounts.items.remove(key)).collect();
+    let found = Page { items, next: page.next, skipped: page.skipped + accounts.unreadable.len() };
+    Ok(listing.list(found.try_map(AccountBody::try_from)))
 }

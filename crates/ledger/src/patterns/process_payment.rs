@@ -46,9 +46,9 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Maximum number of legs plus accounts of one transaction. Each leg and each account is one action
-/// of `TransactWriteItems`. The header is another action. One more action is left for the reversal
-/// marker, so that every posted transaction can be reversed.
+/// Maximum total of legs and accounts in one transaction. Each leg, each account and the header
+/// needs one action of `TransactWriteItems`. One action is reserved for the reversal marker, so
+/// that every posted transaction can be reversed.
 pub(crate) const MAX_PARTS: usize = MAX_CHANGES - 2;
 
 /// The request body.
@@ -79,7 +79,7 @@ impl Input for NewTransaction {
         let (transaction_type, postings) =
             if fields.has_body("legs") { read_legs(fields) } else { read_payment(fields) };
         if transaction_type.as_ref().is_some_and(|kind| kind.as_str() == REVERSAL) {
-            fields.fault::<()>("/body/transactionType", "is for reversals: post to the transaction's own reversal");
+            fields.fault::<()>("/body/transactionType", "must not be reversal: use the transaction's /reversal path");
         }
         Some(Self { transaction_type: transaction_type?, merchant, description, postings: postings? })
     }
@@ -92,7 +92,7 @@ fn read_payment(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Pos
     let (amount, currency) = (fields.body("amount"), fields.body("currency"));
     let amount = amount.zip(currency).and_then(|(amount, currency)| read_amount(fields, "/body", amount, currency));
     if debit.is_some() && debit == credit {
-        fields.fault::<()>("/body/creditAccountId", "must be another account than debitAccountId");
+        fields.fault::<()>("/body/creditAccountId", "must be a different account from debitAccountId");
     }
     let postings = || {
         let (debit, credit, amount) = (debit?, credit?, amount?);
@@ -104,11 +104,11 @@ fn read_payment(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Pos
     (transaction_type, postings())
 }
 
-/// Reads a transaction with any number of legs. Its debits must equal its credits.
+/// Reads a transaction with any number of legs. The debits must equal the credits.
 fn read_legs(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Posting>>) {
     let transaction_type =
         if fields.has_body("transactionType") { fields.body("transactionType") } else { "journal".parse().ok() };
-    // Report only one error for unreadable legs, without the errors that would follow from it.
+    // If the legs are unreadable, report only that error, not the errors that it causes.
     let Some(legs) = fields.body::<Vec<NewLeg>>("legs") else { return (transaction_type, None) };
     let count = legs.len();
     let mut postings = Vec::with_capacity(count);
@@ -122,12 +122,12 @@ fn read_legs(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Postin
     (transaction_type, Some(postings))
 }
 
-/// Reads an amount, which must be positive and have the decimal places of its currency.
+/// Reads an amount, which must be positive and valid for its currency.
 fn read_amount(fields: &mut Fields, at: &str, amount: JsonDecimal, currency: Currency) -> Option<Money> {
     let pointer = format!("{at}/amount");
     match Money::new(amount.0, currency) {
         Ok(money) if money.minor() > 0 => Some(money),
-        Ok(_) => fields.fault(&pointer, "must be more than 0"),
+        Ok(_) => fields.fault(&pointer, "must be greater than 0"),
         Err(error) => fields.fault(&pointer, error),
     }
 }
@@ -137,15 +137,15 @@ fn read_amount(fields: &mut Fields, at: &str, amount: JsonDecimal, currency: Cur
 fn must_balance(fields: &mut Fields, postings: &[Posting]) {
     let accounts: BTreeSet<_> = postings.iter().map(|posting| &posting.account).collect();
     if postings.len() + accounts.len() > MAX_PARTS {
-        fields.fault::<()>("/body/legs", format!("are too many: legs and their accounts together at most {MAX_PARTS}"));
+        fields.fault::<()>("/body/legs", format!("must have at most {MAX_PARTS} legs and accounts in total"));
     }
     if accounts.len() < 2 {
-        fields.fault::<()>("/body/legs", "must be of two accounts at least");
+        fields.fault::<()>("/body/legs", "must name at least two different accounts");
     }
     for (currency, _) in unbalanced(postings) {
         fields.fault::<()>(
             "/body/legs",
-            format!("have debits and credits in {currency} that are not the same, or more than 38 digits"),
+            format!("must have equal debits and credits in {currency}, with at most 38 digits"),
         );
     }
 }
@@ -163,17 +163,17 @@ impl NewTransaction {
     }
 }
 
-/// Posts a transaction exactly once, with all its legs or not at all. No leg may overdraw its
-/// account, unless the account allows a negative balance.
+/// Posts a transaction with all of its legs, atomically and exactly once. A debit must not overdraw
+/// its account, unless the account allows a negative balance.
 ///
 /// # Errors
 /// Returns:
 /// - 400 for an invalid request;
-/// - 403 for a debit of another user's account, or of a missing account if the caller is not an
-///   operator;
+/// - 403 if the request debits another user's account, or if a caller who is not an operator debits
+///   a missing account;
 /// - 404 for an account or a merchant that does not exist;
-/// - 409 if an account does not allow one of its legs;
-/// - 422 if the idempotency key was used with another request.
+/// - 409 if an account rejects one of its legs;
+/// - 422 if the idempotency key was used with a different request.
 pub async fn process_payment(
     ledger: Ledger,
     request: Request<NewTransaction>,

@@ -31,8 +31,8 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("LedgerJobs"),
     calls: &[Calls {
         variant: "",
-        condition: "500 transactions at a time: GSI1PK = STATUS#completed, GSI1SK between CREATED#from and CREATED#to; then their legs in batches. After these, 50 accounts at a time: GSI2PK = ACCOUNTS; then the accounts and their last legs in batches, strongly consistent. For each account: GSI1PK = ACCOUNT#<id>, GSI1SK between LEG#from and LEG#to, newest first; the last leg before them; and in batches the headers that this run has not read",
-        formula: "Transactions: GSI1 ½ ⌈Σ headers⌉ R, and ½ ⌈leg⌉ R for each leg. Accounts: GSI2 ½ ⌈Σ keys⌉ R; for each account ⌈account⌉ + ⌈leg⌉ R, GSI1 ½ ⌈Σ legs⌉ R, and ½ ⌈leg⌉ R for the leg before the window. For each leg whose header this run has not read ½ ⌈header⌉ R: a run remembers 100,000 headers, and a later run starts without any. Job: 1 W for each step, and 1 R and 1 W for each invocation, of which there are at least two. The table shows a window with the given number of transactions, all between the same accounts, in one invocation",
+        condition: "500 transactions at a time: GSI1PK = STATUS#completed, GSI1SK between CREATED#from and CREATED#to; then their legs in batches. Then 50 accounts at a time: GSI2PK = ACCOUNTS; then the accounts and their last legs in batches, strongly consistent. For each account: GSI1PK = ACCOUNT#<id>, GSI1SK between LEG#from and LEG#to, newest first; then the last leg before the window; and the headers that this run has not read, in batches",
+        formula: "Transactions: GSI1 ½ ⌈Σ headers⌉ R, and ½ ⌈leg⌉ R for each leg. Accounts: GSI2 ½ ⌈Σ keys⌉ R; for each account ⌈account⌉ + ⌈leg⌉ R, GSI1 ½ ⌈Σ legs⌉ R, and ½ ⌈leg⌉ R for the leg before the window. ½ ⌈header⌉ R for each leg whose header this run has not read: a run remembers up to 100,000 headers, and the next run starts with none. Job: 1 W for each step, and 1 R and 1 W for each of at least two invocations. The table shows one invocation for a window with the given number of transactions, all between the same accounts",
         cost: |case| {
             let (transactions, accounts) = (Case::count(case.items), Case::count(case.legs));
             let leg = read_eventually(case.leg);
@@ -48,7 +48,8 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Size in bytes of an account's entry in the list of all accounts. The entry contains only keys.
+/// Size in bytes of an account's entry in GSI2, which lists all accounts. The entry contains only
+/// keys.
 const KEYS: usize = 200;
 
 /// Continues every reconciliation of the batch.
@@ -73,14 +74,14 @@ impl JobService for Ledger {
     }
 }
 
-/// Reports a finished reconciliation. Alarms use these metrics.
+/// Logs a finished reconciliation, and emits the metrics that alarms use.
 fn report(reconciliation: &ReconciliationId, progress: &Progress) {
     let Progress { transactions, accounts, discrepancies, .. } = *progress;
     function::count("Reconciliations", 1);
     function::count("Discrepancies", discrepancies);
     if discrepancies > 0 {
-        tracing::error!(%reconciliation, discrepancies, "the books do not agree");
+        tracing::error!(%reconciliation, discrepancies, "the reconciliation found discrepancies");
     } else {
-        tracing::info!(%reconciliation, transactions, accounts, "the books agree");
+        tracing::info!(%reconciliation, transactions, accounts, "the reconciliation found no discrepancies");
     }
 }

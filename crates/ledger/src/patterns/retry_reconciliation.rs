@@ -29,13 +29,13 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "get PK = RECONCILIATION#<id>, SK = METADATA, strongly consistent; then update it if it is still failed at the same step; and query its findings: SK begins with FINDING#, strongly consistent",
-        formula: "⌈job⌉ R and ⌈job⌉ W, which is 1 R and 1 W unless it failed while checking accounts; and ⌈Σ findings⌉ R, at least 1",
+        formula: "⌈job⌉ R and ⌈job⌉ W, which is 1 R and 1 W unless the job failed while checking accounts; and ⌈Σ findings⌉ R, at least 1",
         cost: |_| Cost::default().read(cost::JOBS, Units::whole(2)).write(cost::JOBS, Units::whole(1)),
     }],
     function,
 };
 
-/// Restarts a failed reconciliation from its last written step.
+/// Restarts a failed reconciliation after its last completed step.
 ///
 /// # Errors
 /// Returns 400 for an invalid request, 403 for a caller without the operator scope, 404 if the

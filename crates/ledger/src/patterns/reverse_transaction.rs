@@ -32,7 +32,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "PK = TXN#<id>, strongly consistent; then as L3, with debits and credits exchanged. The same transaction puts the reversal marker if absent: PK = TXN#<id>, SK = REVERSAL",
-        formula: "⌈header and legs⌉ R, and as L3, and 1 R and 2 W for the reversal marker; GSI2 1 W with an Idempotency-Key",
+        formula: "⌈header and legs⌉ R, then as L3, plus 1 R and 2 W for the reversal marker; GSI2 1 W only with an Idempotency-Key",
         cost: |case| {
             let reads = case.collection() + case.looked_at() + Units::whole(1);
             case.posted(false).read(crate::cost::LEDGER, reads).write(crate::cost::LEDGER, Units::whole(2))
@@ -41,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The transaction type of reversals. Callers cannot post other transactions of this type.
+/// The transaction type of reversals. Other transactions cannot have this type.
 pub(crate) const REVERSAL: &str = "reversal";
 
 /// The requested transaction.
@@ -64,9 +64,9 @@ impl Input for OfTransaction {
 /// - 403 if no leg is on an account of the caller, or if the reversal debits another user's
 ///   account;
 /// - 404 to an operator if the transaction does not exist (other callers get 403);
-/// - 409 if the transaction is a reversal or already reversed, or if an account does not allow one
-///   of its legs;
-/// - 422 if the idempotency key was used with another request.
+/// - 409 if the transaction is a reversal or already reversed, or if an account rejects one of its
+///   legs;
+/// - 422 if the idempotency key was used with a different request.
 pub async fn reverse_transaction(
     ledger: Ledger,
     request: Request<OfTransaction>,
@@ -81,7 +81,7 @@ pub async fn reverse_transaction(
     if original.reverses.is_some() {
         return Err(Error::Conflict(
             Problem::IsReversal,
-            "A reversal is not reversed: post the transaction anew.".to_owned(),
+            "A reversal cannot be reversed. Post a new transaction instead.".to_owned(),
         ));
     }
     let key = request.idempotency_key.clone();

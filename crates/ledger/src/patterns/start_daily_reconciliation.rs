@@ -40,20 +40,20 @@ impl Input for Wanted {
     }
 }
 
-/// Starts the reconciliation of a day, by default the previous one. The job checks the transactions
-/// of the day and the balances of all accounts. Each day has one such reconciliation, even if it is
-/// started several times.
+/// Starts the reconciliation of a day, by default the previous day. The job checks the transactions
+/// of the day and the balances of all accounts. Each day has only one such reconciliation, even if
+/// this function is invoked several times.
 ///
 /// # Errors
-/// Returns 400 for an invalid event, or for a day whose transactions may not all be written yet.
-/// Any other error means that DynamoDB was unavailable. The invocation then fails, and an alarm
-/// reports it.
+/// Returns 400 for an invalid event, or for a day that has not ended at least 30 seconds ago. Any
+/// other error means that DynamoDB was unavailable. The invocation then fails, and an alarm reports
+/// the failure.
 pub async fn start_daily_reconciliation(ledger: Ledger, run: Scheduled<Wanted>) -> Result<Started, Error> {
     let day = run.input.day.unwrap_or_else(|| run.now.day().before());
     let now = TimestampMillis::containing(run.now.instant()).map_err(|error| Error::invalid("/time", error))?;
     let window = Window { from: day.first_milli(), to: day.last_milli() };
     if window.settled(now) != window {
-        return Err(Error::invalid("/body/day", "must be over, and its last transactions on the books"));
+        return Err(Error::invalid("/body/day", "must have ended at least 30 seconds ago"));
     }
     let asked = Fingerprint::of(&["start-daily-reconciliation", &day.to_string()]);
     let job = Reconciliation::job(&ReconciliationId::of_day(day), window, asked, now)?;

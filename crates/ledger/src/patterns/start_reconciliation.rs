@@ -30,7 +30,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "put if absent: PK = RECONCILIATION#<id>, SK = METADATA; the id is derived from the caller and the Idempotency-Key",
-        formula: "1 W, and 1 W more for a retry of the request while the job runs; L8 reconcile has the cost of the job itself",
+        formula: "1 W, and another 1 W for a retry of the request while the job runs. The cost of the job itself is listed under L8 reconcile",
         cost: |_| Cost::default().write(cost::JOBS, Units::whole(1)),
     }],
     function,
@@ -53,7 +53,7 @@ impl Input for Wanted {
     }
 }
 
-/// A started reconciliation. Its `to` may be earlier than the requested one, because the newest
+/// A started reconciliation. The window may end earlier than requested, because the newest
 /// transactions may not be written yet.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -67,7 +67,7 @@ pub struct Started {
 ///
 /// # Errors
 /// Returns 400 for an invalid request, 403 for a caller without the operator scope, and 422 if the
-/// idempotency key was used with another request.
+/// idempotency key was used with a different request.
 pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> Result<Accepted<Started>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (Wanted(window), now) = (request.input, request.milli);
@@ -84,11 +84,11 @@ pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> R
 }
 
 impl Ledger {
-    /// Puts the job, unless a job with the same id exists. If the same request has put the existing
-    /// job, that job is woken up and returned.
+    /// Creates the job, unless a job with the same id exists. If the same request created the
+    /// existing job, wakes up that job and returns it.
     ///
     /// # Errors
-    /// Returns 422 if another request has put the existing job.
+    /// Returns 422 if a different request created the existing job.
     pub(crate) async fn start(&self, job: Job, by: &impl Display) -> Result<Started, Error> {
         let job = match self.dynamo.write(self.jobs.table().put_new(&job)?).await {
             Ok(()) => job,

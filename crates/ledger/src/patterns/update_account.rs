@@ -79,7 +79,7 @@ impl Ledger {
     async fn change_status(&self, request: &Request<Change>) -> Result<Account, Error> {
         let (change, caller) = (&request.input, &request.caller);
         let account = self.account(&change.account, caller).await?;
-        // A retry whose first response was lost also succeeds here.
+        // A retry after a lost response also succeeds here.
         if account.status == change.status {
             return Ok(account);
         }
@@ -97,13 +97,13 @@ impl Account {
     fn must_become(&self, status: AccountStatus, caller: &Caller) -> Result<(), Error> {
         let refused = |rule, why: &str| Err(Error::Conflict(rule, format!("Account {} {why}.", self.id)));
         match status {
-            _ if self.status == AccountStatus::Closed => refused(Problem::AccountClosed, "is closed for good"),
+            _ if self.status == AccountStatus::Closed => refused(Problem::AccountClosed, "is permanently closed"),
             AccountStatus::Closed if self.holds()?.minor() != 0 => {
-                refused(Problem::BalanceNotZero, "can be closed when its balance is 0")
+                refused(Problem::BalanceNotZero, "can be closed only if its balance is 0")
             }
             AccountStatus::Frozen => Ok(()),
-            // The account may have been frozen against its owner, so only an operator changes its
-            // status.
+            // Only operators may change the status of a frozen account, because an operator might
+            // have frozen it.
             _ if self.status == AccountStatus::Frozen => caller.must_operate(DOMAIN),
             AccountStatus::Active | AccountStatus::Closed => Ok(()),
         }

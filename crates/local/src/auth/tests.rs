@@ -14,7 +14,7 @@ fn checked(value: Value) -> Option<Claims> {
 }
 
 #[test]
-fn a_signed_token_has_its_claims() {
+fn a_checked_token_returns_its_claims() {
     let claims = checked(json!({"sub": "u", "scope": "a b", "account_ids": ["x", "y"]})).unwrap();
     assert_eq!(claims["account_ids"], json!(["x", "y"]));
     assert_eq!((&claims["iss"], &claims["aud"]), (&json!("local"), &json!("local")));

@@ -1,4 +1,4 @@
-//! `local demo`: calls every access pattern once, and prints its key condition and consumed units.
+//! `local demo`: calls every access pattern, and prints the key conditions and consumed units.
 mod bank;
 mod cart;
 mod ledger;
@@ -36,7 +36,7 @@ const MAX_LOOKS: usize = 400;
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
-    // Without a batching window, the demo need not wait for it.
+    // Without a batching window, the export delivers records immediately.
     let stack = options.builder().parameter("ExportWindowSeconds", "0").start().await?;
     let events = options.template.with_file_name("events");
     let walked = walk(&stack, events).await;
@@ -56,7 +56,7 @@ async fn walk(stack: &Stack, events: PathBuf) -> Result<(), CliError> {
     }
     guide.remaining_reads().await?;
     let missing = guide.missing();
-    check(missing.is_empty(), &format!("the walk must show {}", missing.join(", ")))?;
+    check(missing.is_empty(), &format!("the demo must call {}", missing.join(", ")))?;
     println!("Every access pattern returned the expected response.");
     Ok(())
 }
@@ -72,7 +72,7 @@ struct Guide {
     client: Client,
     routes: Routes,
     patterns: Vec<Declared>,
-    /// The folder `events/`.
+    /// The folder with the sample events.
     events: PathBuf,
     /// The functions that were called.
     shown: Mutex<BTreeSet<&'static str>>,
@@ -84,7 +84,7 @@ impl Guide {
         Self { client, routes: Routes::of(template), patterns, events, shown: Mutex::default() }
     }
 
-    /// Returns the number of the pattern that the call belongs to, and marks the pattern as shown.
+    /// Returns the number of the access pattern of a call, and marks the pattern as called.
     fn show(&self, call: &Call) -> Result<&'static str, CliError> {
         let path = call.path.split('?').next().unwrap_or_default();
         let invoked = path.strip_prefix(FUNCTIONS).and_then(|rest| rest.strip_suffix("/invocations"));
@@ -94,12 +94,13 @@ impl Guide {
 
     fn show_function(&self, function: &str) -> Result<&'static str, CliError> {
         let pattern = self.patterns.iter().find(|pattern| pattern.name == function);
-        let pattern = pattern.ok_or_else(|| CliError::Failed(format!("{function} is of no access pattern")))?;
+        let pattern = pattern.ok_or_else(|| CliError::Failed(format!("{function} has no access pattern")))?;
         self.shown().insert(pattern.name);
         Ok(pattern.id)
     }
 
-    /// Calls each GET pattern that no step has called, with the request of its event in `events/`.
+    /// Calls the remaining access patterns with GET routes. The requests come from the sample
+    /// events in `events/`.
     async fn remaining_reads(&self) -> Result<(), CliError> {
         for name in self.missing() {
             let is_read = |pattern: &&Declared| pattern.routes().iter().any(|route| route.method == "GET");
@@ -110,12 +111,12 @@ impl Guide {
             let query = event["rawQueryString"].as_str().filter(|query| !query.is_empty());
             let query = query.map(|query| format!("?{query}")).unwrap_or_default();
             let path = format!("{}{query}", event["rawPath"].as_str().unwrap_or_default());
-            self.get("The request of its event", &path).await?;
+            self.get("Request from the sample event", &path).await?;
         }
         Ok(())
     }
 
-    /// The patterns that have not been called.
+    /// Returns the functions that have not been called.
     fn missing(&self) -> Vec<&'static str> {
         let shown = self.shown();
         self.patterns.iter().map(|pattern| pattern.name).filter(|name| !shown.contains(name)).collect()
@@ -149,7 +150,7 @@ impl Guide {
         Ok(reply)
     }
 
-    /// Polls without output until the response satisfies the condition, for at most 20 seconds.
+    /// Polls until the response satisfies the condition, for at most 20 seconds. Prints nothing.
     async fn wait(&self, path: &str, is_so: impl Fn(&Value) -> bool) -> Result<(), CliError> {
         for _ in 0..MAX_LOOKS {
             if is_so(&self.client.send(&Call::get(path)).await?.body) {
@@ -160,7 +161,8 @@ impl Guide {
         Ok(())
     }
 
-    /// Waits until the function has no pending stream records, and prints its progress.
+    /// Waits until the function has no pending stream records, and prints the progress of its
+    /// mapping.
     async fn handed_on(&self, what: &'static str, function: &'static str) -> Result<(), CliError> {
         self.wait(STREAMS, |streams| mapping(streams, function)["pending"] == 0).await?;
         let pattern = self.show_function(function)?;
@@ -170,7 +172,7 @@ impl Guide {
         print(pattern, &step, &reply);
         check(
             reply.body["pending"] == 0 && reply.body["failedBatches"] == 0,
-            "no record is pending and no batch failed",
+            "no record must be pending, and no batch must have failed",
         )
     }
 }
@@ -196,7 +198,7 @@ fn print(pattern: &str, step: &Step, reply: &Reply) {
     println!();
 }
 
-/// DynamoDB calls with their key conditions, without duplicates.
+/// Returns the DynamoDB calls with their key conditions, without duplicates.
 fn conditions(consumed: &[Consumed]) -> Vec<String> {
     let calls = consumed.iter().map(|row| {
         let index = row.index.as_ref().map(|index| format!(" {index}")).unwrap_or_default();
@@ -220,17 +222,17 @@ fn with_rest(mut lines: Vec<String>, most: usize) -> Vec<String> {
     lines
 }
 
-/// Progress of a function's mapping; null if the function has no mapping.
+/// Returns the progress of a function's mapping, or null if the function has no mapping.
 fn mapping(streams: &Value, function: &str) -> Value {
     let mut mappings = streams["mappings"].as_array().into_iter().flatten();
     mappings.find(|mapping| mapping["function"] == function).cloned().unwrap_or_default()
 }
 
 fn check(holds: bool, what: &str) -> Result<(), CliError> {
-    if holds { Ok(()) } else { Err(CliError::Failed(format!("unexpected response: {what}"))) }
+    if holds { Ok(()) } else { Err(CliError::Failed(format!("the demo failed: {what}"))) }
 }
 
-/// Text field of the response; empty if the field is missing.
+/// Returns a text field of the response, or an empty text if the field is missing.
 fn text(json: &Value, member: &str) -> String {
     json[member].as_str().unwrap_or_default().to_owned()
 }

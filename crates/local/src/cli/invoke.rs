@@ -1,4 +1,4 @@
-//! `local invoke`: runs one function with one event.
+//! `local invoke`: invokes one function with one event.
 use std::{fs, path::Path};
 
 use http::StatusCode;
@@ -29,7 +29,8 @@ async fn on_fresh(stack: &Stack, call: &Call) -> Result<(), CliError> {
     print(&client.send(call).await?)
 }
 
-/// Client of the running stack: the one at `--url`, or the one on the default port.
+/// Returns a client for the running stack at `--url` or at `--port`. Returns `None` if no stack is
+/// running at `--port`.
 async fn running(options: &InvokeOptions) -> Result<Option<Client>, CliError> {
     let usual = format!("http://127.0.0.1:{}", options.port);
     let client = Client::new(options.url.as_ref().unwrap_or(&usual))?;

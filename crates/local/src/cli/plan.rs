@@ -2,11 +2,11 @@
 use clap::Args;
 use keys::plan::{Plan, Writes, plan};
 
-/// Workload to plan for. The defaults are those of
+/// Expected workload. The defaults are the requirements in
 /// docs/requirements/bank.md#volume-and-write-rate.
 #[derive(Debug, Args)]
 pub(super) struct PlanOptions {
-    /// Payments that are scheduled in the time span
+    /// Number of payments that are scheduled in the time span
     #[arg(long, default_value_t = 1_000_000)]
     payments: u64,
     /// Time span in minutes
@@ -15,15 +15,15 @@ pub(super) struct PlanOptions {
     /// Size of a payment in KB
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     kilobytes: u64,
-    /// Status changes of each payment in the time span; default: 0, 1 and 2
+    /// Number of status changes per payment in the time span; by default 0, 1 and 2
     #[arg(long)]
     moves: Option<u64>,
-    /// Maximum utilisation of a shard in percent; default: 100 and 70
+    /// Maximum utilisation of a shard in percent; by default 100 and 70
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100))]
     utilisation: Option<u64>,
 }
 
-/// Prints a row for each projection, number of status changes and utilisation.
+/// Prints a row for each combination of projection, number of status changes and utilisation.
 pub(super) fn print(options: &PlanOptions) {
     let PlanOptions { payments, minutes, kilobytes, .. } = *options;
     println!("{payments} payments of {kilobytes} KB in {minutes} minutes\n");

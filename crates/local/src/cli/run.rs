@@ -1,4 +1,4 @@
-//! `local run`: runs the stack until it is interrupted.
+//! `local run`: runs the stack until a signal stops it.
 use std::time::Duration;
 
 use serde_json::json;
@@ -45,14 +45,14 @@ async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
     let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
     println!("{}", welcome(stack, options, &loaded));
-    // DynamoDB's TTL can take days. The local stack deletes expired items within a minute.
+    // DynamoDB may delete expired items days later. The local stack deletes them within a minute.
     loop {
         sleep(SWEEP).await;
         client.send(&Call::post("/_local/ttl", json!({}))).await?;
     }
 }
 
-/// Welcome text: endpoints, and example calls of each service.
+/// Returns the welcome text, with the endpoints and example calls of each service.
 fn welcome(stack: &Stack, options: &RunOptions, loaded: &sample::Loaded) -> String {
     let (url, tables) = (stack.url(), stack.tables().join(", "));
     let curl = match options.auth {
@@ -70,7 +70,7 @@ The data is {data}: {}. Press Ctrl-C to stop.",
             sampled(loaded)
         ),
         format!(
-            "A request without a token acts as the operator, unless tokens are required. Create a token of another caller:
+            "Without a token, a request acts as the operator, unless --auth required is set. To create a token for another caller:
   TOKEN=$(cargo run -q -p local -- token --account Account1 --account Sue {})",
             scopes.join(" ")
         ),
@@ -80,8 +80,8 @@ The data is {data}: {}. Press Ctrl-C to stop.",
     parts.extend(loaded.activities.map(|_| wellness(&curl, url)));
     parts.extend(loaded.books.as_ref().map(|books| ledger(&curl, url, books)));
     parts.push(format!(
-        "The response header x-local-consumed (curl -i) has the consumed units of a call. Delete expired items, and show
-the state of the stack and of its streams:
+        "The response header x-local-consumed (curl -i) contains the consumed read and write request units. To delete
+expired items, and to show the state of the stack and of its streams:
   curl -s -X POST {url}/_local/ttl
   curl -s {url}/_local/health
   curl -s {url}/_local/streams"
@@ -104,7 +104,7 @@ fn bank(curl: &str, url: &str) -> String {
   {curl} {url}/bank/accounts/Account1/payments -H 'content-type: application/json' \\
     -d '{{\"scheduledTime\": \"{day}T09:30:00Z\", \"data\": {{\"amount\": \"12.50\"}}}}'
 
-List the payments that are due, list the next 90 days of an account, and run the archive:
+List the due payments, list an account's payments of the next 90 days, and archive processed payments:
   {curl} '{url}/bank/payments/due?date={day}'
   {curl} {url}/bank/accounts/Account1/payments
   curl -s -X POST {url}/_local/schedules/archive-processed-payments"
@@ -124,7 +124,7 @@ fn cart(curl: &str, url: &str) -> String {
 fn wellness(curl: &str, url: &str) -> String {
     let year = sample::wellness::year();
     format!(
-        "List a company's plan year, add an employee in Sales, and list her registrations:
+        "List the activities of a plan year, add an employee in Sales, and list her registrations:
   {curl} '{url}/wellness/companies/123/activities?year={year}'
   {curl} -X PUT {url}/wellness/companies/123/employees/456 -H 'content-type: application/json' \\
     -d '{{\"role\": \"EmployeeOnPlan\", \"department\": \"Sales\"}}'
@@ -135,7 +135,7 @@ fn wellness(curl: &str, url: &str) -> String {
 fn ledger(curl: &str, url: &str, books: &sample::ledger::Books) -> String {
     let sample::ledger::Books { ann, shop, .. } = books;
     format!(
-        "Pay for Ann's coffee, and list her statement. The idempotency key makes a retry safe:
+        "Pay for Ann's coffee and list her statement. With the idempotency key, a retry does not pay twice:
   {curl} {url}/ledger/transactions -H 'content-type: application/json' -H 'idempotency-key: coffee-1' \\
     -d '{{\"transactionType\": \"payment\", \"debitAccountId\": \"{ann}\", \"creditAccountId\": \"{shop}\", \"amount\": \"5.50\", \"currency\": \"USD\"}}'
   {curl} {url}/ledger/accounts/{ann}/statement"

@@ -65,7 +65,7 @@ fn rejects_invalid_arguments() {
 }
 
 #[tokio::test]
-async fn the_demo_shows_every_access_pattern() {
+async fn the_demo_calls_every_access_pattern() {
     let template = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"));
     let done = demo::demo(&StackOptions { template, parameters: Vec::new() }).await;
     assert!(done.is_ok(), "{}", done.map_or_else(|error| error.to_string(), |()| String::new()));

@@ -1,4 +1,4 @@
-//! Batches: the records of one invocation.
+//! Batches of stream records. Each batch is the event of one invocation.
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::store::Position;
 
-/// Maximum payload of an invocation.
+/// Maximum payload of an invocation in bytes.
 const LARGEST_PAYLOAD: usize = 6 * 1024 * 1024;
-// Size of `{"Records":[]}`. Each record adds a comma.
+// Size of `{"Records":[]}`. Each record adds one byte for a comma.
 const ENVELOPE: usize = 14;
 
-/// Stream record in the form that functions receive.
+/// Stream record in the format of Lambda events.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
     pub(crate) position: Position,
@@ -19,7 +19,8 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Returns `None` if the record has no sequence number. The engine assigns one to each record.
+    /// Returns `None` if the record has no valid sequence number. The engine assigns a number to
+    /// each record.
     pub(crate) fn of(value: Value) -> Option<Self> {
         Position::of(&value).map(|position| Self { position, value })
     }
@@ -39,11 +40,11 @@ impl Record {
     }
 }
 
-/// Records that are delivered together. The batch ends when each record is delivered or discarded.
+/// Records that are delivered together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,
-    /// Position of the last record that was read, including filtered ones.
+    /// Position of the last read record, including filtered records.
     pub(crate) end: Position,
     pub(crate) filtered: u64,
     /// Number of retries.
@@ -56,7 +57,8 @@ impl Batch {
         Self { end, ..Self::default() }
     }
 
-    /// Adds the record, unless the payload would become too large. Returns whether it was added.
+    /// Adds the record, unless the payload would become too large. Returns whether the record was
+    /// added.
     pub(crate) fn take(&mut self, record: Record) -> bool {
         let size = self.size + record.value.to_string().len() + 1;
         if size + ENVELOPE > LARGEST_PAYLOAD && !self.records.is_empty() {
@@ -72,7 +74,8 @@ impl Batch {
         json!({"Records": self.records.iter().map(|record| &record.value).collect::<Vec<_>>()})
     }
 
-    /// Removes and returns the first records. The remaining batch starts with 0 retries.
+    /// Removes and returns the first `count` records. Resets the number of retries of the remaining
+    /// batch.
     pub(crate) fn cut(&mut self, count: usize) -> Vec<Record> {
         let rest = self.records.split_off(count);
         self.retries = 0;

@@ -1,5 +1,5 @@
-//! Failure destination: the document that Lambda writes for a discarded batch, with the complete
-//! invocation record.
+//! Failure destination. For each discarded batch, Lambda writes a document with the complete
+//! invocation record to S3.
 use jiff::{Timestamp, Unit, tz::TimeZone};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -22,12 +22,11 @@ impl Condition {
     }
 }
 
-/// Discarded batch with its function and stream.
+/// Discarded batch, with its function and stream.
 pub(crate) struct GivenUp<'a> {
     pub(crate) batch: &'a Batch,
     pub(crate) condition: Condition,
-    /// Whether the invocation failed. `false` if the function succeeded and reported failed
-    /// records.
+    /// Whether the invocation failed. `false` if the function returned batch item failures instead.
     pub(crate) function_error: bool,
     pub(crate) function_arn: &'a str,
     pub(crate) stream_arn: &'a str,
@@ -67,7 +66,8 @@ impl GivenUp<'_> {
     }
 }
 
-/// Object key of the document, by mapping, shard and day.
+/// Returns the object key of a document. The key contains the mapping, the shard and the time, as
+/// in AWS.
 pub(crate) fn key(mapping: Uuid, shard: &str, now: Timestamp) -> String {
     let time = now.to_zoned(TimeZone::UTC);
     let (day, second) = (time.strftime("%Y/%m/%d"), time.strftime("%Y-%m-%dT%H.%M.%S"));

@@ -1,4 +1,4 @@
-//! Poller of one mapping. It delivers one batch at a time, in the order of the stream.
+//! Poller of one mapping. The poller delivers one batch at a time, in stream order.
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -25,12 +25,13 @@ use crate::{
     template::{ACCOUNT, Mapping, REGION},
 };
 
-/// First interval between reads. It doubles after each empty read.
+/// First interval between reads. The interval doubles after each empty read.
 const FIRST_POLL: Duration = Duration::from_millis(10);
 const LONGEST_POLL: Duration = Duration::from_millis(40);
-/// Maximum number of records in one read of the engine.
+/// Maximum number of records per read.
 const MAX_READ: usize = 1000;
-// Pauses between retries. AWS waits up to a minute, which is too slow for local work.
+// Shortest and longest pause between retries. AWS waits up to a minute, which would be too slow for
+// local work.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const SHARD: &str = "shardId-00000001";
@@ -73,7 +74,7 @@ impl EventSourcePoller {
         self.mapping.enabled
     }
 
-    /// Delivers batches until it is stopped.
+    /// Delivers batches until the poller is stopped.
     pub(crate) async fn follow(self: Arc<Self>, mut stopped: Stopped) {
         while let Some(batch) = self.gather(&mut stopped).await {
             self.deliver(batch, &mut stopped).await;
@@ -104,8 +105,8 @@ impl EventSourcePoller {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Collects the next batch. The batch is complete when it is full or its batching window ends.
-    /// Returns `None` if the poller is stopped.
+    /// Collects the next batch, until it is full or its batching window ends. Returns `None` if the
+    /// poller is stopped.
     async fn gather(&self, stopped: &mut Stopped) -> Option<Batch> {
         let mut batch = Batch::after(self.progress().position);
         let (mut window, mut poll) = (None, FIRST_POLL);
@@ -122,7 +123,7 @@ impl EventSourcePoller {
             }
             if !batch.records.is_empty() {
                 let ends = *window.get_or_insert_with(|| Instant::now() + self.mapping.window);
-                // Without a batching window, a batch contains the records that are already in the
+                // Without a batching window, a batch contains only records that are already in the
                 // stream.
                 if Instant::now() >= ends && (is_last || !self.mapping.window.is_zero()) {
                     return Some(batch);
@@ -144,8 +145,8 @@ impl EventSourcePoller {
         })
     }
 
-    /// Adds the records that match the filters to the batch. Returns `false` if the batch became
-    /// full.
+    /// Adds the records that match the filters to the batch. Returns `false` if a record did not
+    /// fit into the batch.
     fn fill(&self, batch: &mut Batch, records: Vec<Value>) -> bool {
         for record in records.into_iter().filter_map(Record::of) {
             if !self.mapping.wants(&record.value) {
@@ -158,7 +159,7 @@ impl EventSourcePoller {
         true
     }
 
-    /// Delivers the batch, whole or in parts, until each record is delivered or discarded.
+    /// Delivers the batch, as a whole or in parts, until each record is delivered or discarded.
     async fn deliver(&self, batch: Batch, stopped: &mut Stopped) {
         let (end, filtered) = (batch.end, batch.filtered);
         let mut parts = vec![batch];
@@ -193,13 +194,13 @@ impl EventSourcePoller {
             Ok(answer) if self.mapping.reports_failures => verdict::read(&answer, &batch.records),
             Ok(_) => Verdict::Done,
             Err(Failure { kind, message }) => {
-                tracing::debug!(mapping = self.name, kind, message, "a function failed its batch");
+                tracing::debug!(mapping = self.name, kind, message, "a function failed for a batch");
                 Verdict::Failed
             }
         }
     }
 
-    /// Returns the batches to try next, the last one first. Empty if the batch was discarded.
+    /// Returns the batches to deliver next, in reverse order. Empty if the batch was discarded.
     fn after_failure(&self, mut part: Batch, verdict: Verdict) -> Vec<Batch> {
         self.progress().failed_batches += 1;
         let next = match verdict {
@@ -207,7 +208,7 @@ impl EventSourcePoller {
                 let [first, second] = part.halves();
                 vec![second, first]
             }
-            // Some records succeeded. The remaining ones form a new batch.
+            // Some records succeeded. The remaining records form a new batch.
             Verdict::From(index) if index > 0 => vec![part],
             _ if self.mapping.retries.is_some_and(|most| part.retries >= most) => {
                 self.give_up(&part, Condition::RetryAttemptsExhausted, verdict == Verdict::Failed);
@@ -222,7 +223,7 @@ impl EventSourcePoller {
         next
     }
 
-    /// Discards the leading records that are too old. Later records are younger.
+    /// Discards the first records if they exceed the maximum age. Later records are younger.
     fn give_up_old(&self, part: &mut Batch) {
         let Some(age) = self.mapping.record_age else { return };
         let (now, retries) = (Timestamp::now(), part.retries);
@@ -251,10 +252,10 @@ impl EventSourcePoller {
             let document = given_up.document(now).to_string();
             let put = self.context.lake.put(bucket, &key(self.id, SHARD, now), document.as_bytes());
             if let Err(error) = put {
-                tracing::error!(mapping = self.name, %error, "the failure destination takes nothing");
+                tracing::error!(mapping = self.name, %error, "a discarded batch can't be written to the failure destination");
             }
         }
-        tracing::warn!(mapping = self.name, records = batch.records.len(), ?condition, "a batch was given up");
+        tracing::warn!(mapping = self.name, records = batch.records.len(), ?condition, "a batch was discarded");
         let mut progress = self.progress();
         progress.given_up += count(&batch.records);
         self.move_to(&mut progress, batch.records.last().map(|record| record.position));
@@ -277,7 +278,7 @@ impl EventSourcePoller {
         let Some(position) = position.filter(|position| *position > progress.position) else { return };
         progress.position = position;
         if let Err(error) = self.context.positions.set(&self.name, position) {
-            tracing::error!(mapping = self.name, %error, "the position is not kept");
+            tracing::error!(mapping = self.name, %error, "the checkpoint can't be stored");
         }
     }
 }
@@ -290,7 +291,7 @@ fn pause_before(retries: u32) -> Duration {
     if retries == 0 { Duration::ZERO } else { (FIRST_PAUSE * 2_u32.pow((retries - 1).min(8))).min(LONGEST_PAUSE) }
 }
 
-/// Sleeps. Returns an error if the poller is stopped first.
+/// Sleeps for `time`. Returns an error if the poller is stopped in the meantime.
 async fn pause(time: Duration, stopped: &mut Stopped) -> Result<(), ()> {
     if *stopped.borrow() {
         return Err(());

@@ -1,4 +1,5 @@
-//! Checkpoints of the mappings, stored beside the data file, so that a restart loses no records.
+//! Checkpoints of the mappings. A file next to the data file stores them, so that a restart loses
+//! no records.
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -8,7 +9,7 @@ use std::{
 
 use crate::store::Position;
 
-/// Checkpoint of each mapping, by the name of the mapping. The checkpoints are in a file if the
+/// Checkpoint of each mapping, by the mapping's name. Checkpoints are stored in a file only if the
 /// data is in a file.
 pub(crate) struct Positions {
     file: Option<PathBuf>,
@@ -35,8 +36,7 @@ impl Positions {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
     }
 
-    /// Stores the checkpoint of a mapping. The file is replaced by a rename, so readers see either
-    /// the old or the new version.
+    /// Stores the checkpoint of a mapping. A rename replaces the file atomically.
     pub(crate) fn set(&self, name: &str, position: Position) -> io::Result<()> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(name.to_owned(), position);

@@ -46,10 +46,10 @@ Resources:
 const DESTINATION: &str = "            DestinationConfig: {OnFailure: {Type: S3, Destination: !GetAtt Failed.Arn}}\n";
 const REPORTS: &str = "            FunctionResponseTypes: [ReportBatchItemFailures]\n";
 
-/// Response of the function to a batch with these sort keys.
+/// Computes the response of the function from the sort keys of a batch.
 type Answer = Arc<dyn Fn(&[String]) -> Result<Value, &'static str> + Send + Sync>;
 
-/// Stack with one function that records its events.
+/// Stack with one function, which records its events.
 struct Scene {
     stack: Stack,
     seen: Arc<Mutex<Vec<Value>>>,
@@ -103,7 +103,7 @@ impl Scene {
         Self { stack, seen, http: reqwest::Client::builder().no_proxy().build().unwrap(), _data: None }
     }
 
-    /// Writes this number of stream records before the mapping is enabled, so that the batches are
+    /// Writes `changes` stream records while the mapping is disabled, so that the batches are
     /// predictable.
     async fn data(changes: usize) -> Data {
         let data = Data::new();
@@ -194,7 +194,7 @@ fn with(lines: &str) -> String {
 }
 
 #[tokio::test]
-async fn builds_the_stream_event_of_lambda() {
+async fn builds_a_lambda_stream_event() {
     let scene = Scene::start(TEMPLATE, fine()).await;
     scene.put("S", None).await;
     scene.drained().await;
@@ -244,7 +244,7 @@ async fn delivers_records_in_order_and_in_batches() {
 async fn collects_records_during_the_batching_window() {
     let scene = Scene::start(&with("            MaximumBatchingWindowInSeconds: 300\n"), fine()).await;
     scene.put_all(9).await;
-    // Nine records wait for the tenth, because the batching window is long.
+    // The batch size is ten, so nine records wait for the end of the batching window.
     assert_eq!((scene.report().await["pending"].as_u64(), scene.events().len()), (Some(9), 0));
     scene.put("last", None).await;
     scene.drained().await;
@@ -300,7 +300,8 @@ async fn bisects_a_failed_batch_down_to_the_poison_record() {
     let counts = (&report["delivered"], &report["givenUp"]);
     assert_eq!(counts, (&json!(11), &json!(1)));
     let alone = scene.events().iter().filter(|event| keys(event) == [number(6)]).count();
-    // A split is not a retry: the single record is tried once and retried twice.
+    // A split does not count as a retry. The single record is therefore delivered three times: one
+    // attempt and two retries.
     assert_eq!(alone, 3);
     let delivered: Vec<_> =
         scene.events().iter().map(keys).filter(|keys| !keys.contains(&number(6))).collect::<Vec<_>>().concat();
@@ -353,7 +354,7 @@ async fn retries_after_a_timeout() {
 }
 
 #[tokio::test]
-async fn counts_filtered_records_without_delivery() {
+async fn counts_filtered_records_but_does_not_deliver_them() {
     let filter = r#"            FilterCriteria:
               Filters:
                 - Pattern: '{"dynamodb": {"Keys": {"SK": {"S": [{"prefix": "ACTIVE#"}]}}}}'
@@ -369,7 +370,7 @@ async fn counts_filtered_records_without_delivery() {
 }
 
 #[tokio::test]
-async fn marks_ttl_deletions_as_made_by_the_service() {
+async fn adds_the_service_identity_to_ttl_deletions() {
     let scene = Scene::start(TEMPLATE, fine()).await;
     let now = jiff::Timestamp::now().as_second();
     scene.put("past", Some(now - 10)).await;
@@ -389,7 +390,7 @@ async fn marks_ttl_deletions_as_made_by_the_service() {
         assert!(record["dynamodb"]["OldImage"]["ExpiresAt"]["N"].is_string());
     }
     let refused = scene.call(Method::POST, "ttl", &json!({"now": "soon"})).await;
-    assert_eq!(refused["detail"], "The time `now` is in whole seconds since 1970.");
+    assert_eq!(refused["detail"], "`now` must be a time in whole seconds since 1970.");
 }
 
 #[tokio::test]
@@ -400,7 +401,7 @@ async fn resumes_at_the_checkpoint_after_a_restart() {
     first.put("1", None).await;
     first.drained().await;
     first.stack.stop().await;
-    // This function fails every batch, so records are pending at the stop.
+    // This function fails for every batch, so records are pending when the stack stops.
     let second = Scene::of(builder(), Arc::new(|_| Err("no"))).await;
     second.put("2", None).await;
     second.put("3", None).await;
@@ -419,7 +420,7 @@ async fn resumes_at_the_checkpoint_after_a_restart() {
 }
 
 #[tokio::test]
-async fn latest_skips_existing_records() {
+async fn starting_position_latest_skips_existing_records() {
     let data = Data::new();
     let first = Scene::of(data.stack(&with("            Enabled: false\n")), fine()).await;
     first.put("old", None).await;
@@ -434,7 +435,7 @@ async fn latest_skips_existing_records() {
     second.stack.stop().await;
 }
 
-/// Data file that is removed at the end of the test.
+/// Data file, which is removed at the end of the test.
 struct Data(PathBuf);
 
 impl Data {
@@ -475,7 +476,7 @@ async fn discards_old_records_without_an_invocation() {
 }
 
 #[tokio::test]
-async fn enables_stream_and_ttl_on_existing_data() {
+async fn changes_stream_and_ttl_settings_of_existing_tables() {
     let data = Data::new();
     let plain = TEMPLATE
         .lines()
@@ -492,7 +493,7 @@ async fn enables_stream_and_ttl_on_existing_data() {
     second.drained().await;
     assert_eq!(second.events()[0]["Records"][0]["eventName"], "REMOVE");
     second.stack.stop().await;
-    // The template now has another stream view and another TTL attribute.
+    // The template now has a different stream view type and a different TTL attribute.
     let other = TEMPLATE.replace("NEW_AND_OLD_IMAGES", "KEYS_ONLY").replace("ExpiresAt", "Ends");
     let third = Scene::of(data.stack(&other), fine()).await;
     third.put("kept", Some(1)).await;

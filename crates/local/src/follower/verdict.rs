@@ -1,20 +1,21 @@
-//! Interpretation of a function's response to a batch.
+//! Interprets a function's response to a batch.
 use serde_json::Value;
 
 use super::batch::Record;
 
-/// Outcome of an invocation.
+/// Outcome of an invocation with a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// All records succeeded.
     Done,
-    /// The records from this index on must be retried, as the function reported.
+    /// The function reported failures. The record at this index and all later records must be
+    /// retried.
     From(usize),
     /// The function failed. The whole batch must be retried.
     Failed,
 }
 
-/// Reads the response as Lambda does. A response without a valid report is a success.
+/// Interprets a response as Lambda does. A response without batch item failures is a success.
 pub(crate) fn read(answer: &Value, records: &[Record]) -> Verdict {
     let Some(failures) = answer["batchItemFailures"].as_array().filter(|failures| !failures.is_empty()) else {
         return Verdict::Done;
@@ -24,7 +25,7 @@ pub(crate) fn read(answer: &Value, records: &[Record]) -> Verdict {
         records.iter().position(|record| record.number() == number)
     };
     let indexes: Option<Vec<_>> = failures.iter().map(index).collect();
-    // With an empty or unknown identifier, Lambda retries the whole batch.
+    // Lambda retries the whole batch if an identifier is empty or unknown.
     Verdict::From(indexes.and_then(|indexes| indexes.into_iter().min()).unwrap_or(0))
 }
 

@@ -1,5 +1,5 @@
-//! Routes below `/_local/`, which only the local stack has: health, manual invocations, schedules,
-//! stream progress and TTL.
+//! Routes below `/_local/`: health, manual invocations, schedules, stream progress and TTL. These
+//! routes exist only in the local stack.
 use std::sync::Arc;
 
 use axum::{body::Bytes, response::Response};
@@ -19,7 +19,7 @@ use crate::{
 const FUNCTION_ERROR: &str = "x-amz-function-error";
 
 impl Gateway {
-    /// Responds to a request below `/_local/`.
+    /// Handles a request to a route below `/_local/`.
     pub(super) async fn administer(&self, method: &Method, path: &str, body: Bytes) -> Result<Response, Response> {
         let parts: Vec<_> = path.split('/').collect();
         match (method.as_str(), parts.as_slice()) {
@@ -41,7 +41,7 @@ impl Gateway {
             }
             ("GET", ["streams"]) => self.streams().await,
             ("POST", ["ttl"]) => self.expire(&body).await,
-            _ => Err(problem(StatusCode::NOT_FOUND, &format!("There is no {method} /_local/{path}."))),
+            _ => Err(problem(StatusCode::NOT_FOUND, &format!("There is no route {method} /_local/{path}."))),
         }
     }
 
@@ -68,19 +68,22 @@ impl Gateway {
     fn lambda(&self, name: &str) -> Result<&Lambda, Response> {
         let unknown = || {
             let known: Vec<_> = self.lambdas.keys().map(String::as_str).collect();
-            problem(StatusCode::NOT_FOUND, &format!("There is no function {name}. There are {}.", known.join(", ")))
+            problem(
+                StatusCode::NOT_FOUND,
+                &format!("There is no function {name}. The functions are {}.", known.join(", ")),
+            )
         };
         self.lambdas.get(name).map(Arc::as_ref).ok_or_else(unknown)
     }
 }
 
-/// Runs database work on a blocking thread, so that it does not stall other requests.
+/// Runs database work on a blocking thread, so that it does not delay other requests.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, Response> {
     let done = spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()));
     done.map_err(|error| problem(StatusCode::INTERNAL_SERVER_ERROR, &error))
 }
 
-/// Reads the time from a body such as `{"now": 1764633600}`; returns `None` if the body is empty or
+/// Reads the time from a body such as `{"now": 1764633600}`. Returns `None` if the body is empty or
 /// has no `now`.
 fn time(body: &[u8]) -> Result<Option<Timestamp>, String> {
     if body.is_empty() {
@@ -91,13 +94,13 @@ fn time(body: &[u8]) -> Result<Option<Timestamp>, String> {
         Value::Null => Ok(None),
         now => {
             let time = now.as_i64().and_then(|seconds| Timestamp::from_second(seconds).ok());
-            time.map(Some).ok_or_else(|| "The time `now` is in whole seconds since 1970.".to_owned())
+            time.map(Some).ok_or_else(|| "`now` must be a time in whole seconds since 1970.".to_owned())
         }
     }
 }
 
-/// Responds like Lambda's Invoke API: with the bare result, or with status 200, a header and the
-/// error.
+/// Responds as Lambda's Invoke API does. The status is always 200. A failed invocation is marked by
+/// a header, and the body contains the error.
 async fn invoke(lambda: &Lambda, event: Value) -> Response {
     let Outcome { answer, usage } = lambda.invoke(event).await;
     let mut response = match answer {

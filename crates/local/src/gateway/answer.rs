@@ -1,10 +1,10 @@
-//! Conversion of a function's result to an HTTP response, by the rules of payload 2.0.
+//! Converts the result of a function to an HTTP response (payload format 2.0).
 use axum::{body::Body, response::Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
-/// Response of the gateway itself, in the form of API Gateway.
+/// Response of the gateway itself, in API Gateway's format.
 pub(crate) fn message(status: StatusCode, message: &str) -> Response {
     json_response(status, &json!({"message": message}))
 }
@@ -17,11 +17,11 @@ pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response {
     response
 }
 
-/// HTTP response for a function's result.
+/// Converts the result of a function to an HTTP response.
 ///
 /// # Errors
 ///
-/// A text that names the part of the result that API Gateway could not read.
+/// A message that names the invalid part of the result.
 pub(crate) fn response(answer: &Value) -> Result<Response, String> {
     if answer.get("statusCode").is_none() {
         return Ok(json_response(StatusCode::OK, answer));
@@ -43,14 +43,14 @@ pub(crate) fn response(answer: &Value) -> Result<Response, String> {
 fn status(value: &Value) -> Result<StatusCode, String> {
     let code = value.as_u64().and_then(|code| u16::try_from(code).ok());
     let status = code.and_then(|code| StatusCode::from_u16(code).ok());
-    status.ok_or_else(|| format!("statusCode {value} is not one"))
+    status.ok_or_else(|| format!("the statusCode {value} is not valid"))
 }
 
 fn header_value(value: &Value) -> Result<HeaderValue, String> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(_) | Value::Bool(_) => value.to_string(),
-        _ => return Err(format!("the header value {value} is not text")),
+        _ => return Err(format!("the header value {value} is not a string")),
     };
     HeaderValue::from_str(&text).map_err(|_| format!("the header value {value} is not valid"))
 }
@@ -59,7 +59,7 @@ fn body(answer: &Value) -> Result<Body, String> {
     let text = match &answer["body"] {
         Value::Null => return Ok(Body::empty()),
         Value::String(text) => text.clone(),
-        other => return Err(format!("the body is not text but {other}")),
+        other => return Err(format!("the body {other} is not a string")),
     };
     if answer["isBase64Encoded"] != json!(true) {
         return Ok(Body::from(text));

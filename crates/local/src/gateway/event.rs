@@ -1,4 +1,4 @@
-//! Conversion of an HTTP request to the API Gateway event (HTTP API, payload 2.0).
+//! Converts an HTTP request to an API Gateway event (HTTP API, payload format 2.0).
 use std::net::IpAddr;
 
 use axum::body::Bytes;
@@ -14,7 +14,7 @@ use crate::{
     template::ACCOUNT,
 };
 
-/// Request with the values that its event needs.
+/// HTTP request from which the event is built.
 pub(crate) struct Incoming<'a> {
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
@@ -28,7 +28,7 @@ pub(crate) struct Incoming<'a> {
 }
 
 impl Incoming<'_> {
-    /// Event for the matched route and the caller.
+    /// Builds the event for the matched route and the caller's claims.
     pub(crate) fn event(&self, matched: &Match<'_>, claims: &Claims) -> Value {
         let (body, base64) = self.body();
         let mut event = json!({
@@ -52,7 +52,7 @@ impl Incoming<'_> {
         event
     }
 
-    // HTTP APIs decode the path in the event. REST APIs and function URLs do not.
+    // HTTP APIs send the decoded path in the event. REST APIs and function URLs do not decode it.
     fn decoded_path(&self) -> String {
         percent_decode_str(self.path).decode_utf8_lossy().into_owned()
     }
@@ -139,14 +139,15 @@ fn path_parameters(matched: &Match<'_>) -> Option<Value> {
     (!parameters.is_empty()).then_some(Value::Object(parameters))
 }
 
-/// Whether API Gateway passes a body of this content type as text, without base64.
+/// Whether API Gateway passes bodies with this content type as text. API Gateway encodes other
+/// bodies in base64.
 fn is_text(content_type: &str) -> bool {
     let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     kind.starts_with("text/")
         || ["application/json", "application/xml", "application/javascript"].contains(&kind.as_str())
 }
 
-/// API Gateway converts every claim to text; a list becomes `[a b]`.
+/// Converts every claim to text, as API Gateway does. A list becomes `[a b]`.
 fn claims_as_text(claims: &Claims) -> Map<String, Value> {
     claims.iter().map(|(name, value)| (name.clone(), json!(as_text(value)))).collect()
 }

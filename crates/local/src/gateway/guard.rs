@@ -1,11 +1,11 @@
-//! Checks of a request before its route is looked up.
+//! Checks of a request before routing.
 use http::{HeaderMap, HeaderValue, Uri, header, request::Parts};
 
 const LARGEST_HEAD: usize = 10_240;
 
-/// Whether the request comes from this machine and not from a foreign web page. A page can make a
-/// browser call 127.0.0.1 under the page's host name (DNS rebinding), or post a form to the
-/// gateway. The `Host` header reveals the first case and the `Origin` header the second.
+/// Whether the request comes from this machine and not from a foreign web page. With DNS rebinding,
+/// a page can call 127.0.0.1 under the page's host name; the `Host` header reveals this. A page can
+/// also post a form to the gateway; the `Origin` header reveals this.
 pub(crate) fn is_local(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
     let origin = headers.get(header::ORIGIN);

@@ -1,9 +1,9 @@
-//! Routing of a method and a path to a function, in the order of precedence of API Gateway.
+//! Finds the function for a method and a path, with API Gateway's order of precedence.
 use percent_encoding::percent_decode_str;
 
 use crate::template::{Route, Template};
 
-/// Route with its function and its route key.
+/// Route with its function.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) function: String,
@@ -15,7 +15,7 @@ pub(crate) struct Target {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
-    // A literal segment takes precedence over a parameter, from left to right. The derived order of
+    // From left to right, a literal segment takes precedence over a parameter. The derived order of
     // the variants implements this rule.
     Literal(String),
     Parameter(String),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_segment_precedes_a_parameter() {
+    fn literal_segments_precede_parameters() {
         let routes = routes(&["/a/{x}", "/a/due", "/{y}/due", "/a/{x}/b"]);
         assert_eq!(found(&routes, "/a/due"), Some("/a/due"));
         assert_eq!(found(&routes, "/a/other"), Some("/a/{x}"));

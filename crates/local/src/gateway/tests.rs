@@ -135,7 +135,7 @@ fn refusal(status: u16, message: &str) -> (StatusCode, Value) {
 }
 
 #[tokio::test]
-async fn grants_the_operator_every_scope_without_a_token() {
+async fn open_stack_grants_every_scope_without_a_token() {
     let api = Api::start(Auth::Open).await;
     let (status, body) = answer(api.request(Method::POST, "/things/1").json(&json!({"a": 1}))).await;
     assert_eq!(status, 200);
@@ -149,7 +149,7 @@ async fn grants_the_operator_every_scope_without_a_token() {
 }
 
 #[tokio::test]
-async fn checks_the_token_before_it_calls_the_function() {
+async fn rejects_requests_without_a_valid_token_and_scope() {
     let api = Api::start(Auth::Required).await;
     let post = || api.request(Method::POST, "/things/1");
     assert_eq!(answer(post()).await, refusal(401, "Unauthorized"));
@@ -167,7 +167,7 @@ async fn checks_the_token_before_it_calls_the_function() {
 }
 
 #[tokio::test]
-async fn an_open_stack_rejects_an_invalid_token() {
+async fn open_stack_rejects_an_invalid_token() {
     let api = Api::start(Auth::Open).await;
     let request = api.request(Method::POST, "/things/1").bearer_auth("nonsense");
     assert_eq!(answer(request).await, refusal(401, "Unauthorized"));
@@ -200,7 +200,7 @@ async fn returns_an_internal_error_if_a_function_fails() {
 }
 
 #[tokio::test]
-async fn returns_the_functions_response_and_its_consumed_units() {
+async fn returns_the_response_and_the_consumed_units() {
     let api = Api::start(Auth::Open).await;
     let response = api.request(Method::GET, "/made").send().await.unwrap();
     assert_eq!(response.status(), 201);
@@ -228,7 +228,7 @@ async fn invokes_a_function_manually() {
     assert_eq!(hung, json!({"errorMessage": "Task timed out after 1.00 seconds", "errorType": "Sandbox.Timedout"}));
     let (status, body) = answer(invoke("nothing").body("{}")).await;
     assert_eq!(status, 404);
-    assert_eq!(body["detail"], "There is no function nothing. There are echo, fail, hang, made, panic.");
+    assert_eq!(body["detail"], "There is no function nothing. The functions are echo, fail, hang, made, panic.");
     assert_eq!(answer(invoke("echo").body("{")).await.0, 400);
 }
 
@@ -265,7 +265,7 @@ async fn health_lists_functions_tables_and_endpoints() {
 #[tokio::test]
 async fn stop_releases_the_ports() {
     let api = Api::start(Auth::Open).await;
-    // An idle connection and a call that never ends must not delay the stop.
+    // Neither an idle connection nor a hanging call may delay the stop.
     answer(api.request(Method::GET, "/_local/health")).await;
     let hanging = tokio::spawn(api.request(Method::GET, "/hang").send());
     let port = api.stack.url().rsplit_once(':').unwrap().1.parse().unwrap();
@@ -278,9 +278,9 @@ async fn stop_releases_the_ports() {
 }
 
 #[tokio::test]
-async fn rejects_a_function_that_no_crate_has() {
+async fn rejects_a_function_that_no_crate_contains() {
     let mut without = handlers();
     let _ = without.remove(0);
     let error = Stack::of_text(TEMPLATE).bound(without).start().await.unwrap_err();
-    assert_eq!(error.to_string(), "the template's function echo is in no crate");
+    assert_eq!(error.to_string(), "no crate contains the template's function echo");
 }

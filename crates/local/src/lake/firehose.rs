@@ -1,4 +1,4 @@
-//! The part of Firehose's JSON 1.1 protocol that functions use.
+//! Firehose endpoint: the actions of the JSON 1.1 protocol that functions use.
 use axum::{body::Body, response::Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderValue, StatusCode, header};
@@ -11,7 +11,7 @@ use crate::template::{ACCOUNT, DeliveryStream, REGION};
 
 const MAX_RECORDS: usize = 500;
 const LARGEST_CALL: usize = 4 * 1024 * 1024;
-/// Maximum size of a record, before base64.
+/// Maximum size of a record in bytes, before base64 encoding.
 const LARGEST_RECORD: usize = 1000 * 1024;
 
 /// Error response: status, exception name and message.
@@ -41,7 +41,7 @@ fn act(lake: &Lake, target: &str, body: &[u8], now: Timestamp) -> Result<Value, 
         }
         Some("DescribeDeliveryStream") => Ok(describe(stream()?)),
         _ => {
-            let message = format!("The local stack does not know {target}.");
+            let message = format!("The local stack does not support {target}.");
             Err(Refusal(StatusCode::BAD_REQUEST, "UnknownOperationException", message))
         }
     }
@@ -58,12 +58,12 @@ fn stream<'a>(lake: &'a Lake, body: &Value) -> Result<&'a DeliveryStream, Refusa
 fn put_batch(lake: &Lake, stream: &DeliveryStream, body: &Value, now: Timestamp) -> Result<Value, Refusal> {
     let records = body["Records"].as_array().ok_or_else(|| invalid("Records is missing."))?;
     if records.is_empty() || records.len() > MAX_RECORDS {
-        return Err(invalid(format!("A batch has 1 to {MAX_RECORDS} records, not {}.", records.len())));
+        return Err(invalid(format!("A batch must have 1 to {MAX_RECORDS} records, not {}.", records.len())));
     }
     let records = records.iter().map(record).collect::<Result<Vec<_>, _>>()?;
     let size: usize = records.iter().map(Vec::len).sum();
     if size > LARGEST_CALL {
-        return Err(invalid(format!("A batch has {LARGEST_CALL} bytes at most, not {size}.")));
+        return Err(invalid(format!("A batch must have at most {LARGEST_CALL} bytes, not {size}.")));
     }
     put(lake, stream, &records, now)?;
     let responses: Vec<_> = records.iter().map(|_| json!({"RecordId": record_id()})).collect();
@@ -75,7 +75,7 @@ fn record(record: &Value) -> Result<Vec<u8>, Refusal> {
     let data = STANDARD.decode(data).map_err(|_| invalid("The Data of a record is not base64."))?;
     match data.len() {
         0..=LARGEST_RECORD => Ok(data),
-        size => Err(invalid(format!("A record has {LARGEST_RECORD} bytes at most, not {size}."))),
+        size => Err(invalid(format!("A record must have at most {LARGEST_RECORD} bytes, not {size}."))),
     }
 }
 

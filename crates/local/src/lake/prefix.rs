@@ -1,4 +1,4 @@
-//! Object prefixes of a delivery stream, with `!{…}` expressions over the arrival time.
+//! Object prefixes of delivery streams. `!{…}` expressions insert the arrival time.
 use std::fmt::Write;
 
 use jiff::{Timestamp, tz::TimeZone};
@@ -18,12 +18,12 @@ enum Part {
 }
 
 impl Prefix {
-    /// Parses a prefix. The error text names the expression that is not supported.
+    /// Parses a prefix. The error message names an unsupported expression.
     pub(crate) fn read(text: &str, of_errors: bool) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut rest = text;
         while let Some(start) = rest.find("!{") {
-            let length = rest[start..].find('}').ok_or("a prefix has a !{ without its }")?;
+            let length = rest[start..].find('}').ok_or("a prefix has a !{ without a }")?;
             parts.push(Part::Literal(rest[..start].to_owned()));
             parts.push(Part::read(&rest[start + 2..start + length], of_errors)?);
             rest = &rest[start + length + 1..];
@@ -39,7 +39,7 @@ impl Prefix {
         Ok(Self(parts))
     }
 
-    /// Prefix for data that arrives at this time.
+    /// Returns the prefix for data that arrives at this time.
     #[must_use]
     pub fn at(&self, time: Timestamp) -> String {
         let time = time.to_zoned(TimeZone::UTC);
@@ -63,12 +63,12 @@ impl Part {
             Some(("timestamp", pattern)) => directives(pattern).map(Self::Time),
             Some(("firehose", "random-string")) => Ok(Self::RandomString),
             Some(("firehose", "error-output-type")) if of_errors => Ok(Self::ErrorOutputType),
-            _ => Err(format!("the local stack does not know !{{{expression}}} of a prefix")),
+            _ => Err(format!("the local stack does not support !{{{expression}}} in a prefix")),
         }
     }
 }
 
-/// Converts the numeric subset of Java's date patterns to `strftime` directives.
+/// Converts a Java date pattern with numeric fields to `strftime` directives.
 fn directives(pattern: &str) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = pattern;
@@ -84,7 +84,7 @@ fn directives(pattern: &str) -> Result<String, String> {
             "ss" => "%S",
             "%" => "%%",
             other if !first.is_ascii_alphabetic() && first != '\'' && first != '%' => other,
-            other => return Err(format!("the local stack does not know {other} of a timestamp")),
+            other => return Err(format!("the local stack does not support {other} in a timestamp")),
         };
         out.push_str(known);
         rest = next;
@@ -116,18 +116,18 @@ mod tests {
     #[test]
     fn rejects_an_invalid_prefix() {
         for (prefix, of_errors, message) in [
-            ("a/!{timestamp:yyyy", false, "a prefix has a !{ without its }"),
-            ("!{timestamp:EEE}/", false, "the local stack does not know EEE of a timestamp"),
-            ("!{timestamp:yy}/", false, "the local stack does not know yy of a timestamp"),
+            ("a/!{timestamp:yyyy", false, "a prefix has a !{ without a }"),
+            ("!{timestamp:EEE}/", false, "the local stack does not support EEE in a timestamp"),
+            ("!{timestamp:yy}/", false, "the local stack does not support yy in a timestamp"),
             (
                 "!{firehose:error-output-type}/",
                 false,
-                "the local stack does not know !{firehose:error-output-type} of a prefix",
+                "the local stack does not support !{firehose:error-output-type} in a prefix",
             ),
             (
                 "!{partitionKeyFromQuery:x}/",
                 false,
-                "the local stack does not know !{partitionKeyFromQuery:x} of a prefix",
+                "the local stack does not support !{partitionKeyFromQuery:x} in a prefix",
             ),
             ("errors/", true, "an ErrorOutputPrefix needs !{firehose:error-output-type}"),
         ] {

@@ -1,4 +1,4 @@
-//! S3's `PutObject` and `GetObject`, with the bucket in the path.
+//! S3 endpoint: `PutObject` and `GetObject` with path-style requests.
 use std::{fs, io};
 
 use axum::{body::Body, response::Response};
@@ -28,7 +28,7 @@ pub(super) fn answer(lake: &Lake, parts: &Parts, body: &[u8]) -> Response {
 
 fn put(lake: &Lake, bucket: &str, key: &str, headers: &HeaderMap, body: &[u8]) -> io::Result<Response> {
     let decoded = if is_chunked(headers) {
-        let broken = || io::Error::new(io::ErrorKind::InvalidInput, "the chunks are broken");
+        let broken = || io::Error::new(io::ErrorKind::InvalidInput, "the chunked body is malformed");
         Some(dechunk(body).ok_or_else(broken)?)
     } else {
         None
@@ -55,7 +55,7 @@ fn is_chunked(headers: &HeaderMap) -> bool {
     text("content-encoding").contains("aws-chunked") || text("x-amz-content-sha256").starts_with("STREAMING-")
 }
 
-/// Decodes an `aws-chunked` body: the length of each chunk precedes it in hexadecimal, and the last
+/// Decodes an `aws-chunked` body. Each chunk starts with its length in hexadecimal, and the last
 /// chunk is empty.
 fn dechunk(body: &[u8]) -> Option<Vec<u8>> {
     let (mut rest, mut data) = (body, Vec::with_capacity(body.len()));
@@ -72,7 +72,7 @@ fn dechunk(body: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Error response in the format of S3.
+/// Error response in S3's format.
 pub(super) fn refusal(status: StatusCode, code: &str) -> Response {
     let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code></Error>");
     let mut response = Response::new(Body::from(body));

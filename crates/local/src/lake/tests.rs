@@ -72,7 +72,7 @@ async fn appends_records_in_order_to_one_object() {
 }
 
 #[test]
-fn starts_an_object_for_a_new_hour_or_when_one_is_full() {
+fn starts_a_new_object_each_hour_and_at_the_size_limit() {
     let template = Template::read(TEMPLATE, Path::new("template.yaml"), "local", &BTreeMap::new()).unwrap();
     let lake = Lake::new(None, &template).unwrap();
     let stream = &template.delivery_streams[0];

@@ -1,5 +1,4 @@
-//! Copies the stream records of a table in the other DynamoDB to the local store. The pollers read
-//! them from the store.
+//! Copies stream records from the other DynamoDB to the local store, where the pollers read them.
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
@@ -10,8 +9,8 @@ pub(super) struct Stream {
     table: String,
     store: Store,
     shard: Value,
-    /// `None` before the first record: DynamoDB Local rejects an iterator that is older than all
-    /// records.
+    /// `None` before the first record, because DynamoDB Local rejects an iterator that is older
+    /// than all records.
     iterator: Mutex<Option<String>>,
 }
 
@@ -24,7 +23,7 @@ impl Stream {
         Ok(Self { table: table.to_owned(), store, shard, iterator: Mutex::default() })
     }
 
-    /// Whether a request may have changed the table.
+    /// Whether a request names the table and may have changed it.
     pub(super) fn is_named_in(&self, request: &str) -> bool {
         request.contains(&self.table)
     }

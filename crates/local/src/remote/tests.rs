@@ -34,7 +34,7 @@ Resources:
           Properties: {Stream: !GetAtt Cart.StreamArn, StartingPosition: TRIM_HORIZON, BatchSize: 1}
 ";
 
-/// Function that sends each of its events to the channel.
+/// Returns a function that sends each event to the channel.
 fn export(events: mpsc::UnboundedSender<Value>) -> Vec<(String, Bind)> {
     let handler: Handler = Arc::new(move |event, _| {
         events.send(event).unwrap();

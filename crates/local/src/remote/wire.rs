@@ -17,16 +17,16 @@ pub(super) struct Wire {
 
 impl Wire {
     pub(super) fn new(url: &str) -> Result<Self, String> {
-        // A proxy from the environment must not be used for loopback.
+        // Requests to this machine must not use a proxy from the environment.
         let http = reqwest::Client::builder().no_proxy().build().map_err(|error| error.to_string())?;
-        // DynamoDB Local has a separate database for each access key and checks no signature. A
-        // random key gives each stack its own database.
+        // DynamoDB Local does not verify signatures, and has a separate database for each access
+        // key. A random access key gives each stack its own database.
         let credential = format!("{}/20200101/{REGION}/dynamodb/aws4_request", Uuid::new_v4().simple());
         let authorization = format!("AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=none");
         Ok(Self { http, url: url.to_owned(), authorization })
     }
 
-    /// Sends a call and returns the response with any status.
+    /// Sends a call and returns the response, whatever its status.
     pub(super) async fn send(&self, target: &str, body: Bytes) -> Result<(StatusCode, Bytes), String> {
         let request = self.http.post(&self.url).header(TARGET, target).header(header::CONTENT_TYPE, JSON);
         let request =
@@ -36,7 +36,7 @@ impl Wire {
         Ok((status, answer.bytes().await.map_err(|error| error.to_string())?))
     }
 
-    /// Sends a call and returns its body. Returns an error for any status other than success.
+    /// Sends a call and returns the response body. A status other than success is an error.
     pub(super) async fn ask(&self, target: &str, body: &Value) -> Result<Value, String> {
         let (status, answer) = self.send(target, body.to_string().into()).await?;
         if !status.is_success() {

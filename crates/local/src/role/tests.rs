@@ -84,7 +84,7 @@ fn allows_only_calls_that_match_a_statement() {
 }
 
 #[test]
-fn denies_with_the_error_of_iam() {
+fn a_denial_has_the_format_of_iam() {
     let refusal = role(&[]).refuse(&put("u", "a")).expect("denied");
     let body: Value = serde_json::from_slice(refusal.body().bytes().expect("bytes")).expect("JSON");
     assert_eq!((refusal.status().as_u16(), &body["__type"]), (400, &json!("AccessDeniedException")));

@@ -1,5 +1,5 @@
-//! The four example payments of docs/requirements/bank.md#example-payments, with their times moved
-//! into the future.
+//! Sample payments: the four payments of docs/requirements/bank.md#example-payments, with times in
+//! the future.
 use http::StatusCode;
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
 use serde_json::json;
@@ -25,13 +25,13 @@ const ROWS: [Row; 4] = [
     Row { account: "Account2", day: 0, time: "01:01:01", moves: &[] },
 ];
 
-/// Tomorrow (UTC), the first day of the sample.
+/// Returns the first day of the sample, which is tomorrow in UTC.
 pub(crate) fn tomorrow() -> Date {
     Timestamp::now().to_zoned(TimeZone::UTC).date().saturating_add(1.day())
 }
 
-/// Schedules the missing payments. Returns the number of payments, including those that were
-/// created earlier today.
+/// Schedules the missing payments. Returns the number of payments, including payments that a start
+/// earlier today has created.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     let mut loaded = 0;
     for (number, row) in ROWS.iter().enumerate() {
@@ -46,8 +46,8 @@ async fn load_row(client: &Client, number: usize, row: &Row) -> Result<bool, Sam
     let body = json!({"scheduledTime": time, "data": "PaymentInfo Here"});
     let call = Call::post(&path, body).key(format!("sample-{number}"));
     let reply = client.send(&call).await?;
-    // The stored data may be from another day. The idempotency key was then used with another
-    // scheduled time.
+    // If the sample was loaded on another day, the idempotency key belongs to a request with a
+    // different scheduled time.
     if reply.status == StatusCode::UNPROCESSABLE_ENTITY {
         return Ok(false);
     }
@@ -60,7 +60,7 @@ async fn load_row(client: &Client, number: usize, row: &Row) -> Result<bool, Sam
         };
         let call = Call::patch(format!("{path}/{payment}"), body);
         let reply = client.send(&call).await?;
-        // A payment that an earlier start created already has this status, and may be archived.
+        // A payment from an earlier start already has this status, or is archived.
         expect(&call, reply, &[StatusCode::OK, StatusCode::CONFLICT, StatusCode::NOT_FOUND])?;
     }
     Ok(true)

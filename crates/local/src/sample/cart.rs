@@ -1,5 +1,5 @@
-//! The five example cart items of docs/requirements/cart.md#example-rows, in the same order, added
-//! now.
+//! Sample carts: the five cart items of docs/requirements/cart.md#example-rows, in the same order.
+//! Their creation time is the time of the load.
 use http::StatusCode;
 use serde_json::json;
 
@@ -10,8 +10,7 @@ struct Row {
     account: &'static str,
     sku: &'static str,
     price: &'static str,
-    /// Status in the sort key of the example. The status `Shipped` of the example is PURCHASED
-    /// here.
+    /// Status. The example's status `Shipped` corresponds to PURCHASED.
     status: &'static str,
 }
 
@@ -23,8 +22,8 @@ const ROWS: [Row; 5] = [
     Row { account: "Liz", sku: "d9bl3", price: "34.99", status: "PURCHASED" },
 ];
 
-/// Adds the missing cart items. Returns the number of cart items, including those that were added
-/// during the last week.
+/// Adds the missing cart items. Returns the number of cart items, including items from earlier
+/// loads in the last week.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     for row in &ROWS {
         let path = format!("/cart/accounts/{}/items", row.account);
@@ -36,7 +35,7 @@ pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
             let item = reply.body["itemId"].as_str().unwrap_or_default();
             let call = Call::patch(format!("{path}/{item}"), json!({"status": row.status}));
             let reply = client.send(&call).await?;
-            // A cart item that an earlier start added may have been removed or purchased since.
+            // A cart item from an earlier start may have been removed or purchased in the meantime.
             expect(&call, reply, &[StatusCode::OK, StatusCode::CONFLICT, StatusCode::NOT_FOUND])?;
         }
     }

@@ -1,5 +1,5 @@
-//! The ledger example of docs/requirements/ledger.md#transactions: the merchant Coffee Shop Inc,
-//! Ann's account with a deposit of 1500.00, and her coffee.
+//! Sample ledger from docs/requirements/ledger.md#transactions: a merchant, Ann's account with a
+//! deposit of 1500.00, and her payment for a coffee.
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -8,13 +8,13 @@ use crate::client::{Call, Client};
 
 const ACCOUNTS: &str = "/ledger/accounts";
 
-/// Ids of the sample. They depend only on the caller and the idempotency keys, so every load
+/// Ids of the sample. Ids are derived from the caller and the idempotency key, so every load
 /// returns the same ids.
 #[derive(Debug, Clone)]
 pub(crate) struct Books {
     /// The merchant.
     pub(crate) merchant: String,
-    /// Account that deposits come from. It may have a negative balance.
+    /// Source account of deposits. Its balance may be negative.
     pub(crate) outside: String,
     /// Ann's account.
     pub(crate) ann: String,
@@ -54,7 +54,7 @@ async fn account(client: &Client, user: &str, kind: &str, allow_negative: bool) 
     make(client, ACCOUNTS, &format!("sample-{user}"), terms, "accountId").await
 }
 
-/// Creates the object under the key, unless it exists, and returns its id.
+/// Creates an object with this idempotency key, unless the object exists, and returns its id.
 async fn make(client: &Client, path: &str, key: &str, body: Value, id: &str) -> Result<String, SampleError> {
     let call = Call::post(path, body).key(key);
     let reply = expect(&call, client.send(&call).await?, &[StatusCode::CREATED])?;

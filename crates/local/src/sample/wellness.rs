@@ -1,4 +1,4 @@
-//! Company 123 of docs/requirements/wellness.md in the current plan year: its section, venues,
+//! Sample plan year: company 123 of docs/requirements/wellness.md with a section, venues,
 //! activities and an employee in Sales.
 use http::StatusCode;
 use jiff::{Timestamp, tz::TimeZone};
@@ -13,34 +13,34 @@ pub(crate) const COMPANY: &str = "/wellness/companies/123";
 pub(crate) const TEMPLATE: &str = "Walking challenge";
 const ADDRESS: &str = "211 Wabash Street";
 
-/// Plan year: the current year in UTC.
+/// Returns the plan year, which is the current year in UTC.
 pub(crate) fn year() -> i16 {
     Timestamp::now().to_zoned(TimeZone::UTC).year()
 }
 
-/// Section of the sample challenges.
+/// Returns the id of the section of the sample challenges.
 pub(crate) fn section_id() -> String {
     format!("moving-{}", year())
 }
 
-/// Last second of the plan year. The sample challenges end then, because employees are enrolled
-/// only in challenges that have not ended.
+/// Returns the last second of the plan year. The sample challenges end at this time, because
+/// employees are enrolled only in challenges that have not ended.
 pub(crate) fn last_second() -> String {
     format!("{}-12-31T23:59:59", year())
 }
 
-/// Data of Blood Bank A, as its activities store it.
+/// Returns the data of Blood Bank A, as activities store it.
 pub(crate) fn blood_bank_a(address: &str) -> Value {
     json!({"Name": "Blood Bank A", "Addr1": address, "City": "Chicago", "ST": "IL", "Postal": "60606"})
 }
 
-/// Data of Blood Bank B.
+/// Returns the data of Blood Bank B.
 pub(crate) fn blood_bank_b() -> Value {
     json!({"Name": "Blood Bank B", "Addr1": "456 Wabash Street", "City": "Chicago", "ST": "IL", "Postal": "60606"})
 }
 
-/// Creates the missing activities of the plan year. Returns the number of activities, including
-/// those that were created before.
+/// Creates the missing activities of the plan year. Returns the number of new and existing
+/// activities.
 pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     let list = format!("{COMPANY}/activities?year={}&status=draft,active,completed,cancelled", year());
     let there = names(client, &list).await?;
@@ -49,8 +49,8 @@ pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
     if challenges.iter().chain(&drives).any(missing) {
         put_company(client).await?;
         make_all(client, challenges.iter().filter(|activity| missing(activity))).await?;
-        // The employee is created after the challenges in which she is enrolled. The blood drives
-        // are created last, because their presence marks the sample as complete.
+        // The employee is created after the challenges, so that the stream enrols the employee in
+        // them. The blood drives are created last. If they exist, the sample is complete.
         let employee = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Sue"});
         put(client, format!("{COMPANY}/employees/123"), employee).await?;
         make_all(client, drives.iter().filter(|activity| missing(activity))).await?;
@@ -90,7 +90,7 @@ fn template() -> Value {
     })
 }
 
-/// A challenge for each of two departments.
+/// Returns a challenge for each of two departments.
 fn challenges() -> [Value; 2] {
     [("Walk 5000", "Sales"), ("Run 50", "Engineering")].map(|(name, department)| {
         let mut challenge = template();
@@ -104,7 +104,7 @@ fn challenges() -> [Value; 2] {
     })
 }
 
-/// A blood drive per quarter, at Blood Bank A.
+/// Returns a blood drive at Blood Bank A for each quarter.
 fn drives() -> [Value; 4] {
     [(1, "03-31"), (2, "06-30"), (3, "09-30"), (4, "12-31")].map(|(quarter, day)| {
         json!({
@@ -129,8 +129,9 @@ async fn put(client: &Client, path: String, body: Value) -> Result<(), SampleErr
     expect(&call, client.send(&call).await?, &[StatusCode::OK, StatusCode::CREATED]).map(drop)
 }
 
-/// Creates an object with this idempotency key. Of two concurrent loads, only one creates it. If an
-/// object was created under the key within a week and renamed since, it is not changed.
+/// Creates an object with this idempotency key. If two loads run concurrently, only one of them
+/// creates the object. An object from a load within the last week is not changed, even if it was
+/// renamed.
 async fn make(client: &Client, path: &str, key: String, body: Value) -> Result<(), SampleError> {
     let call = Call::post(path, body).key(key);
     expect(&call, client.send(&call).await?, &[StatusCode::CREATED, StatusCode::UNPROCESSABLE_ENTITY]).map(drop)

@@ -1,4 +1,4 @@
-//! TTL: deletes expired items, and marks their stream records as deletions by the service.
+//! TTL: deletes expired items, and adds the service's user identity to their stream records.
 use std::sync::PoisonError;
 
 use dynoxide::{actions::delete_item::DeleteItemRequest, actions::scan::ScanRequest, errors::DynoxideError};
@@ -11,16 +11,17 @@ use crate::template::Table;
 const IDENTITY: &str = r#"{"type":"Service","principalId":"dynamodb.amazonaws.com"}"#;
 const COMPLETE: &str = "UPDATE _stream_records SET user_identity = ?1 WHERE table_name = ?2
     AND CAST(sequence_number AS INTEGER) = ?3";
-// Maximum number of concurrent writes between the read of the stream position and the deletion.
+// Maximum number of stream records to search for the deletion. Concurrent writes may add records
+// before it.
 const MAX_CONCURRENT: usize = 1000;
 
 impl Store {
-    /// Deletes the items that have expired at `then`, by default now. Returns the number of deleted
-    /// items.
+    /// Deletes the items that have expired at the time `then`. `None` means now. Returns the number
+    /// of deleted items.
     pub(crate) fn sweep(&self, then: Option<Timestamp>) -> Result<usize, String> {
         let Some(then) = then else { return self.database.sweep_ttl().map_err(|error| error.to_string()) };
-        // The engine's own TTL uses only the current time, so these items are deleted here. The
-        // engine adds no user identity to the stream records of such deletions.
+        // The engine's own TTL supports only the current time. This code therefore deletes the
+        // items itself, and adds the user identity to the stream records.
         let mut deleted = 0;
         for table in self.tables.iter() {
             if let Some(attribute) = &table.expires_by {
@@ -81,7 +82,7 @@ impl Store {
         let is_ours = |record: &&Value| record["eventName"] == "REMOVE" && record["dynamodb"]["Keys"] == *key;
         let Some(Position(number)) = records.as_array().into_iter().flatten().find(is_ours).and_then(Position::of)
         else {
-            return Err(format!("the removal of {key} is not in the stream"));
+            return Err(format!("the stream has no record for the deletion of {key}"));
         };
         let sql = self.sql.lock().unwrap_or_else(PoisonError::into_inner);
         sql.execute(COMPLETE, (IDENTITY, table, number)).map(drop).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! Updates the stored tables to match the template, as a deployment does.
+//! Creates and updates tables to match the template, as a deployment does.
 use std::collections::BTreeSet;
 
 use dynoxide::{Database, errors::DynoxideError};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{StartError, template::Table};
 
-/// Creates the table, or updates the indexes, stream and TTL of an existing one.
+/// Creates the table, or updates the indexes, the stream and TTL of an existing table.
 pub(super) fn ensure(database: &Database, table: &Table) -> Result<(), StartError> {
     let fail = |error: String| StartError::Table(table.name.clone(), error);
     let description = match database.describe_table(request(&json!({"TableName": table.name})).map_err(fail)?) {
@@ -19,7 +19,7 @@ pub(super) fn ensure(database: &Database, table: &Table) -> Result<(), StartErro
         Err(error) => return Err(fail(error.to_string())),
     };
     if !same_key(&description, &table.definition) {
-        return Err(fail("the data holds it with other keys; start with other data".to_owned()));
+        return Err(fail("the data file contains the table with different keys; use another data file".to_owned()));
     }
     for update in index_updates(&description, &table.definition) {
         let update = json!({
@@ -38,7 +38,8 @@ fn ensure_stream(database: &Database, table: &Table, description: &Value) -> Res
     if is == should {
         return Ok(());
     }
-    // The view type of an enabled stream can't change, so the stream is disabled and enabled again.
+    // The view type of an enabled stream can't be changed. Disable the stream first, and then
+    // enable it with the new view type.
     if !is.is_null() {
         set_stream(database, table, &json!({"StreamEnabled": false}))?;
     }
@@ -73,7 +74,7 @@ fn same_key(left: &Value, right: &Value) -> bool {
     left["KeySchema"] == right["KeySchema"]
 }
 
-/// Projection type and attributes of an index, in any order.
+/// Projection type and projected attributes of an index, without their order.
 fn projection(index: &Value) -> (&Value, BTreeSet<&str>) {
     let projection = &index["Projection"];
     let attributes = projection["NonKeyAttributes"].as_array().into_iter().flatten().filter_map(Value::as_str);

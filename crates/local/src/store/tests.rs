@@ -3,9 +3,9 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::template::Template;
 
-/// Every put and every read of a stream looks up records by number.
+/// Each put and each stream read looks up records by sequence number.
 #[test]
-fn stream_queries_use_the_index_by_number() {
+fn stream_queries_use_the_sequence_number_index() {
     let store = Store::open(None, &[]).unwrap();
     let sql = store.sql.lock().unwrap();
     for query in [

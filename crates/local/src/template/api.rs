@@ -1,4 +1,4 @@
-//! The HTTP API and its JWT authorizer.
+//! The HTTP API with its JWT authorizer.
 use super::node::{Node, Result, fault};
 
 const WHAT: &str = "AWS::Serverless::HttpApi";
@@ -8,12 +8,12 @@ const WHAT: &str = "AWS::Serverless::HttpApi";
 pub struct Authorizer {
     /// Issuer of the tokens.
     pub issuer: String,
-    /// Accepted audiences. A token must have one of them.
+    /// Accepted audiences. A token must contain one of them.
     pub audiences: Vec<String>,
 }
 
 impl Authorizer {
-    /// Authorizer of a local stack: issuer and audience `local`.
+    /// Authorizer of a local stack, with the issuer and audience `local`.
     #[must_use]
     pub fn local() -> Self {
         Self { issuer: "local".to_owned(), audiences: vec!["local".to_owned()] }
@@ -26,7 +26,7 @@ impl Authorizer {
         let default = auth.need("Auth", "DefaultAuthorizer")?;
         let authorizers = auth.need("Auth", "Authorizers")?;
         let [entry] = authorizers.map()? else {
-            return fault(authorizers.line, "the local stack knows one authorizer");
+            return fault(authorizers.line, "the local stack supports only one authorizer");
         };
         if entry.key != default.text()? {
             return fault(default.line, format!("there is no authorizer {}", default.text()?));
@@ -39,7 +39,10 @@ impl Authorizer {
         if let Some(source) = authorizer.get("IdentitySource")
             && source.text()? != "$request.header.Authorization"
         {
-            return fault(source.line, "the local stack takes tokens from $request.header.Authorization only");
+            return fault(
+                source.line,
+                "the local stack supports only the identity source $request.header.Authorization",
+            );
         }
         let jwt = authorizer.need("an authorizer", "JwtConfiguration")?;
         jwt.only("JwtConfiguration", &["issuer", "audience"], &[])?;

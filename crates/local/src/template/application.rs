@@ -1,4 +1,4 @@
-//! Nested applications: templates whose resources become part of the stack.
+//! Nested applications: templates whose resources are added to the stack.
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -8,12 +8,13 @@ use std::{
 use super::node::{Node, Result, fault};
 use super::{Template, build};
 
-/// Selection of nested applications: the named ones, or all.
+/// Selection of nested applications by name. Without names, all applications are selected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection(BTreeSet<String>);
 
 impl Selection {
-    /// Selects the applications with these names, ignoring case; all if there are no names.
+    /// Selects the applications with these names, ignoring case. Selects all applications if there
+    /// are no names.
     pub fn of(names: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         Self(names.into_iter().map(|name| name.as_ref().to_lowercase()).collect())
     }
@@ -26,7 +27,7 @@ impl Selection {
         self.is_all() || self.0.contains(&application.to_lowercase())
     }
 
-    /// Returns the first selected name that no application has.
+    /// Returns the first selected name that is not an application.
     pub(crate) fn unknown(&self, applications: &[String]) -> Option<&String> {
         self.0.iter().find(|name| !applications.contains(name))
     }
@@ -59,7 +60,7 @@ impl Application {
         Ok(Self { template, outputs, location: path })
     }
 
-    /// Value of `Outputs.<name>`.
+    /// Returns the value of `Outputs.<name>`.
     pub(crate) fn output(&self, attribute: &str, line: usize) -> Result<String> {
         let value = attribute.strip_prefix("Outputs.").and_then(|name| self.outputs.get(name));
         value.map_or_else(

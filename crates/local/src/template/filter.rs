@@ -1,14 +1,14 @@
-//! Event filter patterns: select the stream records that a mapping passes to its function.
+//! Event filter patterns. They select the stream records that a mapping passes to its function.
 use serde_json::{Map, Number, Value};
 
-/// Filter pattern. All its fields must match the record.
+/// Filter pattern. A record must match all fields of the pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pattern(Fields);
 
 #[derive(Debug, Clone, PartialEq)]
 struct Fields {
     fields: Vec<(String, Rule)>,
-    /// Alternatives of `$or`, one of which must also match.
+    /// Alternatives of `$or`. A record must also match one of them.
     any: Vec<Fields>,
 }
 
@@ -16,7 +16,7 @@ struct Fields {
 enum Rule {
     /// The value is a map whose fields match.
     Inside(Fields),
-    /// One of the tests matches.
+    /// At least one of the tests matches.
     OneOf(Vec<Test>),
 }
 
@@ -41,13 +41,13 @@ enum Comparison {
 }
 
 impl Pattern {
-    /// Parses the JSON text of a pattern. The error text names the unsupported part.
+    /// Parses the JSON text of a pattern. The error message names an unsupported part.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let pattern: Value =
-            serde_json::from_str(text).map_err(|error| format!("a filter pattern is JSON: {error}"))?;
+            serde_json::from_str(text).map_err(|error| format!("a filter pattern must be JSON: {error}"))?;
         match pattern {
             Value::Object(fields) => Fields::read(&fields).map(Self),
-            _ => Err("a filter pattern is a map".to_owned()),
+            _ => Err("a filter pattern must be a map".to_owned()),
         }
     }
 
@@ -61,24 +61,24 @@ impl Pattern {
 impl Fields {
     fn read(map: &Map<String, Value>) -> Result<Self, String> {
         if map.is_empty() {
-            return Err("an empty map filters nothing".to_owned());
+            return Err("a filter pattern must not contain an empty map".to_owned());
         }
         let mut read = Self { fields: Vec::new(), any: Vec::new() };
         for (key, value) in map {
             match (key.as_str(), value) {
                 ("$or", Value::Array(choices)) if choices.len() > 1 => {
                     for choice in choices {
-                        let choice = choice.as_object().ok_or("$or takes maps")?;
+                        let choice = choice.as_object().ok_or("$or must contain only maps")?;
                         read.any.push(Self::read(choice)?);
                     }
                 }
-                ("$or", _) => return Err("$or takes two maps or more".to_owned()),
+                ("$or", _) => return Err("$or must contain at least two maps".to_owned()),
                 (_, Value::Object(inner)) => read.fields.push((key.clone(), Rule::Inside(Self::read(inner)?))),
                 (_, Value::Array(tests)) if !tests.is_empty() => {
                     let tests = tests.iter().map(Test::read).collect::<Result<_, _>>()?;
                     read.fields.push((key.clone(), Rule::OneOf(tests)));
                 }
-                _ => return Err(format!("the rule of {key} is a list of values or operators, or a map")),
+                _ => return Err(format!("the rule of {key} must be a map, or a list of values and operators")),
             }
         }
         Ok(read)
@@ -93,8 +93,8 @@ impl Fields {
 impl Rule {
     fn matches(&self, value: Option<&Value>) -> bool {
         match self {
-            // An absent value counts as a map without fields, so `exists: false` on one of its
-            // fields matches.
+            // An absent value is treated as an empty map, so that `exists: false` matches for its
+            // fields.
             Self::Inside(fields) => fields.matches(value.unwrap_or(&Value::Null)),
             Self::OneOf(tests) => tests.iter().any(|test| test.matches(value)),
         }
@@ -105,27 +105,27 @@ impl Test {
     fn read(test: &Value) -> Result<Self, String> {
         let operator = match test {
             Value::Object(operator) => operator,
-            Value::Array(_) => return Err("a list can't stand in a list".to_owned()),
+            Value::Array(_) => return Err("a list must not contain a list".to_owned()),
             plain => return Ok(Self::Equals(plain.clone())),
         };
         let Some((name, argument)) = operator.iter().next().filter(|_| operator.len() == 1) else {
-            return Err("an operator is a map of one key".to_owned());
+            return Err("an operator must be a map with one key".to_owned());
         };
-        let string = || argument.as_str().map(str::to_owned).ok_or_else(|| format!("{name} takes a text"));
+        let string = || argument.as_str().map(str::to_owned).ok_or_else(|| format!("{name} must be a string"));
         match name.as_str() {
             "prefix" => Ok(Self::Prefix(string()?)),
             "suffix" => Ok(Self::Suffix(string()?)),
             "equals-ignore-case" => Ok(Self::EqualsIgnoreCase(string()?.to_lowercase())),
-            "exists" => argument.as_bool().map(Self::Exists).ok_or_else(|| "exists takes true or false".to_owned()),
+            "exists" => argument.as_bool().map(Self::Exists).ok_or_else(|| "exists must be true or false".to_owned()),
             "anything-but" => anything_but(argument),
             "numeric" => numeric(argument),
-            other => Err(format!("the local stack does not know the filter operator {other}")),
+            other => Err(format!("the local stack does not support the filter operator {other}")),
         }
     }
 
     fn matches(&self, value: Option<&Value>) -> bool {
         let Some(value) = value else { return *self == Self::Exists(false) };
-        // A test matches a list if it matches one of its elements.
+        // A test matches a list if the test matches one of the elements.
         match value {
             Value::Array(items) if !matches!(self, Self::Exists(_)) => items.iter().any(|item| self.holds(item)),
             value => self.holds(value),
@@ -140,7 +140,7 @@ impl Test {
             Self::AnythingBut(values) => is_leaf(value) && !values.iter().any(|other| same(other, value)),
             Self::Prefix(prefix) => text(&|text| text.starts_with(prefix.as_str())),
             Self::Suffix(suffix) => text(&|text| text.ends_with(suffix.as_str())),
-            // `exists` finds leaf values and lists, but not maps.
+            // `exists` applies to leaf values and lists, but not to maps.
             Self::Exists(exists) => *exists == (is_leaf(value) || value.is_array()),
             Self::Numeric(bounds) => value
                 .as_f64()
@@ -176,7 +176,7 @@ fn is_leaf(value: &Value) -> bool {
     !value.is_object() && !value.is_array()
 }
 
-/// JSON equality, except that 5 and 5.0 are equal.
+/// Compares JSON values. Unlike JSON equality, 5 equals 5.0.
 fn same(left: &Value, right: &Value) -> bool {
     let number = |value: &Value| value.as_number().and_then(Number::as_f64);
     match (number(left), number(right)) {
@@ -191,13 +191,13 @@ fn anything_but(argument: &Value) -> Result<Test, String> {
         plain => vec![plain.clone()],
     };
     if values.is_empty() || !values.iter().all(|value| value.is_string() || value.is_number()) {
-        return Err("anything-but takes texts or numbers".to_owned());
+        return Err("anything-but must be strings or numbers".to_owned());
     }
     Ok(Test::AnythingBut(values))
 }
 
 fn numeric(argument: &Value) -> Result<Test, String> {
-    let fault = || "numeric takes one or two pairs such as \">\", 10, \"<=\", 20".to_owned();
+    let fault = || "numeric must have one or two pairs such as \">\", 10, \"<=\", 20".to_owned();
     let parts = argument.as_array().filter(|parts| matches!(parts.len(), 2 | 4)).ok_or_else(fault)?;
     let bound = |pair: &[Value]| {
         let comparison = pair.first().and_then(Value::as_str).and_then(Comparison::read);
@@ -216,10 +216,10 @@ mod tests {
         Pattern::read(&pattern.to_string()).unwrap().matches(record)
     }
 
-    /// Operators in the table of AWS's guide to event filtering, each with matching and
-    /// non-matching values.
+    /// The operators of the Lambda event filtering guide, each with matching and non-matching
+    /// values.
     #[test]
-    fn operators_match_the_examples_of_the_aws_guide() {
+    fn operators_behave_as_in_the_aws_guide() {
         for (rule, fit, unfit) in [
             (json!([null]), vec![json!(null)], vec![json!(""), json!("null"), json!(0)]),
             (json!([""]), vec![json!("")], vec![json!(" "), json!(null)]),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn requires_all_fields_unless_they_must_not_exist() {
+    fn requires_every_field_of_the_pattern() {
         let both = json!({"Location": ["New York"], "Day": ["Monday"]});
         assert!(matches(&both, &json!({"Location": "New York", "Day": "Monday", "more": 1})));
         assert!(!matches(&both, &json!({"Location": "New York"})));
@@ -281,20 +281,20 @@ mod tests {
     #[test]
     fn rejects_invalid_patterns() {
         for (pattern, message) in [
-            ("{", "a filter pattern is JSON: EOF while parsing an object at line 1 column 1"),
-            ("[]", "a filter pattern is a map"),
-            ("{}", "an empty map filters nothing"),
-            (r#"{"a": "x"}"#, "the rule of a is a list of values or operators, or a map"),
-            (r#"{"a": []}"#, "the rule of a is a list of values or operators, or a map"),
-            (r#"{"a": [["x"]]}"#, "a list can't stand in a list"),
-            (r#"{"a": [{"wildcard": "x*"}]}"#, "the local stack does not know the filter operator wildcard"),
-            (r#"{"a": [{"prefix": 1}]}"#, "prefix takes a text"),
-            (r#"{"a": [{"prefix": "x", "suffix": "y"}]}"#, "an operator is a map of one key"),
-            (r#"{"a": [{"exists": "x"}]}"#, "exists takes true or false"),
-            (r#"{"a": [{"anything-but": {"prefix": "x"}}]}"#, "anything-but takes texts or numbers"),
-            (r#"{"a": [{"numeric": [">"]}]}"#, "numeric takes one or two pairs such as \">\", 10, \"<=\", 20"),
-            (r#"{"a": [{"numeric": ["~", 1]}]}"#, "numeric takes one or two pairs such as \">\", 10, \"<=\", 20"),
-            (r#"{"$or": [{"a": [1]}]}"#, "$or takes two maps or more"),
+            ("{", "a filter pattern must be JSON: EOF while parsing an object at line 1 column 1"),
+            ("[]", "a filter pattern must be a map"),
+            ("{}", "a filter pattern must not contain an empty map"),
+            (r#"{"a": "x"}"#, "the rule of a must be a map, or a list of values and operators"),
+            (r#"{"a": []}"#, "the rule of a must be a map, or a list of values and operators"),
+            (r#"{"a": [["x"]]}"#, "a list must not contain a list"),
+            (r#"{"a": [{"wildcard": "x*"}]}"#, "the local stack does not support the filter operator wildcard"),
+            (r#"{"a": [{"prefix": 1}]}"#, "prefix must be a string"),
+            (r#"{"a": [{"prefix": "x", "suffix": "y"}]}"#, "an operator must be a map with one key"),
+            (r#"{"a": [{"exists": "x"}]}"#, "exists must be true or false"),
+            (r#"{"a": [{"anything-but": {"prefix": "x"}}]}"#, "anything-but must be strings or numbers"),
+            (r#"{"a": [{"numeric": [">"]}]}"#, "numeric must have one or two pairs such as \">\", 10, \"<=\", 20"),
+            (r#"{"a": [{"numeric": ["~", 1]}]}"#, "numeric must have one or two pairs such as \">\", 10, \"<=\", 20"),
+            (r#"{"$or": [{"a": [1]}]}"#, "$or must contain at least two maps"),
         ] {
             assert_eq!(Pattern::read(pattern).unwrap_err(), message, "{pattern}");
         }

@@ -1,4 +1,4 @@
-//! Resources of the lake: buckets, delivery streams, and the catalogue of their data.
+//! Resources of the lake: buckets, delivery streams and the data catalogue.
 use super::node::{Entry, Node, Result, fault};
 use crate::lake::Prefix;
 
@@ -24,8 +24,7 @@ const DESTINATION_MEANINGLESS: [&str; 6] = [
     "RoleARN",
 ];
 
-/// Resource types that the local stack ignores: alarms, dashboards, permissions, table definitions,
-/// queries and log streams.
+/// Resource types that have no effect in the local stack, with their known properties.
 const MEANINGLESS: [(&str, &[&str]); 10] = [
     (
         "AWS::CloudWatch::Alarm",
@@ -63,14 +62,14 @@ const MEANINGLESS: [(&str, &[&str]); 10] = [
     ("AWS::Logs::LogStream", &["LogGroupName", "LogStreamName"]),
 ];
 
-/// Delivery stream to a bucket.
+/// Delivery stream that writes to a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryStream {
     /// Physical name.
     pub name: String,
     /// Physical name of the bucket.
     pub bucket: String,
-    /// Prefix of its object names.
+    /// Prefix of the object names.
     pub prefix: Prefix,
     /// Maximum size of an object in bytes.
     pub size: u64,
@@ -104,26 +103,26 @@ fn prefix(destination: &Node, key: &str, of_errors: bool) -> Result<Prefix> {
 }
 
 fn size(destination: &Node) -> Result<u64> {
-    // Default of Firehose.
+    // Firehose's default.
     let mut megabytes = 5;
     if let Some(hints) = destination.get("BufferingHints") {
-        // The local lake writes records at once and does not buffer for an interval.
+        // The local lake writes records immediately, so the buffering interval has no effect.
         hints.only("BufferingHints", &["SizeInMBs"], &["IntervalInSeconds"])?;
         if let Some(size) = hints.get("SizeInMBs") {
             megabytes = size.number()?;
             if !(1..=128).contains(&megabytes) {
-                return fault(size.line, "SizeInMBs is between 1 and 128");
+                return fault(size.line, "SizeInMBs must be between 1 and 128");
             }
         }
     }
     Ok(megabytes * 1024 * 1024)
 }
 
-/// Name of the bucket in an ARN.
+/// Returns the bucket name in an ARN.
 pub(crate) fn bucket_of(arn: &Node) -> Result<String> {
     match arn.text()?.strip_prefix("arn:aws:s3:::") {
         Some(bucket) if !bucket.is_empty() && !bucket.contains('/') => Ok(bucket.to_owned()),
-        _ => fault(arn.line, format!("`{}` is no ARN of a bucket", arn.text()?)),
+        _ => fault(arn.line, format!("`{}` is not the ARN of a bucket", arn.text()?)),
     }
 }
 
@@ -132,15 +131,15 @@ pub(crate) fn check_bucket(bucket: &Node) -> Result<()> {
     bucket.only(BUCKET, &["BucketName"], &BUCKET_MEANINGLESS).map(drop)
 }
 
-/// Returns whether the local stack ignores the resource type. Returns an error if a resource of
-/// such a type has an unknown property.
+/// Returns whether the resource type has no effect in the local stack. An unknown property of such
+/// a resource is an error.
 pub(crate) fn is_meaningless(kind: &str, properties: &Node) -> Result<bool> {
     let Some((kind, known)) = MEANINGLESS.iter().find(|(known, _)| *known == kind) else { return Ok(false) };
     properties.only(kind, &[], known)?;
     for Entry { key, line, .. } in properties.map()?.iter().filter(|entry| entry.key == "CatalogId") {
-        // The stack does not include the catalogue of another account.
+        // A catalogue of another account would not be part of the stack.
         if properties.get(key).map(Node::text).transpose()? != Some(super::ACCOUNT) {
-            return fault(*line, "the catalogue is the account's own");
+            return fault(*line, "CatalogId must be the account of the stack");
         }
     }
     Ok(true)

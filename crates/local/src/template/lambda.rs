@@ -7,7 +7,7 @@ use super::resolve::Scope;
 
 const WHAT: &str = "AWS::Serverless::Function";
 const READ: [&str; 6] = ["CodeUri", "Environment", "Events", "MemorySize", "Policies", "Timeout"];
-// The local stack runs the current build. It has no versions, aliases or concurrency limits.
+// The local stack runs the current build, without versions, aliases or concurrency limits.
 const MEANINGLESS: [&str; 11] = [
     "Architectures",
     "AutoPublishAlias",
@@ -22,10 +22,10 @@ const MEANINGLESS: [&str; 11] = [
     "Tracing",
 ];
 
-/// Function of the template.
+/// Function in the template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lambda {
-    /// Name of its binary: the last segment of `CodeUri`.
+    /// Name of the binary. It is the last segment of `CodeUri`.
     pub name: String,
     /// Timeout.
     pub timeout: Duration,
@@ -33,15 +33,15 @@ pub struct Lambda {
     pub memory: i32,
     /// Environment variables.
     pub environment: BTreeMap<String, String>,
-    /// Routes that invoke it.
+    /// Routes that invoke the function.
     pub routes: Vec<Route>,
-    /// Schedules that invoke it.
+    /// Schedules that invoke the function.
     pub schedules: Vec<Schedule>,
-    /// Event source mappings that invoke it.
+    /// Event source mappings that invoke the function.
     pub mappings: Vec<Mapping>,
-    /// Statements of its policy.
+    /// Statements of the function's policy.
     pub statements: Vec<Statement>,
-    /// File of the nested template that declares it.
+    /// File of the nested template that declares the function.
     pub(crate) file: Option<String>,
     /// Line in the template.
     pub line: usize,
@@ -52,9 +52,9 @@ pub struct Lambda {
 pub struct Route {
     /// HTTP method in upper case.
     pub method: String,
-    /// Path with parameters such as `{accountId}`.
+    /// Path, with parameters such as `{accountId}`.
     pub path: String,
-    /// Accepted scopes. The caller needs at least one of them.
+    /// Accepted scopes. The caller needs at least one of these scopes.
     pub scopes: Vec<String>,
     /// Line in the template.
     pub line: usize,
@@ -76,11 +76,11 @@ pub struct Statement {
     pub actions: Vec<String>,
     /// ARNs of the resources.
     pub resources: Vec<String>,
-    /// Patterns for the partition key, one of which a call must match. Empty: any key.
+    /// Partition key patterns. A call must match one of them. An empty list allows any key.
     pub leading_keys: Vec<String>,
 }
 
-/// Settings of all functions.
+/// Reads the settings in `Globals`, which apply to all functions.
 pub(crate) fn globals(section: Option<&Node>, scope: &Scope<'_>) -> Result<Node> {
     let Some(section) = section else { return Ok(Node::new(1, Value::Map(Vec::new()))) };
     section.only("Globals", &["Function"], &[])?;
@@ -112,7 +112,7 @@ impl Lambda {
         Ok(lambda)
     }
 
-    /// Error at a line of the template that declares the function.
+    /// Returns an error at a line of the template that declares the function.
     pub(crate) fn fault<T>(&self, line: usize, message: impl Into<String>) -> Result<T> {
         fault(line, message).map_err(|fault: Fault| match &self.file {
             Some(file) => fault.within(file),
@@ -132,14 +132,14 @@ impl Lambda {
                 self.schedules.push(Schedule { name: key.clone(), expression });
             }
             "DynamoDB" => self.mappings.push(Mapping::read(key, properties)?),
-            other => return fault(kind.line, format!("the local stack does not know events of type {other}")),
+            other => return fault(kind.line, format!("the local stack does not support events of type {other}")),
         }
         Ok(())
     }
 }
 
-/// Merges like SAM: maps by key, lists by concatenation. Other values of the function replace the
-/// global ones.
+/// Merges global settings into a function as SAM does. Maps are merged by key, and lists are
+/// concatenated. Other values of the function replace the global values.
 fn merge(global: &Node, own: &Node) -> Node {
     let value = match (&global.value, &own.value) {
         (Value::List(global), Value::List(own)) => Value::List(global.iter().chain(own).cloned().collect()),
@@ -179,7 +179,7 @@ fn read_statement(statement: &Node) -> Result<Statement> {
     statement.only("a statement", &["Effect", "Action", "Resource", "Condition"], &["Sid"])?;
     let effect = statement.need("a statement", "Effect")?;
     if effect.text()? != "Allow" {
-        return fault(effect.line, "the local stack knows statements that allow only");
+        return fault(effect.line, "the local stack supports only statements with the effect Allow");
     }
     let one_or_more = |node: &Node| match &node.value {
         Value::List(_) => node.texts(),
@@ -191,7 +191,8 @@ fn read_statement(statement: &Node) -> Result<Statement> {
     Ok(Statement { actions, resources, leading_keys })
 }
 
-/// Partition key patterns of a statement. `dynamodb:LeadingKeys` is the only supported condition.
+/// Reads the partition key patterns of a statement. `dynamodb:LeadingKeys` is the only supported
+/// condition.
 fn leading_keys(condition: &Node) -> Result<Vec<String>> {
     const TEST: &str = "ForAllValues:StringLike";
     const KEYS: &str = "dynamodb:LeadingKeys";
@@ -207,7 +208,7 @@ fn route(properties: &Node) -> Result<Route> {
     let path = properties.need("a route", "Path")?;
     let known = ["GET", "POST", "PUT", "PATCH", "DELETE"];
     if !known.contains(&method.text()?) {
-        return fault(method.line, format!("a method is one of {}", known.join(", ")));
+        return fault(method.line, format!("the method must be one of {}", known.join(", ")));
     }
     check_path(path)?;
     let auth = properties.need("a route", "Auth")?;
@@ -222,14 +223,14 @@ fn route(properties: &Node) -> Result<Route> {
 
 fn check_path(path: &Node) -> Result<()> {
     let Some(parts) = path.text()?.strip_prefix('/') else {
-        return fault(path.line, "a path begins with /");
+        return fault(path.line, "a path must start with /");
     };
     let known = |part: &str| match part.strip_prefix('{') {
         Some(name) => name.strip_suffix('}').is_some_and(|name| !name.is_empty() && !name.contains(['{', '}', '+'])),
         None => !part.is_empty() && !part.contains(['{', '}', '+']),
     };
     match parts.split('/').find(|part| !known(part)) {
-        Some(part) => fault(path.line, format!("the local stack does not know the path part `{part}`")),
+        Some(part) => fault(path.line, format!("the local stack does not support the path segment `{part}`")),
         None => Ok(()),
     }
 }

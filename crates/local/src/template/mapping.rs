@@ -19,16 +19,16 @@ const READ: [&str; 11] = [
     "DestinationConfig",
     "Enabled",
 ];
-// In the local stack, each table has one shard and one poller. The order of the records is
-// therefore stricter than AWS guarantees.
+// The local stack has one shard per table and one poller per mapping. Records are therefore
+// delivered in a stricter order than in AWS.
 const MEANINGLESS: [&str; 1] = ["ParallelizationFactor"];
 
 /// Starting position of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// Oldest record in the stream.
+    /// The oldest record in the stream.
     TrimHorizon,
-    /// First record after the start of the stack.
+    /// The first record after the start of the stack.
     Latest,
 }
 
@@ -47,13 +47,13 @@ pub struct Mapping {
     pub window: Duration,
     /// Whether the function returns batch item failures.
     pub reports_failures: bool,
-    /// Whether a batch is bisected if the function fails.
+    /// Whether a batch is split into halves if the function fails.
     pub bisects: bool,
-    /// Maximum number of retries; `None` retries until the records exceed `record_age`.
+    /// Maximum number of retries. `None` means no limit other than `record_age`.
     pub retries: Option<u32>,
-    /// Maximum age of a record; `None` for no limit.
+    /// Maximum age of a record. `None` means no limit.
     pub record_age: Option<Duration>,
-    /// Filter patterns, one of which a record must match. Empty: all records match.
+    /// Filter patterns. A record must match one of them. An empty list matches all records.
     pub filters: Vec<Pattern>,
     /// Bucket of the failure destination.
     pub failure_bucket: Option<String>,
@@ -98,7 +98,7 @@ fn table(stream: &Node) -> Result<String> {
     let rest = arn.split_once(":table/").and_then(|(_, rest)| rest.split_once("/stream/"));
     match rest {
         Some((table, label)) if label == STREAM_LABEL => Ok(table.to_owned()),
-        _ => fault(stream.line, format!("`{arn}` is no stream of a table; !GetAtt Table.StreamArn names one")),
+        _ => fault(stream.line, format!("`{arn}` is not the ARN of a table's stream; use !GetAtt Table.StreamArn")),
     }
 }
 
@@ -106,7 +106,7 @@ fn start(position: &Node) -> Result<Start> {
     match position.text()? {
         "TRIM_HORIZON" => Ok(Start::TrimHorizon),
         "LATEST" => Ok(Start::Latest),
-        _ => fault(position.line, "a stream is read from TRIM_HORIZON or LATEST"),
+        _ => fault(position.line, "StartingPosition must be TRIM_HORIZON or LATEST"),
     }
 }
 
@@ -114,12 +114,12 @@ fn between<T: Number>(event: &Node, key: &str, low: T, high: T) -> Result<Option
     let Some(node) = event.get(key) else { return Ok(None) };
     let number: T = node.number()?;
     if number < low || number > high {
-        return fault(node.line, format!("{key} is between {low} and {high}"));
+        return fault(node.line, format!("{key} must be between {low} and {high}"));
     }
     Ok(Some(number))
 }
 
-/// Number in a range, or -1 for no limit.
+/// Reads a number in a range. Returns `None` for -1, which means no limit.
 fn bounded<T: Number>(event: &Node, key: &str, low: T, high: T) -> Result<Option<T>> {
     match event.get(key).map(Node::text).transpose()? {
         Some("-1") => Ok(None),
@@ -136,7 +136,7 @@ fn reports_failures(event: &Node) -> Result<bool> {
     match types.texts()?.as_slice() {
         [] => Ok(false),
         [only] if only == "ReportBatchItemFailures" => Ok(true),
-        _ => fault(types.line, "the one response type is ReportBatchItemFailures"),
+        _ => fault(types.line, "the only supported response type is ReportBatchItemFailures"),
     }
 }
 
@@ -145,7 +145,7 @@ fn filters(event: &Node) -> Result<Vec<Pattern>> {
     criteria.only("FilterCriteria", &["Filters"], &[])?;
     let filters = criteria.need("FilterCriteria", "Filters")?;
     if filters.list()?.len() > 5 {
-        return fault(filters.line, "a mapping has five filters at most");
+        return fault(filters.line, "a mapping must have at most five filters");
     }
     let read = |filter: &Node| {
         let pattern = filter.only("a filter", &["Pattern"], &[])?.need("a filter", "Pattern")?;
@@ -161,7 +161,7 @@ fn failure_bucket(event: &Node) -> Result<Option<String>> {
     on_failure.only("OnFailure", &["Type", "Destination"], &[])?;
     let kind = on_failure.need("OnFailure", "Type")?;
     if kind.text()? != "S3" {
-        return fault(kind.line, "the local stack knows failure destinations of type S3 only");
+        return fault(kind.line, "the local stack supports only failure destinations of type S3");
     }
     let arn = on_failure.need("OnFailure", "Destination")?;
     super::lake::bucket_of(arn).map(Some)

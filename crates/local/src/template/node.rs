@@ -1,13 +1,13 @@
-//! YAML as `CloudFormation` reads it: every scalar is text, and every node has its line and its
-//! intrinsic.
+//! YAML nodes, read as `CloudFormation` does: every scalar is text. Each node has its line and its
+//! tag, such as `!Ref`.
 use std::{iter::Peekable, str::FromStr};
 
 use saphyr_parser::{Event, Parser, ScanError, Span, StrInput, Tag};
 
-/// Error in the template, with its line.
+/// Error in a template, with the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// File of the nested template; `None` for the root template.
+    /// File of the nested template. `None` for the root template.
     pub(crate) file: Option<String>,
     pub(crate) line: usize,
     pub(crate) message: String,
@@ -15,19 +15,19 @@ pub(crate) struct Fault {
 
 pub(crate) type Result<T> = std::result::Result<T, Fault>;
 
-/// Error at a line.
+/// Returns an error at a line.
 pub(crate) fn fault<T>(line: usize, message: impl Into<String>) -> Result<T> {
     Err(Fault { file: None, line, message: message.into() })
 }
 
 impl Fault {
-    /// Sets the file of the error, unless it is already set.
+    /// Sets the file of the error, unless the error already has a file.
     pub(crate) fn within(self, file: &str) -> Self {
         Self { file: self.file.or_else(|| Some(file.to_owned())), ..self }
     }
 }
 
-/// Node of the document. Its tag is an intrinsic, such as `!Ref`.
+/// Node of the document. A tag is an intrinsic function, such as `!Ref`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) line: usize,
@@ -43,7 +43,7 @@ pub(crate) enum Value {
     Map(Vec<Entry>),
 }
 
-/// Key of a map with its node.
+/// Entry of a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) key: String,
@@ -83,7 +83,7 @@ impl Node {
 
     pub(crate) fn number<T: FromStr>(&self) -> Result<T> {
         let text = self.text()?;
-        text.parse().or_else(|_| fault(self.line, format!("`{text}` is not a number that fits here")))
+        text.parse().or_else(|_| fault(self.line, format!("`{text}` is not a valid number")))
     }
 
     pub(crate) fn flag(&self) -> Result<bool> {
@@ -107,19 +107,19 @@ impl Node {
         self.get(key).map_or_else(|| fault(self.line, format!("{what} needs {key}")), Ok)
     }
 
-    /// Checks that all keys of a map are known: those in `read`, and those in `meaningless`, which
-    /// have no effect in the local stack. A new key must be added to one of the two lists.
+    /// Checks that each key of a map is in one of the two lists. `read` contains the supported
+    /// keys. `meaningless` contains the keys that have no effect in the local stack.
     pub(crate) fn only(&self, what: &str, read: &[&str], meaningless: &[&str]) -> Result<&Self> {
         for Entry { key, line, .. } in self.map()? {
             if !read.contains(&key.as_str()) && !meaningless.contains(&key.as_str()) {
-                return fault(*line, format!("the local stack does not know {key} of {what}"));
+                return fault(*line, format!("the local stack does not support {key} in {what}"));
             }
         }
         Ok(self)
     }
 }
 
-/// Parses the text, which must have exactly one document.
+/// Parses the text, which must be exactly one YAML document.
 pub(crate) fn parse(text: &str) -> Result<Node> {
     let mut reader = Reader { events: Parser::new_from_str(text).peekable(), line: 1 };
     let mut document = None;
@@ -159,7 +159,7 @@ impl<'a> Reader<'a> {
         match self.events.next() {
             Some(Ok(event)) => Ok(event),
             Some(Err(error)) => scan_fault(&error),
-            None => fault(self.line, "the YAML ends too early"),
+            None => fault(self.line, "the YAML ends unexpectedly"),
         }
     }
 
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
             Event::Scalar(text, _, _, tag) => (tag, Value::Text(text.into_owned())),
             Event::SequenceStart(_, tag) => (tag, self.items()?),
             Event::MappingStart(_, tag) => (tag, self.entries()?),
-            Event::Alias(_) => return fault(line, "CloudFormation takes no YAML aliases"),
+            Event::Alias(_) => return fault(line, "CloudFormation does not support YAML aliases"),
             _ => return fault(line, "a value is expected here"),
         };
         Ok(Node { line, tag: tag.map(|tag| Tag::to_string(&tag)), value })
@@ -191,7 +191,7 @@ impl<'a> Reader<'a> {
             let key = self.node()?;
             let (line, key) = (key.line, key.text()?.to_owned());
             if entries.iter().any(|entry| entry.key == key) {
-                return fault(line, format!("{key} stands here twice"));
+                return fault(line, format!("{key} is declared twice"));
             }
             entries.push(Entry { key, line, node: self.node()? });
         }

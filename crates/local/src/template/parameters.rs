@@ -1,4 +1,4 @@
-//! Parameters: defaults, given values, and constraints on both.
+//! Parameters: their values, defaults and constraints.
 use std::collections::BTreeMap;
 
 use regex_lite::Regex;
@@ -9,7 +9,7 @@ const READ: [&str; 8] =
     ["Type", "Default", "AllowedValues", "AllowedPattern", "MinValue", "MaxValue", "MinLength", "MaxLength"];
 const MEANINGLESS: [&str; 3] = ["Description", "ConstraintDescription", "NoEcho"];
 
-/// Values of all parameters.
+/// Returns the values of all parameters.
 pub(crate) fn read(section: Option<&Node>, given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
     let declared = section.map(Node::map).transpose()?.unwrap_or_default();
     if let Some(unknown) = given.keys().find(|name| declared.iter().all(|entry| entry.key != **name)) {
@@ -31,7 +31,7 @@ fn value(Entry { key, line, node }: &Entry, given: Option<&String>) -> Result<St
     }
 }
 
-/// Constraint that the value violates, if any.
+/// Returns the constraint that the value violates, if any.
 fn broken(node: &Node, value: &str) -> Result<Option<String>> {
     let number = match node.need("a parameter", "Type")?.text()? {
         "String" => None,
@@ -39,7 +39,7 @@ fn broken(node: &Node, value: &str) -> Result<Option<String>> {
             Ok(number) => Some(number),
             Err(_) => return Ok(Some("it must be a number".to_owned())),
         },
-        other => return fault(node.line, format!("the local stack does not know parameters of type {other}")),
+        other => return fault(node.line, format!("the local stack does not support parameters of type {other}")),
     };
     if let Some(allowed) = node.get("AllowedValues").map(Node::texts).transpose()?
         && !allowed.iter().any(|allowed| allowed == value)

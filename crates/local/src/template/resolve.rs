@@ -1,4 +1,4 @@
-//! Resolution of intrinsics and names.
+//! Resolves intrinsic functions and names.
 use std::{cell::RefCell, collections::BTreeMap, path::Path};
 
 use super::node::{Entry, Node, Result, Value, fault};
@@ -8,7 +8,7 @@ use super::{
     table::stream_arn,
 };
 
-/// Names that intrinsics can refer to.
+/// Names that intrinsic functions can refer to.
 pub(crate) struct Scope<'a> {
     stack: &'a str,
     folder: &'a Path,
@@ -16,8 +16,8 @@ pub(crate) struct Scope<'a> {
     parameters: &'a BTreeMap<String, String>,
     conditions: &'a [Entry],
     resources: &'a [Entry],
-    // Names that are being resolved. With this list, a circular reference is an error and not a
-    // stack overflow.
+    // Names that are being resolved. This list detects circular references, which would otherwise
+    // overflow the stack.
     open: RefCell<Vec<String>>,
 }
 
@@ -35,10 +35,7 @@ impl<'a> Scope<'a> {
     /// Reads the nested template of an `AWS::Serverless::Application`.
     pub(crate) fn application(&self, name: &str, line: usize) -> Result<Application> {
         if !self.selection.has(name) {
-            return fault(
-                line,
-                format!("this needs the stack {}, which is not among the stacks to run", name.to_lowercase()),
-            );
+            return fault(line, format!("this needs the stack {}, which is not selected", name.to_lowercase()));
         }
         self.once(name, line, || {
             let properties = self.value(self.resource(name, line)?.need("an application", "Properties")?)?;
@@ -46,7 +43,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// Resolves the intrinsics of a node; `None` if it is `AWS::NoValue`.
+    /// Resolves the intrinsic functions of a node. Returns `None` for `AWS::NoValue`.
     pub(crate) fn resolve(&self, node: &Node) -> Result<Option<Node>> {
         match node.tag.as_deref() {
             None => self.plain(node).map(Some),
@@ -59,13 +56,13 @@ impl<'a> Scope<'a> {
                 let truth = self.condition(node)?;
                 Ok(Some(Node::of_text(node.line, truth.to_string())))
             }
-            Some(other) => fault(node.line, format!("the local stack does not know {other}")),
+            Some(other) => fault(node.line, format!("the local stack does not support {other}")),
         }
     }
 
-    /// Resolves a node that must have a value.
+    /// Resolves a node that must not be `AWS::NoValue`.
     pub(crate) fn value(&self, node: &Node) -> Result<Node> {
-        self.resolve(node)?.map_or_else(|| fault(node.line, "AWS::NoValue can't stand here"), Ok)
+        self.resolve(node)?.map_or_else(|| fault(node.line, "AWS::NoValue is not allowed here"), Ok)
     }
 
     fn plain(&self, node: &Node) -> Result<Node> {
@@ -85,7 +82,7 @@ impl<'a> Scope<'a> {
         for Entry { key, line, node } in entries {
             if key == "Ref" || key.starts_with("Fn::") {
                 let short = key.trim_start_matches("Fn::");
-                return fault(*line, format!("the local stack reads !{short}, not {key}"));
+                return fault(*line, format!("use !{short} instead of {key}"));
             }
             if let Some(node) = self.resolve(node)? {
                 resolved.push(Entry { key: key.clone(), line: *line, node });
@@ -96,9 +93,9 @@ impl<'a> Scope<'a> {
 
     fn choose(&self, node: &Node) -> Result<Option<Node>> {
         let [condition, yes, no] = node.list()? else {
-            return fault(node.line, "!If takes a condition and two values");
+            return fault(node.line, "!If needs a condition and two values");
         };
-        // Both branches must be valid, including the branch that is not chosen.
+        // Resolve both branches, so that an error in the other branch is found as well.
         let (yes, no) = (self.resolve(yes)?, self.resolve(no)?);
         Ok(if self.named_condition(condition.text()?, condition.line)? { yes } else { no })
     }
@@ -125,7 +122,7 @@ impl<'a> Scope<'a> {
         let mut out = String::new();
         while let Some(start) = rest.find("${") {
             let Some(length) = rest[start..].find('}') else {
-                return fault(node.line, "!Sub has a ${ without its }");
+                return fault(node.line, "!Sub has a ${ without a }");
             };
             out.push_str(&rest[..start]);
             let name = &rest[start + 2..start + length];
@@ -142,7 +139,7 @@ impl<'a> Scope<'a> {
     fn attribute_of(&self, node: &Node) -> Result<String> {
         match node.text()?.split_once('.') {
             Some((resource, attribute)) => self.attribute(resource, attribute, node.line),
-            None => fault(node.line, "!GetAtt takes Resource.Attribute"),
+            None => fault(node.line, "!GetAtt must have the form Resource.Attribute"),
         }
     }
 
@@ -161,7 +158,7 @@ impl<'a> Scope<'a> {
             ("AWS::Logs::LogGroup", "Arn") => Ok(arn("logs", "log-group:") + ":*"),
             ("AWS::Serverless::HttpApi", "ApiEndpoint") => Ok("http://127.0.0.1".to_owned()),
             ("AWS::Serverless::Application", output) => self.application(name, line)?.output(output, line),
-            _ => fault(line, format!("the local stack does not know {attribute} of {kind}")),
+            _ => fault(line, format!("the local stack does not support the attribute {attribute} of {kind}")),
         }
     }
 
@@ -194,7 +191,7 @@ impl<'a> Scope<'a> {
         let given = property.iter().fold(properties, |node, key| node.and_then(|node| node.get(key)));
         match given {
             Some(node) => self.once(name, line, || self.value(node)?.text().map(str::to_owned)),
-            // Bucket names are in lower case.
+            // Bucket names must be in lower case.
             None if kind == "AWS::S3::Bucket" => Ok(made.to_lowercase()),
             None => Ok(made),
         }
@@ -220,11 +217,11 @@ impl<'a> Scope<'a> {
             Some("!Or") => Ok(all(node)?.into_iter().any(|truth| truth)),
             Some("!Not") => match node.list()? {
                 [inner] => Ok(!self.condition(inner)?),
-                _ => fault(node.line, "!Not takes one condition"),
+                _ => fault(node.line, "!Not needs one condition"),
             },
             Some("!Equals") => match node.list()? {
                 [left, right] => Ok(self.value(left)?.text()? == self.value(right)?.text()?),
-                _ => fault(node.line, "!Equals takes two values"),
+                _ => fault(node.line, "!Equals needs two values"),
             },
             Some(other) => fault(node.line, format!("{other} is not a condition")),
             None => fault(node.line, "a condition is expected here"),
@@ -241,7 +238,7 @@ impl<'a> Scope<'a> {
 
     fn once<T>(&self, name: &str, line: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
         if self.open.borrow().iter().any(|open| open == name) {
-            return fault(line, format!("{name} needs itself"));
+            return fault(line, format!("{name} refers to itself"));
         }
         self.open.borrow_mut().push(name.to_owned());
         let result = work();

@@ -1,4 +1,4 @@
-//! Tables in the form of their `CreateTable` requests.
+//! Tables, as `CreateTable` requests.
 use serde_json::{Map, Value, json};
 
 use super::node::{Node, Result, Value as Content, fault};
@@ -18,7 +18,7 @@ const MEANINGLESS: [&str; 4] =
     ["DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput"];
 
 const VIEWS: [&str; 4] = ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"];
-/// Label of every local stream. In AWS it is the creation time of the stream.
+/// Label of every local stream. In AWS, the label is the creation time of the stream.
 pub(crate) const STREAM_LABEL: &str = "2026-01-01T00:00:00.000";
 
 /// Table with its stream and TTL settings.
@@ -28,7 +28,7 @@ pub struct Table {
     pub name: String,
     /// Body of the `CreateTable` request.
     pub definition: Value,
-    /// ARN of the stream, if it has one.
+    /// ARN of the stream, if the table has a stream.
     pub stream: Option<String>,
     /// TTL attribute, if TTL is enabled.
     pub expires_by: Option<String>,
@@ -44,7 +44,7 @@ impl Table {
         table.only(WHAT, &READ, &MEANINGLESS)?;
         let billing = table.need(WHAT, "BillingMode")?;
         if billing.text()? != "PAY_PER_REQUEST" {
-            return fault(billing.line, "the local stack knows PAY_PER_REQUEST tables only");
+            return fault(billing.line, "the local stack supports only PAY_PER_REQUEST tables");
         }
         let mut definition = json!({
             "TableName": name,
@@ -74,7 +74,7 @@ fn view(table: &Node) -> Result<Option<String>> {
     let view = stream.need("StreamSpecification", "StreamViewType")?;
     match view.text()? {
         text if VIEWS.contains(&text) => Ok(Some(text.to_owned())),
-        _ => fault(view.line, format!("a StreamViewType is one of {}", VIEWS.join(", "))),
+        _ => fault(view.line, format!("StreamViewType must be one of {}", VIEWS.join(", "))),
     }
 }
 

@@ -58,7 +58,7 @@ fn read(text: &str, parameters: &[(&str, &str)]) -> Result<Template, String> {
     Template::read(text, Path::new("somewhere/template.yaml"), "stack", &parameters).map_err(|error| error.to_string())
 }
 
-/// Reads the template of the project.
+/// Reads template.yaml with the selected stacks.
 fn whole(parameters: &[(&str, &str)], stacks: &[&str]) -> Result<Template, String> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../template.yaml");
     let parameters = parameters.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
@@ -66,7 +66,7 @@ fn whole(parameters: &[(&str, &str)], stacks: &[&str]) -> Result<Template, Strin
     Template::read_some(&text, &file, "stack", &parameters, &Selection::of(stacks)).map_err(|error| error.to_string())
 }
 
-/// Replaces one line of the small template. Returns the text and the line number.
+/// Replaces `from` in the small template. Returns the new text and the line number.
 fn changed(from: &str, to: &str) -> (String, usize) {
     let line = SMALL.lines().position(|line| line.contains(from.trim_end())).unwrap() + 1;
     (SMALL.replacen(from, to, 1), line)
@@ -123,10 +123,10 @@ fn reads_only_the_selected_stacks() {
     assert_eq!(bank.tables.len(), 2);
     let lake = whole(&[], &["cart", "Lake"]).unwrap();
     assert_eq!(lake.lambdas.iter().filter(|lambda| !lambda.mappings.is_empty()).count(), 1);
-    let unknown = "template.yaml:1: there is no stack bnak here; there are bank, cart, wellness, ledger, lake";
+    let unknown = "template.yaml:1: there is no stack bnak; the stacks are bank, cart, wellness, ledger, lake";
     assert_eq!(whole(&[], &["bnak"]).unwrap_err(), unknown);
     let refused = whole(&[], &["lake"]).unwrap_err();
-    assert!(refused.ends_with("this needs the stack cart, which is not among the stacks to run"), "{refused}");
+    assert!(refused.ends_with("this needs the stack cart, which is not selected"), "{refused}");
 }
 
 #[test]
@@ -158,12 +158,15 @@ Outputs:
     assert!(read(SMALL).unwrap_err().ends_with("things.yaml has no Outputs.Table"));
     let again = SMALL.rsplit_once("  Get:").unwrap().1;
     let refused = read(&format!("{SMALL}  Again:{again}{outputs}")).unwrap_err();
-    assert!(refused.starts_with("things.yaml:") && refused.contains("another function has the route"), "{refused}");
+    assert!(
+        refused.starts_with("things.yaml:") && refused.contains("another function already has the route"),
+        "{refused}"
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
-fn each_projection_creates_its_indexes_and_selects_one_to_read() {
+fn index_projection_determines_the_indexes_and_the_reads() {
     for (projection, indexes, due) in [
         ("KEYS_ONLY", vec!["GSI1"], "GSI1"),
         ("KEYS_ONLY_AND_ALL", vec!["GSI1", "GSI1All"], "GSI1"),
@@ -191,7 +194,7 @@ fn each_projection_creates_its_indexes_and_selects_one_to_read() {
 }
 
 #[test]
-fn resolves_intrinsics_and_merges_globals() {
+fn resolves_intrinsic_functions_and_merges_globals() {
     let environment = |parameters: &[(&str, &str)]| read(SMALL, parameters).unwrap().lambdas[0].environment.clone();
     let expected = [
         ("ARN", "arn:aws:dynamodb:us-east-1:000000000000:table/stack-Things/index/a/${Literal}"),
@@ -207,7 +210,7 @@ fn resolves_intrinsics_and_merges_globals() {
 }
 
 #[test]
-fn enforces_constraints_of_parameters() {
+fn enforces_parameter_constraints() {
     for (name, value, rule) in [
         ("Size", "0", "it must be at least 1"),
         ("Size", "11", "it must be at most 10"),
@@ -237,46 +240,50 @@ fn rejects_unsupported_constructs_with_their_line() {
         (
             "Type: AWS::DynamoDB::Table",
             "Type: AWS::SQS::Queue",
-            "the local stack does not know resources of type AWS::SQS::Queue",
+            "the local stack does not support resources of type AWS::SQS::Queue",
         ),
-        ("Type: HttpApi", "Type: SQS", "the local stack does not know events of type SQS"),
+        ("Type: HttpApi", "Type: SQS", "the local stack does not support events of type SQS"),
         (
             "Type: Number",
             "Type: CommaDelimitedList",
-            "the local stack does not know parameters of type CommaDelimitedList",
+            "the local stack does not support parameters of type CommaDelimitedList",
         ),
-        ("!Ref Size, OVER", "!ImportValue Size, OVER", "the local stack does not know !ImportValue"),
-        ("!Ref Size, OVER", "{Ref: Size}, OVER", "the local stack reads !Ref, not Ref"),
-        ("!Ref Size, OVER", "{Fn::Sub: Size}, OVER", "the local stack reads !Sub, not Fn::Sub"),
+        ("!Ref Size, OVER", "!ImportValue Size, OVER", "the local stack does not support !ImportValue"),
+        ("!Ref Size, OVER", "{Ref: Size}, OVER", "use !Ref instead of Ref"),
+        ("!Ref Size, OVER", "{Fn::Sub: Size}, OVER", "use !Sub instead of Fn::Sub"),
         ("!Ref Things", "!Ref Thing", "there is no parameter or resource Thing"),
         ("!Ref Things", "!GetAtt Things.StreamArn", "Things has no StreamSpecification"),
-        ("!Ref Things", "!GetAtt Things.Size", "the local stack does not know Size of AWS::DynamoDB::Table"),
-        ("!Ref Things", "!GetAtt Things", "!GetAtt takes Resource.Attribute"),
+        (
+            "!Ref Things",
+            "!GetAtt Things.Size",
+            "the local stack does not support the attribute Size of AWS::DynamoDB::Table",
+        ),
+        ("!Ref Things", "!GetAtt Things", "!GetAtt must have the form Resource.Attribute"),
         ("${!Literal}", "${Nothing}", "there is no parameter or resource Nothing"),
-        ("${!Literal}", "${Nothing", "!Sub has a ${ without its }"),
+        ("${!Literal}", "${Nothing", "!Sub has a ${ without a }"),
         ("!If [IsA, first, second]", "!If [IsB, first, second]", "there is no condition IsB"),
-        ("!If [IsA, first, second]", "!If [IsA, first]", "!If takes a condition and two values"),
-        ("!Not [!Condition IsA]", "!Not [!Condition IsOther]", "IsOther needs itself"),
+        ("!If [IsA, first, second]", "!If [IsA, first]", "!If needs a condition and two values"),
+        ("!Not [!Condition IsA]", "!Not [!Condition IsOther]", "IsOther refers to itself"),
         ("!Not [!Condition IsA]", "!Not [!Ref Mode]", "!Ref is not a condition"),
         (
             "      BillingMode: PAY_PER_REQUEST",
             "      ImportSourceSpecification: {}",
-            "the local stack does not know ImportSourceSpecification of AWS::DynamoDB::Table",
+            "the local stack does not support ImportSourceSpecification in AWS::DynamoDB::Table",
         ),
-        ("PAY_PER_REQUEST", "PROVISIONED", "the local stack knows PAY_PER_REQUEST tables only"),
+        ("PAY_PER_REQUEST", "PROVISIONED", "the local stack supports only PAY_PER_REQUEST tables"),
         (
             "CodeUri: target/lambda/get",
             "InlineCode: x",
-            "the local stack does not know InlineCode of AWS::Serverless::Function",
+            "the local stack does not support InlineCode in AWS::Serverless::Function",
         ),
-        ("Timeout: 10", "Layers: []", "the local stack does not know Layers of Globals.Function"),
-        ("Timeout: 10", "Timeout: long", "`long` is not a number that fits here"),
-        ("/things/{id}", "/things/{id+}", "the local stack does not know the path part `{id+}`"),
-        ("Method: GET", "Method: ANY", "a method is one of GET, POST, PUT, PATCH, DELETE"),
-        ("AuthorizationScopes: [read]", "Authorizer: NONE", "the local stack does not know Authorizer of Auth"),
+        ("Timeout: 10", "Layers: []", "the local stack does not support Layers in Globals.Function"),
+        ("Timeout: 10", "Timeout: long", "`long` is not a valid number"),
+        ("/things/{id}", "/things/{id+}", "the local stack does not support the path segment `{id+}`"),
+        ("Method: GET", "Method: ANY", "the method must be one of GET, POST, PUT, PATCH, DELETE"),
+        ("AuthorizationScopes: [read]", "Authorizer: NONE", "the local stack does not support Authorizer in Auth"),
         ("DefaultAuthorizer: Jwt", "DefaultAuthorizer: Other", "there is no authorizer Other"),
-        ("Resources:", "Mappings:", "the local stack does not know Mappings of a template"),
-        ("  Api:", "  Things:", "Things stands here twice"),
+        ("Resources:", "Mappings:", "the local stack does not support Mappings in a template"),
+        ("  Api:", "  Things:", "Things is declared twice"),
         ("DefaultAuthorizer: Jwt", "DefaultAuthorizer: *Jwt", "while parsing node, found unknown anchor"),
     ] {
         let (text, line) = changed(from, to);
@@ -289,7 +296,7 @@ fn rejects_a_duplicate_route() {
     let again = SMALL.rsplit_once("  Get:").unwrap().1.replace("{id}", "{other}");
     let line = SMALL.lines().count() + again.lines().count();
     let text = format!("{SMALL}  Again:{again}");
-    let expected = format!("template.yaml:{line}: another function has the route GET /things/{{other}}");
+    let expected = format!("template.yaml:{line}: another function already has the route GET /things/{{other}}");
     assert_eq!(read(&text, &[]).unwrap_err(), expected);
 }
 

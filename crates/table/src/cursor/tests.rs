@@ -1,4 +1,4 @@
-//! Tests that a cursor round-trips, and that only the list that returned the cursor accepts it.
+//! Tests that cursors round-trip, and that a list rejects the cursors of other lists.
 
 use super::{BadCursor, Binding, Cursor};
 use keys::{
@@ -14,7 +14,7 @@ fn payment(seconds: i64) -> PaymentId {
 
 proptest! {
     #[test]
-    fn a_cursor_resumes_after_its_position(seconds in 1_700_000_000_i64..4_000_000_000, started in 0_i64..4_000_000_000) {
+    fn opening_a_cursor_returns_the_range_after_its_position(seconds in 1_700_000_000_i64..4_000_000_000, started in 0_i64..4_000_000_000) {
         let due = DueSort { status: Status::Pending, payment: payment(seconds) };
         let range = DueSort::due_on(due.payment.time().day(), due.status);
         let cursor = Cursor::new(Binding::new("a").with("b"), started, &range, &due.to_string());

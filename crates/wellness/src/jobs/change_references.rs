@@ -11,7 +11,7 @@ use keys::{
 use std::collections::HashMap;
 use table::{Change, Condition, JsonText, Key, Page, Query, Value};
 
-/// The references of draft and active activities that end within the period.
+/// The references to a venue in draft and active activities that end within the period.
 pub(crate) struct References<'a> {
     wellness: &'a Wellness,
     uses: ReferencePartition,
@@ -42,11 +42,11 @@ impl<'a> References<'a> {
         reference.uses == self.uses && OPEN.contains(&status) && self.period.first() <= end && end <= self.period.last()
     }
 
-    /// Reads the references of the index entries from the table, and returns the references that
-    /// must change. The table is read because the index may lag behind it.
+    /// Reads the references from the table, because their index entries may be outdated. Returns
+    /// the references that must change.
     async fn due(&self, entries: Vec<Reference>) -> Result<Vec<Reference>, Error> {
         let keys: Vec<Key> = entries.iter().map(|entry| self.key_of(entry)).collect();
-        let mut found: HashMap<Key, Reference> = self.wellness.table.get_all(&keys, true).await?;
+        let mut found: HashMap<Key, Reference> = self.wellness.table.get_all(&keys, true).await?.complete()?;
         let found = keys.iter().filter_map(|key| found.remove(key));
         Ok(found.filter(|reference| self.state(Some(reference)) == ItemState::Due).collect())
     }
@@ -57,9 +57,8 @@ impl<'a> References<'a> {
 }
 
 impl PassItems for References<'_> {
-    /// One pass may miss the reference of an activity whose end date changes, or whose index entry
-    /// lags behind the table. Two quiet passes miss a reference only if this happens in both
-    /// passes.
+    /// A pass can miss a reference whose sort key changes during the pass, or whose index entry is
+    /// outdated. The job therefore skips a reference only if its last two passes both miss it.
     const QUIET: u8 = 2;
 
     fn ranges(&self) -> Vec<KeyRange> {
@@ -71,8 +70,9 @@ impl PassItems for References<'_> {
         if self.replacement.is_none() {
             query = query.only_if(Condition::is_not(Reference::COPIED_DATA, Value::of(&self.copied_data)?));
         }
-        let Page { items, next } = self.wellness.table.page(&query, PAGE).await?;
-        Ok(Page { items: self.due(items).await?, next })
+        let page = self.wellness.table.page(&query, PAGE).await?;
+        let next = page.next.clone();
+        Ok(Page { items: self.due(page.complete()?).await?, next, skipped: 0 })
     }
 }
 
@@ -84,14 +84,15 @@ impl PagedItems for References<'_> {
     }
 
     fn key(&self, id: &str) -> Result<Key, Error> {
-        let activity = id.parse().map_err(|_| Error::Internal("a job's page names no activity".to_owned()))?;
+        let activity =
+            id.parse().map_err(|_| Error::Internal("a job's page contains an invalid activity id".to_owned()))?;
         Ok(Reference::key_of(&activity, &self.uses.of))
     }
 
     fn state(&self, reference: Option<&Reference>) -> ItemState {
         match (reference, &self.replacement) {
-            // Only this job deletes references to the old venue, so it has already replaced this
-            // one.
+            // A missing reference has already been replaced. Only this job deletes references to
+            // the old venue.
             (None, Some(_)) => ItemState::Done,
             (Some(reference), None) if reference.copied_data == self.copied_data => ItemState::Done,
             (Some(reference), _) if self.is_within(reference) => ItemState::Due,
@@ -99,9 +100,9 @@ impl PagedItems for References<'_> {
         }
     }
 
-    /// A replacement deletes the old reference and puts the new reference in one transaction. The
-    /// new reference has the activity's current status and end date. It overwrites an existing
-    /// reference of the activity to the new venue.
+    /// A replacement deletes the old reference and puts the new one in the same transaction. The
+    /// transaction fails if the status or the end date has changed. If the activity already refers
+    /// to the new venue, that reference is overwritten.
     fn changes(&self, reference: &Reference) -> Result<Vec<Change>, Error> {
         let (table, key, place) = (&self.wellness.table, self.key_of(reference), &reference.place);
         let is_there = Condition::is(Reference::PLACE, place);

@@ -1,4 +1,4 @@
-//! The job that moves an activity's registrations to its new end date
+//! The job that copies an activity's new end date to its registrations
 //! (docs/decisions/wellness-jobs.md).
 
 use crate::{Activity, Wellness, jobs::passes::PassItems};
@@ -13,13 +13,13 @@ use table::{Attributes, Change, Condition, Item, Key, Page, Query};
 
 /// The registrations of an activity.
 ///
-/// One pass is enough, because registrations are sorted by user, and their users never change. W11
-/// (register-new-employee) reads the end date again after it has put a registration.
+/// One pass is enough, because the sort key of a registration never changes. A registration may be
+/// added during the pass. W11 (register-new-employee) then checks the end date itself.
 pub(crate) struct Registrations<'a> {
     wellness: &'a Wellness,
     company: CompanyId,
     activity: ActivityId,
-    /// The activity's current end date. `None` before the first read.
+    /// The activity's end date as last read. `None` before the first read.
     end: Option<EndDateSort>,
 }
 
@@ -29,17 +29,17 @@ impl<'a> Registrations<'a> {
     }
 }
 
-/// The keys of a registration. Other attributes are not read, so an invalid attribute cannot make
-/// the job fail.
+/// The keys of a registration. The job ignores all other attributes, so an invalid one cannot make
+/// it fail.
 #[derive(Debug, Serialize, Deserialize, Attributes)]
-pub(crate) struct Place {
+pub(crate) struct IndexEntry {
     #[serde(rename = "SK")]
     sort: RegistrationSort,
     #[serde(rename = "GSI3SK")]
     end: ActivityEndDateSort,
 }
 
-impl Item for Place {
+impl Item for IndexEntry {
     const TYPE: &'static str = "Registration";
 }
 
@@ -59,8 +59,8 @@ impl Item for End {
 impl PassItems for Registrations<'_> {
     const QUIET: u8 = 0;
 
-    /// Reads the end date again, because it may change while the job runs. Such a change starts
-    /// another job, but an invocation of this job may come first.
+    /// Reads the end date before each step, because it may change while the job runs. Such a change
+    /// starts a new job, but the current run may execute another step first.
     async fn refresh(&mut self) -> Result<(), Error> {
         let found = self.wellness.table.get::<End>(&Activity::key_of(&self.activity)).await?;
         self.end = found.filter(|found| found.company == self.company).map(|found| found.end);
@@ -71,44 +71,45 @@ impl PassItems for Registrations<'_> {
         self.end.map(|_| RegistrationSort::all()).into_iter().collect()
     }
 
-    async fn look(&self, range: &KeyRange) -> Result<Page<Place>, Error> {
+    async fn look(&self, range: &KeyRange) -> Result<Page<IndexEntry>, Error> {
         let query = Query::new(&ActivityPartition(self.activity.clone()), range).consistent();
-        let Page { mut items, next } = self.wellness.table.page(&query, PAGE).await?;
-        items.retain(|place| self.state(Some(place)) == ItemState::Due);
-        Ok(Page { items, next })
+        let page = self.wellness.table.page::<IndexEntry>(&query, PAGE).await?;
+        let (next, mut items) = (page.next.clone(), page.complete()?);
+        items.retain(|entry| self.state(Some(entry)) == ItemState::Due);
+        Ok(Page { items, next, skipped: 0 })
     }
 }
 
 impl PagedItems for Registrations<'_> {
-    type Thing = Place;
+    type Thing = IndexEntry;
 
-    /// Returns an error, so the page is not repeated in this run after a conflict. The conflicting
-    /// writer may have read a newer end date, which only another run reads.
+    /// Returns an error, so that a conflict ends this run. The other writer may have read a newer
+    /// end date. The next run reads the end date again.
     fn may_repeat(&self) -> Result<(), Error> {
         Err(Error::stale())
     }
 
-    fn id(place: &Place) -> String {
-        place.sort.0.to_string()
+    fn id(entry: &IndexEntry) -> String {
+        entry.sort.0.to_string()
     }
 
     fn key(&self, id: &str) -> Result<Key, Error> {
-        let user = id.parse().map_err(|_| Error::Internal("a job's page names no user".to_owned()))?;
+        let user = id.parse().map_err(|_| Error::Internal("a job's page contains an invalid user id".to_owned()))?;
         Ok(Key::new(&ActivityPartition(self.activity.clone()), &RegistrationSort(user)))
     }
 
-    fn state(&self, place: Option<&Place>) -> ItemState {
-        match place.zip(self.end) {
-            Some((place, end)) if place.end.0 == end.0 => ItemState::Done,
+    fn state(&self, entry: Option<&IndexEntry>) -> ItemState {
+        match entry.zip(self.end) {
+            Some((entry, end)) if entry.end.0 == end.0 => ItemState::Done,
             Some(_) => ItemState::Due,
             None => ItemState::Out,
         }
     }
 
-    fn changes(&self, place: &Place) -> Result<Vec<Change>, Error> {
-        let end = self.end.ok_or_else(|| Error::Internal("an activity without an end".to_owned()))?;
-        let key = Key::new(&ActivityPartition(self.activity.clone()), &place.sort);
-        let update = self.wellness.table.update(key).set(Place::END, &ActivityEndDateSort(end.0));
-        Ok(vec![update.only_if(Condition::is(Place::END, &place.end))])
+    fn changes(&self, entry: &IndexEntry) -> Result<Vec<Change>, Error> {
+        let end = self.end.ok_or_else(|| Error::Internal("the activity has no known end date".to_owned()))?;
+        let key = Key::new(&ActivityPartition(self.activity.clone()), &entry.sort);
+        let update = self.wellness.table.update(key).set(IndexEntry::END, &ActivityEndDateSort(end.0));
+        Ok(vec![update.only_if(Condition::is(IndexEntry::END, &entry.end))])
     }
 }

@@ -1,7 +1,7 @@
 //! Passes over the items that a job must change (docs/decisions/wellness-jobs.md).
 //!
-//! Passes are repeated until no item is left to change. One pass may miss an item whose sort key
-//! changes during the pass, or whose index entry lags behind the table.
+//! A job repeats its pass until no item is left to change. A single pass can miss an item whose
+//! sort key changes during the pass, or whose index entry is outdated.
 
 use crate::Wellness;
 use function::{Deadline, Error};
@@ -12,10 +12,11 @@ use table::Page;
 
 /// The items that a job finds and changes in passes.
 pub(crate) trait PassItems: PagedItems + Send {
-    /// Number of passes in a row that must find nothing before the job ends.
+    /// Number of consecutive passes that must find nothing before the job ends. If 0, the job ends
+    /// after one pass.
     const QUIET: u8;
 
-    /// Reads values that may have changed since the last page.
+    /// Reads values that may have changed since the previous step.
     fn refresh(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
         std::future::ready(Ok(()))
     }
@@ -23,8 +24,8 @@ pub(crate) trait PassItems: PagedItems + Send {
     /// The key ranges of a pass, in order.
     fn ranges(&self) -> Vec<KeyRange>;
 
-    /// Returns the items to change among the first [`PAGE`](jobs::PAGE) items of the range, as read
-    /// with strong consistency.
+    /// Looks at the first [`PAGE`](jobs::PAGE) items of the range, and returns those that must
+    /// change. The returned items are read with strong consistency.
     fn look(&self, range: &KeyRange) -> impl Future<Output = Result<Page<Self::Thing>, Error>> + Send;
 }
 
@@ -32,11 +33,11 @@ pub(crate) trait PassItems: PagedItems + Send {
 pub(crate) struct Passes<'a, P: PassItems> {
     wellness: &'a Wellness,
     items: P,
-    /// The items of the page that this run has already read.
+    /// The items of the current page, if this run has already read them.
     known: Option<Vec<Option<P::Thing>>>,
 }
 
-/// The progress of a job: its position, and the current page.
+/// The progress of a job: the position in the pass, and the current page.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(crate) struct PassProgress {
@@ -49,7 +50,7 @@ pub(crate) struct PassProgress {
     page: Vec<String>,
     /// Whether the current pass has found an item to change.
     found: bool,
-    /// Number of passes in a row that found nothing.
+    /// Number of consecutive passes that found nothing.
     quiet: u8,
 }
 
@@ -63,7 +64,7 @@ impl<'a, P: PassItems> Passes<'a, P> {
         at.page.clear();
         while let Some(range) = self.items.ranges().get(at.range) {
             let rest = at.after.as_ref().map_or_else(|| range.clone(), |position| range.after(position));
-            let Page { items, next } = self.items.look(&rest).await?;
+            let Page { items, next, .. } = self.items.look(&rest).await?;
             at.range += usize::from(next.is_none());
             at.after = next;
             at.page = items.iter().map(P::id).collect();
@@ -95,7 +96,8 @@ impl<P: PassItems> JobRunner for Passes<'_, P> {
 }
 
 impl PassProgress {
-    /// Continues with the next range. After the last range, starts the next pass or ends the job.
+    /// Returns the next action. After the last range of a pass, either another pass starts or the
+    /// job ends.
     fn end_pass(&mut self, ranges: usize, needed: u8) -> Next {
         if self.range < ranges || !self.page.is_empty() {
             return Next::Continue;

@@ -13,15 +13,14 @@ use keys::{
 };
 use table::{Change, Refused};
 
-/// A job on references to be started, with an optional change that is written in the same
-/// transaction.
+/// A job on references that is about to start.
 pub(crate) struct Start {
     company: CompanyId,
     of: FacetRef,
     /// The new venue of a replacement.
     target: Option<FacetRef>,
     job: Job,
-    /// The additional change, which is the last one of the transaction.
+    /// An optional change that the same transaction writes, after all others.
     also: Option<Change>,
 }
 
@@ -32,7 +31,8 @@ const JOB_OF_TARGET: usize = 2;
 const HOLD_OF_TARGET: usize = 3;
 
 impl Start {
-    /// Creates the job that changes the `total` references to `of`.
+    /// Creates a job that changes the references to the venue `of`. `total` is the number of
+    /// references.
     pub(crate) fn new(
         company: &CompanyId,
         of: &FacetRef,
@@ -66,8 +66,8 @@ impl Start {
         Ok(changes)
     }
 
-    /// Returns the id of the conflicting job, according to the items that the rejected transaction
-    /// returned.
+    /// Returns the id of the conflicting job. The rejected transaction returned the conflicting
+    /// items.
     fn hindrance(&self, refused: &Refused) -> Result<Option<JobId>, Error> {
         if refused.at(JOB) {
             return Ok(Some(JobId::Uses(self.of.clone())));
@@ -89,10 +89,10 @@ impl Start {
 }
 
 impl Wellness {
-    /// Returns the changes of the transaction that check whether the job may start.
+    /// Returns the actions of the transaction that check whether the job may start.
     ///
-    /// The venue must not have a hold. For a replacement, no job may run on the new venue, and a
-    /// hold is put on the new venue.
+    /// No other job may hold the venue. For a replacement, no job may run on the new venue, and the
+    /// transaction puts a hold on it.
     fn claims(
         &self,
         company: &CompanyId,
@@ -114,8 +114,8 @@ impl Wellness {
     /// Starts the job. If a job with the same task is already running, returns the running job.
     ///
     /// # Errors
-    /// - [`table::Error::Refused`] if the other change of the transaction fails its condition.
-    /// - 409 `job-under-way` if a different job is running.
+    /// - [`table::Error::Refused`] if the condition of the optional change fails.
+    /// - 409 `job-under-way` if a different job runs on one of the venues.
     pub(crate) async fn start(&self, start: &Start, by: RequestId) -> Result<Job, Error> {
         let (company, job) = (&start.company, &start.job);
         let refused = match self.dynamo.transact(start.changes(self)?).await {
@@ -136,12 +136,12 @@ impl Wellness {
         self.jobs.nudge(&other, &by).await?;
         Err(Error::Conflict(
             Problem::JobUnderWay,
-            format!("The job {hindrance} is under way. Send the request again when it is done."),
+            format!("The job {hindrance} is running. Send the request again after it has ended."),
         ))
     }
 
-    /// Returns the running job that an equal request has started. Also writes the additional change
-    /// of this start.
+    /// Returns the running job, which an equal request started. Also writes the optional change of
+    /// this request.
     async fn join(&self, job: Job, also: Option<Change>, by: RequestId) -> Result<Job, Error> {
         let (Some(nudge), Some(also)) = (self.jobs.nudging(&job, &by), also) else {
             return self.jobs.nudge(&job, &by).await.map(|()| job);
@@ -153,7 +153,7 @@ impl Wellness {
         }
     }
 
-    /// Restarts a failed job, under the same conditions as a first start.
+    /// Restarts a failed job, under the same conditions as a new job.
     ///
     /// # Errors
     /// - 404 if the job does not exist.
@@ -167,8 +167,7 @@ impl Wellness {
         let job = self.jobs.get(&job_key(company, id)).await?.ok_or(Error::NotFound("job"))?;
         let claims = |again: &Job| match id {
             JobId::Uses(of) => {
-                // Take the target from the hold. The job may have failed because its task is
-                // unreadable.
+                // Take the new venue from the job's hold, because the task may be unreadable.
                 let target = job_target(again);
                 self.claims(company, of, target.as_ref(), again)
             }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, str::FromStr};
 use table::{Attributes, Item, JsonText, Key};
 
-/// An activity: the base row `Program` of its item collection. Lists of activities consist of these
-/// rows.
+/// The base row of an activity, which has the sort key `Program`. Lists of activities read only
+/// base rows.
 ///
 /// The end date is stored only in the index keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
@@ -28,11 +28,11 @@ pub struct Activity {
     /// GSI1SK: the end date.
     #[serde(rename = "GSI1SK")]
     pub end: EndDateSort,
-    /// GSI2PK: `CompanyId-<id>#Program#List`. `None` in an entry of GSI1, because GSI1 does not
+    /// GSI2PK: `CompanyId-<id>#Program#List`. `None` if the row was read from GSI1, which does not
     /// project this attribute.
     #[serde(rename = "GSI2PK", skip_serializing_if = "Option::is_none")]
     pub list: Option<ListPartition>,
-    /// GSI2SK: the end date. `None` in an entry of GSI1.
+    /// GSI2SK: the end date. `None` if the row was read from GSI1.
     #[serde(rename = "GSI2SK", skip_serializing_if = "Option::is_none")]
     pub list_end: Option<EndDateSort>,
     /// The owning company.
@@ -40,7 +40,7 @@ pub struct Activity {
     pub company: CompanyId,
     /// Name of the activity.
     pub name: Name,
-    /// Challenge or event. The attribute is not called `Type`, which is reserved for the item type.
+    /// Challenge or event. The attribute name `Type` is reserved for the item type.
     pub activity_type: ActivityType,
     /// The topic, such as `Fitness`.
     pub sub_type: SubType,
@@ -53,7 +53,7 @@ pub struct Activity {
     pub section_id: Option<SectionId>,
     /// The roles and departments whose employees are eligible.
     pub filters: Filters,
-    /// Supplementary metadata, which is not authoritative: a JSON object.
+    /// Supplementary metadata: a JSON object. It is not authoritative.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<JsonText>,
     /// The template that the activity was created from, if any.
@@ -114,7 +114,7 @@ impl FromStr for Statuses {
     }
 }
 
-/// The eligible employees of an activity. An empty list admits all employees.
+/// The roles and departments that are eligible for an activity. An empty list admits all.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Filters {
@@ -157,8 +157,7 @@ impl From<FiltersBody> for Filters {
     }
 }
 
-/// A name of an activity, a section, a group or another item, or of a type of goals or groups. At
-/// most 200 characters.
+/// A name of at most 200 characters, such as the name of an activity or the type of a goal.
 pub type Name = function::BoundedText<200>;
 
 /// An activity in a response.
@@ -186,7 +185,7 @@ pub struct ActivityBody {
 }
 
 /// Serialises optional JSON text as nested JSON.
-#[expect(clippy::ref_option, reason = "serde hands the field over so")]
+#[expect(clippy::ref_option, reason = "serde passes a reference to the field")]
 pub(crate) fn json_of_some<S: serde::Serializer>(json: &Option<JsonText>, out: S) -> Result<S::Ok, S::Error> {
     match json {
         Some(json) => table::raw_json::serialize(json, out),

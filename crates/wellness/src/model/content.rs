@@ -10,8 +10,7 @@ use keys::wellness::{ActivityType, SubType};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::collections::BTreeSet;
 
-/// The fields that activities and templates have in common. They are used in requests, in
-/// responses, and in stored templates.
+/// The fields that activities and templates share, in requests, responses and stored templates.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Content {
@@ -52,13 +51,13 @@ impl Content {
             filters: object(fields, "filters"),
             detail: fields.body_if_any("detail"),
             goal: object(fields, "goal"),
-            rewards: list(fields, "rewards", MAX_REWARDS, |reward: &RewardBody| reward.kind.clone()),
+            rewards: list(fields, "rewards", MAX_REWARDS, "kind", |reward: &RewardBody| reward.kind.clone()),
             groups: read_groups(fields),
             data: fields.body_if_any("data"),
         }
     }
 
-    /// Takes each missing field from the template.
+    /// Fills each missing field from the template.
     pub(crate) fn or(self, template: Self) -> Self {
         Self {
             name: self.name.or(template.name),
@@ -92,8 +91,8 @@ fn is_missing(member: &str) -> Fault {
     Fault { pointer: format!("/body/{member}"), detail: "is missing".to_owned() }
 }
 
-/// Reports a fault for each field of `members` that the body does not contain. The fields
-/// themselves are read as optional.
+/// Reports a fault for each of the `members` that the body does not contain. `Content::read` treats
+/// every field as optional.
 pub(crate) fn require(fields: &mut Fields, members: &[&str]) {
     for member in members {
         if !fields.has_body(member) {
@@ -108,26 +107,32 @@ fn object<T: DeserializeOwned>(fields: &mut Fields, name: &str) -> Option<T> {
     fields.body_if_any::<Object<T>>(name).map(|Object(object)| object)
 }
 
-/// Reads an optional list of at most `most` JSON objects, whose keys must be unique.
+/// Reads an optional list of at most `most` JSON objects. No two objects may have the same `key`.
+/// `unique` is the name of the key in the error message.
 pub(crate) fn list<T: DeserializeOwned, K: Ord>(
     fields: &mut Fields,
     name: &str,
     most: usize,
+    unique: &str,
     key: impl Fn(&T) -> K,
 ) -> Option<Vec<T>> {
     let items: Vec<T> = fields.body_if_any::<Vec<Object<T>>>(name)?.into_iter().map(|Object(item)| item).collect();
     let pointer = format!("/body/{name}");
     if items.len() > most {
-        return fields.fault(&pointer, format!("must be {most} at most"));
+        return fields.fault(&pointer, format!("must have at most {most} items"));
     }
     let keys: BTreeSet<K> = items.iter().map(key).collect();
-    if keys.len() < items.len() { fields.fault(&pointer, "names one more than once") } else { Some(items) }
+    if keys.len() < items.len() {
+        fields.fault(&pointer, format!("must not contain two items with the same {unique}"))
+    } else {
+        Some(items)
+    }
 }
 
 fn read_groups(fields: &mut Fields) -> Option<GroupsBody> {
     let groups: GroupsBody = object(fields, "groups")?;
     if groups.items.len() > MAX_GROUPS {
-        return fields.fault("/body/groups", format!("must have {MAX_GROUPS} items at most"));
+        return fields.fault("/body/groups", format!("must have at most {MAX_GROUPS} items"));
     }
     Some(groups)
 }
@@ -141,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn prefers_the_activitys_members_over_the_templates() {
+    fn fields_of_the_activity_override_the_template() {
         let all = content(
             r#"{"name":"A","type":"event","subType":"B","filters":{},"detail":{"a":1},"goal":{"type":"a","parameters":1},"rewards":[{"kind":"A","name":"B","amount":1}],"groups":{"type":"a","rules":1,"items":[]},"data":{"a":1}}"#,
         );
@@ -150,11 +155,11 @@ mod tests {
         );
         assert_eq!(all.clone().or(other.clone()), all);
         assert_eq!(Content::default().or(all.clone()), all);
-        assert_eq!(other.clone().or(Content::default()), other, "an empty list replaces the list of the template");
+        assert_eq!(other.clone().or(Content::default()), other, "an empty list overrides the list of the template");
     }
 
     #[test]
-    fn reports_every_missing_member() {
+    fn reports_every_missing_field() {
         let pointers = |json: &str| match content(json).essentials() {
             Err(Error::Invalid(faults)) => faults.into_iter().map(|fault| fault.pointer).collect(),
             _ => Vec::new(),

@@ -28,7 +28,7 @@ pub enum Task {
         /// Range of the activities' end dates.
         period: Period,
     },
-    /// Updates the end date of all registrations of an activity.
+    /// Copies an activity's end date to all of its registrations.
     Follow,
 }
 
@@ -48,13 +48,13 @@ pub fn job_key(company: &CompanyId, id: &JobId) -> Key {
     Key::new(&CompanyPartition(company.clone()), &JobSort(id.clone()))
 }
 
-/// Creates the job that moves an activity's registrations to its new end date.
+/// Creates the job that copies an activity's new end date to its registrations.
 ///
-/// The transaction that changes the end date also puts this job. The put overwrites a running job
-/// on the same activity. No change is lost, because the new job reads the current end date.
+/// The transaction that changes the end date also puts this job, and overwrites a running job for
+/// the same activity. No change is lost, because the new job reads the current end date.
 ///
 /// # Errors
-/// No value of the arguments causes an error.
+/// 500 if the task cannot be serialised.
 pub fn following(
     company: &CompanyId,
     activity: &ActivityId,
@@ -65,8 +65,8 @@ pub fn following(
     Job::new(&job_key(company, &id), &id, &run, &Task::Follow, now)
 }
 
-/// The hold that a replacement puts on the new venue. While the hold exists, no job starts on that
-/// venue, so replacements cannot form a cycle.
+/// The hold that a replacement puts on the new venue. No other job can start on a venue with a
+/// hold. Replacements therefore cannot form a cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Hold {
@@ -78,9 +78,9 @@ pub struct Hold {
     pub sort: HoldSort,
     /// The job that owns the hold.
     pub holder: JobId,
-    /// The id of that job's run.
+    /// The run id of the job that owns the hold.
     pub run: String,
-    /// TTL attribute, in seconds since 1970. The hold expires together with its job.
+    /// TTL attribute: a Unix time in seconds. The hold expires together with its job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
 }

@@ -4,7 +4,7 @@ use serde::{
 };
 use table::JsonText;
 
-/// A JSON object of the caller's choice. Its text is stored and returned unchanged.
+/// An arbitrary JSON object. Its text is stored and returned unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct JsonObject(#[serde(with = "table::raw_json")] pub(crate) JsonText);
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_members_by_name_only() {
+    fn accepts_only_objects_with_exactly_the_known_fields() {
         let read = |json: &str| serde_json::from_str::<Object<Pair>>(json).map(|Object(Pair { one, two })| (one, two));
         assert_eq!(read(r#" {"two": 2, "one": 1}"#).ok(), Some((1, 2)));
         for (bad, why) in [
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_text_of_free_json() {
+    fn keeps_the_text_of_an_arbitrary_object() {
         let text = r#"{"b": 0.10, "a": {"b": [1e999]}, "a": null}"#;
         let json: JsonObject = serde_json::from_str(&format!(" {text}")).expect("an object");
         assert_eq!(serde_json::to_string(&json).expect("JSON"), text);

@@ -2,7 +2,7 @@ use crate::{Filters, Name, Wellness};
 use function::Error;
 use keys::wellness::{ActivityPartition, ActivityType, CompanyId, EndDateSort, ListPartition, Period, Status, SubType};
 use serde::{Deserialize, Serialize};
-use table::{Item, Query};
+use table::{Item, Page, Query};
 
 /// An activity with the attributes that GSI2 projects
 /// (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
@@ -26,7 +26,7 @@ impl Item for ActivityOption {
 
 impl Wellness {
     /// Queries the activities of a company that end within the period.
-    pub(crate) async fn options(&self, company: &CompanyId, period: Period) -> Result<Vec<ActivityOption>, Error> {
+    pub(crate) async fn options(&self, company: &CompanyId, period: Period) -> Result<Page<ActivityOption>, Error> {
         let range = EndDateSort::within(period);
         Ok(self.table.query_all(&Query::new(&ListPartition(company.clone()), &range).on(&self.lists)).await?)
     }

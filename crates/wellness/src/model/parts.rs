@@ -14,11 +14,11 @@ use table::{Item, JsonText};
 pub(crate) const MAX_REWARDS: usize = 10;
 /// Maximum number of groups of an activity.
 pub(crate) const MAX_GROUPS: usize = 50;
-/// Maximum number of references of an activity. This limit lets an activity with all its parts and
-/// the idempotency record fit into one transaction of 100 items.
+/// Maximum number of references of an activity. With this limit, the largest activity and an
+/// idempotency record fit into one transaction of 100 items.
 pub(crate) const MAX_REFERENCES: usize = 25;
 
-/// The detail of an activity: the description and other data that lists do not show.
+/// The detail of an activity: the description and other data that lists omit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Detail {
@@ -52,8 +52,7 @@ pub struct Goal {
     /// Sort key: `Program#GoalPrimary`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// Type of the goal, such as steps. The attribute is not called `Type`, which is reserved for
-    /// the item type.
+    /// Type of the goal, such as steps. The attribute name `Type` is reserved for the item type.
     pub goal_type: Name,
     /// Parameters of the goal, such as the target: any JSON value.
     pub parameters: JsonText,
@@ -122,15 +121,15 @@ impl Reward {
         Self { partition: ActivityPartition(activity.clone()), sort: ProgramSort::Reward(kind), name, amount }
     }
 
-    /// Converts the reward for a response. `None` if the sort key is not that of a reward.
+    /// Converts the reward for a response. `None` if the sort key does not belong to a reward.
     pub(crate) fn body(self) -> Option<RewardBody> {
         let ProgramSort::Reward(kind) = self.sort else { return None };
         Some(RewardBody { kind, name: self.name, amount: self.amount })
     }
 }
 
-/// The amount of a reward: 0 to 1,000,000,000 with at most two decimals. An amount is stored as
-/// text and keeps its trailing zeros.
+/// The amount of a reward: 0 to 1,000,000,000 with at most two decimals. The amount is stored as
+/// text, with its trailing zeros.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Decimal", into = "Decimal")]
 pub struct Amount(Decimal);
@@ -155,8 +154,8 @@ impl From<Amount> for Decimal {
     }
 }
 
-/// Serialises an amount as a JSON number with the digits of its text. When it is read, a JSON
-/// string is accepted as well.
+/// Serialises an amount as a JSON number with unchanged digits. Deserialisation also accepts a JSON
+/// string.
 mod number {
     use super::{Amount, Deserialize, JsonDecimal, Serialize};
     use serde::{Deserializer, Serializer, de::Error as _, ser::Error as _};
@@ -182,8 +181,7 @@ pub struct Groups {
     /// Sort key: `Program#Groups`.
     #[serde(rename = "SK")]
     pub sort: ProgramSort,
-    /// Type of the groups, such as teams. The attribute is not called `Type`, which is reserved for
-    /// the item type.
+    /// Type of the groups, such as teams. The attribute name `Type` is reserved for the item type.
     pub group_type: Name,
     /// Rules that assign employees to groups: any JSON value.
     pub rules: JsonText,
@@ -241,7 +239,7 @@ fn nothing_yet() -> Progress {
 }
 
 impl Groups {
-    /// Creates the row and the groups. The group ids sort in the order of the request.
+    /// Creates the `Groups` row and the groups. The group ids sort in request order.
     pub(crate) fn new(
         activity: &ActivityId,
         body: GroupsBody,
@@ -270,7 +268,7 @@ impl From<Groups> for GroupsBody {
 }
 
 impl Group {
-    /// Converts the group for a response. `None` if the sort key is not that of a group.
+    /// Converts the group for a response. `None` if the sort key does not belong to a group.
     pub(crate) fn body(self) -> Option<GroupBody> {
         let ProgramSort::Group(id) = self.sort else { return None };
         Some(GroupBody { group_id: Some(id), name: self.name, progress: self.progress })
@@ -291,7 +289,7 @@ impl ReferenceBody {
         FacetRef { facet: self.facet, id: self.id.clone() }
     }
 
-    /// Creates the reference of `activity`.
+    /// Creates the reference from `activity` to the venue.
     pub(crate) fn within(&self, activity: &Activity) -> Reference {
         let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };
         Reference::new(activity.company.clone(), self.of(), place, self.data.0.clone())
@@ -309,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_an_amount_as_it_was_written() {
+    fn keeps_the_digits_of_an_amount() {
         let reward = |amount: &str| format!(r#"{{"kind":"Attendance","name":"Points","amount":{amount}}}"#);
         for (sent, kept) in [
             ("0", "0"),
@@ -332,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn group_ids_sort_in_the_order_of_the_request() {
+    fn group_ids_sort_in_request_order() {
         let items: Vec<String> = (10..60).map(|number| format!(r#"{{"name":"{number}"}}"#)).collect();
         let body = format!(r#"{{"type":"team","rules":{{"b":1.0}},"items":[{}]}}"#, items.join(","));
         let (now, id) = ("2026-12-01T09:30:00Z".parse().expect("a time"), "123".parse().expect("an id"));

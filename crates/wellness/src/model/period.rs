@@ -26,9 +26,9 @@ impl Wanted {
         match asked {
             [false, false, false] => Some(Self::ThisYear),
             [true, false, false] => year.map(Period::of_year).map(Self::Given),
-            [true, ..] => fields.fault("/query/year", "does not go with from and to"),
-            [_, true, false] => fields.fault("/query/to", "is missing: from needs it"),
-            [_, false, true] => fields.fault("/query/from", "is missing: to needs it"),
+            [true, ..] => fields.fault("/query/year", "cannot be combined with from and to"),
+            [_, true, false] => fields.fault("/query/to", "is required if from is given"),
+            [_, false, true] => fields.fault("/query/from", "is required if to is given"),
             [_, true, true] => {
                 let period = between(fields, from?, to?)?;
                 let length =

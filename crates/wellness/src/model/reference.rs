@@ -9,8 +9,8 @@ use table::{Attributes, Item, JsonText, Key};
 /// An activity's reference to a venue, with a copy of the venue's data
 /// (docs/decisions/wellness-references.md).
 ///
-/// The index sort key contains the activity's status and end date, and is updated whenever one of
-/// the two changes.
+/// The index sort key contains the activity's status and end date. A change of either one also
+/// updates the index sort key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Reference {
@@ -26,8 +26,8 @@ pub struct Reference {
     /// GSI2SK: `<status>#<end>#ActivityId-<id>`, with the status and the end date of the activity.
     #[serde(rename = "GSI2SK")]
     pub place: UseSort,
-    /// The copied data. The attribute is not called `Data`, because GSI1 projects `Data` and GSI2
-    /// must not.
+    /// The copied data. The attribute is not called `Data`, because GSI2 projects the copied data
+    /// but not the `Data` of activities.
     pub copied_data: JsonText,
 }
 
@@ -36,7 +36,8 @@ impl Item for Reference {
 }
 
 impl Reference {
-    /// Creates a reference to `of`. `place` contains the activity with its status and end date.
+    /// Creates a reference to the venue `of`. `place` contains the id, the status and the end date
+    /// of the activity.
     #[must_use]
     pub fn new(company: CompanyId, of: FacetRef, place: UseSort, copied_data: JsonText) -> Self {
         Self {
@@ -60,7 +61,7 @@ impl Reference {
         &self.uses.of
     }
 
-    /// Returns the index sort key with a new status or end date of the activity.
+    /// Returns the index sort key for a new status and end date of the activity.
     #[must_use]
     pub fn moved(&self, status: Status, end: PlanTime) -> UseSort {
         UseSort { status, end, activity: self.place.activity.clone() }

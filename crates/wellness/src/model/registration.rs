@@ -9,8 +9,8 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText, Key};
 
-/// An employee's registration for a challenge. A registration belongs to the activity's item
-/// collection, but not to its `Program` rows.
+/// An employee's registration for a challenge. It is part of the activity's item collection, but
+/// its sort key does not begin with `Program`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Registration {
@@ -31,11 +31,11 @@ pub struct Registration {
     pub company: CompanyId,
     /// Progress towards the goal.
     pub progress: Progress,
-    /// Progress as text, such as `404 / 1000 steps`. Empty at first.
+    /// Progress as text, such as `404 / 1000 steps`. Initially empty.
     pub progress_text: String,
     /// Points earned.
     pub earned_points: u32,
-    /// Supplementary metadata, which is not authoritative: a JSON object.
+    /// Supplementary metadata: a JSON object. It is not authoritative.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<JsonText>,
     /// Time of registration.
@@ -109,8 +109,8 @@ impl From<Registration> for RegistrationBody {
 
 /// Progress towards a goal: 0 to 10,000 percent with at most two decimals.
 ///
-/// The value is stored as an integer, in hundredths of a percent. Its JSON form is a number such as
-/// `40.4`.
+/// In memory, the value is an integer in hundredths of a percent. In JSON and in DynamoDB, it is a
+/// number such as `40.4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Progress(u32);
@@ -119,17 +119,17 @@ impl Progress {
     /// No progress.
     pub const NONE: Self = Self(0);
     /// The maximum, in hundredths of a percent.
-    const MOST: f64 = 1_000_000.0;
+    const MAX: f64 = 1_000_000.0;
 }
 
 impl TryFrom<f64> for Progress {
     type Error = &'static str;
 
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is within the limits by then")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range has been checked")]
     fn try_from(percent: f64) -> Result<Self, Self::Error> {
         let hundredths = (percent * 100.0).round();
-        // The floating-point error of a percentage with two decimals is smaller than this.
-        if (0.0..=Self::MOST).contains(&hundredths) && (percent * 100.0 - hundredths).abs() < 1e-6 {
+        // For a percentage with two decimals, the floating-point error is less than 1e-6.
+        if (0.0..=Self::MAX).contains(&hundredths) && (percent * 100.0 - hundredths).abs() < 1e-6 {
             return Ok(Self(hundredths as u32));
         }
         Err("must be a number from 0 to 10000 with at most two decimals")

@@ -3,8 +3,8 @@
 use function::Error;
 use table::Item;
 
-/// Maximum size of the base row. Every list of the company's activities reads this row. A row may
-/// later exceed the limit through a new section id or a longer version number.
+/// Maximum size of the base row, which every list of activities reads. A later section id or
+/// version number can make a row slightly larger.
 pub(crate) const MAX_ROW: usize = 8 * 1024;
 /// Maximum size of a part.
 pub(crate) const MAX_PART: usize = 16 * 1024;
@@ -23,5 +23,5 @@ pub(crate) fn must_fit<T: Item>(item: &T, most: usize) -> Result<(), Error> {
     if table::size(item)? <= most {
         return Ok(());
     }
-    Err(Error::TooLarge(format!("{} is at most {} KB with its keys.", T::TYPE, most / 1024)))
+    Err(Error::TooLarge(format!("{} must not exceed {} KB, including its keys.", T::TYPE, most / 1024)))
 }

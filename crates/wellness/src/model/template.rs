@@ -18,7 +18,7 @@ pub struct Template {
     /// Sort key: `Template#TemplateId-<id>`.
     #[serde(rename = "SK")]
     pub sort: TemplateSort,
-    /// The fields that an activity inherits, in one JSON text because they are always read
+    /// The fields that an activity inherits. They are one JSON text, because they are always read
     /// together.
     pub content: JsonText,
     /// Time of creation.
@@ -45,10 +45,10 @@ impl Template {
 }
 
 impl Wellness {
-    /// Reads the template with this id that the company owns, or the global template with this id.
+    /// Reads a template by id. A template of the company takes precedence over a global template.
     ///
     /// # Errors
-    /// 404 if neither template exists.
+    /// 404 if neither exists.
     pub(crate) async fn template(&self, company: &CompanyId, id: &TemplateId) -> Result<Template, Error> {
         let own = Template::key_of(&Owner::Company(company.clone()), id);
         let global = Template::key_of(&Owner::Global, id);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn returns_the_content_as_it_was_sent() {
+    fn returns_the_content_unchanged() {
         let sent = r#"{"name":"Walk","type":"challenge","subType":"Fitness","filters":{"roles":["Nurse"],"departments":[]},"detail":{"b": 1.50, "a":1e999},"goal":{"type":"steps","parameters":[0.10]},"rewards":[{"kind":"A","name":"B","amount":0.10}],"groups":{"type":"team","rules":null,"items":[]},"data":{}}"#;
         let content: Content = serde_json::from_str(sent).expect("a content");
         let now: TimestampSeconds = "2026-12-01T09:30:00Z".parse().expect("a time");

@@ -44,14 +44,14 @@ impl Uses {
         Some(Self { company: company?, of: FacetRef { facet: facet?, id: id? }, from, to })
     }
 
-    /// Returns the requested period. By default, the period starts with the first second of today.
+    /// Returns the requested period. By default, it starts today at 00:00 UTC and has no end.
     ///
     /// # Errors
     /// 400 if the period ends before it starts.
     pub(crate) fn period(&self, now: TimestampSeconds) -> Result<Period, Error> {
         let first = self.from.unwrap_or(PlanBound::Day(now.day())).first();
         let Some(to) = self.to else { return Ok(Period::since(first)) };
-        let fault = || Error::invalid("/query/to", "must not be before from, which is today where it is not given");
+        let fault = || Error::invalid("/query/to", "must not be before from, which defaults to today");
         Period::new(first, to.last()).ok_or_else(fault)
     }
 
@@ -77,8 +77,8 @@ impl Uses {
         now: TimestampSeconds,
         random: &Random,
     ) -> Result<(), Error> {
-        // All generated activity ids have the same length, and no status has a longer name than
-        // this one.
+        // All generated activity ids have the same length, and no status name is longer than
+        // `completed`.
         let activity = ActivityId::new(now.instant(), random);
         let place = UseSort { status: Status::Completed, end: now.into(), activity };
         must_fit(&Reference::new(self.company.clone(), of.clone(), place, data.clone()), MAX_REFERENCE)
@@ -92,8 +92,7 @@ pub(crate) fn read_data(fields: &mut Fields) -> Option<JsonText> {
 }
 
 impl Wellness {
-    /// Counts the references to change. References that already have the data `other_than` are not
-    /// counted.
+    /// Counts the references to change. References whose data equals `other_than` are not counted.
     pub(crate) async fn count_uses(
         &self,
         uses: &Uses,

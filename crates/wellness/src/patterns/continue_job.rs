@@ -1,10 +1,10 @@
 //! W18: runs the jobs on references and registrations. The stream of the `WellnessJobs` table
-//! invokes this function after each step that a job has written.
+//! invokes this function when a job starts, and again after each step.
 //!
-//! The jobs replace venues (docs/requirements/wellness.md#replace-a-venue), update venues
-//! (docs/requirements/wellness.md#update-a-venue), and move registrations to a new end date.
-//! docs/decisions/jobs.md describes how jobs run. docs/decisions/wellness-jobs.md describes the
-//! passes of these jobs.
+//! A job replaces a venue (docs/requirements/wellness.md#replace-a-venue), updates a venue
+//! (docs/requirements/wellness.md#update-a-venue), or copies a new end date to registrations.
+//! docs/decisions/jobs.md describes how jobs run. docs/decisions/wellness-jobs.md explains the
+//! passes.
 
 use crate::{
     Task, Wellness,
@@ -34,8 +34,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: ", replacement",
-            condition: "per page of 50: query GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, then between active#from and active#to; get the references strongly consistent and write their ids to the job; for each reference, in one transaction delete Program#Venue#VenueId-<id> if its status and end date are unchanged, and put Program#Venue#VenueId-<replacement>; repeat until two passes find nothing",
-            formula: "per reference: ⌈reference⌉ R; 2 × 2 ⌈reference⌉ W; GSI2 2 ⌈reference⌉ W. Job: GSI2 ½ ⌈Σ references⌉ R per page, and 2.5 R; ⌈job and the ids of its page⌉ W per page, 2 ⌈job⌉ W, and 2 × (⌈job⌉ + ⌈hold⌉) W at the end; ⌈job⌉ R and ⌈job⌉ W per invocation, of which there are at least two",
+            condition: "for each page of 50: query GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, then between active#from and active#to. Get the references with strong consistency, and write their ids to the job. For each reference, one transaction deletes Program#Venue#VenueId-<id> if its status and end date are unchanged, and puts Program#Venue#VenueId-<replacement>. The job ends after two consecutive passes that find nothing",
+            formula: "per reference: ⌈reference⌉ R; 2 × 2 ⌈reference⌉ W; GSI2 2 ⌈reference⌉ W. Per page: GSI2 ½ ⌈Σ references⌉ R; ⌈job with the ids of the page⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. A job has at least two invocations. Per job: GSI2 2.5 R; 2 ⌈job⌉ W, and 2 × (⌈job⌉ + ⌈hold⌉) W at the end",
             cost: |case| {
                 let (references, reference) = (Case::count(case.references), write(case.reference));
                 let end = (write(case.job) + Units::whole(1)).times(2);
@@ -51,8 +51,8 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", update",
-            condition: "as for a replacement, but only references with other data; update each Program#Venue#VenueId-<id> if its status and end date are unchanged",
-            formula: "per reference: ⌈reference⌉ R; ⌈reference⌉ W; GSI2 ⌈reference⌉ W. Job: GSI2 3 × ½ ⌈Σ references⌉ R per page, and 1.5 R; ⌈job and the ids of its page⌉ W per page, 3 ⌈job⌉ W, and ⌈job⌉ R and ⌈job⌉ W per invocation, of which there are at least two",
+            condition: "as for a replacement, but query only references with different data. Update each Program#Venue#VenueId-<id> if its status and end date are unchanged",
+            formula: "per reference: ⌈reference⌉ R; ⌈reference⌉ W; GSI2 ⌈reference⌉ W. Per page: GSI2 3 × ½ ⌈Σ references⌉ R; ⌈job with the ids of the page⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. A job has at least two invocations. Per job: GSI2 1.5 R; 3 ⌈job⌉ W",
             cost: |case| {
                 let (references, reference) = (Case::count(case.references), write(case.reference));
                 Cost::default()
@@ -67,8 +67,8 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", registrations",
-            condition: "per page of 50: get ActivityId-<id> | Program, strongly consistent; query PK = ActivityId-<id>, SK begins with Registration#, strongly consistent; write the ids of registrations with another end date to the job; update each if its end date is unchanged",
-            formula: "per registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. Job: ⌈activity⌉ + ⌈Σ registrations⌉ R and ⌈job and the ids of its page⌉ W per page, ⌈activity⌉ R and ⌈job⌉ W, and ⌈job⌉ R and ⌈job⌉ W per invocation",
+            condition: "for each page of 50: get PK = ActivityId-<id>, SK = Program; query PK = ActivityId-<id>, SK begins with Registration#, both strongly consistent. Write the ids of the registrations with a different end date to the job. Update each of these registrations if its end date is unchanged",
+            formula: "per registration: ⌈registration⌉ W; GSI3 2 ⌈registration⌉ W. Per page: ⌈activity⌉ + ⌈Σ registrations⌉ R; ⌈job with the ids of the page⌉ W. Per invocation: ⌈job⌉ R; ⌈job⌉ W. Per job: ⌈activity⌉ R; ⌈job⌉ W",
             cost: |case| {
                 let (registrations, registration) = (Case::count(case.items), write(case.registration));
                 let pages = Case::count(case.items.div_ceil(PAGE)) + 1;
@@ -85,28 +85,29 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// The units of querying `things` items of `size` bytes in pages. After a full page, another query
-/// reads the rest, which may be empty.
+/// Read request units for queries of `things` items of `size` bytes, in pages. A full page is
+/// always followed by another query, which may find nothing.
 fn by_pages(things: usize, size: usize, call: fn(usize) -> Units) -> Units {
     call(PAGE * size).times(Case::count(things / PAGE)) + call(things % PAGE * size)
 }
 
-/// The units of the writes at the beginning of each invocation.
+/// Write request units (WRU) for the write at the start of each invocation.
 fn calls(case: &Case, calls: u64) -> Units {
     write(case.job).times(calls)
 }
 
-/// The units that a job on references writes to its item before the last step. The job makes two
-/// passes, and the second pass finds nothing.
+/// WRU for the steps of a job on references, except for the last step. The job makes two passes,
+/// and the second pass finds nothing.
 fn looks(case: &Case) -> Units {
     steps(case, case.references) + write(case.job)
 }
 
-/// The units of the steps of a pass: one step for each page, and a last step that finds nothing. A
-/// step stores the ids of its page in the job's item.
+/// WRU for the steps of one pass: a step for each page, and a final step that finds nothing. Each
+/// step stores the ids of its page in the job.
 ///
-/// A write consumes units for the larger of the item's sizes before and after the write. An id has
-/// 32 digits here. A full page may not be the last page, so its step stores the position as well.
+/// DynamoDB charges for the larger of the item's sizes before and after a write. Ids are assumed to
+/// have 32 characters. After a full page, the step also stores the position, because more pages may
+/// follow.
 fn steps(case: &Case, things: usize) -> Units {
     const ID: usize = 33;
     const PLACE: usize = 80;
@@ -120,7 +121,7 @@ fn steps(case: &Case, things: usize) -> Units {
     }
 }
 
-/// Continues every job of the batch.
+/// Continues the jobs in the batch.
 async fn continue_job(wellness: Wellness, batch: Batch) -> Result<BTreeSet<String>, Error> {
     jobs::continue_jobs(&wellness, batch).await
 }
@@ -143,8 +144,8 @@ impl JobService for Wellness {
             }
             JobId::Uses(of) => {
                 let references = References::of(self, ReferencePartition { company, of }, task);
-                let references =
-                    references.ok_or_else(|| Error::Internal("a job at references without one".to_owned()))?;
+                let references = references
+                    .ok_or_else(|| Error::Internal("a job on references has a task for registrations".to_owned()))?;
                 run.steps(Passes::new(self, references)).await?;
             }
         }

@@ -41,8 +41,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "in one transaction put if absent: PK = ActivityId-…, SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#kind, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the other references",
-        formula: "2 × (⌈row⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈row⌉ W; GSI2 ⌈narrow row⌉ + Σ ⌈reference⌉ W; plus 1 R and 2 × ⌈record⌉ W with an Idempotency-Key; plus 1 R with a section, plus ⌈template⌉ + 1 R with a template",
+        condition: "in one transaction put if absent: PK = ActivityId-… with SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#<kind>, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the other references",
+        formula: "2 × (⌈activity⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + Σ ⌈reference⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. With a section, also 1 R. With a template, also ⌈template⌉ + 1 R",
         cost: |case| {
             let row = table::cost::write(case.activity);
             Cost::default()
@@ -76,7 +76,7 @@ impl Input for NewActivity {
         let (company, content) = (fields.path("companyId"), Content::read(fields));
         let (start, end) = (fields.body("startDate"), fields.body("endDate"));
         let (status, section) = (fields.body_if_any("status"), fields.body_if_any("sectionId"));
-        let references = list(fields, "references", MAX_REFERENCES, ReferenceBody::of);
+        let references = list(fields, "references", MAX_REFERENCES, "facet and id", ReferenceBody::of);
         let template = fields.body_if_any("templateId");
         if !fields.has_body("templateId") {
             require(fields, &["name", "type", "subType"]);
@@ -135,7 +135,7 @@ impl NewActivity {
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the section or the template does not exist.
-/// - 413 if a part is too large.
+/// - 413 if the base row, a part or a reference is too large.
 /// - 422 if the idempotency key was used for a different request.
 pub async fn create_activity(
     wellness: Wellness,
@@ -179,7 +179,7 @@ impl Wellness {
         found.map(drop).ok_or(Error::NotFound("section"))
     }
 
-    /// Returns the puts of the base row, the parts and the references.
+    /// Returns one put for each item: the base row, the parts and the references.
     fn insertion(
         &self,
         activity: &Activity,
@@ -211,14 +211,17 @@ impl Wellness {
     }
 }
 
-/// A list of puts. Each put requires that its item does not exist yet.
+/// The puts of a transaction. A put fails if its item already exists.
 struct Insertion<'a> {
     table: &'a Table,
     changes: Vec<Change>,
 }
 
 impl Insertion<'_> {
-    /// Adds the put of an item of at most `most` bytes.
+    /// Adds a put.
+    ///
+    /// # Errors
+    /// 413 if the item is larger than `most` bytes.
     fn add<T: Item>(&mut self, item: &T, most: usize) -> Result<(), Error> {
         must_fit(item, most)?;
         self.changes.push(self.table.put_new(item)?);

@@ -1,4 +1,4 @@
-//! W13: creates a template, for all companies or for one
+//! W13: creates a template, either for all companies or for one company
 //! (docs/requirements/wellness.md#templates-and-custom-content).
 
 use crate::{
@@ -37,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "in a transaction put if absent: PK = CompanyId-… or Global, SK = Template#TemplateId-…",
-        formula: "2 × ⌈template⌉ W; plus 1 R and 2 × ⌈record⌉ W with an Idempotency-Key",
+        formula: "2 × ⌈template⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, case.record_read())
@@ -65,7 +65,7 @@ impl Input for NewTemplate {
     }
 }
 
-/// Reads the owner of the templates from the path: the company, or `Global` if the path names no
+/// Reads the owner of the templates from the path: the company, or `Global` if the path contains no
 /// company.
 pub(crate) fn read_owner(fields: &mut Fields) -> Owner {
     fields.path_if_any("companyId").map_or(Owner::Global, Owner::Company)
@@ -114,8 +114,8 @@ impl Wellness {
         must_fit(&template, MAX_TEMPLATE)?;
         let mut changes = vec![self.table.put_new(&template)?];
         changes.extend(once.remember(&id)?);
-        // Send even a single change as a transaction. The client token of the transaction makes a
-        // retry by the SDK idempotent after a lost response.
+        // A single change is also sent as a transaction. If the response is lost, the client token
+        // of the transaction makes the SDK's retry idempotent.
         self.dynamo.transact(changes).await?;
         Ok(template)
     }

@@ -1,4 +1,4 @@
-//! W5: reads an activity, whole or by levels
+//! W5: reads a whole activity, or some of its levels
 //! (docs/requirements/wellness.md#pattern-4-get-an-activity).
 
 use crate::{
@@ -38,7 +38,7 @@ pub const PATTERN: Pattern = Pattern {
         Calls {
             variant: "",
             condition: "PK = ActivityId-…, SK begins with Program, strongly consistent",
-            formula: "⌈Σ row, parts and references⌉ R, strongly consistent",
+            formula: "⌈Σ activity, parts and references⌉ R, strongly consistent",
             cost: |case| {
                 let bytes = case.activity + case.part * case.parts + case.reference * case.references;
                 Cost::default().read(cost::ACTIVITIES, read(bytes))
@@ -46,8 +46,8 @@ pub const PATTERN: Pattern = Pattern {
         },
         Calls {
             variant: ", one level",
-            condition: "PK = ActivityId-…, SK begins with Program#Groups or another level, strongly consistent; and get SK = Program to check the company",
-            formula: "⌈row⌉ R, and ⌈Σ parts⌉ R per level",
+            condition: "PK = ActivityId-…, SK begins with Program#Groups or another level, strongly consistent. Also get SK = Program to check the company",
+            formula: "⌈activity⌉ R, and ⌈Σ parts⌉ R per level",
             cost: |case| {
                 Cost::default()
                     .read(cost::ACTIVITIES, case.activity_read())
@@ -102,8 +102,8 @@ impl Levels {
 const REFERENCES: [Level; 6] =
     [Level::Program, Level::Courses, Level::Files, Level::Notifications, Level::Trackers, Level::Venues];
 
-/// One of an activity's `Program` rows, identified by its attribute `Type`. This enum is used for
-/// reads only. Writes use the types of its variants.
+/// An item of an activity whose sort key begins with `Program`. The attribute `Type` determines the
+/// variant. Only reads use this enum. Writes use the individual structs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 enum Row {
@@ -138,7 +138,7 @@ pub struct PartsBody {
     references: Option<Vec<ReferenceBody>>,
 }
 
-/// The base row, or only the ids of the activity if the base row was not requested.
+/// The base row if it was requested, and only the ids otherwise.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 enum Head {
@@ -205,7 +205,7 @@ pub async fn get_activity(wellness: Wellness, request: Request<Wanted>) -> Resul
 impl Wellness {
     async fn level_of(&self, activity: &ActivityId, level: Level) -> Result<Vec<Row>, Error> {
         let (partition, range) = (ActivityPartition(activity.clone()), level.range());
-        Ok(self.table.query_all(&Query::new(&partition, &range)).await?)
+        Ok(self.table.query_all(&Query::new(&partition, &range)).await?.complete()?)
     }
 
     async fn levels_of(&self, wanted: &Wanted) -> Result<Vec<Row>, Error> {
@@ -213,8 +213,8 @@ impl Wellness {
         Ok(try_join_all(levels).await?.concat())
     }
 
-    /// Reads the base row, which identifies the company, and the other rows. The base row comes
-    /// first, because it has the smallest sort key.
+    /// Reads the base row, which contains the owning company, and the other rows. The base row
+    /// comes first, because it has the smallest sort key.
     async fn all_of(&self, wanted: &Wanted) -> Result<(Activity, Vec<Row>), Error> {
         let mut rows = self.level_of(&wanted.activity, Level::Program).await?.into_iter();
         match rows.next() {

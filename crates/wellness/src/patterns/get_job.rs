@@ -27,7 +27,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get: PK = CompanyId-<id>, SK = Job#<job id>",
+        condition: "get PK = CompanyId-<id>, SK = Job#<job id>",
         formula: "⌈job⌉ R",
         cost: |case| Cost::default().read(cost::JOBS, read(case.job)),
     }],

@@ -14,7 +14,7 @@ use keys::{
     wellness::{ActivityId, CompanyId, EndDateSort, ProgramPartition, SectionId},
 };
 use serde::{Deserialize, Serialize};
-use table::{Item, Query, cost::Cost};
+use table::{Item, Page, Query, cost::Cost};
 
 /// The Lambda.
 #[must_use]
@@ -56,7 +56,7 @@ impl Input for OfCompany {
     }
 }
 
-/// An entry of GSI1: an activity or a section.
+/// An item of GSI1: an activity or a section.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 enum Entry {
@@ -73,9 +73,12 @@ impl Item for Entry {
 pub struct Programme {
     items: Vec<ActivityBody>,
     sections: Vec<SectionBody>,
+    /// Number of unreadable items that were left out.
+    #[serde(skip_serializing_if = "function::is_zero")]
+    skipped: usize,
 }
 
-/// A section with the ids of its activities in this response.
+/// A section. `activity_ids` are the ids of its activities in this response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SectionBody {
@@ -98,13 +101,14 @@ pub async fn list_activities(wellness: Wellness, request: Request<OfCompany>) ->
     request.caller.must_belong_to(company, DOMAIN)?;
     let range = EndDateSort::within(wanted.at(request.now));
     let query = Query::new(&ProgramPartition(company.clone()), &range).on(&wellness.program);
-    Ok(Json(Programme::of(wellness.table.query_all(&query).await?, statuses)))
+    let page = wellness.table.query_all(&query).await?;
+    Ok(Json(Programme::of(page, statuses)))
 }
 
 impl Programme {
-    fn of(entries: Vec<Entry>, statuses: &Statuses) -> Self {
+    fn of(entries: Page<Entry>, statuses: &Statuses) -> Self {
         let (mut activities, mut sections) = (Vec::new(), Vec::new());
-        for entry in entries {
+        for entry in entries.items {
             match entry {
                 Entry::Activity(activity) if statuses.have(activity.status) => activities.push(*activity),
                 Entry::Activity(_) => {}
@@ -112,7 +116,7 @@ impl Programme {
             }
         }
         let sections = sections.into_iter().map(|section| SectionBody::of(section, &activities)).collect();
-        Self { items: activities.into_iter().map(ActivityBody::from).collect(), sections }
+        Self { items: activities.into_iter().map(ActivityBody::from).collect(), sections, skipped: entries.skipped }
     }
 }
 

@@ -1,5 +1,5 @@
-//! W3: lists the activities of a company in a plan year, in short form and filtered by type, role
-//! and department (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
+//! W3: lists the activities of a company in a plan year in short form, filtered by type, role and
+//! department (docs/requirements/wellness.md#pattern-2-list-active-activities-in-short-form).
 
 use crate::{
     DOMAIN, FiltersBody, Name, Wellness,
@@ -12,7 +12,7 @@ use keys::{
     wellness::{ActivityId, ActivityType, CompanyId, Department, Role, Status, SubType},
 };
 use serde::Serialize;
-use table::cost::Cost;
+use table::{Page, cost::Cost};
 
 /// The Lambda.
 #[must_use]
@@ -31,8 +31,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan year; filtered in memory",
-        formula: "½ ⌈Σ narrow entries⌉ R on GSI2, rounded up for each MB",
+        condition: "GSI2PK = CompanyId-…#Program#List, GSI2SK between EndDate#first and EndDate#last second of the plan year. The function applies the filters",
+        formula: "½ ⌈Σ entries⌉ R on GSI2, rounded up for each MB",
         cost: |case| Cost::default().read(cost::LISTS, case.listed(case.narrow)),
     }],
     function,
@@ -106,6 +106,7 @@ impl From<ActivityOption> for OptionBody {
 pub async fn list_activity_options(wellness: Wellness, request: Request<Asked>) -> Result<List<OptionBody>, Error> {
     let asked = &request.input;
     request.caller.must_belong_to(&asked.company, DOMAIN)?;
-    let options = wellness.options(&asked.company, asked.wanted.at(request.now)).await?;
-    Ok(List::whole(options.into_iter().filter(|option| asked.admits(option)).map(OptionBody::from).collect()))
+    let Page { items, next, skipped } = wellness.options(&asked.company, asked.wanted.at(request.now)).await?;
+    let items = items.into_iter().filter(|option| asked.admits(option)).map(OptionBody::from).collect();
+    Ok(List::whole(Page { items, next, skipped }))
 }

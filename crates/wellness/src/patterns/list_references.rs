@@ -73,8 +73,8 @@ impl From<Reference> for ReferenceBody {
     }
 }
 
-/// Lists the activities with the given status that refer to a venue, sorted by end date. The
-/// default period starts with the first second of today.
+/// Lists the activities with the given status that refer to a venue, sorted by end date. By
+/// default, the period starts today at 00:00 UTC.
 ///
 /// # Errors
 /// - 400 if the input is invalid.

@@ -16,7 +16,7 @@ use keys::{
 };
 use serde::Serialize;
 use table::{
-    JsonText, Query,
+    JsonText, Page, Query,
     cost::{Cost, read_eventually},
 };
 
@@ -37,7 +37,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year; then batch-get SK = Program of the activities",
+        condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year. Then batch-get SK = Program of each activity",
         formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded up for each MB, and ½ ⌈activity⌉ R per activity",
         cost: |case| {
             Cost::default()
@@ -108,12 +108,13 @@ pub async fn list_registrations(wellness: Wellness, request: Request<OfUser>) ->
     let company = request.caller.confined_to(DOMAIN)?;
     let range = ActivityEndDateSort::within(wanted.at(request.now));
     let query = Query::new(&RegistrationsPartition(user.clone()), &range).on(&wellness.registrations);
-    let mut registrations = wellness.table.query_all::<Registration>(&query).await?;
+    let Page { items: mut registrations, skipped, .. } = wellness.table.query_all::<Registration>(&query).await?;
     // Omit the registrations of a user's former company.
     registrations.retain(|one| company.is_none_or(|company| one.company.as_str() == company));
     let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();
     let mut activities = wellness.table.get_all::<Activity>(&keys, false).await?;
     // A user has one registration per activity, so each activity is needed only once.
-    let shown = |(registration, key)| Some(OnHomePage::new(registration, activities.remove(key)?));
-    Ok(List::whole(registrations.into_iter().zip(&keys).filter_map(shown).collect()))
+    let shown = |(registration, key)| Some(OnHomePage::new(registration, activities.items.remove(key)?));
+    let items = registrations.into_iter().zip(&keys).filter_map(shown).collect();
+    Ok(List::whole(Page { items, next: None, skipped: skipped + activities.unreadable.len() }))
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::wellness::{CompanyId, CompanyPartition, SectionSort};
-use table::{Page, Query, cost::Cost};
+use table::{Query, cost::Cost};
 
 /// The Lambda.
 #[must_use]
@@ -44,7 +44,7 @@ impl Input for OfCompany {
     }
 }
 
-/// Lists the sections in the order of their ids.
+/// Lists the sections of a company, sorted by id.
 ///
 /// # Errors
 /// 400 if the input is invalid. 403 if the caller belongs to another company.
@@ -53,6 +53,6 @@ pub async fn list_sections(wellness: Wellness, request: Request<OfCompany>) -> R
     request.caller.must_belong_to(company, DOMAIN)?;
     let listing = request.listing(SectionSort::all(), "")?;
     let query = Query::new(&CompanyPartition(company.clone()), &listing.range);
-    let Page { items, next } = wellness.table.page::<Section>(&query, listing.limit).await?;
-    Ok(listing.list(Page { items: items.into_iter().map(SectionBody::from).collect(), next }))
+    let page = wellness.table.page::<Section>(&query, listing.limit).await?;
+    Ok(listing.list(page.map(SectionBody::from)))
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::wellness::{Owner, TemplateSort};
-use table::{Page, Query, cost::Cost};
+use table::{Query, cost::Cost};
 
 /// The Lambda.
 #[must_use]
@@ -52,7 +52,7 @@ impl Input for OfOwner {
     }
 }
 
-/// Lists templates in the order of their creation. Every caller may list the global templates.
+/// Lists templates, from the oldest to the newest. Every caller may list the global templates.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -64,6 +64,5 @@ pub async fn list_templates(wellness: Wellness, request: Request<OfOwner>) -> Re
     }
     let listing = request.listing(TemplateSort::all(), "")?;
     let page = wellness.table.page::<Template>(&Query::new(owner, &listing.range), listing.limit).await?;
-    let items = page.items.into_iter().map(TemplateBody::try_from).collect::<Result<_, _>>()?;
-    Ok(listing.list(Page { items, next: page.next }))
+    Ok(listing.list(page.try_map(TemplateBody::try_from)))
 }

@@ -1,7 +1,7 @@
 //! W6: moves an activity to another section, or removes it from its section
 //! (docs/requirements/wellness.md#sections).
 //!
-//! The section is an attribute and not part of a key, so a single update moves the activity
+//! The section is an attribute and not part of a key, so one update moves the activity
 //! (docs/decisions/wellness-sections.md).
 
 use crate::{
@@ -32,8 +32,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Section#SectionId-…; then update SectionId of SK = Program if the activity belongs to the company; no key changes",
-        formula: "1 R; ⌈activity⌉ W; GSI1 ⌈entry⌉ W, because it projects SectionId. Removal from a section needs no read",
+        condition: "get SK = Section#SectionId-…. Then update SectionId of SK = Program if the activity belongs to the company. No key changes",
+        formula: "1 R; ⌈activity⌉ W; GSI1 ⌈entry⌉ W, because GSI1 projects SectionId. Removing an activity from its section needs no read",
         cost: |case| {
             Cost::default()
                 .read(cost::ACTIVITIES, Units::whole(1))

@@ -29,8 +29,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get: PK = UserId-<id>, SK = Employee; then put it if its version is unchanged",
-        formula: "⌈employee⌉ R, 1 R if it does not exist; ⌈employee⌉ W, none if nothing changes",
+        condition: "get PK = UserId-<id>, SK = Employee. Then put the employee if its version is unchanged",
+        formula: "⌈employee⌉ R, or 1 R for a new employee; ⌈employee⌉ W, or none if nothing changes",
         cost: |case| {
             let (read, write) = (read(case.employee), write(case.employee));
             Cost::default().read(cost::ACTIVITIES, read).write(cost::ACTIVITIES, write)
@@ -62,7 +62,7 @@ impl Input for Placed {
 
 /// Creates or replaces an employee.
 ///
-/// A request with equal data writes nothing, so a retry does not trigger another enrollment.
+/// If the data is unchanged, nothing is written. A retry therefore triggers no second enrollment.
 /// Operators may move an employee to another company. Existing registrations still belong to the
 /// company that owns the activity.
 ///

@@ -31,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "put: PK = CompanyId-…, SK = Venue#VenueId-… or the key of another kind of record",
+        condition: "put: PK = CompanyId-…, SK = Venue#VenueId-… or the corresponding key of a file, course, tracker or notification",
         formula: "⌈record⌉ W",
         cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)),
     }],
@@ -74,8 +74,8 @@ impl From<Record> for RecordBody {
     }
 }
 
-/// Creates or replaces the company's record of a venue. The copies of its data in activities do not
-/// change. W9 (update-reference) updates the copies.
+/// Creates or replaces the company's record of a venue. Activities keep their copies of the old
+/// data. W9 (update-reference) also updates the copies.
 ///
 /// # Errors
 /// - 400 if the input is invalid.

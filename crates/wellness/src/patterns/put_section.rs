@@ -31,7 +31,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "put: PK = CompanyId-…, SK = Section#SectionId-…",
-        formula: "⌈section⌉ W; GSI1 ⌈section⌉ W, twice that if the end date changes",
+        formula: "⌈section⌉ W; GSI1 ⌈section⌉ W, or 2 ⌈section⌉ W if the end date changes",
         cost: |case| Cost::default().write(cost::ACTIVITIES, write(case.own)).write(cost::PROGRAM, write(case.own)),
     }],
     function,

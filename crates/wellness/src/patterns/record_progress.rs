@@ -81,7 +81,7 @@ impl TryFrom<String> for ProgressText {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         if text.chars().count() > 200 || text.chars().any(char::is_control) {
-            return Err("must have at most 200 characters, none of them a control character");
+            return Err("must have at most 200 characters and no control characters");
         }
         Ok(Self(text))
     }
@@ -89,9 +89,8 @@ impl TryFrom<String> for ProgressText {
 
 /// Records the progress in percent, the earned points, a progress text and metadata.
 ///
-/// A report never lowers the stored progress or points, even if several reports arrive at once.
-/// Only a correction may lower them. A report with the stored values succeeds, because it may be a
-/// retry.
+/// Only a correction can lower the stored progress or points, even if several reports arrive
+/// concurrently. A report that repeats the stored values succeeds, because it may be a retry.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -104,7 +103,7 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
     request.caller.must_be(&report.user, DOMAIN)?;
     let company = request.caller.confined_to(DOMAIN)?;
     if report.data.as_ref().is_some_and(|JsonObject(data)| data.text().len() > MAX_DATA) {
-        return Err(Error::TooLarge(format!("The data of a registration is at most {MAX_DATA} bytes.")));
+        return Err(Error::TooLarge(format!("The data of a registration must not exceed {MAX_DATA} bytes.")));
     }
     let mut change = report.change(&wellness.table)?;
     if let Some(company) = company {
@@ -115,7 +114,7 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
             let found = refused.found::<Registration>(0)?;
             let own = found.filter(|found| company.is_none_or(|company| found.company.as_str() == company));
             own.ok_or(Error::NotFound("registration"))?;
-            let detail = "More progress or more points are stored; a correction can lower them.".to_owned();
+            let detail = "The stored progress or points are higher. Only a correction can lower them.".to_owned();
             Err(Error::Conflict(Problem::ProgressBackwards, detail))
         }
         updated => Ok(Json(updated?.into())),

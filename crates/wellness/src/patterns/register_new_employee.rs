@@ -41,8 +41,8 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("Activities"),
     calls: &[Calls {
         variant: "",
-        condition: "get: PK = UserId-<id>, SK = Employee; query GSI2PK = company#Program#List, end date within the plan year; query GSI3PK = user#Registrations, end date within the plan year; put a registration if absent for every eligible challenge that has none; then get those activities strongly consistent, once per batch, and update the registrations whose end date has changed",
-        formula: "⌈employee⌉ R; GSI2 ½ × ⌈Σ entries of the year⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R; per eligible challenge ⌈registration⌉ W, GSI3 ⌈registration⌉ W and ⌈activity⌉ R",
+        condition: "get PK = UserId-<id>, SK = Employee. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = UserId-<id>#Registrations, both for end dates within the plan year. For each eligible challenge without a registration, put one if absent. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
+        formula: "⌈employee⌉ R; GSI2 ½ ⌈Σ entries of the year⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R. Per eligible challenge: ⌈registration⌉ W; GSI3 ⌈registration⌉ W; ⌈activity⌉ R, once per batch",
         cost: |case| {
             let challenges = Case::count(case.eligible);
             Cost::default()
@@ -60,8 +60,7 @@ pub const PATTERN: Pattern = Pattern {
 /// Maximum number of concurrent calls to DynamoDB.
 const AT_ONCE: usize = 16;
 
-/// Time reserved for the final check of the end dates. At most a quarter of the remaining time is
-/// reserved.
+/// Time reserved for the final check of the end dates, but at most a quarter of the remaining time.
 const TIME_TO_SETTLE: Duration = Duration::from_secs(5);
 
 /// Registers every employee of the batch. Returns the sequence numbers of the records to retry.
@@ -100,7 +99,7 @@ impl Start {
         let user = record.partition_key().and_then(|key| key.parse().ok()).map(|UserPartition(user)| user);
         let since = record.created_at().and_then(|time| TimestampSeconds::containing(time).ok());
         let sequence_numbers = vec![record.sequence_number().to_owned()];
-        Ok(Some(Self { user: user.ok_or("no user")?, since: since.ok_or("no time")?, sequence_numbers }))
+        Ok(Some(Self { user: user.ok_or("no user id")?, since: since.ok_or("no creation time")?, sequence_numbers }))
     }
 
     fn year(&self) -> Year {
@@ -108,7 +107,7 @@ impl Start {
     }
 }
 
-/// A batch in progress. Each work item carries the index of its `Start`.
+/// The state of a batch. Each work item carries the index of its `Start`.
 struct Run<'a> {
     wellness: &'a Wellness,
     starts: Vec<Start>,
@@ -134,13 +133,13 @@ impl Run<'_> {
             Ok(None) => {}
             Err(reason) => {
                 let sequence_number = record.sequence_number();
-                tracing::error!(sequence_number, reason, "a change of an employee can't be read");
+                tracing::error!(sequence_number, reason, "the stream record of an employee cannot be read");
                 self.failed.insert(sequence_number.to_owned());
             }
         }
     }
 
-    /// Reads the current state of the employees. A deleted employee needs no registrations.
+    /// Reads the current state of the employees, without those that have been deleted.
     async fn employees(&mut self) -> Vec<(usize, Employee)> {
         let wellness = self.wellness;
         let keys = self.starts.iter().map(|start| Employee::key_of(&start.user)).enumerate().collect();
@@ -151,8 +150,8 @@ impl Run<'_> {
     /// Reads the existing registrations of the plan year, so that their end dates are checked as
     /// well.
     ///
-    /// A run that died may have left registrations with an old end date. If the activity has moved
-    /// to another year since then, no job corrects these registrations.
+    /// A killed run may have left registrations with an outdated end date. If the activity has
+    /// since moved to another year, nothing else corrects these registrations.
     async fn registrations(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
         let wellness = self.wellness;
         let of =
@@ -172,7 +171,7 @@ impl Run<'_> {
         let wellness = self.wellness;
         let plans = plans.into_iter().map(|(plan, start)| (start, plan)).collect();
         let plans = self.each(plans, async |plan: (CompanyId, Year)| {
-            Ok((wellness.options(&plan.0, Period::of_year(plan.1)).await?, plan))
+            Ok((wellness.options(&plan.0, Period::of_year(plan.1)).await?.items, plan))
         });
         let plans: HashMap<_, _> = plans.await.into_iter().map(|(_, (options, plan))| (plan, options)).collect();
         let mut wanted = Vec::new();
@@ -183,18 +182,17 @@ impl Run<'_> {
                     let eligible = options.iter().filter(|option| option.is_challenge_for(employee, since));
                     wanted.extend(eligible.map(|option| (*start, option.registration(employee, since))));
                 }
-                None => self.fail(*start, &"the challenges were not read"),
+                None => self.fail(*start, &"the list of challenges could not be read"),
             }
         }
         wanted
     }
 
-    /// Corrects the end dates of the registrations, until a read after the last write returns the
-    /// same end dates.
+    /// Updates the end dates of the registrations until they equal the end dates of the activities.
     ///
     /// The transaction that changes an end date also starts the job that updates the registrations.
-    /// If that job misses a registration, the registration was written after the change of the end
-    /// date. The read in this function therefore returns the new end date.
+    /// The job can miss only a registration that is put after that change. In this case, this
+    /// function reads the new end date.
     async fn settle(&mut self, mut registered: Vec<(usize, Registration)>) {
         let wellness = self.wellness;
         while !registered.is_empty() {
@@ -211,7 +209,7 @@ impl Run<'_> {
         }
     }
 
-    /// Runs the work for each item concurrently, until the deadline. Failures are recorded in
+    /// Runs `work` for all items concurrently, until the deadline. Failures are recorded in
     /// `failed` and omitted from the result.
     async fn each<T, U, F>(&mut self, items: Vec<(usize, T)>, work: impl Fn(T) -> F) -> Vec<(usize, U)>
     where
@@ -228,7 +226,7 @@ impl Run<'_> {
             match result {
                 Some(Ok(result)) => done.push((start, result)),
                 Some(Err(error)) => self.fail(start, &error),
-                None => self.fail(start, &"no time was left"),
+                None => self.fail(start, &"the deadline has passed"),
             }
         }
         done
@@ -237,7 +235,7 @@ impl Run<'_> {
     fn fail(&mut self, start: usize, reason: &impl Display) {
         for sequence_number in &self.starts[start].sequence_numbers {
             if self.failed.insert(sequence_number.clone()) {
-                tracing::warn!(sequence_number, %reason, "an employee is not registered for everything");
+                tracing::warn!(sequence_number, %reason, "the registrations of an employee are incomplete");
             }
         }
     }
@@ -258,8 +256,8 @@ impl ActivityOption {
     }
 }
 
-/// The end date of an activity. Other attributes are not read, so an invalid attribute cannot make
-/// the function fail.
+/// The end date of an activity. The function ignores all other attributes, so an invalid one cannot
+/// make it fail.
 #[derive(Serialize, Deserialize)]
 struct End {
     #[serde(rename = "GSI1SK")]
@@ -273,7 +271,11 @@ impl Item for End {
 impl Wellness {
     async fn registrations_of(&self, user: UserId, period: Period) -> Result<Vec<Registration>, Error> {
         let range = ActivityEndDateSort::within(period);
-        Ok(self.table.query_all(&Query::new(&RegistrationsPartition(user), &range).on(&self.registrations)).await?)
+        Ok(self
+            .table
+            .query_all(&Query::new(&RegistrationsPartition(user), &range).on(&self.registrations))
+            .await?
+            .complete()?)
     }
 
     /// Puts the registration and returns it. If the registration already exists, returns the
@@ -296,6 +298,6 @@ impl Wellness {
     async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<HashMap<Key, End>, Error> {
         let activities: BTreeSet<_> = registrations.iter().map(|(_, registration)| &registration.partition.0).collect();
         let keys: Vec<Key> = activities.into_iter().map(Activity::key_of).collect();
-        Ok(self.table.get_all(&keys, true).await?)
+        Ok(self.table.get_all(&keys, true).await?.complete()?)
     }
 }

@@ -1,4 +1,4 @@
-//! W8: replaces a venue in every activity that refers to it
+//! W8: replaces a venue in the activities that refer to it
 //! (docs/requirements/wellness.md#replace-a-venue).
 //!
 //! docs/decisions/wellness-references.md explains why the replacement is a job.
@@ -37,8 +37,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "count: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction put Job#VenueId-<id> if none is running, put Hold#VenueId-<replacement> if absent, and check that Hold#VenueId-<id> is absent and that no job runs on the replacement",
-        formula: "GSI2 ½ ⌈Σ references⌉ R per status; 2 × (⌈job⌉ + ⌈hold⌉ + 2) W, more by its size if the replacement had a job itself; plus 1 R and 2 × ⌈record⌉ W with an Idempotency-Key; continue-job lists the cost of the job",
+        condition: "count GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to. Then one transaction puts Job#VenueId-<id> if no job is running, puts Hold#VenueId-<replacement> if absent, and checks that Hold#VenueId-<id> is absent and that no job runs on the replacement",
+        formula: "GSI2 ½ ⌈Σ references⌉ R per status; 2 × (⌈job⌉ + ⌈hold⌉ + 2) W, or more if an earlier job on the replacement is larger than 1 KB. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. See continue-job for the cost of the job",
         cost: |case| {
             let held = Units::whole(3);
             Cost::default()
@@ -66,7 +66,7 @@ impl Input for Replacement {
         let (uses, by, data) = (Uses::read(fields), fields.body("replacementId"), read_data(fields));
         let (uses, by) = (uses?, by?);
         if uses.of.id == by {
-            return fields.fault("/body/replacementId", "must be another than the one that is replaced");
+            return fields.fault("/body/replacementId", "must differ from the id in the path");
         }
         Some(Self { uses, by, data: data? })
     }
@@ -83,7 +83,7 @@ impl Replacement {
 }
 
 /// Starts the job that replaces the venue in draft and active activities that end within the
-/// period. The default period starts with the first second of today.
+/// period. By default, the period starts today at 00:00 UTC.
 ///
 /// If a job with the same task is already running, the response contains the running job.
 ///

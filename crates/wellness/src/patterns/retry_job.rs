@@ -29,8 +29,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get: PK = CompanyId-<id>, SK = Job#<job id>; then update it if it has failed at that step. For a job on references, the same transaction checks that Hold#VenueId-<id> is absent. For a replacement, it also checks that no job runs on the replacement, and puts Hold#VenueId-<replacement> if absent",
-        formula: "⌈job⌉ R; ⌈job⌉ W for registrations; 2 × (⌈job⌉ + 1) W for an update, 2 × (⌈job⌉ + ⌈hold⌉ + 2) W for a replacement, more by its size if the replacement had a job itself. The table shows an update",
+        condition: "get PK = CompanyId-<id>, SK = Job#<job id>. Then update the job if it is still failed at the same step. For a job on references, the same transaction checks that Hold#VenueId-<id> is absent. For a replacement, it also checks that no job runs on the replacement, and puts Hold#VenueId-<replacement> if absent",
+        formula: "⌈job⌉ R; ⌈job⌉ W for registrations; 2 × (⌈job⌉ + 1) W for an update, 2 × (⌈job⌉ + ⌈hold⌉ + 2) W for a replacement, or more if an earlier job on the replacement is larger than 1 KB. The table shows the cost for an update",
         cost: |case| {
             Cost::default()
                 .read(cost::JOBS, read(case.job))
@@ -40,7 +40,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Restarts a failed job from its last written step.
+/// Resumes a failed job after its last completed step.
 ///
 /// # Errors
 /// - 400 if the input is invalid.

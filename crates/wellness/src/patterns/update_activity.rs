@@ -1,4 +1,4 @@
-//! W16: updates an activity on the condition that its version is the expected one
+//! W16: updates an activity if its version equals the version in the request
 //! (docs/requirements/wellness.md#edit-all-parts-of-an-activity).
 //!
 //! A new status or end date is also written to the references, and a new end date to the
@@ -39,20 +39,20 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get SK = Program; then in a transaction update it if Version is that of the request",
-            formula: "⌈activity⌉ R; 2 × ⌈activity⌉ W; GSI1 ⌈entry⌉ W; GSI2 ⌈narrow entry⌉ W for a name or filters",
+            condition: "get SK = Program. Then update it in a transaction if Version equals the version in the request",
+            formula: "⌈activity⌉ R; 2 × ⌈activity⌉ W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ W for a name or filters",
             cost: part_cost,
         },
         Calls {
             variant: ", status",
-            condition: "as above; and query PK = activity, SK begins with Program, strongly consistent, twice; then in the same transaction update GSI2SK of every reference if it is unchanged",
-            formula: "⌈activity⌉ + 2 × ⌈Σ Program⌉ R; 2 × (⌈activity⌉ + ⌈reference⌉ each) W; GSI1 ⌈entry⌉ W; GSI2 ⌈narrow entry⌉ + 2 × ⌈reference⌉ each W",
+            condition: "as above. Also query PK = ActivityId-…, SK begins with Program, twice with strong consistency. The same transaction updates GSI2SK of each reference if it is unchanged",
+            formula: "⌈activity⌉ + 2 × ⌈Σ activity, parts and references⌉ R; 2 × (⌈activity⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + 2 × Σ ⌈reference⌉ W",
             cost: status_cost,
         },
         Calls {
             variant: ", endDate",
-            condition: "as for a status; and in the same transaction update GSI1SK and GSI2SK of SK = Program, and put the job that updates the registrations",
-            formula: "as for a status, 2 W for the job, and once more GSI1 ⌈entry⌉ W and GSI2 ⌈narrow entry⌉ W",
+            condition: "as for a status. The same transaction also updates GSI1SK and GSI2SK of SK = Program, and puts the job that updates the registrations",
+            formula: "as for a status, plus 2 W for the job, GSI1 ⌈entry⌉ W and GSI2 ⌈entry⌉ W",
             cost: |case| {
                 status_cost(case)
                     .write(cost::JOBS, Units::whole(2))
@@ -80,12 +80,12 @@ fn status_cost(case: &Case) -> Cost {
 }
 
 impl Case {
-    /// Size of all `Program` rows of an activity.
+    /// Total size of an activity's base row, parts and references.
     fn collection(&self) -> usize {
         self.activity + self.part * self.parts + self.reference * self.references
     }
 
-    /// The units of updating the references, before the transaction doubles them.
+    /// Write request units (WRU) for updating the references. A transaction consumes twice as many.
     fn follow_write(&self) -> Units {
         write(self.reference).times(Self::count(self.references))
     }
@@ -128,7 +128,7 @@ impl Input for Patch {
             fields.fault::<()>("/body/endDate", BEFORE_START);
         }
         if !MEMBERS.into_iter().any(|member| fields.has_body(member)) {
-            fields.fault::<()>("/body", format!("must have one of {}", MEMBERS.join(", ")));
+            fields.fault::<()>("/body", format!("must have at least one of {}", MEMBERS.join(", ")));
         }
         let (company, activity) = (company?, activity?);
         Some(Self { company, activity, version: version?, name, status, start, end, filters, data })
@@ -146,17 +146,16 @@ pub struct Updated {
     job_id: Option<JobId>,
 }
 
-/// Updates the name, the status, the dates, the filters and the data of an activity. The activity
-/// must have the version that the request names.
+/// Updates the name, the status, the dates, the filters and the data of an activity. The version in
+/// the request must be the activity's current version.
 ///
-/// References are updated in the same transaction. Registrations are updated by a job that the
-/// transaction starts.
+/// The same transaction updates the references, and starts the job that updates the registrations.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
 /// - 404 if the activity does not exist.
-/// - 412 if the activity has another version.
+/// - 412 if the activity has a different version.
 /// - 413 if the base row grows beyond 8 KB.
 pub async fn update_activity(wellness: Wellness, request: Request<Patch>) -> Result<Json<Updated>, Error> {
     request.caller.must_belong_to(&request.input.company, DOMAIN)?;
@@ -164,8 +163,8 @@ pub async fn update_activity(wellness: Wellness, request: Request<Patch>) -> Res
 }
 
 impl Wellness {
-    /// Makes one attempt to update the activity. After a conflict, `optimistically` calls this
-    /// function again, which reads the current version and references.
+    /// Makes one attempt to update the activity. After a conflict, `optimistically` makes another
+    /// attempt, which reads the activity and its references again.
     async fn update(&self, request: &Request<Patch>) -> Result<Updated, Error> {
         let patch = &request.input;
         let old = self.activity(&patch.company, &patch.activity).await?;
@@ -191,9 +190,8 @@ impl Wellness {
         Ok(Updated { activity: new.into(), job_id })
     }
 
-    /// Returns the update of the base row, on the condition that the version is unchanged. The
-    /// update does not set the section, because W6 (move-activity) changes the section without a
-    /// new version.
+    /// Returns the update of the base row, which fails if the version has changed. It does not
+    /// write the section, because W6 (move-activity) changes the section without a new version.
     fn row(&self, old: &Activity, new: &Activity) -> Result<Change, Error> {
         let row = self.table.update(Activity::key_of(new.id())).only_if(Condition::is(Activity::VERSION, old.version));
         let row =
@@ -218,13 +216,13 @@ impl Wellness {
     /// Reads the references of an activity.
     ///
     /// A query is not a snapshot: during a replacement, it may return neither the old nor the new
-    /// reference. Two queries must therefore return the same references. A later replacement makes
-    /// the transaction fail.
+    /// reference. Two consecutive queries must therefore return the same references. If a reference
+    /// is replaced after the second query, the transaction fails.
     async fn references(&self, activity: &ActivityId) -> Result<Vec<Reference>, Error> {
         let (partition, range) = (ActivityPartition(activity.clone()), Level::Program.range());
         let query = Query::new(&partition, &range).only_if(Condition::is(Attribute::TYPE, &Reference::TYPE));
-        let first = self.table.query_all::<Reference>(&query).await?;
-        let again = self.table.query_all(&query).await?;
+        let first = self.table.query_all::<Reference>(&query).await?.complete()?;
+        let again = self.table.query_all(&query).await?.complete()?;
         if first == again { Ok(again) } else { Err(Error::stale()) }
     }
 }

@@ -34,8 +34,8 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "count the references with other data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and active#from and active#to; then in one transaction update Venue#VenueId-<id>, put Job#VenueId-<id> if none is running, and check that Hold#VenueId-<id> is absent",
-        formula: "GSI2 ½ ⌈Σ references⌉ R per status; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W; continue-job lists the cost of the job",
+        condition: "count the references with different data: GSI2PK = CompanyId-<id>#VenueId-<id>, GSI2SK between draft#from and draft#to, and between active#from and active#to. Then one transaction updates Venue#VenueId-<id>, puts Job#VenueId-<id> if no job is running, and checks that Hold#VenueId-<id> is absent",
+        formula: "GSI2 ½ ⌈Σ references⌉ R per status; 2 × (⌈venue⌉ + ⌈job⌉ + 1) W. See continue-job for the cost of the job",
         cost: |case| {
             Cost::default()
                 .read(cost::LISTS, case.counted())
@@ -63,8 +63,8 @@ impl Input for Update {
 }
 
 /// Updates the company's record of a venue, and starts the job that updates the copies. The job
-/// updates the copies in draft and active activities that end within the period. The default period
-/// starts with the first second of today.
+/// updates the copies in draft and active activities that end within the period. By default, the
+/// period starts today at 00:00 UTC.
 ///
 /// If a job with the same task is already running, the response contains the running job.
 ///

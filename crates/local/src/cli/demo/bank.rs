@@ -1,4 +1,4 @@
-//! Demo of the bank: a payment from scheduling to the history.
+//! Demo of the bank: schedules payments, processes one, and archives it.
 use http::StatusCode;
 use itertools::Itertools;
 use serde_json::json;
@@ -28,7 +28,7 @@ impl Guide {
                 "data": {"amount": "12.50", "to": format!("Payee{number}")},
             });
             let call = Call::post("/bank/accounts/Account3/payments", body).key(format!("demo-{number}"));
-            let what = ["Schedule a payment", "Schedule another in the same second"][number - 1];
+            let what = ["Schedule a payment", "Schedule another payment in the same second"][number - 1];
             let reply = self.step(Step { what, call, status: StatusCode::CREATED }).await?;
             let id = reply.body["paymentId"].as_str().unwrap_or_default().to_owned();
             check(!id.is_empty() && !ids.contains(&id), "payment ids must be unique")?;
@@ -55,8 +55,8 @@ impl Guide {
     async fn moves(&self, payment: &str) -> Result<(), CliError> {
         let path = format!("/bank/accounts/Account3/payments/{payment}");
         for (what, body) in [
-            ("The batch job takes the payment: PENDING", json!({"status": "PENDING"})),
-            ("The payment succeeds: PROCESSED", json!({"status": "PROCESSED", "transactionId": TRANSACTION})),
+            ("Change the status to PENDING, as the batch job does", json!({"status": "PENDING"})),
+            ("Change the status to PROCESSED", json!({"status": "PROCESSED", "transactionId": TRANSACTION})),
         ] {
             let reply = self.patch(what, &path, body.clone()).await?;
             check(reply.body["status"] == body["status"], "the payment must have the new status")?;
@@ -65,7 +65,7 @@ impl Guide {
             "/_local/functions/archive-processed-payments/invocations",
             json!({"date": sample::tomorrow().to_string()}),
         );
-        let what = "End of the day: archive processed payments";
+        let what = "Archive the processed payments of the day";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(!reply.headers.contains_key("x-amz-function-error"), "the archive must run")
     }
@@ -75,7 +75,7 @@ impl Guide {
         let reply = self.get("List the transactions of an account", path).await?;
         check(ids(&reply, "paymentId") == [payment], "the history must have the archived payment")?;
         let path = format!("/bank/transactions?date={}&status=PROCESSED", sample::tomorrow());
-        let reply = self.get("List the transactions of a day, for all accounts", &path).await?;
+        let reply = self.get("List the transactions of all accounts on a day", &path).await?;
         let both = sorted(&[TRANSACTION, SAMPLE_TRANSACTION]);
         check(ids(&reply, "transactionId") == both, "the list must have this transaction and the sample transaction")?;
         let path = format!("/bank/transactions/{TRANSACTION}");

@@ -1,4 +1,4 @@
-//! Demo of the cart: cart items are added, saved, purchased and removed.
+//! Demo of the cart: adds, saves, removes and purchases cart items.
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -13,9 +13,9 @@ impl Guide {
         self.keep_for_later(&shoes).await?;
         self.take_out(&socks).await?;
         self.buy(&shoes).await?;
-        // The stream passes each change above to the export function, which writes rows to the
-        // delivery stream.
-        let what = "Progress of the export; its rows are in the lake";
+        // The stream passes all changes above to the export function. This function writes rows to
+        // the delivery stream.
+        let what = "Progress of the export, which writes rows to the lake";
         self.handed_on(what, "export-cart-changes").await
     }
 
@@ -26,7 +26,7 @@ impl Guide {
         let second = self.post("Add socks to the cart", ITEMS, socks).await?;
         let call = Call::post(ITEMS, json!({"sku": "shoes-42", "quantity": 1})).key("demo-shoes");
         let what = "Add another pair of shoes, with an idempotency key";
-        for what in [what, "Retry the request: same response, and no third pair"] {
+        for what in [what, "Retry the request: the response is the same, and no third pair is added"] {
             let step = Step { what, call: call.clone(), status: StatusCode::OK };
             let reply = self.step(step).await?;
             check(reply.body["quantity"] == 2, "the cart item must have two pairs")?;
@@ -40,8 +40,7 @@ impl Guide {
     async fn keep_for_later(&self, shoes: &str) -> Result<(), CliError> {
         let path = format!("{ITEMS}/{shoes}");
         self.patch("Change the quantity to three", &path, json!({"quantity": 3})).await?;
-        self.patch("Save the shoes for later: the key changes, the id does not", &path, json!({"status": "SAVED"}))
-            .await?;
+        self.patch("Save the shoes for later: the id stays the same", &path, json!({"status": "SAVED"})).await?;
         let reply = self.get("List the saved items", &format!("{ITEMS}?status=SAVED")).await?;
         check(items(&reply) == [shoes], "the list must have the shoes")?;
         self.patch("Move the shoes back into the cart", &path, json!({"status": "ACTIVE"})).await?;

@@ -34,7 +34,7 @@ impl Guide {
         let terms = json!({"userId": "ann", "accountType": "savings", "currency": "USD"});
         let savings = text(&self.post("Open a savings account for Ann", ACCOUNTS, terms).await?.body, "accountId");
         let reply = self.get("Get her checking account", &format!("{ACCOUNTS}/{}", books.ann)).await?;
-        check(reply.body["balance"] == "1494.50", "the balance must be 1500.00 less a coffee")?;
+        check(reply.body["balance"] == "1494.50", "the balance must be 1500.00 less the price of a coffee")?;
         let reply = self.get("List her accounts with their current balances", "/ledger/users/ann/accounts").await?;
         check(items(&reply) == 2, "she must have two accounts")?;
         Ok(savings)
@@ -44,15 +44,15 @@ impl Guide {
         let mut body = payment("payment", &books.ann, &books.shop, "5.50");
         (body["merchantId"], body["description"]) = (json!(books.merchant), json!("Coffee purchase"));
         let mut coffee = String::new();
-        let what = "Pay for a coffee: header, two legs and two balances in one transaction";
-        for what in [what, "Retry the request: same response, and no second payment"] {
+        let what = "Pay for a coffee: one transaction writes the header, two legs and two balances";
+        for what in [what, "Retry the request: the response is the same, and no second payment is posted"] {
             let reply = self.pay(what, "demo-coffee", body.clone(), StatusCode::CREATED).await?;
             check(reply.body["legs"][0]["balanceAfter"] == "1489.00", "the payment must be posted once")?;
             coffee = text(&reply.body, "transactionId");
         }
         let too_much = payment("payment", &books.ann, &books.shop, "1489.01");
         self.pay(
-            "Pay a cent more than the balance: rejected, and nothing is written",
+            "Pay a cent more than the balance: the request is rejected",
             "demo-much",
             too_much,
             StatusCode::CONFLICT,
@@ -82,13 +82,13 @@ impl Guide {
         let reply = self.get("Find the transaction of an idempotency key", &path).await?;
         check(items(&reply) == 1, "the key must have one transaction")?;
         let path = format!("{ACCOUNTS}/{}/statement", books.ann);
-        let reply = self.get("Ann's statement, newest first, with running balances", &path).await?;
+        let reply = self.get("List Ann's statement, newest first, with running balances", &path).await?;
         check(reply.body["items"][0]["balanceAfter"] == "1389.00", "the newest running balance must be her balance")
     }
 
     async fn give_back(&self, books: &Books, coffee: &str) -> Result<(), CliError> {
         let call = Call { body: None, ..Call::post(format!("{TRANSACTIONS}/{coffee}/reversal"), Value::Null) };
-        let what = "Reverse the coffee: post a reversal, and keep the history";
+        let what = "Reverse the coffee payment: a second transaction is posted";
         self.step(Step { what, call, status: StatusCode::CREATED }).await?;
         let reply = self.get("Get Ann's account after the reversal", &format!("{ACCOUNTS}/{}", books.ann)).await?;
         check(reply.body["balance"] == "1394.50", "the balance must include the price of the coffee")
@@ -100,7 +100,8 @@ impl Guide {
         check(reply.body["status"] == "frozen", "the account must be frozen")
     }
 
-    /// Checks all accounts, and the transactions of the last 24 hours except the most recent ones.
+    /// Starts a reconciliation of all accounts and of the transactions of the last 24 hours. The
+    /// most recent transactions are not checked.
     async fn reconcile(&self) -> Result<(), CliError> {
         let now = Timestamp::now();
         let window = json!({"from": now - SignedDuration::from_hours(24), "to": now});
@@ -115,12 +116,12 @@ impl Guide {
             "there must be no discrepancies",
         )?;
         let call = Call { body: None, ..Call::post(format!("{path}/retry"), Value::Null) };
-        let what = "Retry the reconciliation: rejected, because it has not failed";
+        let what = "Retry the reconciliation: rejected, because the reconciliation has not failed";
         self.step(Step { what, call, status: StatusCode::CONFLICT }).await?;
         let call = Call::post("/_local/functions/start-daily-reconciliation/invocations", json!({}));
-        let what = "Nightly schedule: start the reconciliation of yesterday";
+        let what = "Nightly schedule: start the reconciliation of the previous day";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
-        check(reply.body["reconciliationId"].is_string(), "the reconciliation of yesterday must start")?;
+        check(reply.body["reconciliationId"].is_string(), "the reconciliation of the previous day must start")?;
         self.handed_on("Progress of the job stream", "reconcile").await
     }
 }

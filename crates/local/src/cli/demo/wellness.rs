@@ -1,4 +1,4 @@
-//! Demo of the wellness programme: a plan year is created, used and changed.
+//! Demo of the wellness programme: creates, uses and changes a plan year.
 use http::StatusCode;
 use itertools::Itertools;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ impl Guide {
         self.put("Create a section of the plan", &format!("{COMPANY}/sections/summer"), section).await?;
         let tracker = json!({"name": "Step counter", "data": {"unit": "steps"}});
         let path = format!("{COMPANY}/references/trackers/steps");
-        self.put("Create a tracker, which activities can refer to", &path, tracker).await?;
+        self.put("Create a tracker for references from activities", &path, tracker).await?;
         let own = json!({"name": "Stairs challenge", "type": "challenge", "subType": "Fitness"});
         self.post("Create a template of the company", &format!("{COMPANY}/templates"), own).await?;
         let reply = self.get("List the templates that all companies share", "/wellness/templates").await?;
@@ -53,7 +53,7 @@ impl Guide {
         });
         let call = Call::post(format!("{COMPANY}/activities"), body).key("demo-walk");
         let mut replies = Vec::new();
-        for what in ["Create a challenge for Sales from a template", "Retry the request: same activity"] {
+        for what in ["Create a challenge for Sales from a template", "Retry: the response is the same"] {
             replies.push(self.step(Step { what, call: call.clone(), status: StatusCode::CREATED }).await?);
         }
         check(replies.iter().map(|reply| &reply.body).all_equal(), "a retry must return the same response")?;
@@ -69,7 +69,7 @@ impl Guide {
         let summer = sections.find(|section| section["sectionId"] == "summer");
         check(summer.is_some_and(|it| it["activityIds"] == json!([walk.id])), "the section must have the walk")?;
         let path = format!("{COMPANY}/activity-options?role=EmployeeOnPlan&department=Sales&type=challenge");
-        let reply = self.get("List the challenges for Sales, from the narrow index", &path).await?;
+        let reply = self.get("List the challenges for Sales", &path).await?;
         let names = items(&reply).map(|option| text(option, "name")).sorted().collect_vec();
         check(names == ["Walk 5000", "Walk 5000 in summer"], "the list must not have the challenge of Engineering")
     }
@@ -78,7 +78,7 @@ impl Guide {
         let employee = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Ann"});
         self.put("Add an employee in Sales", &format!("{COMPANY}/employees/456"), employee).await?;
         self.wait(REGISTRATIONS, |body| registration(body, walk).is_some()).await?;
-        let what = "The table's stream enrols her in challenges";
+        let what = "The table's stream enrols the employee in challenges";
         self.handed_on(what, "register-new-employee").await?;
         let reply = self.get("List her registrations of the year", REGISTRATIONS).await?;
         let names = items(&reply).map(|registration| text(registration, "name")).sorted().collect_vec();
@@ -99,7 +99,7 @@ impl Guide {
 
     async fn look(&self, walk: &Walk) -> Result<(), CliError> {
         let reply = self.get("Get an activity with all its parts", &walk.path).await?;
-        check(reply.body["goal"]["parameters"]["target"] == 1000, "the goal must be that of the template")?;
+        check(reply.body["goal"]["parameters"]["target"] == 1000, "the goal must come from the template")?;
         let path = format!("{}?include=Program%23Groups", walk.path);
         let reply = self.get("Get only its groups", &path).await?;
         check(
@@ -107,7 +107,7 @@ impl Guide {
             "the activity must have two groups",
         )?;
         let call = Call::put(format!("{}/section", walk.path), json!({"sectionId": section_id()}));
-        let what = "Move it to another section: an attribute changes, but no key";
+        let what = "Move the activity to another section: an attribute changes, but no key";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(reply.body["sectionId"] == section_id(), "the activity must be in the other section")
     }
@@ -122,7 +122,7 @@ impl Guide {
         check(!drives.is_empty(), "the list must have a blood drive")?;
 
         let call = Call::patch(&bank_a, json!({"data": blood_bank_a("311 Wabash Street")}));
-        self.job(Step { what: "Blood Bank A moves: change its address", call, status: StatusCode::ACCEPTED }).await?;
+        self.job(Step { what: "Change the address of Blood Bank A", call, status: StatusCode::ACCEPTED }).await?;
         let reply = self.get("List its activities with the new address", &at_a).await?;
         check(
             items(&reply).all(|it| it["data"]["Addr1"] == "311 Wabash Street"),
@@ -131,26 +131,26 @@ impl Guide {
 
         let body = json!({"replacementId": "456", "data": blood_bank_b()});
         let call = Call::post(format!("{bank_a}/replacement"), body);
-        let what = "Blood Bank A closes: replace it with Blood Bank B";
+        let what = "Replace Blood Bank A with Blood Bank B";
         self.job(Step { what, call, status: StatusCode::ACCEPTED }).await?;
-        let reply = self.get("List the activities at A: none", &at_a).await?;
-        check(items(&reply).next().is_none(), "A must have no activities")?;
-        let reply = self.get("List the activities at B", &at_b).await?;
-        check(activity_ids(&reply) == drives, "B must have the activities of A")
+        let reply = self.get("List the activities at Blood Bank A: there are none", &at_a).await?;
+        check(items(&reply).next().is_none(), "Blood Bank A must have no activities")?;
+        let reply = self.get("List the activities at Blood Bank B", &at_b).await?;
+        check(activity_ids(&reply) == drives, "Blood Bank B must have the activities of Blood Bank A")
     }
 
     async fn extend(&self, walk: &Walk) -> Result<(), CliError> {
         let end = format!("{}-{NEW_END}", year() + 1);
         let body = json!({"version": walk.version, "endDate": end});
-        let what = "Extend the walk into the next year, with its registrations";
+        let what = "Extend the walk and its registrations into the next year";
         let reply = self.patch(what, &walk.path, body.clone()).await?;
         let job = format!("{COMPANY}/jobs/{}", text(&reply.body, "jobId"));
         self.done(&job).await?;
         let call = Call { body: None, ..Call::post(format!("{job}/retry"), Value::Null) };
-        let what = "Retry the job: rejected, because it has not failed";
+        let what = "Retry the job: rejected, because the job has not failed";
         self.step(Step { what, call, status: StatusCode::CONFLICT }).await?;
         let call = Call::patch(&walk.path, body);
-        let what = "Change an outdated version: rejected";
+        let what = "Change the walk with an outdated version: rejected";
         self.step(Step { what, call, status: StatusCode::PRECONDITION_FAILED }).await?;
         let path = format!("{REGISTRATIONS}?year={}", year() + 1);
         let reply = self.get("List her registrations of the next year", &path).await?;
@@ -173,7 +173,7 @@ impl Guide {
     }
 }
 
-/// Activity that the demo creates.
+/// The activity that the demo creates.
 #[derive(Default)]
 struct Walk {
     id: String,

@@ -38,7 +38,7 @@ impl Sent<'_> {
 }
 
 #[test]
-fn builds_the_event_of_api_gateway() {
+fn builds_an_api_gateway_event() {
     let sent = Sent {
         method: Method::PATCH,
         target: "/bank/accounts/Acc%20%231/payments/p-1?a=1&b=x%20y&a=2+3",
@@ -105,7 +105,7 @@ fn builds_the_event_of_api_gateway() {
 }
 
 #[test]
-fn omits_fields_that_the_request_does_not_have() {
+fn omits_absent_fields() {
     let sent =
         Sent { method: Method::PATCH, target: "/bank/payments/due", headers: &[("host", "127.0.0.1")], body: b"" };
     let event = sent.event(json!({}));

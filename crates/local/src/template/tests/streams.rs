@@ -1,4 +1,4 @@
-//! Streams, delivery streams and buckets.
+//! Tests of streams, delivery streams and buckets.
 use super::*;
 
 const TEMPLATE: &str = "\
@@ -138,7 +138,7 @@ fn rejects_unsupported_stream_settings_with_their_line() {
         (
             "NEW_AND_OLD_IMAGES",
             "EVERYTHING",
-            "a StreamViewType is one of KEYS_ONLY, NEW_IMAGE, OLD_IMAGE, NEW_AND_OLD_IMAGES",
+            "StreamViewType must be one of KEYS_ONLY, NEW_IMAGE, OLD_IMAGE, NEW_AND_OLD_IMAGES",
         ),
         ("{StreamViewType: NEW_AND_OLD_IMAGES}", "{}", "StreamSpecification needs StreamViewType"),
         ("Enabled: true", "Enabled: yes", "`yes` is neither true nor false"),
@@ -146,42 +146,42 @@ fn rejects_unsupported_stream_settings_with_their_line() {
         (
             "!GetAtt Cart.StreamArn",
             "!GetAtt Cart.Arn",
-            "`arn:aws:dynamodb:us-east-1:000000000000:table/stack-Cart` is no stream of a table; !GetAtt Table.StreamArn names one",
+            "`arn:aws:dynamodb:us-east-1:000000000000:table/stack-Cart` is not the ARN of a table's stream; use !GetAtt Table.StreamArn",
         ),
-        ("TRIM_HORIZON", "AT_TIMESTAMP", "a stream is read from TRIM_HORIZON or LATEST"),
-        ("BatchSize: 1000", "BatchSize: 10001", "BatchSize is between 1 and 10000"),
-        ("WindowInSeconds: 5", "WindowInSeconds: 301", "MaximumBatchingWindowInSeconds is between 0 and 300"),
-        ("[ReportBatchItemFailures]", "[Others]", "the one response type is ReportBatchItemFailures"),
-        ("MaximumRetryAttempts: 3", "MaximumRetryAttempts: many", "`many` is not a number that fits here"),
+        ("TRIM_HORIZON", "AT_TIMESTAMP", "StartingPosition must be TRIM_HORIZON or LATEST"),
+        ("BatchSize: 1000", "BatchSize: 10001", "BatchSize must be between 1 and 10000"),
+        ("WindowInSeconds: 5", "WindowInSeconds: 301", "MaximumBatchingWindowInSeconds must be between 0 and 300"),
+        ("[ReportBatchItemFailures]", "[Others]", "the only supported response type is ReportBatchItemFailures"),
+        ("MaximumRetryAttempts: 3", "MaximumRetryAttempts: many", "`many` is not a valid number"),
         (
             "MaximumRecordAgeInSeconds: 3600",
             "MaximumRecordAgeInSeconds: 59",
-            "MaximumRecordAgeInSeconds is between 60 and 604800",
+            "MaximumRecordAgeInSeconds must be between 60 and 604800",
         ),
         (
             "ParallelizationFactor: 10",
             "TumblingWindowInSeconds: 10",
-            "the local stack does not know TumblingWindowInSeconds of a DynamoDB event",
+            "the local stack does not support TumblingWindowInSeconds in a DynamoDB event",
         ),
-        (r#"\"prefix\""#, r#"\"wildcard\""#, "the local stack does not know the filter operator wildcard"),
-        ("Type: S3, Dest", "Type: SQS, Dest", "the local stack knows failure destinations of type S3 only"),
+        (r#"\"prefix\""#, r#"\"wildcard\""#, "the local stack does not support the filter operator wildcard"),
+        ("Type: S3, Dest", "Type: SQS, Dest", "the local stack supports only failure destinations of type S3"),
         (
             "Destination: !GetAtt Lake.Arn",
             "Destination: !GetAtt Cart.Arn",
-            "`arn:aws:dynamodb:us-east-1:000000000000:table/stack-Cart` is no ARN of a bucket",
+            "`arn:aws:dynamodb:us-east-1:000000000000:table/stack-Cart` is not the ARN of a bucket",
         ),
-        ("SizeInMBs: 64", "SizeInMBs: 129", "SizeInMBs is between 1 and 128"),
-        ("{timestamp:yyyy-MM-dd-HH}", "{timestamp:EEE}", "the local stack does not know EEE of a timestamp"),
+        ("SizeInMBs: 64", "SizeInMBs: 129", "SizeInMBs must be between 1 and 128"),
+        ("{timestamp:yyyy-MM-dd-HH}", "{timestamp:EEE}", "the local stack does not support EEE in a timestamp"),
         (
             "CatalogId: !Ref AWS::AccountId, DatabaseInput",
             "CatalogId: 111111111111, DatabaseInput",
-            "the catalogue is the account's own",
+            "CatalogId must be the account of the stack",
         ),
-        ("QueryString:", "Parameters:", "the local stack does not know Parameters of AWS::Athena::NamedQuery"),
+        ("QueryString:", "Parameters:", "the local stack does not support Parameters in AWS::Athena::NamedQuery"),
         (
             "DeliveryStreamType: DirectPut",
             "KinesisStreamSourceConfiguration: {}",
-            "the local stack does not know KinesisStreamSourceConfiguration of AWS::KinesisFirehose::DeliveryStream",
+            "the local stack does not support KinesisStreamSourceConfiguration in AWS::KinesisFirehose::DeliveryStream",
         ),
     ] {
         let (from, to) = (from.replace("\\\"", "\""), to.replace("\\\"", "\""));

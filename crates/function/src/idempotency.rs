@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::fmt::Display;
 use table::{Change, Item, Key, Table};
 
-/// Retention of an idempotency record, in seconds.
+/// Retention of idempotency records, in seconds.
 const WEEK: i64 = 7 * 24 * 60 * 60;
 
-/// Outcome of a request with an idempotency key, kept for a week.
+/// The outcome of a request with an idempotency key, kept for a week.
 ///
-/// The record is written in the same transaction as the changes of the request. The outcome is JSON
-/// text, because each function has its own type of outcome. The fingerprint detects a key that was
-/// used for another function.
+/// The record is written in the same transaction as the changes of the request. The outcome is
+/// stored as JSON text, because its type differs between functions. The fingerprint detects a
+/// different request with the same key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Record {
@@ -28,12 +28,13 @@ impl Item for Record {
     const TYPE: &'static str = "IdempotencyRecord";
 }
 
-/// A request that may be repeated: its fingerprint and its idempotency key, if it has one.
+/// A request that the caller may retry with the same idempotency key
+/// (docs/decisions/cart-idempotency.md).
 #[derive(Debug, Clone)]
 pub struct IdempotentRequest<'a> {
-    /// The table of the record. The request writes to the same table.
+    /// The table that stores the record and the items of the request.
     pub table: &'a Table,
-    /// The partition key of the record: the owner of the changed items.
+    /// The partition key of the record. It identifies the owner of the changed items.
     pub partition: String,
     /// The `Idempotency-Key` of the caller, if present.
     pub key: Option<&'a IdempotencyKey>,
@@ -56,10 +57,11 @@ impl<'a> IdempotentRequest<'a> {
         Self { table, partition: owner.to_string(), key, request, now }
     }
 
-    /// Returns the recorded outcome of the request, or `None` if the request is new.
+    /// Returns the recorded outcome. Returns `None` if the request is new or has no idempotency
+    /// key.
     ///
     /// # Errors
-    /// Returns [`Error::KeyReused`] (422) if the key was used for another request.
+    /// Returns [`Error::KeyReused`] (422) if the key was already used for a different request.
     pub async fn before<O: DeserializeOwned>(&self) -> Result<Option<O>, Error> {
         let Some(key) = self.key else { return Ok(None) };
         let key = Key::new(&self.partition, &IdempotencySort(key.clone()));
@@ -70,12 +72,13 @@ impl<'a> IdempotentRequest<'a> {
         serde_json::from_str(&record.outcome).map(Some).map_err(|error| Error::Internal(error.to_string()))
     }
 
-    /// Returns the write that records the outcome, or `None` for a request without a key.
+    /// Returns the change that records the outcome. Returns `None` if the request has no
+    /// idempotency key.
     ///
-    /// The write fails if a record exists.
+    /// DynamoDB refuses the change if a record already exists.
     ///
     /// # Errors
-    /// Returns [`Error::Internal`] if the outcome cannot be written as JSON.
+    /// Returns [`Error::Internal`] if the outcome cannot be serialized.
     pub fn remember(&self, outcome: &impl Serialize) -> Result<Option<Change>, Error> {
         let Some(key) = self.key else { return Ok(None) };
         let record = Record {
