@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi tools test-dev test-smoke test-dynamodb-local smoke need need-java need-python need-valgrind need-peers
+.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -18,6 +18,10 @@ SMALL = $(filter-out $(LARGE),$(FUNCTIONS))
 PROFILE ?= release
 # Build directory of cargo. If you set this variable, set CARGO_TARGET_DIR to the same directory.
 TARGET ?= target
+# glibc of Lambda's runtime provided.al2023.
+GLIBC = 2.34
+ARCHITECTURE ?= x86_64
+TRIPLE = $(if $(filter arm64,$(ARCHITECTURE)),aarch64,x86_64)-unknown-linux-gnu
 # One build command for all services, so that they share the compiled dependencies.
 LAMBDAS = --package bank --package cart --package wellness --package ledger --package export
 REPORT ?= report.html
@@ -59,12 +63,16 @@ picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and 
 	.venv/bin/python tests/template/draw.py
 
 # Builds the dependencies with machine code and bitcode. LARGE is linked from the bitcode, and all
-# other functions from the machine code, so the dependencies are built only once.
+# other functions from the machine code, so the dependencies are built only once. zig links against
+# the glibc of Lambda, even if this machine has a newer one (docs/decisions/glibc.md).
 build own-code: export RUSTFLAGS += -C embed-bitcode=yes
-build: need ## Build the release binaries of all functions, or of FUNCTIONS, as target/lambda/<function>/bootstrap for sam
-	$(if $(SMALL),cargo build --profile $(PROFILE) $(LAMBDAS) $(SMALL:%=--bin %))
-	$(if $(filter $(LARGE),$(FUNCTIONS)),cargo rustc --profile $(PROFILE) --package export --bin $(LARGE) -- -C lto=fat)
-	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp $(TARGET)/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
+build: export PATH := $(CURDIR)/.venv/bin:$(PATH)
+build: need .venv/bin/cargo-zigbuild ## Build the release binaries of all functions, or of FUNCTIONS, as target/lambda/<function>/bootstrap for sam; ARCHITECTURE=arm64 builds for that processor
+	@rustup target list --installed | grep -q '^$(TRIPLE)$$' || rustup target add $(TRIPLE)
+	$(if $(SMALL),cargo zigbuild --profile $(PROFILE) --target $(TRIPLE).$(GLIBC) $(LAMBDAS) $(SMALL:%=--bin %))
+	$(if $(filter $(LARGE),$(FUNCTIONS)),cargo-zigbuild rustc --profile $(PROFILE) --target $(TRIPLE).$(GLIBC) --package export --bin $(LARGE) -- -C lto=fat)
+	@for name in $(FUNCTIONS); do mkdir -p target/lambda/$$name && cp $(TARGET)/$(TRIPLE)/$(PROFILE)/$$name target/lambda/$$name/bootstrap || exit 1; done
+	@python3 stacks/symbols.py $(GLIBC) $(FUNCTIONS:%=target/lambda/%/bootstrap)
 
 deploy: .venv/sam/bin/sam ## Deploy the built functions with the settings of samconfig.toml: all five stacks in turn, one with STACK=bank, or one stack of all services with STACK=system
 	@.venv/sam/bin/python stacks/deploy.py .venv/sam/bin/sam '$(STACK)' $(ARGS)
@@ -140,6 +148,9 @@ test-smoke: need ## Run the smoke test on a local stack, without a token and wit
 	@cargo build --quiet --bin local
 	python3 tests/smoke/test_local.py target/debug/local
 
+test-deploy: .venv/sam/bin/sam .venv/bin/ministack ## Deploy the built functions to ministack, an emulator of AWS, and test them there: all stacks, each alone, and nested in one; or some of them with STACKS=bank
+	.venv/sam/bin/python tests/deploy/test_deployed.py target/lambda $(STACKS)
+
 test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local, or some of them with SUITES='cart::* *::requests'; docs/dynamodb-local.md lists the expected failures
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the checks in tests/"; exit 1; }
 	@python3 tests/dynamodb_local/test_suites.py .dynamodb-local $(foreach suite,$(SUITES),'$(suite)')
@@ -164,13 +175,18 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 # Installs all tools that .ci/run needs. Its parallel lanes must not install into the same environment
 # at the same time.
 tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
-tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .dynamodb-local/DynamoDBLocal.jar
+tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .venv/bin/cargo-zigbuild .dynamodb-local/DynamoDBLocal.jar
 
 # --no-deps omits the cross compiler, which the emulator does not need.
 .venv/bin/cargo-lambda:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it installs cargo-lambda"; exit 1; }
 	python3 -m venv .venv
 	.venv/bin/pip install --quiet --no-deps cargo-lambda
+
+.venv/bin/cargo-zigbuild:
+	@command -v python3 >/dev/null || { echo "python3 is missing: it installs cargo-zigbuild"; exit 1; }
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet cargo-zigbuild ziglang
 
 .venv/bin/ministack:
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs ministack"; exit 1; }

@@ -1,4 +1,4 @@
--- Cart items that customers abandoned, and their value, by week, SKU and currency.
+-- Number and value of the abandoned cart items per week, SKU and currency.
 -- Covers the current week and the 12 weeks before it, in UTC.
 -- To cover more weeks, raise the intervals of 84 and 85 days.
 --
@@ -7,13 +7,13 @@
 -- untouched: ACTIVE items without a change for 7 days, by the week of their last change.
 -- lines: the number of cart items. carts: the number of accounts that have these items.
 -- pieces: the sum of the quantities.
--- value_at_stake: quantity x price of the items with a price.
+-- value_at_stake: the sum of quantity x price, over the items that have a price.
 -- Amounts of different currencies are never added.
--- cart_items_without_price: the number of items that value_at_stake leaves out.
+-- cart_items_without_price: the number of items without a price, which value_at_stake leaves out.
 -- Not counted: items that were saved, purchased, removed, or joined into another item.
--- An item counts as abandoned even if the customer later bought the same SKU as another item.
--- The row with the highest version is the state of an item. Duplicates and the order of the rows do
--- not matter. The row of an expiry has the highest version of its item.
+-- An item counts as abandoned even if the customer later bought another item with the same SKU.
+-- The row with the highest version is the state of an item. If TTL deleted the item, this is the
+-- row of the deletion. Duplicates and the order of the rows do not matter.
 WITH ranked AS (
     SELECT
         *,

@@ -1,4 +1,4 @@
--- Current content of every cart: the items of the table, rebuilt from their changes.
+-- Current items of every cart, rebuilt from the changes of the items.
 -- Returns one row for each item that customers see: ACTIVE, SAVED or PURCHASED.
 --
 -- Left out: items that were removed, joined into another item, or deleted after their expiry.
@@ -7,8 +7,8 @@
 -- not matter. If two rows of an item have the same version, removals and expiries take precedence.
 -- Rows of removals and expiries have no status.
 --
--- The query reads all rows, because saved items do not expire. If this exceeds the scan limit, add
--- a filter to the innermost query, such as WHERE hour >= '2026-01-01-00'.
+-- The query reads all rows, because saved items do not expire. If the query exceeds the scan limit,
+-- add a filter to the innermost query, such as WHERE hour >= '2026-01-01-00'.
 -- The result then lacks items without changes since that hour.
 SELECT
     account_id,

@@ -2,15 +2,15 @@
 -- Covers items added in the current week and in the 12 weeks before it, in UTC.
 -- To cover more weeks, raise both intervals.
 --
--- added: the items added in the week. saved: the added items that were saved at least once.
+-- added: the number of items added in the week. saved: how many of them were ever saved.
 -- The other columns are the current outcomes of the added items:
 -- added = purchased + removed + expired + joined + still_active + still_saved.
 -- expired: ACTIVE items past their expiry time. The table may still contain them.
 -- joined: items that were merged into another item of the same SKU. A join is not a removal.
 -- purchased_percent: purchased items as a percentage of all added items except joined ones.
 -- Not counted: pieces added to an existing item, and items added before the first week.
--- The row with the highest version is the state of an item. Duplicates and the order of the rows do
--- not matter. The row of an expiry has the highest version of its item.
+-- The row with the highest version is the state of an item. If TTL deleted the item, this is the
+-- row of the deletion. Duplicates and the order of the rows do not matter.
 WITH ranked AS (
     SELECT
         *,

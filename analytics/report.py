@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the queries of this folder on the cart changes in the lake, and writes tables and an HTML page.
+"""Runs the queries of this folder on the cart changes in the lake.
+
+Prints the results as tables, and writes an HTML page:
 
     python analytics/report.py [--lake lake] [--output report.html]
 
@@ -100,7 +102,9 @@ MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+
 
 
 def moment(value):
-    """Reads a time such as `2026-01-02 10:30:00.123`. `T` can replace the space. A time zone is optional; the default is UTC."""
+    """Reads a time such as `2026-01-02 10:30:00.123`.
+
+    `T` can replace the space. The time zone is optional, and the default is UTC."""
     found = MOMENT.fullmatch(value) if isinstance(value, str) else None
     if not found:
         raise Unreadable("is not a time")
@@ -135,7 +139,7 @@ def not_a_number(name):
 
 
 def read_row(line, hour):
-    """Parses a line of an object."""
+    """Parses one line of a file in the lake. `hour` is the partition of the file."""
     try:
         found = json.loads(line.decode("utf-8"), parse_float=decimal.Decimal, parse_constant=not_a_number)
     except (UnicodeDecodeError, ValueError, RecursionError):
@@ -160,7 +164,9 @@ def read_row(line, hour):
 
 
 class Lake:
-    """Loads the rows of a lake into the DuckDB table `cart_changes`, and collects the unreadable lines."""
+    """Loads the rows of a lake into the DuckDB table `cart_changes`.
+
+    `faults` lists the unreadable lines."""
 
     def __init__(self, folder):
         self.files = self.rows = self.repeated = 0
@@ -237,7 +243,7 @@ def duration(seconds):
 
 
 def money(value):
-    """Formats an amount with two to four decimals. The third and fourth are omitted if they are zeros."""
+    """Formats an amount with two to four decimals. Omits zeros in the third and fourth decimals."""
     shown = f"{value:,.4f}"
     return shown[:-2] if shown.endswith("00") else shown.rstrip("0")
 
@@ -371,14 +377,16 @@ def weekly_chart(answer, today):
     parts.append(f'<text class="middle" transform="translate(16 {(top + height - bottom) / 2}) rotate(-90)">number per week</text>')
     sums = [sum(week[index] for week in totals.values()) for index in range(3)]
     description = (
-        f"Bars of the adds, saves and purchases of {plural(len(weeks), 'week')}, from the week of {weeks[0]} to that of {weeks[-1]}: "
+        f"Bars of the adds, saves and purchases of {plural(len(weeks), 'week')}, from the week of {weeks[0]} to the week of {weeks[-1]}: "
         f"{sums[0]:,} adds, {sums[1]:,} saves and {sums[2]:,} purchases in total. The weekly report has the numbers by SKU."
     )
     return figure("weekly", "Adds, saves and purchases by week", description, width, height, "".join(parts))
 
 
 def revenue_chart(currency, revenue, place):
-    """Draws the bars of one currency: the ten SKUs with the highest revenue, and one bar for all other SKUs."""
+    """Draws the revenue in one currency.
+
+    Each of the ten SKUs with the highest revenue has a bar. All other SKUs share one bar."""
     ordered = sorted(revenue.items(), key=lambda entry: (-entry[1], entry[0]))
     bars = ordered[:10]
     if len(ordered) > 10:

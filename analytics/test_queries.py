@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Compares the results of the queries with results calculated by hand, and checks that the HTML page is safe.
+"""Compares the results of the queries with results that were calculated by hand.
+
+Also checks that the HTML page is safe.
 
     python analytics/test_queries.py
 
-Requires duckdb. If sqlglot is installed, the queries are also parsed as Trino SQL. If ministack is installed, they also
-run through its Athena API. If a package is missing, its tests are skipped.
+Requires duckdb. If sqlglot is installed, the queries are also parsed as Trino SQL. If ministack is
+installed, the queries also run through the Athena API of ministack. If a package is missing, its
+tests are skipped.
 """
 
 import collections
@@ -35,7 +38,8 @@ import duckdb
 import report
 
 D = decimal.Decimal
-# A Wednesday. The current week began on 9 March, and the 12 weeks before it on 15 December.
+# A Wednesday. The current week began on 9 March. The first of the 12 weeks before it began on 15
+# December.
 NOW = "2026-03-11 12:00:00"
 
 
@@ -50,7 +54,7 @@ def sql_at(name, now=NOW):
 
 
 class Story:
-    """Generates rows of cart changes as the export writes them."""
+    """Generates rows of cart changes in the format of the export."""
 
     def __init__(self):
         self.rows = []
@@ -96,15 +100,17 @@ class Story:
         return self.emit(item, "remove", at, {**line, "version": line["version"] + 1}, gone=True)
 
     def expire(self, item, at):
-        """Adds the deletion of the item by TTL. The exporter assigns the next version to this row."""
+        """Adds the row of a deletion by TTL.
+
+        Like the exporter, assigns the next version to this row."""
         line = self.lines[item]
         return self.emit(item, "expire", at, {**line, "version": line["version"] + 1}, gone=True)
 
 
 def handmade():
     s = Story()
-    # Two items are purchased in one order. The quantity of one is raised, and the other has no
-    # price.
+    # Two items are purchased in one order. The quantity of one item is raised, and the other item
+    # has no price.
     s.insert("L1", "A", "pen", "2026-02-24 10:00:00", 2, "2.50", "USD")
     s.change("L1", "2026-02-25 10:00:00", 5)
     s.insert("L2", "A", "pen", "2026-02-24 11:00:00", 1)
@@ -245,7 +251,9 @@ def hour_of(row, delay=0):
 
 
 def arrivals(rows, chance):
-    """Returns the rows as they can arrive: in any order, some of them repeatedly and up to a day late."""
+    """Returns the rows in a random order, as they can arrive in the lake.
+
+    Some rows arrive repeatedly, and up to a day late."""
     arrived = [(hour_of(row), row) for row in rows]
     arrived += [(hour_of(row, chance.randrange(24)), row) for row in rows if chance.random() < 0.4 for _ in range(chance.choice([1, 2]))]
     chance.shuffle(arrived)
@@ -288,7 +296,7 @@ class Questions(unittest.TestCase):
         self.assertEqual(sorted(path.stem for path in report.FOLDER.glob("*.sql")), sorted(report.QUESTIONS))
         self.assertEqual(sorted(EXPECTED), sorted(report.QUESTIONS))
 
-    def test_results_equal_those_calculated_by_hand(self):
+    def test_results_equal_rows_calculated_by_hand(self):
         lake = lake_of([(hour_of(row), row) for row in handmade()])
         self.assertEqual(lake.faults, [])
         for name, expected in EXPECTED.items():
@@ -312,7 +320,10 @@ class Questions(unittest.TestCase):
                     self.assertEqual(answer(lake.database, name), expected)
 
     def test_queries_use_the_current_time(self):
-        """Runs the files unchanged. A current purchase must be in each result, and a purchase of three years ago only in cart_state."""
+        """Runs the files with the current time.
+
+        The results must contain current items. Only cart_state must contain a purchase of three
+        years ago."""
         now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
         s = Story()
         for item, at in (("new", now), ("old", now - datetime.timedelta(days=3 * 365))):
@@ -331,7 +342,9 @@ class Questions(unittest.TestCase):
         self.assertEqual(seen["cart_state"], added | {"old"})
 
     def test_hour_filter_does_not_change_results(self):
-        """Without its partition filter, a query returns the same rows. The filter only reduces the scan."""
+        """Each query must return the same rows without its partition filter.
+
+        The filter only reduces the amount of scanned data."""
         lake = lake_of(arrivals(handmade(), random.Random(1)))
         for name, expected in EXPECTED.items():
             text, filters = re.subn(r"hour >= .*'-00'\n", "TRUE\n", sql_at(name))
@@ -424,7 +437,7 @@ class Questions(unittest.TestCase):
 
 
 class Texts(unittest.TestCase):
-    """Checks the SQL text for requirements of DuckDB and Athena that running the queries on DuckDB does not check."""
+    """Checks requirements of DuckDB and Athena that a run on DuckDB does not check."""
 
     def test_queries_contain_only_characters_that_every_client_accepts(self):
         for name in report.QUESTIONS:
@@ -464,7 +477,9 @@ class Texts(unittest.TestCase):
 
 @unittest.skipUnless(importlib.util.find_spec("ministack"), "ministack is not installed")
 class Athena(unittest.TestCase):
-    """Runs the queries on ministack, with Parquet files in S3, the table in Glue, and an Athena API that uses DuckDB."""
+    """Runs the queries on ministack.
+
+    The Parquet files are in S3, the table is in Glue, and the Athena API uses DuckDB."""
 
     def setUp(self):
         with socket.socket() as free:

@@ -1,17 +1,17 @@
--- Additions, saves, purchases and revenue of each week, by SKU and currency.
+-- Additions, saves, purchases and revenue per week, SKU and currency.
 -- Covers the current week and the 12 weeks before it, in UTC. Raise both intervals to cover more.
 --
--- adds: the number of new cart items and of increases of a quantity.
--- pieces_added: the pieces that these additions added.
+-- adds: the number of new cart items, plus the number of quantity increases.
+-- pieces_added: the total quantity of these additions.
 -- saves: the number of times that an item was saved for later.
 -- A move from saved to active is not counted.
--- purchases: the number of purchased items. orders: the checkouts that purchased them.
--- revenue: quantity x price of the purchases with a price.
+-- purchases: the number of purchased items. orders: the number of orders with these items.
+-- revenue: the sum of quantity x price, over the purchases that have a price.
 -- Amounts of different currencies are never added.
--- purchases_without_price: the number of purchases that revenue leaves out.
+-- purchases_without_price: the number of purchases without a price, which revenue leaves out.
 -- Items without a price have no currency.
 -- Not counted: decreases of a quantity, removals and expiries.
--- If an item is joined into another item, the quantity of the other item increases by its pieces.
+-- A join moves the pieces of one item into another item, whose quantity increases.
 -- These pieces were already counted, so the joined item is subtracted from adds and pieces_added.
 -- A change that arrives repeatedly is counted once.
 WITH arrived AS (

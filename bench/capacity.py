@@ -1,4 +1,6 @@
-"""Computes DynamoDB's charges from the bytes of items and AWS's rules, without the formulas of the crates."""
+"""Computes DynamoDB's charges from item sizes and AWS's rules.
+
+Does not use the formulas that the crates declare."""
 
 from dataclasses import dataclass
 
@@ -6,7 +8,7 @@ READ, WRITE = 4096, 1024
 
 
 def size(item):
-    """Returns the bytes of an item from the API: names and values."""
+    """Returns the size in bytes of an item in DynamoDB JSON: attribute names and values."""
     return sum(len(name.encode()) + bytes_of(value) for name, value in item.items())
 
 

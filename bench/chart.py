@@ -1,4 +1,4 @@
-"""Draws SVG charts for docs/performance.md: bars from zero, with their values as text."""
+"""Draws SVG charts for docs/performance.md: bar charts that start at zero, and heat maps."""
 
 import itertools
 from html import escape
@@ -9,7 +9,9 @@ OURS, OTHERS, TEXT = "#d9622b", "#7d97b5", "#444"
 
 
 def bars(title, rows, unit, ours=(0,)):
-    """Draws a bar for each row of name, value, low and high. A line marks low to high. Rows in `ours` are highlighted."""
+    """Draws a bar for each row. A row has a name, a value, a low and a high.
+
+    A line on the bar marks the range from low to high. The rows in `ours` are highlighted."""
     longest = max(high for *_, high in rows)
     left = max(LEFT, 7 * max(len(name) for name, *_ in rows) + 10)
     parts = [text(0, 18, title, "font-weight: bold")]
@@ -32,7 +34,7 @@ def text(x, y, words, style=""):
 
 
 def page(panels):
-    """Stacks the panels in one picture."""
+    """Arranges the panels below each other in one picture."""
     parts, height = [], 8
     for panel, size in panels:
         parts.append(f'<g transform="translate(8 {height})">\n{panel}\n</g>')
@@ -45,7 +47,9 @@ def page(panels):
 
 
 def heat(title, rows, most):
-    """Draws a row per partition and a cell per period. The shade shows the utilisation, and red means throttling."""
+    """Draws a row per partition and a cell per period.
+
+    The shade of a cell shows the utilisation. Red means throttling."""
     size = 14
     parts = [text(0, 18, title, "font-weight: bold")]
     for number, cells in enumerate(rows):

@@ -1,8 +1,12 @@
-"""Measures the cold start of schedule-payment, equivalent functions in other languages, and minimal functions.
+"""Measures the cold start of schedule-payment, and of the functions to compare it with.
 
-This script serves a Runtime API and a DynamoDB, so the times contain only the start of the function. The functions run
-in three ways: at full CPU, at the CPU share of 128 MB, and as in Lambda. As in Lambda means at full CPU until the first
-`next`, and at the CPU share afterwards (docs/decisions/cold-start-measuring.md).
+The other functions are equivalent functions in other languages, and minimal functions. This script
+serves a Runtime API and a DynamoDB, so the times contain only the work of the functions. The
+functions run in three ways (docs/decisions/cold-start-measuring.md):
+
+- at full CPU
+- at the CPU share of 128 MB
+- as in Lambda: at full CPU until the first `next`, and at the CPU share afterwards
 """
 
 import contextlib
@@ -29,8 +33,8 @@ REFUSED = (ROOT / "events/bank/schedule-payment.day-is-over.json").read_bytes()
 WARM_UP = 2
 MEGABYTES = 128
 
-# The measured value of our function, the function to compare with, and the target for the ratio, if
-# any.
+# Each row has the value to compare, the function to compare ours with, and the maximum ratio. None
+# means no maximum.
 TARGETS = [
     ("next", "hello", 1.5),
     ("next", "connected", None),
@@ -61,7 +65,9 @@ class Bench:
         }
 
     def run(self, contestant, events, group=None, from_next=False):
-        """Runs a contestant until it has answered the events. It joins the group at the start or at the first `next`."""
+        """Runs a contestant until it has responded to all events.
+
+        The process joins the cgroup `group` at its start, or at its first `next` if `from_next`."""
         started = threading.Event()
 
         def at_first():
@@ -82,18 +88,19 @@ class Bench:
         try:
             if not self.runtime.done.wait(60):
                 raise SystemExit(f"{contestant.name} does not respond")
-            # Read the peak memory from /proc. The peak that wait4 reports includes the memory of
-            # this script, because the child is forked from it.
+            # Read the peak memory from /proc. wait4 reports a higher peak, because the process
+            # starts as a copy of this script.
             status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
         finally:
-            # Popen.kill would reap a process that has exited, and its resource usage would be
-            # lost.
+            # Popen.kill would reap an exited process. wait4 could then not return its resource
+            # usage.
             os.kill(process.pid, signal.SIGKILL)
             _, process.returncode, usage = os.wait4(process.pid, 0)
         (first, second, *_), (answered, again, *_) = self.runtime.asked, [at for at, _ in self.runtime.answered]
         return {
             "next": 1000 * (first - start),
-            # If the process joins the group at `next`, the time to join is excluded.
+            # Exclude the time between the first `next` and its response. The process may join the
+            # group in between.
             "answer": 1000 * (first - start + answered - self.runtime.handed[0]),
             "second": 1000 * (again - second),
             "cpu": 1000 * (usage.ru_utime + usage.ru_stime),
@@ -101,7 +108,9 @@ class Bench:
         }
 
     def behaviour(self, contestant):
-        """Returns the contestant's responses and DynamoDB calls, without values that differ between runs."""
+        """Returns the contestant's responses and DynamoDB calls.
+
+        Values that differ between runs are removed."""
         self.run(contestant, [EVENT, REFUSED])
         answers = []
         for _, answer in self.runtime.answered:
@@ -114,7 +123,7 @@ class Bench:
         return re.sub(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "…", text)
 
     def check(self, everybody):
-        """Checks that all contestants do the same work."""
+        """Checks that all contestants that schedule payments behave in the same way."""
         expected = None
         for contestant in everybody:
             if contestant.schedules:
@@ -124,7 +133,7 @@ class Bench:
                     raise SystemExit(f"{contestant.name} behaves differently:\n{behaviour}\nexpected:\n{expected}")
 
     def rounds(self, everybody, number, group=None, from_next=False):
-        """Returns the rows of each contestant. The order is random in each round."""
+        """Runs all contestants in each round, in random order. Returns the rows by contestant."""
         rows = {contestant.name: [] for contestant in everybody}
         for turn in range(number + WARM_UP):
             for contestant in random.sample(everybody, len(everybody)):
@@ -140,7 +149,7 @@ class Bench:
 
 
 def told(rows):
-    """Returns medians and quartiles, and the ratios per round with their targets."""
+    """Returns the medians and quartiles of the values, and of the ratios per round."""
     columns = {name: {what: [row[what] for row in runs] for what in runs[0]} for name, runs in rows.items()}
     against = []
     for what, other, most in TARGETS:
@@ -157,7 +166,8 @@ def told(rows):
 def measure(rounds=30, ours=OURS):
     """Measures the part "cold_start" of the results."""
     everybody = contestants(ours)
-    # Other work on the machine adds noise. A higher priority reduces it, if it is permitted.
+    # Other work on the machine adds noise. A higher priority of this process reduces the noise, if
+    # the user may set a higher priority.
     with contextlib.suppress(PermissionError):
         os.nice(-10)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""The section on cold starts in docs/performance.md: text, tables and a chart of the results."""
+"""Generates the section on cold starts of docs/performance.md: text, tables and a chart."""
 
 import chart
 from spread import brackets
@@ -23,23 +23,25 @@ MEASURES = {
 TEXT = """\
 ## Cold start
 
-This section measures the time from the start of a process to its first response. A fake Runtime API and a
-fake DynamoDB with TLS run on the same machine. They respond immediately, so the times contain only the work
-of the function. Most functions schedule the same payment with an `Idempotency-Key`. Before the measurement, a
-check requires that their responses (a 201 and a 400) and their DynamoDB requests are equal.
+This section measures the time from the start of a process to its first response. A fake Runtime API
+and a fake DynamoDB with TLS run on the same machine. They respond immediately, so the times contain
+only the work of the function. Most functions schedule the same payment with an `Idempotency-Key`.
+Before the measurement, a check compares these functions. Their responses (a 201 and a 400) and
+their DynamoDB requests must be equal.
 
 - **schedule-payment**: the deployed binary.
-- **hello-world**: only `lambda_runtime`, with one thread and no logs. It does nothing, and shows the minimum for
-  a Lambda function in Rust.
-- **connected**: hello-world with our DynamoDB client. It opens its connection before the first `next` request to
-  the Runtime API, as our functions do.
+- **hello-world**: a function that does nothing. It has only `lambda_runtime`, one thread and no
+  logs, and shows the minimum for a Lambda function in Rust.
+- **connected**: hello-world with our DynamoDB client. Like our functions, it opens the connection
+  before its first `next` request to the Runtime API.
 - **late**: schedule-payment without the DynamoDB call before the first `next`. The first payment opens the
   connection.
 - **untrimmed**: schedule-payment with the default features and client of the SDK, the system's root
-  certificates, aws-lc's jitter entropy, and no DynamoDB call before the first `next`. The Cargo profile is the same.
-- **Node.js** {node}: AWS SDK v3, bundled and minified by esbuild, with keep-alive and a connection that is
-  opened before the first event. It has a minimal runtime loop of its own. AWS's runtime client does more, and
-  needs a C++ compiler to install.
+  certificates, aws-lc's jitter entropy, and no DynamoDB call before the first `next`. It has the
+  same Cargo profile as schedule-payment.
+- **Node.js** {node}: AWS SDK v3, bundled and minified by esbuild, with keep-alive and a connection
+  that is opened before the first event. It has its own minimal runtime loop, because AWS's runtime
+  client does more and needs a C++ compiler to install.
 - **Python** {python}: boto3 under AWS's runtime client (`awslambdaric`), compiled to bytecode, with a
   connection that is opened before the first event.
 
@@ -50,9 +52,10 @@ The code is in [bench/peers](../bench/peers). A round starts each function once,
 {share}"""
 
 LIMIT = """
-The SDK's connection dominates the time to the first `next`. A hello-world function that opens the
-connection (connected) takes {connected} times as long as one that does not. Without the connection (late),
-schedule-payment takes {late} times as long as hello-world, but its first payment then waits for the connection. The ratio of the times to the first response, schedule-payment ÷ late, is {full} at full CPU{as_in_lambda}.
+Opening the DynamoDB connection takes most of the time to the first `next`. In **connected**, this
+time is {connected} times as long as in hello-world. In **late**, it is only {late} times as long,
+but the first payment then waits for the connection. For the time to the first response, the ratio
+schedule-payment ÷ late is {full} at full CPU{as_in_lambda}.
 """
 
 PICTURE = "Start to first response"
@@ -60,23 +63,25 @@ PICTURE = "Start to first response"
 SHARE = """\
 ### At the CPU share of {megabytes} MB
 
-A cgroup limits the process to {megabytes}/1769 of a processor from its first instruction, in periods of 20 ms.
-DynamoDB and the Runtime API are not limited. Lambda is faster, because it gives the init phase a full processor. A
-start takes only a few of these periods, so the times are imprecise. The quartiles of the ratios show this uncertainty.
+A cgroup limits the process to {megabytes}/1769 of a processor from its first instruction, in
+periods of 20 ms. DynamoDB and the Runtime API are not limited. Lambda is faster, because it gives
+the init phase a full processor. A cold start lasts only a few periods, so the times are imprecise.
+The quartiles of the ratios show this uncertainty.
 
 {tables}"""
 
 LAMBDA = """\
 ### As in Lambda
 
-The process runs at full CPU until the first `next`, and is then limited to {megabytes}/1769 of a processor. Lambda
-does the same, so work before the first event is faster. The time to move the process into the cgroup is not
-counted.
+The process runs at full CPU until the first `next`, and is then limited to {megabytes}/1769 of a
+processor. Lambda does the same, so work before the first event is faster than work during an event.
+The time to move the process into the cgroup is not counted.
 
 {tables}"""
 
 NO_SHARE = """\
-The CPU share of {megabytes} MB was not measured: {no_share}. Use the column "CPU time" instead. At a share *s*, a start takes about CPU time ÷ *s*.
+The CPU share of {megabytes} MB was not measured: {no_share}. Use the column "CPU time" instead. At
+a share *s*, a start takes about CPU time ÷ *s*.
 """
 
 

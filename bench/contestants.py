@@ -1,6 +1,6 @@
-"""The functions of the cold start comparison: schedule-payment, variants of it, and minimal functions.
+"""The functions of the cold start comparison (docs/decisions/peers.md).
 
-docs/decisions/peers.md describes them.
+These are schedule-payment, variants of it in Rust, JavaScript and Python, and minimal functions.
 """
 
 import os
@@ -23,8 +23,8 @@ AMAZON_ROOTS = ROOT / "crates/function/roots/amazon.pem"
 class Contestant:
     name: str
     command: list
-    # The environment variable with the path of the trusted certificates. The file also contains the
-    # certificate of the fake DynamoDB.
+    # The name of the environment variable that contains the path of the trusted certificates. The
+    # file also contains the certificate of the fake DynamoDB.
     roots_variable: str = "SSL_CERT_FILE"
     roots: bytes = b""
     environment: dict = field(default_factory=dict)
@@ -34,8 +34,8 @@ class Contestant:
 def contestants(ours=OURS):
     """Returns all seven functions, with ours first.
 
-    Each function trusts the same root certificates as in Lambda. Our functions trust Amazon's, Node.js trusts its own,
-    and the others trust the system's.
+    Each function trusts the same root certificates as in Lambda: our functions trust Amazon's
+    certificates, Node.js trusts its built-in certificates, and the others trust the system's.
     """
     if not pathlib.Path(ours).is_file():
         sys.exit(f"{ours} is missing: run make build FUNCTIONS=schedule-payment")
@@ -70,8 +70,8 @@ def build():
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", BUILT / "python"]
         subprocess.run([*install, "--requirement", PEERS / "python/requirements.txt"], check=True)
     # Each function is built alone, so that cargo does not unify features. untrimmed includes the
-    # jitter entropy, which .cargo/config.toml disables. It has a separate target directory, so that
-    # its build does not invalidate the other builds.
+    # jitter entropy, which .cargo/config.toml disables for the other functions. A separate target
+    # directory keeps the build of untrimmed from invalidating the other builds.
     for name, no_jitter in [("hello", 1), ("connected", 1), ("late", 1), ("untrimmed", 0)]:
         cargo(name, no_jitter)
 

@@ -1,18 +1,20 @@
-"""This part compares the units that each access pattern consumes on a local stack with the minimum for its key design.
+"""This part compares the units that each access pattern consumes with the minimum units for the
+same key design. All calls run on a local stack.
 
 R means read request units (RRU), and W means write request units (WRU).
 
-The minimum is computed from the sizes of the items that a request changes or returns, and from DynamoDB's rules. It
-does not use the formulas that the crates declare.
+The minimum is computed from DynamoDB's rules, and from the sizes of the items that a request
+changes or returns. The computation does not use the formulas that the crates declare.
 
-- A write of an item costs ⌈item size ÷ 1 KB⌉ W. Each changed index entry costs ⌈entry size ÷ 1 KB⌉ W, or twice as
-  much if its key changes. If a pattern must change several items together, the write cost on the table doubles,
-  because it needs a transaction.
-- A query costs ½ ⌈Σ sizes ÷ 4 KB⌉ R. If an index does not project all attributes, reading each item from the table
-  costs another ½ ⌈item size ÷ 4 KB⌉ R.
+- A write of an item costs ⌈item size ÷ 1 KB⌉ W. Each changed index entry costs ⌈entry size ÷ 1 KB⌉
+  W, or twice as much if its key changes. If a pattern must change several items together, it needs
+  a transaction, which doubles the write cost on the table.
+- A query costs ½ ⌈Σ sizes ÷ 4 KB⌉ R. If an index does not project all attributes, reading each item
+  from the table costs another ½ ⌈item size ÷ 4 KB⌉ R.
 
-The last column explains each difference. `make bench-counts` fails if a difference is not explained. Stream functions
-(C7, W11, W18 and reconcile of L8) are not in the table. Tests compare their cost with the declarations."""
+The last column explains each difference. `make bench-counts` fails if a difference is not
+explained. Stream functions (C7, W11, W18 and reconcile of L8) are not in the table. Tests compare
+the cost of these functions with the declarations."""
 
 import json
 import re
@@ -29,11 +31,12 @@ from local_stack import local_stack  # noqa: E402
 
 TEXT = r'"(?:[^"\\]|\\.)*"'
 CONDITION = re.compile(rf"(\w+) = ({TEXT})(?: AND (\w+) BETWEEN ({TEXT}) AND ({TEXT}))?")
-# Tables whose index GSI1 has five shards. A list queries each shard, and the consumed units of all
-# shards are in one row.
+# Tables whose index GSI1 has five shards. A list queries each shard, but the stack reports the
+# consumed units of all shards in one row.
 SHARDED, SHARDS = ("PaymentScheduler", "TransactionHistory"), "01234"
 UNITS = "RWI"
-# A row of the summary tables whose trigger is a route.
+# Matches a row of the summary tables in docs/access-patterns.md, if the trigger in the row is a
+# route.
 ROUTE = re.compile(r"^\| (\w+) \| \[([\w-]+)[^]]*\]\([^)]*\) \| `(GET|POST|PUT|PATCH|DELETE) (\S+)`", re.MULTILINE)
 # These patterns need a failed job. Tests check their cost.
 NOT_WALKED = {"retry-job", "retry-reconciliation"}
@@ -93,7 +96,9 @@ class Meter:
         return [read, written, indexed]
 
     def least_written(self, before, types, under):
-        """Returns the minimum write cost of changed items with these types and the sort key prefix `under`."""
+        """Returns the minimum cost of the writes on the tables and on the indexes.
+
+        Counts the changed items that have one of the types and the sort key prefix `under`."""
         after, base, indexed = self.items(), [], 0
         for key in before.keys() | after.keys():
             old, new = before.get(key), after.get(key)
@@ -103,7 +108,9 @@ class Meter:
         return sum(base) * (2 if len(base) > 1 else 1), indexed
 
     def least_read(self, rows, items, fetched):
-        """Returns the minimum read cost of the queried ranges, and of the items that were then read by key."""
+        """Returns the minimum cost of reading the queried ranges.
+
+        If the call also got items by key, adds the cost of getting the items of the ranges."""
         read, fetched = 0, fetched and any(row["action"] in ("GetItem", "BatchGetItem") for row in rows)
         ranges = {(row["table"], row["index"] or "", row["condition"]) for row in rows if row["condition"]}
         for table, index, condition in sorted(ranges):
@@ -114,7 +121,9 @@ class Meter:
         return read
 
     def ranges(self, items, table, index, condition):
-        """Yields the entries that match the key condition, with their items. A sharded index yields one list per shard."""
+        """Yields a list of the index entries that match the key condition, each with its item.
+
+        For a sharded index, yields one list per shard."""
         partition, *texts = CONDITION.match(condition).groups()
         value, low, high = (text and json.loads(text) for text in (texts[0], *texts[2:]))
         entry = next((of.entry for of in self.tables[table].indexes if of.name == index), lambda item: item)
@@ -136,7 +145,7 @@ def units(rows):
 
 def measure(binary=LOCAL):
     """Measures the part "cost" of the results."""
-    # A batching window would only delay the measurement.
+    # Without a batching window, the measurement does not wait for the export.
     with local_stack(binary, "--parameter", "ExportWindowSeconds=0") as url:
         meter = Meter(url)
         walk(meter.step)
@@ -167,7 +176,7 @@ def reasoned(row):
 
 
 def faults():
-    """Yields calls with unexplained units: other than the minimum plus the units of the reasons."""
+    """Yields a fault for each call whose units differ from the minimum plus the explained units."""
     patterns = measure()["patterns"]
     for name in routes().keys() - walked(patterns) - NOT_WALKED:
         yield f"{name} was not measured: add a step to bench/cost_walk.py"

@@ -1,6 +1,7 @@
-"""The reasons why calls cost more than the minimum: for each call, the additional units and the reason.
+"""The reasons why calls cost more than the minimum.
 
-The units are R (read from tables and indexes), W (written to tables) and I (written to indexes)."""
+Each call has its additional units, with a reason for each unit type. The units are R (read from
+tables and indexes), W (written to tables) and I (written to indexes)."""
 
 STRONG = "a strongly consistent read costs twice as much"
 ONCE = "the write is a transaction, so that a retry after a lost response has no effect"
@@ -60,8 +61,9 @@ REASONS = {
     "get-reconciliation": {"1 R": STRONG},
 }
 
-# The table in docs/requirements/ledger.md#performance-targets: operation, range of required units,
-# our call, kinds of units to add up, reason for a difference.
+# The rows of the table in docs/requirements/ledger.md#performance-targets. Each row has the
+# operation, the range of required units, our call, the types of units to add up, and the reason for
+# a difference.
 REQUIRED = [
     ("Get transaction by ID", (0.5, 1), "get-transaction", "R", ""),
     ("Get transaction + legs", (1, 3), "get-transaction", "R", ""),

@@ -1,4 +1,4 @@
-"""Calls every access pattern with a route, the archive and the daily reconciliation.
+"""Calls the archive, the daily reconciliation, and every access pattern that has a route.
 
 Stream functions and job retries are left out. Tests check their cost."""
 
@@ -10,11 +10,16 @@ COMPANY, YEAR = "/wellness/companies/123", datetime.datetime.now(datetime.UTC).y
 
 
 def walk(step):
-    """Calls `step` for each request. `step` returns the response. A call without a name is not measured.
+    """Calls `step` for each request. `step` sends the request and returns the response.
 
-    These arguments define the minimum. `types` are the types of the items that the pattern must write, and `under` is the
-    prefix of their sort keys. `item` is an item that the pattern must get by key. `reads` says whether the pattern reads a
-    range, and `fetched` whether it also reads the items from the table by key."""
+    A request without a name is not measured. These arguments of `step` define the minimum:
+
+    - `types`: the types of the items that the pattern must write
+    - `under`: the prefix of the sort keys of these items
+    - `item`: the type and the id of an item that the pattern must get by key
+    - `reads`: whether the pattern reads a range
+    - `fetched`: whether the pattern also gets the items of the range from the table by key
+    """
     bank(step)
     cart(step)
     wellness(step)
@@ -32,7 +37,7 @@ def bank(step):
     paid = {"status": "PROCESSED", "transactionId": "cost-1"}
     step("B4", "update-payment-status to PROCESSED", "PATCH", path, paid, types="Payment")
     archive = "/_local/functions/archive-processed-payments/invocations"
-    # The second payment is in the sample data and is smaller than 1 KB.
+    # The archive also moves a payment of the sample data, which is smaller than 1 KB.
     step("B5", "archive-processed-payments, two", "POST", archive, {"date": "2099-12-01"},
          types="Payment Transaction", reads=True)
     step("B6", "list-account-transactions", "GET", "/bank/accounts/Erin/transactions")

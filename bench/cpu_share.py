@@ -1,4 +1,6 @@
-"""Limits a process to the CPU share of a Lambda function with a given memory size, with a cgroup (v1 or v2)."""
+"""Limits a process to the CPU share that Lambda gives to a function with a certain memory size.
+
+Uses a cgroup (v1 or v2)."""
 
 import contextlib
 import os
@@ -6,8 +8,8 @@ import pathlib
 
 # AWS: 1,769 MB of memory are equivalent to one vCPU.
 MB_A_PROCESSOR = 1769
-# Shorter than the default of 100 ms. A process that starts within the quota of one period would not
-# be throttled.
+# Period in microseconds. With the default of 100 ms, a process could start within the quota of one
+# period, and would not be throttled.
 PERIOD = 20_000
 V1 = pathlib.Path("/sys/fs/cgroup/cpu")
 V2 = pathlib.Path("/sys/fs/cgroup")
@@ -19,7 +21,9 @@ class NoShare(Exception):
 
 @contextlib.contextmanager
 def of_memory(megabytes):
-    """Creates a cgroup with the CPU share. Yields the file to which a process writes its id to join the cgroup."""
+    """Creates a cgroup with the CPU share.
+
+    Yields a file. A process joins the cgroup when its id is written to this file."""
     quota = PERIOD * megabytes // MB_A_PROCESSOR
     is_v1 = (V1 / "cpu.cfs_quota_us").exists()
     group = (V1 if is_v1 else V2) / f"bench-{os.getpid()}"

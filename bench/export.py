@@ -1,10 +1,10 @@
-"""Measures the Firehose records of exported cart changes, their billed volume, and the memory of a batch."""
+"""Measures the export of cart changes: Firehose records, billed volume, and memory per batch."""
 
 import chart
 from measured import MEASURE, ROOT, UNOPTIMISED, measured
 from spread import table
 
-PICTURE = "Billed bytes over real bytes by size of a change, and memory by size of an event"
+PICTURE = "Billed bytes ÷ real bytes by change size, and peak memory by number of changes"
 FUNCTION = ROOT / "target/lambda/export-cart-changes/bootstrap"
 # The maximum ratio of billed bytes to real bytes.
 MOST = 1.1
@@ -14,18 +14,20 @@ TEXT = """\
 
 ### Firehose billing
 
-All changes of a batch have the same size. A batch contains up to 1,000 changes, the batch size of the event source
-mapping, and up to 6 MB, the limit of an invocation. The exporter packs the changes into records of up to 50 KB, and
-the records into calls of up to 4 MB. The unpacked columns send one record per change. Firehose rounds
-the size of each record up to a multiple of 5 KB.
+All changes of a batch have the same size. A batch contains at most 1,000 changes (the batch size of
+the event source mapping) and at most 6 MB (the limit of an invocation). The exporter packs the
+changes into records of up to 50 KB, and the records into calls of up to 4 MB. For comparison, the
+last three columns show unpacked changes, with one record per change. Firehose rounds the size of
+each record up to a multiple of 5 KB.
 
 {packing}
 ### Memory
 
-This section measures the peak resident memory of the release binary while it exports a batch of cart changes. A
-change has {change:,.0f} bytes in the event and {row} bytes in the row. An invocation of 6 MB has at most {most:,} such
-changes. They use {share:.0%} of the {memory} MB of the function. If one process exports twenty batches of this size, its peak
-is {again:.1f} MB.
+This section measures the peak resident memory of the release binary while it exports a batch of
+cart changes. A change has {change:,.0f} bytes in the event and {row} bytes in the row. An event of
+6 MB contains at most {most:,} such changes. The export of this batch uses {share:.0%} of the
+function's {memory} MB. If one process exports twenty batches of this size, its peak memory is
+{again:.1f} MB.
 
 {batches}"""
 
@@ -36,12 +38,14 @@ def measure(binary=MEASURE, function=FUNCTION):
 
 
 def faults():
-    """Yields change sizes for which packing costs more, or for which much more than the real bytes is billed."""
+    """Yields the change sizes for which packing is worse than not packing.
+
+    Also yields the sizes for which Firehose bills more than `MOST` times the real bytes."""
     for size in measured("packing", binary=UNOPTIMISED):
         packed, alone = size["packed"], size["alone"]
         dearer = [what for what in ("records", "calls", "billed") if packed[what] > alone[what]]
         if dearer:
-            yield f"changes of {size['bytes']} bytes: more {', '.join(dearer)} packed than not"
+            yield f"changes of {size['bytes']} bytes: more {', '.join(dearer)} with packing than without"
         if share(packed) > MOST:
             yield f"changes of {size['bytes']} bytes: {share(packed):.2f} times their real bytes are billed"
 

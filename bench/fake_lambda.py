@@ -1,4 +1,4 @@
-"""Emulates Lambda's environment: the Runtime API, and a DynamoDB with TLS that responds immediately."""
+"""Emulates the environment of a function: the Runtime API, and a DynamoDB that uses TLS."""
 
 import http.server
 import itertools
@@ -33,7 +33,9 @@ class Quiet(http.server.BaseHTTPRequestHandler):
 
 
 class DynamoDB:
-    """A DynamoDB that is always empty and accepts every write. It records each operation and its request."""
+    """A DynamoDB that responds immediately, is always empty, and accepts every write.
+
+    Records each operation and its request."""
 
     def __init__(self, folder):
         self.calls = calls = []
@@ -61,7 +63,9 @@ def certificate(folder):
 
 
 class Runtime:
-    """A Runtime API that returns the events of a run, and records the time of each request and response."""
+    """A Runtime API that returns the events of a run.
+
+    Records the time of each request and response."""
 
     def __init__(self):
         self.ids = itertools.count()
@@ -71,8 +75,8 @@ class Runtime:
         class Handler(Quiet):
             def do_GET(self):
                 event = runtime.next()
-                # Without an event, do not respond: the function waits until it is killed. Lambda
-                # would freeze it.
+                # If no event is left, do not respond. The function then waits until it is killed.
+                # Lambda would freeze the function instead.
                 if event is not None:
                     self.answer(event, runtime.headers())
 

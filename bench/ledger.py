@@ -1,4 +1,4 @@
-"""Compares ledger transfers with the SDK calls that they need, and measures many writers on one account."""
+"""Compares ledger transfers with their SDK calls, and measures many writers on one account."""
 
 import chart
 from measured import measured
@@ -11,18 +11,22 @@ NAMES = {"ours": "process-payment", "with_reads": "reads and transaction", "tran
 TEXT = """\
 ## Ledger
 
-This section measures transfers between two accounts. {customers} concurrent customers make one transfer after the
-other, each between two accounts of their own. The table compares three ways to make a transfer:
+This section measures transfers between two accounts. {customers} customers work concurrently. Each
+customer makes one transfer after the other, between two accounts that no other customer uses. The
+table compares three ways to make a transfer:
 
 - **process-payment**: our function, called in the same process without the Lambda runtime.
-- **reads and transaction**: the SDK calls that a transfer needs: strongly consistent reads, then the transaction.
+- **reads and transaction**: the SDK calls that a transfer needs. These are strongly consistent
+  reads, and then the transaction.
 - **transaction**: only `TransactWriteItems` with the same items.
 
-A time is the duration of a round divided by its number of transfers. There are {rounds} rounds.
+Each time is the duration of a round, divided by the number of transfers in the round. There are
+{rounds} rounds.
 
 {places}
-The transaction alone is not a transfer. A leg and its account store the new balance, so the accounts must be read
-first. With a distant DynamoDB, a transfer takes two calls in sequence, and the transaction alone takes one.
+The transaction alone cannot make a transfer. It writes the new balances, so a transfer must first
+read the accounts. With a distant DynamoDB, a transfer takes two calls in sequence, and the
+transaction alone takes one.
 
 ### One hot account
 

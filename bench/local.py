@@ -1,12 +1,14 @@
-"""This part measures the start time and the memory of `make run`, and compares them with DynamoDB Local.
+"""This part measures the start time and the memory of `make run`, and compares them with DynamoDB
+Local.
 
-`make run` starts a binary that is already built, with the development profile and with tables in memory. The stack has
-the API with all functions, six tables with their indexes and streams, and local substitutes for Firehose and S3. It is
-healthy when `GET /_local/health` returns 200. It then loads the sample data through the functions. The second time ends
-when the sample data can be read.
+The binary of `make run` was built before, with the development profile. The stack keeps its tables
+in memory. It has the API with all functions, six tables with their indexes and streams, and local
+substitutes for Firehose and S3. The first time ends when `GET /_local/health` returns 200. The
+stack then loads the sample data through the functions. The second time ends when the sample data
+can be read.
 
-DynamoDB Local also keeps its data in memory. It has no tables. Its time ends with its first response. Each round starts
-both once, in random order."""
+DynamoDB Local also keeps its data in memory, but has no tables. Its time ends with its first
+response. Each round starts both programs once, in random order."""
 
 import os
 import pathlib
@@ -113,7 +115,7 @@ def section(result):
         beside = f"DynamoDB Local was not measured: {result['missing']}."
     else:
         ready, memory = (brackets(result["ratios"][what], 2) for what in ("ready", "memory"))
-        beside = f"`make run` needs {ready} of the time and {memory} of the memory of DynamoDB Local."
+        beside = f"`make run` takes {ready} times as long to start as DynamoDB Local, and uses {memory} times as much memory."
     rounds = f"There are {result['runs']['ours']['ready']['n']} rounds, after {result['warm_up']} warm-up rounds."
     return "\n\n".join(["## Local stack", __doc__.strip(), table(head, rows).rstrip(), f"{rounds} {beside}"]) + "\n"
 

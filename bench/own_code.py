@@ -1,7 +1,7 @@
-"""Counts the instructions of our own code in an invocation with callgrind.
+"""Counts the instructions that our own code executes in an invocation. Uses callgrind.
 
-An invocation begins with the text of the event and ends with the text of the response. The instructions of the SDK
-for the same DynamoDB calls are subtracted."""
+An invocation begins with the text of the event and ends with the text of the response. The
+instructions that the SDK executes for the same DynamoDB calls are subtracted."""
 
 import concurrent.futures
 import itertools
@@ -25,13 +25,12 @@ BUDGET = {"schedule-payment": 560, "list-account-payments": 820, "process-paymen
 TEXT = """\
 ## Our own code
 
-This section counts the CPU instructions of an invocation with callgrind. The count for {few} invocations is
-subtracted from the count for {times}, which excludes the start of the process. An invocation begins with the text
-of the event and ends with the text of the response. It includes `lambda_http`. The responses of DynamoDB are
-recorded. The instructions of the SDK are counted separately, with the same DynamoDB calls. The difference is our own
-code: reading and checking the request, the rules, the keys, the conversion of items, and the response. Logs are
-excluded.
-`make bench-counts` fails if a function exceeds its budget.
+Callgrind counts the CPU instructions of {few} and of {times} invocations. The difference excludes
+the start of the process. An invocation begins with the text of the event and ends with the text of
+the response. It includes `lambda_http`, but no logs. Recorded responses replace DynamoDB. Callgrind
+also counts the instructions that the SDK executes for the same DynamoDB calls. All other
+instructions are our own code: reading and checking the request, the rules, the keys, the conversion
+of items, and the response. `make bench-counts` fails if a function exceeds its budget.
 
 {table}"""
 

@@ -1,14 +1,17 @@
-"""This part replays a million payments in 30 minutes on a model of DynamoDB's partitions, and counts throttled writes.
+"""This part replays a million payments in 30 minutes on a model of DynamoDB's partitions, and
+counts throttled writes.
 
-The input comes from the functions: payments are scheduled and moved on a local stack. A move is a change of the status,
-and therefore of the index sort key. The stack reports the index partition keys, and the write request units (WRU) of
-each write. Each simulated write uses one of these keys at random, as the functions choose a random shard.
+The input comes from a local stack, where the functions schedule payments and move them. A move
+changes the status, and therefore the index sort key. The stack reports the index partition keys,
+and the write request units (WRU) of each write. Each simulated write uses one of these keys at
+random, because the functions choose a random shard.
 
 The model has these rules:
 
 - A partition accepts 1,000 WRU a second. It saves up to 300 seconds of unused capacity.
 - An item collection with an increasing sort key stays on one partition.
-- If a partition with several item collections was throttled for a minute, it is split between them.
+- A partition that was throttled for a minute is split, if it has several item collections. The new
+  partition gets half of the item collections.
 - An index starts with four partitions."""
 
 import collections
@@ -28,7 +31,7 @@ from local_stack import local_stack  # noqa: E402
 
 PAYMENTS, SECONDS = 1_000_000, 30 * 60
 UNITS_A_SECOND, BURST_SECONDS, FIRST_PARTITIONS, SPLIT_AFTER = 1_000, 300, 4, 60
-# After this number of seconds, no more partitions are split.
+# Number of seconds until all splits are done. Throttling after this time is permanent.
 SETTLED = 10 * 60
 PAYMENT = {"scheduledTime": "2099-12-01T09:30:00Z", "data": {"memo": "x" * 7_000}}
 
@@ -38,7 +41,7 @@ def index_units(headers):
 
 
 def writes(url, account):
-    """Returns the units that scheduling a payment and changing its status consume on the index."""
+    """Schedules a payment and changes its status. Returns the index units of both writes."""
     made, payment = call(f"{url}/bank/accounts/{account}/payments", "POST", PAYMENT)
     moved, _ = call(f"{url}/bank/accounts/{account}/payments/{payment['paymentId']}", "PATCH", {"status": "PENDING"})
     return index_units(made), index_units(moved)
@@ -58,7 +61,9 @@ def index_keys(url, accounts):
 
 
 def sample(binary, projection, shards, number):
-    """Schedules payments. Returns their index partition keys, and the index units of a put and of a status change."""
+    """Schedules payments on a local stack.
+
+    Returns the index partition keys, and the index units of a put and of a status change."""
     settings = {"WriteShards": shards, "ReadShards": shards, "IndexProjection": projection}
     parameters = [part for name, value in settings.items() for part in ("--parameter", f"{name}={value}")]
     accounts = [f"Account{number}" for number in range(number)]
@@ -78,7 +83,9 @@ def planned(binary, projection, moves):
 
 
 class Partitions:
-    """The item collections of each partition, and the accepted and throttled units of each second."""
+    """A model of the partitions of an index.
+
+    Records the accepted and the throttled units of each second."""
 
     def __init__(self, keys):
         first = [int(hashlib.md5(key.encode()).hexdigest(), 16) % FIRST_PARTITIONS for key in keys]
@@ -130,7 +137,7 @@ def replay(keys, put, move, moves):
 
 
 def told(partitions):
-    """Returns the totals, and the units per second of each partition in periods of 30 seconds."""
+    """Returns the totals, and the mean units per second of each partition for each 30 seconds."""
     total = [sum(sum(second.values()) for second in part[SETTLED:]) for part in (partitions.taken, partitions.refused)]
     rows = []
     for partition in range(partitions.count):
@@ -158,7 +165,9 @@ def measure(binary=LOCAL, number=200):
 
 
 def faults():
-    """Yields unexpected cases: too few shards without lasting throttling, or enough shards with lasting throttling."""
+    """Yields the cases with an unexpected result.
+
+    Writes must be throttled permanently if there are too few shards, and only then."""
     for case in measure()["cases"]:
         units = case["wanted_settled"] / (SECONDS - SETTLED)
         enough = units < UNITS_A_SECOND * case["shards"]

@@ -1,10 +1,10 @@
-"""Measures reads of a page of due payments and of a whole day, for days of different sizes."""
+"""Measures reads of due payments: one page of days with different sizes, and a whole day."""
 
 import chart
 from measured import MEASURE, UNOPTIMISED, measured
 from spread import brackets, ratios, spread, table
 
-PICTURE = "Time of a page by the payments of its day, and the speedup of concurrent shards"
+PICTURE = "Time of a page by number of payments on the day, and speedup of concurrent shards"
 MOST, ROUNDS = 1_000_000, 100
 SHARDS, DELAY, TARGET = 5, 5, 4
 
@@ -21,8 +21,9 @@ ratio compares a day with the smallest day in the same round.
 {pages}
 ### A whole day
 
-This section reads all {payments:,} payments of a day, in pages of {page}. Each DynamoDB call is delayed by the given
-time. Two readers fetch the same data: index entries with one query per shard, and then their items in one batch.
+This section reads all {payments:,} payments of a day, in pages of {page}. Each DynamoDB call is
+delayed by the time in the column "delay". Two readers fetch the same data. Both query the index
+entries of each shard, and then get the items of the entries in batches.
 
 - **By shard**: one worker per shard reads the shard to its end. The workers run either concurrently or one after the
   other. The results of different shards are not merged by time. The workers share the processors of this machine
@@ -30,9 +31,11 @@ time. Two readers fetch the same data: index entries with one query per shard, a
 - **By page**: the function `list-due-payments` returns one page after the other, sorted by time over all shards. The
   function makes its DynamoDB calls either concurrently or one at a time.
 
-In a warm-up round, the engine responds to each call, and a proxy stores the responses. The measured rounds replay the
-stored responses, so the times do not include the work of the engine. The number of waits is the number of calls that must run one after the other. If calls took no time except the delay, the ratio of waits would equal the ratio of times. There are
-{reps} measured rounds, and a ratio compares times of the same round.
+In a warm-up round, the engine responds to each call, and a proxy stores the responses. The measured
+rounds replay the stored responses, so the times do not include the work of the engine. The number
+of waits is the number of calls that must run one after the other. If calls took no time except the
+delay, the ratio of waits would equal the ratio of times. There are {reps} measured rounds, and a
+ratio compares times of the same round.
 
 {whole}
 Target: with {target_shards} shards and a delay of {delay} ms, concurrent workers are at least {target} times as fast
@@ -41,13 +44,15 @@ as sequential workers. Result: {verdict} ({times:.1f} times).
 {limit}"""
 
 LIMIT = """\
-By shard, the maximum possible ratio is {shard_waits:.0f}. The measured ratio is lower because of the work of the
-readers: without any delay, they need {own:.0f} ms to sign {shard_calls} calls and parse the responses.
+For the reader by shard, the maximum possible ratio is {shard_waits:.0f}. The measured ratio is
+lower because of the work of the reader itself: without any delay, it needs {own:.0f} ms to sign
+{shard_calls} calls and parse the responses.
 
-By page, the measured ratio is {by_page:.1f}, and the maximum possible ratio is {most:.1f}. A page reads its items after
-the slowest of its queries, and the next page starts after that. The {calls} calls of a day therefore have {waits}
-waits. Reading the day by page, sorted by time, takes {ordered:.0f} ms with concurrent calls. Reading it by shard,
-without sorting, takes {alone:.0f} ms with one worker after the other.
+For the reader by page, the measured ratio is {by_page:.1f}, and the maximum possible ratio is
+{most:.1f}. The function gets the items of a page after the slowest query of the page. The next page
+starts only after these items are read. The {calls} calls of a day therefore have {waits} waits.
+Reading the day by page, sorted by time, takes {ordered:.0f} ms with concurrent calls. Reading it by
+shard, without sorting, takes {alone:.0f} ms with one worker after the other.
 """
 
 
@@ -68,7 +73,7 @@ def day(day, fewest):
 
 
 def compared(case):
-    """Compares each reader with concurrent and sequential calls."""
+    """Compares concurrent with sequential calls, for each reader."""
     ways = {}
     # With one shard, concurrent and sequential calls are the same.
     for by in ("shard", "page"):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs the benchmarks, saves the results in bench/results, and generates docs/performance.md from all results.
+"""Runs the benchmarks, and generates docs/performance.md from all results in bench/results.
 
     .venv/bin/python bench/run.py [part …] [--check]
 
-With --check, it writes nothing, and fails if a count is wrong. Times are not checked.
+With --check, the script writes nothing, and fails if a count is wrong. Times are not checked.
 """
 
 import argparse
@@ -34,15 +34,16 @@ PARTS = {
     "writes": writes, "reads": reads, "ledger": ledger, "export": export, "local": local,
 }
 WIDTH = 100
-# Parts with counts to check. The other parts have only times.
+# Parts whose counts --check verifies. The other parts measure only times.
 COUNTED = {"own_code", "size", "cost", "partitions", "reads", "export"}
 
 HEAD = """\
 # Performance
 
-`make bench` measures everything and writes this page. `make bench PARTS='cold_start cost'` repeats
-some parts. The machine has {processor}, {cores} processors, {memory} GB, and Linux {kernel}. Other work runs on
-it at the same time, and other machines differ. Compare ratios and counts rather than times.
+`make bench` measures everything and writes this page. `make bench PARTS='cold_start cost'` measures
+only the given parts again. The machine has {processor}, {cores} processors, {memory} GB, and Linux
+{kernel}. Other programs run on the machine at the same time, and other machines differ. Compare
+ratios and counts rather than times.
 
 Times and ratios are medians, with quartiles in brackets. "Distant DynamoDB" means that a proxy delays
 each call, as a network does.

@@ -1,4 +1,4 @@
-"""Measures the deployed size of every function, and the time of a build of all functions from scratch."""
+"""Measures the deployed size of each function, and the build time of all functions from scratch."""
 
 import io
 import os
@@ -17,16 +17,17 @@ COLD = ROOT / "target/cold"
 # The maximum size of a zip file, in bytes.
 MOST = 4_000_000
 PICTURE = "Zip file of each function, in MB"
-# The chart shows the largest functions.
+# Number of functions in the chart, which shows only the largest functions.
 DRAWN = 12
 
 TEXT = """\
 ## Size
 
-`make build` took {minutes:.1f} minutes from scratch on {cores} processors, for {count} functions. The deployed zip files have
-{smallest:.2f} to {largest:.2f} MB. The limit is {most:.0f} MB, and `make bench-counts` checks the limit for the functions that are
-built. `export-cart-changes` contains two more SDK clients, and is linked with link-time optimization
-([decision](decisions/profile.md)).
+`make build` built all {count} functions from scratch in {minutes:.1f} minutes, on {cores}
+processors. The deployed zip files have {smallest:.2f} to {largest:.2f} MB. The limit is {most:.0f}
+MB. `make bench-counts` checks the limit for all functions that were built before.
+`export-cart-changes` contains two more SDK clients than the other functions, and is therefore
+linked with link-time optimization ([decision](decisions/profile.md)).
 
 {table}"""
 

@@ -36,5 +36,7 @@ def dynamo(url, operation, request):
 
 
 def consumed(headers):
-    """Returns the consumed units of an API call: one row for each DynamoDB call and table or index."""
+    """Returns the consumed units of an API call.
+
+    Each combination of DynamoDB call and table or index has a row."""
     return json.loads(headers["x-local-consumed"] or "[]")

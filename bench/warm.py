@@ -1,4 +1,6 @@
-"""Measures warm invocations, and compares them with the SDK call alone and with a function that does nothing."""
+"""Measures warm invocations.
+
+Compares them with the SDK call alone, and with a function that does nothing."""
 
 import chart
 import contestants
@@ -18,20 +20,22 @@ event, and ends with the response. There are two comparisons:
 - **SDK call**: the DynamoDB call of the function, made by the SDK alone.
 - **hello-world**: a function that does nothing. It shows the cost of the runtime.
 
-Each of {rounds:,} rounds measures all three, one after the other. With a distant DynamoDB, there are {rounds_away:,}
-rounds. The page of `list-account-payments` has {page} payments.
+Each round measures the function, the SDK call and hello-world, one after the other. There are
+{rounds:,} rounds with DynamoDB in memory, and {rounds_away:,} with a distant DynamoDB. The page of
+`list-account-payments` has {page} payments.
 
 ### DynamoDB in this machine's memory
 
 {here}
-For each event, a function makes two requests to the Runtime API. They are a large part of such a short invocation.
-The last column subtracts the time of hello-world.
+For each event, a function makes two requests to the Runtime API. These requests take a large part
+of such a short invocation. The last column therefore subtracts the time of hello-world.
 
 ### DynamoDB further away
 
-A proxy delays each DynamoDB call by {away_ms} ms. With the work of the proxy itself, a call takes {added:.1f} ms longer. A
-page of {page} payments takes longer than the other calls, because its items are converted from attributes to JSON
-([our own code](#our-own-code)) and its response is large.
+A proxy delays each DynamoDB call by {away_ms} ms. With the work of the proxy itself, a call takes
+{added:.1f} ms longer. `list-account-payments` takes longer than the other functions, because it
+converts {page} items from attributes to JSON ([our own code](#our-own-code)), and because its
+response is large.
 
 {away}"""
 

@@ -34,7 +34,8 @@ pub fn checkout_of(account: &str) -> String {
     format!("/cart/accounts/{account}/checkout")
 }
 
-/// Stack of the cart, with an operator. The test chooses the time of each request.
+/// Stack of the cart, and a client with the operator scope. The test can choose the time of each
+/// request.
 #[derive(Debug)]
 pub struct Shop {
     /// Stack of the cart.
@@ -51,7 +52,7 @@ impl Shop {
         Self { stack, now }
     }
 
-    /// Returns the operator, sending requests at the time `now`.
+    /// Returns a client with the operator scope that sends its requests at the time `now`.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> At<'_> {
         At::new(&self.stack, &self.now, now)

@@ -1,5 +1,5 @@
-//! Fills days with payments directly in the engine. Scheduling a million payments over HTTP would
-//! take minutes.
+//! Fills days with payments. Imports the payments directly into the engine, because scheduling a
+//! million payments over HTTP would take minutes.
 
 use bank::Payment;
 use dynoxide::{Database, ImportOptions, types::AttributeValue};
@@ -71,7 +71,7 @@ fn one(day: &str, number: usize, count: usize, shards: usize) -> Payment {
     Payment { sort: PaymentSort(id), due: DueSort { payment: id, ..like.due }, ..like }
 }
 
-/// Returns the attributes of a payment, which are all strings.
+/// Returns the attributes of a payment. Every attribute is a string.
 pub(crate) fn attributes(payment: &Payment) -> impl Iterator<Item = (String, String)> + use<> {
     let Ok(serde_json::Value::Object(attributes)) = serde_json::to_value(payment) else { unreachable!("an object") };
     let kind = (String::from("Type"), String::from("Payment"));

@@ -41,7 +41,7 @@ impl Delayed {
     }
 
     /// Starts a proxy that caches responses, so that the times of repeated reads do not include the
-    /// work of the engine. Use it only for reads.
+    /// work of the engine. Use this proxy only for reads.
     pub(crate) async fn keeping(engine: &str) -> Self {
         let kept = Some(Arc::default());
         Self::serve(Way { engine: engine.to_owned(), http: reqwest::Client::new(), delay: Duration::ZERO, kept }).await
@@ -89,11 +89,12 @@ impl Way {
     }
 }
 
-/// Hashes the action and the strings of its input, as the key of a cached response.
+/// Hashes the action and the strings in the request body. The hash is the key of the cached
+/// response.
 ///
 /// JSON fields and the keys of a batch can be in any order, so the hash ignores the order of the
 /// strings. A sort key contains the payment id, so different requests have different strings.
-/// Hashing is faster than parsing, which would slow down the measured readers.
+/// Parsing the body would take longer than hashing, and would slow down the measured readers.
 fn question(headers: &HeaderMap, body: &Bytes) -> u64 {
     let target = headers.get("x-amz-target").map(HeaderValue::as_bytes);
     let parts = body.split(|byte| *byte == b'"').chain(target);

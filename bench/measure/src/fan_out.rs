@@ -1,5 +1,5 @@
-//! Measures reads of a whole day over a connection with a delay, with concurrent and with
-//! sequential calls.
+//! Measures reads of a whole day, with concurrent and with sequential calls. The connection delays
+//! each call.
 
 use crate::{
     calls::{count, timed},

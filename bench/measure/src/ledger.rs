@@ -1,5 +1,5 @@
-//! Compares transfers of the ledger with the DynamoDB calls that a transfer needs, and measures
-//! many concurrent writers on one account.
+//! Compares ledger transfers with the DynamoDB calls that a transfer needs. Also measures many
+//! concurrent writers on one account.
 
 mod bare;
 
@@ -20,7 +20,7 @@ use system_tests::{
 };
 use uuid::Uuid;
 
-/// Number of concurrent customers, each with their own accounts.
+/// Number of concurrent customers. Each customer has separate accounts.
 const CUSTOMERS: usize = 4;
 /// Number of payments per customer and round.
 const PAYMENTS: usize = 5;
@@ -28,15 +28,15 @@ const WARM_UP: usize = 2;
 const ROUNDS: usize = 30;
 const DEADLINE: Duration = Duration::from_secs(10);
 const WRITERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
-/// Number of transfers of all writers together.
+/// Total number of transfers in a run, over all writers.
 const TRANSFERS: usize = 128;
 /// Number of runs with each number of writers.
 const RUNS: usize = 5;
 /// Number of accounts over which a busy merchant spreads its payments.
 const RECEIVING: usize = 20;
 
-/// Measures transfers with a local and with a distant DynamoDB, and a hot account with the distant
-/// DynamoDB.
+/// Measures transfers with a local and with a distant DynamoDB. Measures a hot account only with
+/// the distant DynamoDB.
 pub(crate) async fn measure() -> Value {
     let books = Books::open().await;
     let away = Delayed::start(books.stack.dynamo_url(), AWAY).await;
@@ -88,8 +88,8 @@ impl Paying {
     }
 }
 
-/// Returns the milliseconds per transfer of each round, for three ways to make a transfer: the
-/// transaction alone, the reads and the transaction, and our function.
+/// Measures three ways to make a transfer: the transaction alone, the reads and the transaction,
+/// and our function. For each way, returns the milliseconds per transfer in each round.
 async fn side_by_side(books: &Books, dynamo: &str) -> Value {
     let ours = Paying { service: process_payment(books, dynamo) };
     let mut customers = Vec::new();

@@ -1,4 +1,4 @@
-//! Runs one benchmark and prints the result as JSON, such as `measure warm`.
+//! Runs one benchmark, such as `measure warm`, and prints the result as JSON.
 //!
 //! The result contains the time of each call. The scripts in `bench/` compute medians and ratios
 //! (docs/decisions/measuring.md).

@@ -15,7 +15,7 @@ const FUNCTION: &str = "export-cart-changes";
 const EVENT: &str = "events/cart/export-cart-changes.json";
 const CHANGES: [usize; 5] = [1, 100, 1_000, 2_000, 10_000];
 /// Maximum size of an event (Lambda quota: 6 MB). A batch therefore has fewer than 10,000 changes,
-/// the maximum batch size of an event source mapping.
+/// although an event source mapping allows a batch size of 10,000.
 const MAX_BYTES: usize = 6_000_000;
 /// Number of times that one process exports the largest batch.
 const AGAIN: usize = 20;

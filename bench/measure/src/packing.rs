@@ -1,5 +1,5 @@
-//! Compares the exporter's packing of changes with one Firehose record per change, by the number of
-//! records and the billed volume.
+//! Compares packed Firehose records with one record per change. Compares the number of records and
+//! calls, and the billed volume.
 
 use crate::calls::count;
 use export::pack::{Record, Row, calls, records};
@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 /// Sizes of a change in bytes. The largest is close to the maximum size of a DynamoDB item.
 const BYTES: [usize; 7] = [300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000];
-/// Maximum number of changes in a batch, and maximum number of bytes.
+/// Maximum number of changes in a batch.
 const MAX_CHANGES: usize = 1_000;
+/// Maximum size of a batch in bytes.
 const MAX_BYTES: usize = 6_000_000;
 
 pub(crate) fn measure() -> Value {

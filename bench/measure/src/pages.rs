@@ -10,7 +10,7 @@ const SHARDS: usize = 5;
 const FEWEST: usize = 1_000;
 const WARM_UP: usize = 5;
 
-/// A day, and the pages that are read from it.
+/// A day, and the measured pages of the day.
 struct Day {
     payments: usize,
     pages: [Page; 3],
@@ -83,7 +83,8 @@ async fn day(client: &Client, date: &str, payments: usize) -> Day {
     }
 }
 
-/// Returns the path of the page in the middle, by following the cursors from the first page.
+/// Follows the cursors from the first page to the page in the middle. Returns the path of this
+/// page.
 async fn middle(client: &Client, path: &str, payments: usize) -> String {
     let mut page = path.to_owned();
     for _ in 0..payments / 2 / 100 {

@@ -1,5 +1,5 @@
-//! Compares warm invocations of a function through the runtime with the DynamoDB call of the
-//! function alone, and with a function that does nothing.
+//! Measures warm invocations of a function through the runtime. Compares them with the DynamoDB
+//! call of the function, and with a function that does nothing.
 
 use crate::{
     calls::timed,
@@ -53,7 +53,7 @@ pub(crate) async fn measure() -> Value {
     json!({"away_ms": AWAY.as_millis(), "page": PAGE, "places": places})
 }
 
-/// Schedules a page of payments of one account. Returns the items of these payments.
+/// Schedules `PAGE` payments for one account, and returns their items.
 async fn fill(stack: &Stack) -> Vec<Row> {
     let client = system_tests::Client::operator(stack);
     for _ in 0..PAGE {

@@ -1,5 +1,5 @@
-//! Schedules payments of 8 KB through the gateway, and compares the rate with plain puts of the
-//! same item by as many clients.
+//! Schedules payments of 8 KB through the gateway. Compares the rate with plain puts of the same
+//! item, made by the same number of clients.
 
 use crate::days::attributes;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
@@ -85,8 +85,8 @@ async fn schedule(client: &Client, number: usize) {
     assert_eq!(answer.status, 201, "{}", answer.body);
 }
 
-/// Puts the item as the function does: only if no item has this key. Requests the consumed
-/// capacity.
+/// Puts the item in the same way as the function: only if no item has this key, and with a request
+/// for the consumed capacity.
 async fn put(dynamo: &aws_sdk_dynamodb::Client, table: &str, like: &Row) {
     let mut item = like.clone();
     item.insert("SK".to_owned(), AttributeValue::S(format!("2099-12-01T09:30:00Z#{}", Uuid::now_v7())));

@@ -1,7 +1,7 @@
 //! Runs a function repeatedly (`own-code function schedule-payment 100`), or only its SDK calls
 //! (`own-code calls schedule-payment 100`).
 //!
-//! The difference between the callgrind counts of both is the cost of our own code
+//! The difference between the two callgrind counts is the cost of our own code
 //! (docs/decisions/own-code.md). The responses of DynamoDB come from `answers.json`, without a
 //! connection.
 #![expect(clippy::expect_used, clippy::panic, reason = "a measurement may stop here")]

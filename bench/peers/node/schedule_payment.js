@@ -1,5 +1,5 @@
-// crates/bank/src/patterns/schedule_payment.rs in JavaScript, with the same DynamoDB requests and
-// responses.
+// crates/bank/src/patterns/schedule_payment.rs in JavaScript. Makes the same DynamoDB requests and
+// returns the same responses.
 import { createHash, randomInt } from "node:crypto";
 import { Agent } from "node:https";
 import {

@@ -1,4 +1,6 @@
-"""crates/bank/src/patterns/schedule_payment.rs in Python, with the same DynamoDB requests and responses."""
+"""crates/bank/src/patterns/schedule_payment.rs in Python.
+
+Makes the same DynamoDB requests and returns the same responses."""
 
 import base64
 import hashlib

@@ -14,15 +14,15 @@ pub(crate) type Calls = function::Calls<Case>;
 pub struct Case {
     /// Size of a payment or transaction.
     pub item: usize,
-    /// Size of the item's entry in a `KEYS_ONLY` index, which contains the keys of the table and
-    /// the index.
+    /// Size of the item's entry in a `KEYS_ONLY` index. The entry contains the keys of the table
+    /// and of the index.
     pub entry: usize,
     /// Projection of the sharded index.
     pub projection: Projection,
     /// Number of shards that a reader queries.
     pub shards: usize,
-    /// Number of items that a page returns or an archive run moves. Each shard has at most one
-    /// item.
+    /// Number of items that a page returns, or that an archive run moves. Each shard has at most
+    /// one item.
     pub items: usize,
     /// Whether the request has an `Idempotency-Key`.
     pub keyed: bool,

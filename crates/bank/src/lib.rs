@@ -54,8 +54,8 @@ impl App for Bank {
     }
 }
 
-/// Warm-up calls during the init phase, which only open the connection. Their errors are ignored:
-/// if DynamoDB is unreachable, the first event reports the error.
+/// Warm-up calls, which only open the connection during the init phase. Errors are ignored: if
+/// DynamoDB is unreachable, the first invocation reports the error.
 impl Bank {
     async fn warm_by_get_payment(self) {
         let _ = self.payments.get_eventually::<Payment>(&Key::placeholder()).await;

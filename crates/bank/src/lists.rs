@@ -1,4 +1,4 @@
-//! Query parameters and queries that the lists of payments and of transactions share.
+//! Query parameters and queries that the payment lists and the transaction lists share.
 
 use crate::{Bank, DOMAIN, Payment};
 use function::{Error, Fields, Input, List, Request};
@@ -37,8 +37,8 @@ impl OfAccount {
     /// Returns the requested key range. `default` replaces a missing `from` or `to`.
     fn range(&self, default: (TimestampSeconds, TimestampSeconds)) -> Result<KeyRange, Error> {
         let (from, to) = (self.from.unwrap_or(default.0), self.to.unwrap_or(default.1));
-        // A range that contains no whole second is valid if the request has both `from` and `to`.
-        // The list is then empty.
+        // An explicit `from` and `to` are valid even if no whole second is between them. The list
+        // is then empty.
         if from > to && (self.from.is_none() || self.to.is_none()) {
             return Err(if self.to.is_some() {
                 Error::invalid("/query/to", format!("must not be before {from}, the default of from"))

@@ -6,8 +6,8 @@
 //! updates the pointer from the item id to the sort key (docs/decisions/cart-moves.md).
 //!
 //! Every addition also writes the item `CART`, so additions to one cart are serialised. A cart
-//! never contains a product twice, or more items than one checkout transaction can buy
-//! (docs/decisions/cart-additions.md).
+//! therefore never contains a product twice, and never more items than one checkout transaction can
+//! buy (docs/decisions/cart-additions.md).
 #![deny(clippy::disallowed_methods)]
 
 mod cost;

@@ -8,8 +8,8 @@ use table::{Change, Condition, Dynamo, Index, Key, MAX_CHANGES, Query, Table};
 
 /// Maximum number of ACTIVE items in a cart.
 ///
-/// A checkout buys all of them in one transaction. It needs three changes for each cart item, one
-/// for the item `CART` and one for the idempotency record.
+/// A checkout buys all of these items in one transaction. The transaction needs three changes for
+/// each cart item, one for the item `CART` and one for the idempotency record.
 pub const MAX_ITEMS: usize = (MAX_CHANGES - 2) / 3;
 
 /// Maximum number of attempts to read a cart item whose key changes concurrently.
@@ -80,7 +80,7 @@ impl Cart {
 }
 
 impl Cart {
-    /// Reads the cart item with the id `item` with strong consistency. `REMOVED`, `JOINED` and
+    /// Reads the cart item whose id is `item`, with strong consistency. `REMOVED`, `JOINED` and
     /// expired items are treated as missing.
     ///
     /// # Errors
@@ -99,8 +99,8 @@ impl Cart {
             if let Some(cart_item) = self.table.get::<CartItem>(&pointer.cart_item_key()).await? {
                 return if cart_item.is_live(now) { Ok(cart_item) } else { Err(Error::NotFound("cart item")) };
             }
-            // Read again: the status changed between the two reads, or only one of them saw the
-            // transaction that changed it.
+            // Read again: the status changed between the two reads, or only one of the reads saw
+            // the transaction of the status change.
         }
         Err(Error::stale())
     }
@@ -115,10 +115,10 @@ impl Cart {
         Ok(vec![self.table.put_new(cart_item)?, self.table.put_new(&Pointer::to(cart_item))?])
     }
 
-    /// Returns the changes that replace the cart item `old` with its next version `new`. They fail
-    /// if the version of the stored item differs from `old`. If the sort key stays the same, the
-    /// item is overwritten. Otherwise `old` is deleted and `new` is put. The pointer is replaced if
-    /// the sort key or the expiry changes.
+    /// Returns the changes that replace the cart item `old` with its next version `new`. The
+    /// changes fail if the stored item has a different version than `old`. If the sort key stays
+    /// the same, the item is overwritten. Otherwise `old` is deleted and `new` is put. The pointer
+    /// is replaced if the sort key or the expiry changes.
     ///
     /// Always execute the changes in a transaction, even a single change. If a response is lost,
     /// the SDK retries with the same client token, so the changes are applied only once.

@@ -16,12 +16,12 @@ use function::Deadline;
 use std::{collections::VecDeque, time::Duration};
 use tokio::time::sleep;
 
-/// Timeout of one call. It is longer than the two seconds of other clients, because a call uploads
+/// Timeout of one call. Other clients have a timeout of two seconds, but a call to Firehose uploads
 /// up to 4 MB.
 const LONGEST_CALL: Duration = Duration::from_secs(5);
 
-/// Number of rejected rows after which the delivery stream is assumed to be at fault, if Firehose
-/// has not accepted any row.
+/// Maximum number of rejected rows. If Firehose rejects this many rows and accepts none, the
+/// delivery stream is assumed to be at fault.
 const MAX_REFUSED: usize = 10;
 
 /// Firehose delivery stream.
@@ -34,9 +34,9 @@ pub(crate) struct Delivery {
 /// Rows that Firehose did not accept.
 #[derive(Debug, Default)]
 pub(crate) struct Delivered {
-    /// Rows that Firehose rejects permanently: the index in the batch and the reason.
+    /// Rows that Firehose rejects permanently, each with its index in the batch and the reason.
     pub(crate) refused: Vec<(usize, String)>,
-    /// Indexes in the batch of the rows that were not sent or whose outcome is unknown.
+    /// Rows that were not sent, or whose outcome is unknown, as indexes in the batch.
     pub(crate) unsent: Vec<usize>,
 }
 
@@ -86,7 +86,8 @@ impl Delivery {
     }
 
     /// Sends one call, and retries the records that Firehose does not accept. The pauses between
-    /// the retries increase. The pause is reset when Firehose accepts a record.
+    /// the retries increase, and start again from the shortest pause when Firehose accepts a
+    /// record.
     async fn deliver(&self, call: Vec<Record>, until: Deadline, counts: &mut Counts) -> Result<(), Stopped> {
         let (mut left, mut pauses) = (call, pauses());
         loop {
@@ -118,7 +119,7 @@ impl Delivery {
         }
     }
 
-    /// Makes one call. Returns for each record whether Firehose accepted it.
+    /// Makes one call. Returns whether Firehose accepted the record, for each record in order.
     async fn put(&self, records: &[Record]) -> Result<Vec<bool>, SdkError<PutRecordBatchError>> {
         let records = records.iter().map(|record| types::Record::builder().data(Blob::new(record.data())).build());
         let records: Vec<_> = records.collect::<Result<_, _>>().map_err(SdkError::construction_failure)?;
@@ -138,8 +139,8 @@ fn count(record: &Record, counts: &mut Counts) {
     counts.billed += number(record.billed());
 }
 
-/// Returns whether a retry of the call would also fail: the call or one of its records is invalid
-/// or too large. All other errors may be temporary.
+/// Returns whether a retry of the call would also fail, because the call or one of the records is
+/// invalid or too large. All other errors may be temporary.
 fn is_final(error: &SdkError<PutRecordBatchError>) -> bool {
     let too_large = error.raw_response().is_some_and(|response| response.status().as_u16() == 413);
     let refusal = error
@@ -152,8 +153,8 @@ fn reason(error: &SdkError<PutRecordBatchError>) -> String {
     format!("Firehose rejects the row: {}", DisplayErrorContext(error))
 }
 
-/// Returns the five pauses between six attempts of a call without progress. They take 2.5 to 5
-/// seconds in total. If all attempts fail, Lambda redelivers the batch.
+/// Returns the five pauses between six attempts of a call without progress. Together, the pauses
+/// take 2.5 to 5 seconds. If all attempts fail, Lambda redelivers the batch.
 fn pauses() -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(100))

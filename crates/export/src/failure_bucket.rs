@@ -19,7 +19,7 @@ impl FailureBucket {
         Self { client: Client::from_conf(config), bucket }
     }
 
-    /// Stores the change with the reason, and returns whether this succeeded. Storing the same
+    /// Stores the change with the reason. Returns whether the put succeeded. Storing the same
     /// change again overwrites the object.
     pub(crate) async fn keep(&self, record: &Record, reason: &str, deadline: Deadline) -> bool {
         let body = json!({ "reason": reason, "record": record.json() }).to_string();

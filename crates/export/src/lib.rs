@@ -1,6 +1,6 @@
-//! Exports the changes of the cart for the BI team (docs/requirements/lake.md#pipeline). Each
-//! change in the stream of `Cart` becomes one row in a Firehose delivery stream.
-//! docs/cart-changes.md describes the rows.
+//! Exports cart changes for the BI team (docs/requirements/lake.md#pipeline). Each change in the
+//! stream of `Cart` becomes one row in a Firehose delivery stream. docs/cart-changes.md describes
+//! the rows.
 #![deny(clippy::disallowed_methods)]
 
 mod delivery;
@@ -11,7 +11,8 @@ pub mod patterns;
 pub use model::{columns::COLUMNS, pack};
 pub use patterns::patterns;
 
-/// Access pattern of the export. It declares no cost, because it reads and writes no table.
+/// Access pattern of the export. The pattern declares no cost, because the export does not call
+/// DynamoDB.
 pub type Pattern = function::Pattern<()>;
 
 use delivery::Delivery;

@@ -184,7 +184,8 @@ pub fn path(route: &str, parameter: impl Fn(&str) -> Option<String>) -> String {
 pub struct Listing {
     /// The part of the range after the cursor.
     pub range: keys::KeyRange,
-    /// The position in the cursor. Only for lists whose positions contain more than a sort key.
+    /// The position that the cursor contains, or `None` on the first page. Only lists whose
+    /// positions contain more than a sort key need this value.
     pub position: Option<String>,
     /// The maximum number of items.
     pub limit: usize,

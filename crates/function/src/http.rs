@@ -77,8 +77,8 @@ impl<I: Input> Request<I> {
 impl<I> Request<I> {
     /// Checks the cursor and returns the requested page of the list.
     ///
-    /// A cursor is valid only for the same path, range, filter and caller type: operator or other
-    /// caller (docs/decisions/cursor.md).
+    /// A cursor is valid only for requests with the same path, range and filter. Operators and
+    /// other callers cannot use each other's cursors (docs/decisions/cursor.md).
     ///
     /// # Errors
     /// Returns [`Error::Invalid`] (400) if the cursor was edited or belongs to a different list.

@@ -59,8 +59,8 @@ pub struct Route {
 /// units that DynamoDB reports.
 #[derive(Debug, Clone, Copy)]
 pub struct Calls<C: 'static> {
-    /// The request variant, as a suffix of the function name in the documentation, such as `,
-    /// quantity`. Empty if all requests make the same calls.
+    /// The request variant, empty for the default variant. The documentation appends it to the
+    /// function name. For example, `, status` becomes `update-activity, status`.
     pub variant: &'static str,
     /// The key conditions.
     pub condition: &'static str,

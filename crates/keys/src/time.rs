@@ -61,12 +61,12 @@ impl TimestampSeconds {
         self.0.strftime("%Y%m%dT%H%M%SZ")
     }
 
-    /// Parses the form of [`TimestampSeconds::compact`], and no other form.
+    /// Parses only the format that [`TimestampSeconds::compact`] writes.
     pub(crate) fn parse_compact(text: &str) -> Option<Self> {
         Self::parse_form(text, "00000000T000000Z")
     }
 
-    /// Parses the form of `Display`, and no other form.
+    /// Parses only the format that `Display` writes.
     pub(crate) fn parse_exact(text: &str) -> Option<Self> {
         Self::parse_form(text, "0000-00-00T00:00:00Z")
     }

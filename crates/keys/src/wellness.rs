@@ -315,8 +315,8 @@ impl Period {
         Self { first, last: PlanTime(TimestampSeconds::MAX).max(first) }
     }
 
-    /// Returns the part of the period that starts at `time`. Returns `None` if the period ends
-    /// before `time`.
+    /// Returns the period without the part before `time`. Returns `None` if the period ends before
+    /// `time`.
     #[must_use]
     pub fn from(self, time: PlanTime) -> Option<Self> {
         Self::new(self.first.max(time), self.last)

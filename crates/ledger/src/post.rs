@@ -88,7 +88,7 @@ impl Ledger {
         self.accounts(ids.into_iter()).await
     }
 
-    /// Reads the transaction of the draft, if it was posted.
+    /// If the draft was already posted, reads the resulting transaction.
     async fn outcome(&self, draft: &Draft) -> Result<Option<Posted>, Error> {
         let posted = match (self.transaction(&draft.id).await?, &draft.reverses) {
             (Some(posted), _) if posted.transaction.request == draft.request => posted,

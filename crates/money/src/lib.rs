@@ -92,7 +92,8 @@ impl Money {
         Self::of_minor(sum, self.currency)
     }
 
-    /// The amount as a decimal number. It has all decimal places of the currency, such as `12.40`.
+    /// The amount as a decimal number, with all decimal places of the currency. 12.4 USD is
+    /// `12.40`.
     #[must_use]
     pub fn amount(self) -> Decimal {
         Decimal::of_minor(self.minor, self.currency.places())

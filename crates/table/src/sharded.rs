@@ -92,9 +92,9 @@ impl Table {
     /// keys must be unique.
     ///
     /// With [`Projection::All`], this method reads at most 1.5 × `limit` items, plus one per shard.
-    /// With [`Projection::KeysOnly`], the method consumes at most as many RRU as a read of that
-    /// many items. This holds for index entries of up to 204 bytes. Entries with a 36-byte
-    /// partition key do not exceed this size.
+    /// With [`Projection::KeysOnly`], this method consumes at most as many RRU as reading 1.5 ×
+    /// `limit` items, plus one item per shard. This requires index entries of at most 204 bytes,
+    /// such as entries with a 36-byte partition key.
     ///
     /// If an item's sort key changes after its index entry was read, the page omits the item.
     ///

@@ -13,8 +13,8 @@ pub struct Wellness {
     pub(crate) jobs: Jobs,
     /// `GSI1`: activities and sections of a company, sorted by end date.
     pub(crate) program: Index,
-    /// `GSI2`: activities of a company in short form, sorted by end date, and references to a
-    /// venue.
+    /// `GSI2` has two kinds of entries: activities of a company in short form, sorted by end date,
+    /// and references to an object such as a venue, sorted by status and end date.
     pub(crate) lists: Index,
     /// `GSI3`: registrations of a user, sorted by the end date of the activity.
     pub(crate) registrations: Index,

@@ -356,7 +356,7 @@ fn gateway(client: &Client) -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn invalid_request_gets_the_right_problem_and_writes_nothing() {
+async fn invalid_request_returns_the_expected_problem_and_writes_nothing() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let payment = schedule(&client, "A-1", "2099-12-01T09:30:00Z").await;

@@ -455,7 +455,7 @@ async fn filled(shop: &Shop) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn invalid_request_gets_the_right_problem_and_writes_nothing() {
+async fn invalid_request_returns_the_expected_problem_and_writes_nothing() {
     let shop = Shop::open(30).await;
     let (cart_item, bought) = filled(&shop).await;
     let client = &shop.now;

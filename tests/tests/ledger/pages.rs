@@ -105,9 +105,10 @@ async fn transactions_with_equal_times_are_listed_once() {
     }
 }
 
-/// The number of transactions in each shard is close to the page size.
+/// Each shard has one to four transactions per time, so pages of the tested sizes end between
+/// transactions with equal times.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_that_end_between_equal_times_lose_no_transaction() {
+async fn lists_every_transaction_if_a_page_ends_between_equal_times() {
     for per_shard in 1..=4 {
         let (stack, header) = start(3).await;
         let of_shard = |shard: usize| {

@@ -44,7 +44,7 @@ impl Bare {
         }
     }
 
-    /// Runs a number of transactions in sequence, each after the reads of the balances.
+    /// Runs a number of transactions in sequence. Reads the balances before each transaction.
     pub(crate) async fn read_and_transact(&mut self, count: usize) {
         for _ in 0..count {
             self.read().await;

@@ -26,7 +26,7 @@ pub struct Payment {
     /// Scheduled time and payment id.
     #[serde(rename = "SK")]
     pub sort: PaymentSort,
-    /// Shard of the sharded index that contains the payment.
+    /// Shard that contains the payment in the sharded index.
     #[serde(rename = "GSI1PK")]
     pub shard: Shard,
     /// Status, scheduled time and payment id.

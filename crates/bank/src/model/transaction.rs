@@ -22,7 +22,7 @@ pub struct Transaction {
     /// Status, scheduled time and payment id.
     #[serde(rename = "GSI1SK")]
     pub due: DueSort,
-    /// Transaction id, partition key of GSI2.
+    /// Transaction id: the partition key of GSI2.
     #[serde(rename = "GSI2PK")]
     pub transaction_id: TransactionId,
     /// Time at which the payment was created.
@@ -54,9 +54,9 @@ impl Transaction {
     }
 }
 
-/// Guard item, which ensures that only one payment has the transaction id. The guard is put in the
-/// same DynamoDB transaction that changes the payment to `PROCESSED`, and is never deleted
-/// (docs/decisions/transaction-guard.md).
+/// Guard item of a transaction id. The guard ensures that only one payment has this transaction id.
+/// The DynamoDB transaction that changes the payment to `PROCESSED` also puts the guard. The guard
+/// is never deleted (docs/decisions/transaction-guard.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct TransactionGuard {

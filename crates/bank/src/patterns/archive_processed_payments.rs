@@ -20,7 +20,7 @@ const PAGE: usize = 100;
 /// Number of payments that are moved concurrently. At about 10 ms per payment, a run moves 1,600
 /// payments per second.
 const SIDE_BY_SIDE: usize = 16;
-/// Maximum time that is reserved before the deadline to finish the current page.
+/// Maximum time reserved before the deadline, to finish the current page.
 const RESERVE: Duration = Duration::from_secs(10);
 
 /// Entry point of the Lambda.
@@ -74,8 +74,9 @@ pub struct Archived {
     pub left: bool,
 }
 
-/// Moves all `PROCESSED` payments that are due by the end of a day, by default yesterday (UTC).
-/// Each payment is moved in a separate transaction, so it is always in exactly one table.
+/// Moves all `PROCESSED` payments that are due by the end of a day. The default day is yesterday
+/// (UTC). Each payment is moved in a separate transaction, so a payment is always in exactly one
+/// table.
 ///
 /// A run that nears its deadline stops and returns `left: true`. The run stores no progress,
 /// because the remaining payments are still `PROCESSED`. The next scheduled run finds them.

@@ -56,7 +56,7 @@ pub async fn find_transaction(bank: Bank, request: Request<Wanted>) -> Result<Js
     let key = key.ok_or(Error::NotFound("transaction"))?;
     let transaction = match bank.transactions.get_eventually::<Transaction>(&key).await? {
         // The eventually consistent read may have missed the transaction, because a replica can lag
-        // behind the index. Read the transaction again, strongly consistent.
+        // behind the index. Read the transaction again with strong consistency.
         None => bank.transactions.get(&key).await?,
         found => found,
     };

@@ -1,4 +1,4 @@
-//! B9: reads one payment. The requirement does not name this access pattern.
+//! B9: reads one payment. The requirements do not name this access pattern.
 
 use crate::{
     Bank, DOMAIN, Payment, PaymentBody,

@@ -59,8 +59,8 @@ impl Input for NewPayment {
 }
 
 impl NewPayment {
-    /// Returns an error if the scheduled time is before today (UTC). Payments are due on a day, so
-    /// any time today is valid.
+    /// Returns an error if the scheduled day is before today (UTC). A payment is due on a day, not
+    /// at a time, so a time earlier today is valid.
     fn must_not_be_past(&self, now: TimestampSeconds) -> Result<(), Error> {
         if self.scheduled_time.day() < now.day() {
             return Err(Error::invalid("/body/scheduledTime", format!("must not be on a day before {}", now.day())));
@@ -70,7 +70,7 @@ impl NewPayment {
 }
 
 /// Idempotency record of a request. The record contains the payment's id and creation time. The
-/// response to a repeated request consists of these values and the request's own body.
+/// response to a repeated request consists of these values and the body of the repeated request.
 ///
 /// The record is put before the payment and never expires. It costs one WRU. Putting both items in
 /// a transaction would double the cost of the payment. If the function crashes between the two
@@ -91,8 +91,8 @@ impl Item for Record {
     const TYPE: &'static str = "IdempotencyRecord";
 }
 
-/// Schedules a payment. Puts the item `<account>`, `<time>#<payment id>` if it does not exist, on a
-/// random shard of GSI1.
+/// Schedules a payment. Puts an item with the partition key `<account>` and the sort key
+/// `<time>#<payment id>`, unless it exists. The item is on a random shard of GSI1.
 ///
 /// # Errors
 /// 400 for a scheduled time before today, 403 for an account that the caller does not own, 413 for

@@ -102,8 +102,8 @@ impl Move {
         }
     }
 
-    /// Returns whether this request already changed the status in an earlier attempt, whose
-    /// response was lost (docs/decisions/lost-answers.md).
+    /// Returns whether an earlier attempt of this request already changed the status. The response
+    /// to that attempt was lost (docs/decisions/lost-answers.md).
     fn moved(&self, payment: &Payment, id: RequestId) -> bool {
         payment.moved_by == Some(id) && payment.due.status == self.target()
     }

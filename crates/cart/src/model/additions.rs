@@ -8,8 +8,8 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Change, Condition, Item, Key, Query};
 
-/// Item `CART` of a cart. Every addition writes it, which serialises the additions
-/// (docs/decisions/cart-additions.md).
+/// Item `CART` of a cart. Every addition writes this item, so the additions to a cart are
+/// serialised (docs/decisions/cart-additions.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Additions {
@@ -55,8 +55,9 @@ impl Cart {
     ///
     /// A query is not a snapshot: it may miss a cart item whose addition is already recorded in
     /// `CART`. If a recently added item is missing, its pointer must show that the item has left
-    /// the cart. Otherwise this function returns [`Error::stale`], and the caller retries. `known`
-    /// is an item that is not in the cart, and its pointer is not checked.
+    /// the cart. Otherwise this function returns [`Error::stale`], and the caller retries. The
+    /// caller knows that the item `known` is not in the cart, so the pointer of `known` is not
+    /// checked.
     pub(crate) async fn look(
         &self,
         account: &AccountId,
@@ -107,9 +108,9 @@ impl Cart {
         }
     }
 
-    /// Like [`Cart::transition`], for an item that stays in the cart. A renewal of the expiry also
-    /// fails if another item was added after the cart was read. That addition may have treated this
-    /// item as expired.
+    /// Returns the changes of [`Cart::transition`] for an item that stays in the cart. If they
+    /// renew the expiry, they also fail if another item was added after the cart was read. The
+    /// other addition may have treated this item as expired.
     pub(crate) fn change_in_cart(
         &self,
         old: &CartItem,
@@ -157,7 +158,8 @@ impl CartState {
 
 impl Additions {
     /// Returns the time for expiry checks: the later of `now` and the time of the last addition. If
-    /// an addition treated an item as expired, all later requests must do the same.
+    /// an addition treated an item as expired, all later requests must also treat the item as
+    /// expired.
     pub(crate) fn clock(&self, now: TimestampMillis) -> TimestampMillis {
         self.recent.last().map_or(now, |last| last.since.max(now))
     }

@@ -69,7 +69,7 @@ pub struct CartItem {
     /// never changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous: Option<Previous>,
-    /// Id of the cart item that this item was merged into.
+    /// Id of the cart item into which this item was merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joined_to: Option<ItemId>,
     /// Expiry in Unix seconds. Reads hide an expired item until TTL deletes it

@@ -8,8 +8,8 @@ use table::{Attributes, Item, Key};
 
 /// Pointer from the id of a cart item to its sort key.
 ///
-/// A status change changes the sort key but not the id. The same transaction updates the pointer.
-/// The pointer expires together with the cart item.
+/// A status change changes the sort key of the item, but not the id. The transaction of the status
+/// change also updates the pointer. The pointer expires together with the cart item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Pointer {

@@ -79,7 +79,7 @@ impl Input for NewCartItem {
     }
 }
 
-/// Prices must be below this limit. It leaves enough digits for the sums in reports.
+/// Prices must be below this limit. The limit leaves enough digits for the sums in reports.
 const LARGEST_PRICE: i128 = 1_000_000_000_000;
 
 /// Reads `price` and `currency`. A request must have both or neither, and a price must not be
@@ -181,7 +181,8 @@ impl Cart {
     }
 }
 
-/// Outcome in the idempotency record: the cart item that the first response contains.
+/// Outcome that the idempotency record stores: the cart item of the first response, and whether the
+/// first request created the item.
 #[derive(Debug, Serialize, Deserialize)]
 struct Added {
     created: bool,

@@ -80,8 +80,8 @@ pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Jso
     Ok(Json(optimistically(|| cart.check_out(&request)).await?))
 }
 
-/// Outcome in the idempotency record. All items of the order have the status time `at`. Purchased
-/// items never change, so a repeated request reads them from the table.
+/// Outcome that the idempotency record stores. All items of the order have the status time `at`.
+/// Purchased items never change, so a repeated request reads them from the table.
 #[derive(Debug, Serialize, Deserialize)]
 struct Bought {
     order: OrderId,
@@ -106,8 +106,8 @@ impl Cart {
             // read, and may have emptied the cart.
             return self.order(account, once.before().await?.ok_or(refusal)?).await;
         }
-        // All items get the same status time, so that a repeated request finds them. It is the
-        // latest of `now` and their previous status times, because status times must never
+        // All items get the same status time, so that a repeated request finds them. This time is
+        // the latest of `now` and the previous status times, because status times must never
         // decrease.
         let at = cart_items.iter().map(|cart_item| cart_item.sort.since).fold(now, TimestampMillis::max);
         let order = OrderId::new(now.instant(), &request.random);

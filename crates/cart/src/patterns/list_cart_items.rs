@@ -49,8 +49,8 @@ impl Input for OfAccount {
     }
 }
 
-/// Lists a customer's cart items with the requested status, by the time of the last status change,
-/// newest first.
+/// Lists a customer's cart items that have the requested status. Items are sorted by the time of
+/// the last status change, newest first.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for an account that the caller does not own.

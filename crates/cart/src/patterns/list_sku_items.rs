@@ -74,8 +74,8 @@ impl OfSku {
     }
 }
 
-/// Lists the cart items of a product with the requested status, across all customers. The order is
-/// by the time of the last status change, newest first.
+/// Lists the cart items of a product that have the requested status, across all customers. Items
+/// are sorted by the time of the last status change, newest first.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.

@@ -40,8 +40,9 @@ pub const PATTERN: Pattern = Pattern {
 };
 
 /// Removes an item from the cart. The item stays in the table for a week with the status `REMOVED`,
-/// hidden from all reads. Other status changes also delete an item under its old key. In the
-/// stream, the insertion with the status `REMOVED` identifies a removal.
+/// but no read returns it. In the stream, a deletion does not identify a removal, because every
+/// status change deletes the item under its old key. The insertion with the status `REMOVED`
+/// identifies a removal.
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 404 for an unknown or expired item, 409 for a

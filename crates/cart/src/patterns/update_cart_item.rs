@@ -73,7 +73,7 @@ pub struct Update {
     to: Option<Target>,
 }
 
-/// Requested status. A purchase without an order id gets a new one.
+/// Requested status. A purchase without an order id gets a new order id.
 #[derive(Debug, Clone)]
 enum Target {
     Active,
@@ -183,8 +183,8 @@ impl Cart {
     async fn activate(&self, old: &CartItem, request: &Request<Update>) -> Result<CartItem, Error> {
         let state = self.look(&old.account, self.additions(&old.account).await?, Some(old.id()), request.milli).await?;
         let planned = self.activation(old, &state, request);
-        // `old` was read before the cart. If it became ACTIVE in the meantime, the conflict may be
-        // with the item itself, and the request must be retried.
+        // `old` was read before the cart. If the item became ACTIVE in the meantime, the conflict
+        // may be with the item itself, and the request must be retried.
         if matches!(planned, Err(Error::Conflict(..))) {
             self.must_be_as_read(old).await?;
         }
@@ -221,7 +221,8 @@ impl Cart {
         if is.is_some_and(|is| is.version == cart_item.version) { Ok(()) } else { Err(Error::stale()) }
     }
 
-    /// Returns the ACTIVE item into which an earlier, equal request merged the requested item.
+    /// Returns the ACTIVE item into which an earlier identical request merged the requested item,
+    /// if any.
     async fn joined(&self, wanted: &Update, now: TimestampMillis) -> Result<Option<CartItem>, Error> {
         let Some(Target::Active) = wanted.to else { return Ok(None) };
         let pointer = self.pointer(&wanted.account, wanted.item).await?;

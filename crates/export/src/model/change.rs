@@ -16,7 +16,7 @@ pub(crate) enum Change {
     Row(String),
     /// The record does not describe a change of a cart item.
     Dropped(Dropped),
-    /// The record can never be sent. The reason may quote the record, so it must not be logged.
+    /// The record can never be sent. The reason may quote the record, so do not log the reason.
     Unsendable(String),
 }
 
@@ -72,7 +72,7 @@ fn row(record: &Record, tokens: Option<&TokenKey>) -> Result<String, Why> {
 }
 
 /// Returns an error unless the record is about a cart item. The filter of the event source mapping
-/// excludes most other items, but correctness does not depend on it.
+/// excludes most other items, but correctness does not depend on the filter.
 fn must_be_a_cart_item(record: &Record) -> Result<(), Why> {
     let sort = record.sort_key();
     let sort = sort.ok_or_else(|| unsendable("not a cart key"))?;

@@ -36,7 +36,7 @@ pub const COLUMNS: [(&str, &str); 24] = [
     ("old_expires_at", "timestamp"),
 ];
 
-/// Kind of change, the column `operation`.
+/// Kind of change: the value of the column `operation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Operation {

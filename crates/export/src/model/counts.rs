@@ -5,20 +5,25 @@ use crate::model::change::Dropped;
 pub(crate) struct Counts {
     /// Number of rows that Firehose accepted.
     pub(crate) exported: u64,
-    /// Numbers of dropped records, by reason.
+    /// Number of records dropped as [`Dropped::NotACartItem`].
     pub(crate) not_a_cart_item: u64,
+    /// Number of records dropped as [`Dropped::MovedAway`].
     pub(crate) moved_away: u64,
+    /// Number of records dropped as [`Dropped::Ended`].
     pub(crate) ended: u64,
+    /// Number of records dropped as [`Dropped::Unchanged`].
     pub(crate) unchanged: u64,
     /// Number of changes that were stored in the failure bucket.
     pub(crate) unsendable: u64,
-    /// Number of changes that failed, which Lambda redelivers.
+    /// Number of failed changes. Lambda redelivers these changes.
     pub(crate) failed: u64,
-    /// Number of bytes that Firehose accepted, and number of bytes that Firehose bills for them.
+    /// Number of bytes that Firehose accepted.
     pub(crate) bytes: u64,
+    /// Number of bytes that Firehose bills for the accepted records.
     pub(crate) billed: u64,
-    /// Number of calls to Firehose including retries, and number of retries.
+    /// Number of calls to Firehose, including retries.
     pub(crate) calls: u64,
+    /// Number of retries of calls to Firehose.
     pub(crate) retries: u64,
 }
 

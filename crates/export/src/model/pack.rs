@@ -11,8 +11,8 @@ pub const BILLED_STEP: usize = 5 * 1_024;
 
 /// Target size of a record in bytes.
 ///
-/// On average, half a row of this space remains unused, which is 1 % for rows of 1 KB. Larger
-/// records would save less than 1 %, and a retry would repeat more rows.
+/// On average, a record is half a row smaller than this size. For rows of 1 KB, this wastes 1 % of
+/// the billed volume. Larger records would save less than 1 %, and a retry would repeat more rows.
 pub const RECORD_BYTES: usize = 10 * BILLED_STEP;
 
 /// Maximum number of records in a call (Firehose quotas).
@@ -24,10 +24,10 @@ pub const MAX_CALL_RECORDS: usize = 500;
 /// request". This value satisfies both.
 pub const MAX_CALL_BYTES: usize = 4_000_000;
 
-/// Number of bytes around the data of each record in the body: `{"Data":""},`.
+/// Number of bytes that a record adds to the body in addition to its data: `{"Data":""},`.
 const RECORD_FRAME: usize = 12;
-/// Maximum number of bytes around the records in the body, including the longest possible name of a
-/// delivery stream.
+/// Maximum size of the rest of the body in bytes: the JSON structure and the name of the delivery
+/// stream.
 const CALL_FRAME: usize = 128;
 
 /// One change as a line of JSON.
@@ -130,7 +130,7 @@ pub fn calls(records: impl IntoIterator<Item = Record>) -> Vec<Vec<Record>> {
 /// Splits a call into two halves. A call with one record is split between the rows of the record.
 ///
 /// # Errors
-/// Returns the row of a call that has only one row, or `None` for an empty call.
+/// Returns the row if the call has only one row, or `None` if the call is empty.
 pub fn halves(mut call: Vec<Record>) -> Result<[Vec<Record>; 2], Option<Row>> {
     if call.len() > 1 {
         let second = call.split_off(call.len() / 2);

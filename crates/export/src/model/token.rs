@@ -4,11 +4,11 @@ use keys::AccountId;
 use sha2::Sha256;
 use std::str::FromStr;
 
-/// Key that converts account ids to tokens. The same account id always gets the same token. Nobody
-/// can derive the account id from a token without the key (docs/decisions/export-tokens.md).
+/// Key that converts account ids to tokens. An account id always gets the same token. Without the
+/// key, nobody can derive the account id from a token (docs/decisions/export-tokens.md).
 ///
-/// A token is an HMAC-SHA-256 (RFC 2104). A key that is shorter than the hash of 32 bytes would
-/// weaken it.
+/// A token is an HMAC-SHA-256. A key must have at least 32 characters, because a key with fewer
+/// bytes than the hash would weaken the HMAC (RFC 2104).
 pub(crate) struct TokenKey(Hmac<Sha256>);
 
 const FEWEST_CHARACTERS: usize = 32;

@@ -16,24 +16,26 @@ use std::{collections::BTreeSet, time::Duration};
 /// Maximum number of concurrent puts to the failure bucket.
 const MAX_CONCURRENT_PUTS: usize = 8;
 
-/// Time reserved for the failure bucket, at most a quarter of the remaining time.
+/// Time reserved for puts to the failure bucket. The reserve never exceeds a quarter of the
+/// remaining time.
 const TIME_TO_KEEP: Duration = Duration::from_secs(3);
 
 /// Entry point of the Lambda.
 ///
-/// The function does not open a connection during the init phase, because no caller waits for the
-/// first batch. The only Firehose call that its role permits is not free.
+/// The function opens no connection during the init phase. No caller waits for the first batch, and
+/// Firehose bills the only call that the role of the function permits.
 #[must_use]
 pub fn function() -> Function {
     function::stream(export_cart_changes, |_: Export| std::future::ready(()))
 }
 
-/// Declares the access pattern's stream. There is no cost to declare, because the function reads
-/// and writes no table.
+/// Declares the access pattern's stream. There is no cost to declare, because the function does not
+/// call DynamoDB.
 pub const PATTERN: Pattern<()> =
     Pattern { id: "C7", name: "export-cart-changes", trigger: Trigger::Stream("Cart"), calls: &[], function };
 
-/// Results of reading the stream records of a batch, each with the record's index in the batch.
+/// Results of reading the stream records of a batch. Each result has the index of its record in the
+/// batch.
 #[derive(Default)]
 struct Sorted {
     rows: Vec<Row>,
@@ -67,8 +69,8 @@ async fn export_cart_changes(export: Export, batch: Batch) -> Result<BTreeSet<St
     let delivered = export.delivery.send(records, until, &mut counts).await;
     unsendable.extend(delivered.refused);
 
-    // Lambda redelivers the first failed record and all later ones. The next invocation stores and
-    // counts them.
+    // Lambda redelivers the first failed record and all later records. The next invocation stores
+    // and counts these records.
     let redelivered_from = delivered.unsent.iter().min().copied().unwrap_or(usize::MAX);
     unsendable.retain(|(place, _)| *place < redelivered_from);
     let (kept, lost) = keep(&export, &batch, unsendable).await;

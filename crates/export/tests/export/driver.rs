@@ -41,8 +41,8 @@ pub(crate) async fn invoke(service: &Service, event: Value, time: Duration) -> I
     service.call(event, context).await
 }
 
-/// Returns the sequence number of the first failed record. Lambda redelivers the batch from this
-/// record. Returns `None` if all records succeeded.
+/// Returns the sequence number of the first failed record, or `None` if all records succeeded.
+/// Lambda redelivers the batch from this record.
 pub(crate) fn lowest_failure(invocation: Invocation) -> Option<String> {
     let answer = invocation.answer.expect("an answer");
     let failures = answer["batchItemFailures"].as_array().expect("a report").clone();
@@ -71,7 +71,8 @@ pub(crate) struct Drive {
     pub(crate) redelivered: usize,
 }
 
-/// Delivers the records of a shard to the function as Lambda does: in order, in batches.
+/// Delivers the records of a shard to the function in the same way as Lambda: in order, and in
+/// batches.
 ///
 /// Redelivers a batch from its first failed record. Redelivers the whole batch if the invocation is
 /// killed. `polls` returns the number of polls after which the next invocation is killed.

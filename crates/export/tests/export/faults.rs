@@ -18,7 +18,8 @@ fn refuses(call: &Call) -> bool {
     !call.is_put && call.text.contains("REFUSED")
 }
 
-/// Returns a rule that injects every kind of fault. Sometimes it loses several calls in a row.
+/// Returns a rule that injects every kind of fault. Sometimes the rule loses several calls in a
+/// row.
 fn failing(seed: u64) -> impl FnMut(&Call) -> Fault + Send {
     let (mut rng, mut dead) = (Rng::with_seed(seed), 0);
     move |call: &Call| {
@@ -103,7 +104,8 @@ async fn sends_every_row_once_and_bills_at_most_ten_percent_extra() {
     assert_eq!((drive.invocations, taken.rows().len()), (cart.records.len().div_ceil(1_000), cart.expected.len()));
     let (bytes, billed) = (taken.records.iter().map(String::len).sum::<usize>(), taken.billed());
     println!("{} rows, {bytes} bytes, {billed} billed in {} records", cart.expected.len(), taken.records.len());
-    // The limit allows for the records that are split because Firehose rejects one of their rows.
+    // If Firehose rejects a row, the record of this row is split. The limit allows for the
+    // additional records.
     assert!(billed * 100 <= bytes * 110, "{billed} of {bytes}");
 }
 

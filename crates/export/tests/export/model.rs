@@ -1,4 +1,5 @@
-//! Model of a cart. It generates stream records, and the expected rows.
+//! Model of a cart. The model generates stream records, and the rows that the export must write for
+//! these records.
 
 use cart::{CartItem, Previous, Quantity};
 use fastrand::Rng;
@@ -29,7 +30,7 @@ pub(crate) struct Cart {
 }
 
 impl Cart {
-    /// Creates a model that has generated `records` stream records.
+    /// Creates a model, and makes random changes until it has generated `records` stream records.
     pub(crate) fn after(records: usize, seed: u64) -> Self {
         let mut cart = Self {
             rng: Rng::with_seed(seed),
@@ -141,7 +142,7 @@ impl Cart {
         self.items.insert(key, changed);
     }
 
-    /// Changes the status. The two stream records of the transaction can have either order.
+    /// Changes the status. The transaction generates two stream records, in either order.
     fn moves(&mut self, key: (String, String), cart_item: &CartItem, to: Status) {
         let moved = self.moved(cart_item, to);
         let operation = if to == Status::Removed { "remove" } else { "move" };
@@ -214,7 +215,8 @@ impl Cart {
         change["NewImage"] = json!({"PK": {"S": cart_item.account.as_str()}, "SK": sort});
     }
 
-    /// Generates a stream record that can never be sent. Its item is not in the table.
+    /// Generates a stream record that can never be sent. The item of this record is not in the
+    /// table.
     fn bad(&mut self, cart_item: CartItem) {
         let cart_item =
             CartItem { sort: CartItemSort { item: self.new_cart_item().sort.item, ..cart_item.sort }, ..cart_item };
@@ -290,8 +292,8 @@ fn time(instant: Timestamp) -> String {
     instant.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 
-/// Rebuilds the table from the rows, in any order. The row with the highest version contains the
-/// current state of an item.
+/// Rebuilds the table from the rows. The rows can have any order. The row with the highest version
+/// contains the current state of an item.
 pub(crate) fn rebuilt(rows: &[Value]) -> BTreeMap<(String, String), Value> {
     let mut last: BTreeMap<(String, String), &Value> = BTreeMap::new();
     let text = |row: &Value, column: &str| row[column].as_str().expect("a text").to_owned();

@@ -1,4 +1,5 @@
-//! Emulates the Firehose and S3 calls of the export on a free port, and injects faults.
+//! Emulates Firehose and S3 on a free port, and injects faults. Supports only the calls of the
+//! export.
 
 use axum::{
     Router,

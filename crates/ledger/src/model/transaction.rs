@@ -171,7 +171,8 @@ impl Posted {
         TransactionBody { header: HeaderBody::of(self.transaction, caller), reversed_by: None, legs }
     }
 
-    /// Returns the response with the current state of the transaction, including a reversal.
+    /// Returns the response with the current state of the transaction. If the transaction was
+    /// reversed, `reversed_by` contains the id of the reversal.
     pub(crate) fn body_now(mut self, caller: &Caller) -> TransactionBody {
         let reversed_by = self.reversal.take().map(|reversal| reversal.id);
         TransactionBody { reversed_by, ..self.body(caller) }

@@ -161,8 +161,8 @@ impl Guide {
         Ok(())
     }
 
-    /// Waits until the function has no pending stream records, and prints the progress of its
-    /// mapping.
+    /// Waits until no stream records of the function are pending. Then prints the state of the
+    /// function's event source mapping, and checks that no batch has failed.
     async fn handed_on(&self, what: &'static str, function: &'static str) -> Result<(), CliError> {
         self.wait(STREAMS, |streams| mapping(streams, function)["pending"] == 0).await?;
         let pattern = self.show_function(function)?;

@@ -167,7 +167,7 @@ async fn rejects_requests_without_a_valid_token_and_scope() {
 }
 
 #[tokio::test]
-async fn open_stack_rejects_an_invalid_token() {
+async fn rejects_an_invalid_token_even_if_tokens_are_optional() {
     let api = Api::start(Auth::Open).await;
     let request = api.request(Method::POST, "/things/1").bearer_auth("nonsense");
     assert_eq!(answer(request).await, refusal(401, "Unauthorized"));

@@ -140,8 +140,8 @@ impl Wellness {
         ))
     }
 
-    /// Returns the running job, which an equal request started. Also writes the optional change of
-    /// this request.
+    /// Returns the job that an identical request already started and that is still running. Also
+    /// writes `also`, the optional change of this request.
     async fn join(&self, job: Job, also: Option<Change>, by: RequestId) -> Result<Job, Error> {
         let (Some(nudge), Some(also)) = (self.jobs.nudging(&job, &by), also) else {
             return self.jobs.nudge(&job, &by).await.map(|()| job);
