@@ -50,7 +50,7 @@ lower because of the work of the reader itself: without any delay, it needs {own
 
 For the reader by page, the measured ratio is {by_page:.1f}, and the maximum possible ratio is
 {most:.1f}. The function gets the items of a page after the slowest query of the page. The next page
-starts only after these items are read. The {calls} calls of a day therefore have {waits} waits.
+starts only after these items are read. The {calls} calls of a day therefore take {waits} round trips.
 Reading the day by page, sorted by time, takes {ordered:.0f} ms with concurrent calls. Reading it by
 shard, without sorting, takes {alone:.0f} ms with one worker after the other.
 """

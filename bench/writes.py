@@ -18,7 +18,7 @@ The first way is to schedule the payments through the local stack: gateway, even
 DynamoDB over HTTP. The second way is a plain conditional `PutItem` of the same item, into the same
 growing table. The same clients alternate between both ways, with {turns} turns of {turn} seconds
 for each. Clients, gateway, function and engine share {cores} processors with other work on the
-machine. On AWS, each of them runs on other processors.
+machine. On AWS, each of them has its own processors.
 
 {rows}
 

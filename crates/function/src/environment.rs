@@ -72,16 +72,21 @@ fn is_on(variable: &str) -> bool {
     env::var(variable).is_ok_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
-/// Reads `AWS_ENDPOINT_URL_DYNAMODB` first, then `AWS_ENDPOINT_URL`.
+/// Reads `AWS_ENDPOINT_URL_DYNAMODB` first, then `AWS_ENDPOINT_URL`. An empty variable counts as not
+/// set, because a template can declare a variable whose value is only used locally.
 #[derive(Debug)]
 struct Endpoints;
 
 impl LoadServiceConfig for Endpoints {
     fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
         let service = key.service_id().to_uppercase().replace(' ', "_");
-        let own = env::var(format!("{}_{service}", key.env()));
-        own.or_else(|_| env::var(key.env())).ok()
+        endpoint([&format!("{}_{service}", key.env()), key.env()], |name| env::var(name).ok())
     }
+}
+
+/// Returns the value of the first variable that is not empty.
+fn endpoint(names: [&str; 2], value: impl Fn(&str) -> Option<String>) -> Option<String> {
+    names.into_iter().filter_map(value).find(|url| !url.trim().is_empty())
 }
 
 /// Returns Amazon's root certificates. For users behind a TLS proxy, `AWS_CA_BUNDLE` or
@@ -110,6 +115,20 @@ fn named_roots(file: &OsStr) -> Result<Vec<u8>, lambda_runtime::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_endpoint_counts_as_not_set() {
+        let of = |own: Option<&str>, common: Option<&str>| {
+            let value = |name: &str| if name == "own" { own } else { common }.map(str::to_owned);
+            endpoint(["own", "common"], value)
+        };
+        let url = Some("http://127.0.0.1:8000".to_owned());
+        assert_eq!(of(url.as_deref(), Some("http://other")), url);
+        for empty in [None, Some(""), Some(" ")] {
+            assert_eq!(of(empty, url.as_deref()), url);
+            assert_eq!(of(empty, Some("")), None);
+        }
+    }
 
     #[test]
     fn invalid_roots_are_an_error_not_a_panic() {

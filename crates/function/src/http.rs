@@ -114,8 +114,8 @@ fn request_id(request: &lambda_http::Request, now: Timestamp, random: &Random) -
     id.unwrap_or_else(|| RequestId::new(now, random))
 }
 
-/// Creates a function for HTTP requests. `warm_up` makes a DynamoDB call that the handler also has
-/// permission for.
+/// Creates a function for HTTP requests. `warm_up` makes a DynamoDB call that the
+/// function's policy allows.
 pub fn http<A, I, R, F, W>(
     handler: impl Fn(A, Request<I>) -> F + Clone + Send + Sync + 'static,
     warm_up: impl Fn(A) -> W + Send + Sync + 'static,

@@ -101,7 +101,8 @@ impl Table {
         self.change(Action::Check(key), Presence::Present)
     }
 
-    /// Checks a condition in a transaction. The item may be missing if the condition accepts this.
+    /// Checks a condition in a transaction. The item need not exist, if the condition accepts a
+    /// missing item.
     #[must_use]
     pub fn check(&self, key: Key, condition: Condition) -> Change {
         self.change(Action::Check(key), Presence::Either).only_if(condition)

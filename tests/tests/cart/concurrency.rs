@@ -155,8 +155,8 @@ async fn overtaken(twins: &Twins, account: &AccountId, operation: &Operation) ->
     join(first, operation.clone().ask(&twins.faulty, account, now())).await
 }
 
-/// The second request reads the idempotency record before the first request completes, and the cart
-/// after that.
+/// The second request reads the idempotency record before the first request completes. It reads the
+/// cart after the first request completes.
 #[tokio::test]
 async fn repeated_request_is_not_rejected_because_of_the_first() {
     let full: Vec<_> = (0..MAX_ITEMS - 1).map(|sku| Operation::add(sku, 1)).collect();

@@ -21,7 +21,8 @@ const PREVIOUS_BYTES: usize = CartItem::PREVIOUS.size()
     + (Previous::SINCE.size() + 24 + 1)
     + (Previous::QUANTITY.size() + 3 + 1);
 
-/// Number of bytes reserved for everything else that status changes add, including attribute names.
+/// Number of bytes reserved for all other data that a status change adds, including attribute
+/// names.
 /// The reserve has 128 bytes for an order id. A longer order id is rejected if the item does not
 /// fit.
 const LATER_BYTES: usize = (CartItem::ORDER_ID.size() + 128)

@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn a_level_contains_the_rows_that_begin_with_its_name(sort in program_sort(), user in id()) {
+    fn range_of_a_level_contains_exactly_its_sort_keys(sort in program_sort(), user in id()) {
         let text = sort.to_string();
         let of_reference = |facet| match facet {
             Facet::Courses => Level::Courses,

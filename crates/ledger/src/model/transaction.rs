@@ -205,8 +205,8 @@ pub struct HeaderBody {
     merchant_id: Option<MerchantId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<Description>,
-    /// Returned only to operators and to the caller that posted the transaction. From the key,
-    /// other callers could derive the ids of that caller's items.
+    /// Returned only to operators and to the caller that posted the transaction. Anyone who knows
+    /// a key can derive the ids of the items that were created with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     idempotency_key: Option<IdempotencyKey>,
     /// Returned only to operators.

@@ -167,7 +167,7 @@ impl Wellness {
         let job = self.jobs.get(&job_key(company, id)).await?.ok_or(Error::NotFound("job"))?;
         let claims = |again: &Job| match id {
             JobId::Uses(of) => {
-                // Take the new venue from the job's hold, because the task may be unreadable.
+                // The hold of the job also names the new venue. The task may be unreadable.
                 let target = job_target(again);
                 self.claims(company, of, target.as_ref(), again)
             }
