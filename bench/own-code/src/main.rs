@@ -34,6 +34,7 @@ const SETTINGS: [(&str, &str); 10] = [
     ("LEDGER_TABLE", "local-FinancialTransactions"),
     ("WELLNESS_JOBS_TABLE", "local-WellnessJobs"),
     ("LEDGER_JOBS_TABLE", "local-LedgerJobs"),
+    ("ACCOUNTS_PER_USER", "100"),
     ("STATUS_WRITE_SHARDS", "1"),
     ("STATUS_READ_SHARDS", "1"),
 ];

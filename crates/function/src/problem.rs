@@ -75,10 +75,14 @@ problems! {
         "the account is closed";
     CurrencyMismatch, 409, "currency-mismatch", CONFLICT,
         "the account has a different currency";
+    AccountUnavailable, 409, "account-unavailable", CONFLICT,
+        "an account of another user does not exist or cannot take part in the transaction; the reason is not disclosed";
+    AccountLimit, 409, "account-limit", CONFLICT,
+        "the user has already opened the maximum number of accounts";
     BalanceTooLarge, 409, "balance-too-large", CONFLICT,
         "the balance would have more than 38 digits";
     BalanceNotZero, 409, "balance-not-zero", CONFLICT,
-        "the account to close has a balance other than 0";
+        "the account to close has a balance other than 0, and the request has no `transferTo`";
     AlreadyReversed, 409, "already-reversed", CONFLICT,
         "the transaction was already reversed";
     IsReversal, 409, "is-reversal", CONFLICT,

@@ -138,7 +138,7 @@ impl Job {
     /// # Errors
     /// The task cannot be deserialized as `T`.
     pub fn task<T: Task>(&self) -> Result<T, Error> {
-        T::deserialize(&self.task).map_err(|error| table::Error::unreadable("Task", &error).into())
+        T::deserialize(&self.task).map_err(|error| table::Error::unreadable_part("Task", self.key(), &error).into())
     }
 
     /// The progress.
@@ -147,7 +147,7 @@ impl Job {
     /// The progress cannot be deserialized as `P`.
     pub fn progress<P: DeserializeOwned + Default>(&self) -> Result<P, Error> {
         let progress = self.progress.as_ref().map(P::deserialize).transpose();
-        let progress = progress.map_err(|error| table::Error::unreadable("Progress", &error))?;
+        let progress = progress.map_err(|error| table::Error::unreadable_part("Progress", self.key(), &error))?;
         Ok(progress.unwrap_or_default())
     }
 

@@ -7,6 +7,7 @@
 //! | --- | --- | --- | --- | --- |
 //! | merchant | `MERCHANT#<id>` | `METADATA` | | |
 //! | account | `ACCOUNT#<id>` | `METADATA` | `USER#<user>`, `ACCOUNT#<id>` | `ACCOUNTS`, `ACCOUNT#<id>` |
+//! | account count | `USER#<user>` | `ACCOUNT-COUNT` | | |
 //! | transaction | `TXN#<id>` | `METADATA` | `STATUS#<status>`, `CREATED#<time>` | `IDEMPOTENCY#<key>`, `TXN` |
 //! | leg | `TXN#<id>` | `LEG#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
 //! | reversal marker | `TXN#<id>` | `REVERSAL` | | |
@@ -80,6 +81,15 @@ made_once!(AccountId, "account");
 made_once!(TransactionId, "transaction");
 made_once!(ReconciliationId, "reconciliation");
 
+impl TransactionId {
+    /// Returns the id of the transaction that moves the rest of an account when it is closed. An
+    /// account is closed at most once.
+    #[must_use]
+    pub fn of_closing(account: &AccountId) -> Self {
+        Self::generated(&derived(&["closing", account.as_str()]).to_string())
+    }
+}
+
 impl LegId {
     /// Returns the id of the leg with the given number, from 1 to 99. Legs are numbered in the
     /// order of the request, and their ids sort in the same order.
@@ -104,7 +114,7 @@ pub enum AccountStatus {
     Active,
     /// Has a balance of zero and accepts no legs. This status is final.
     Closed,
-    /// Accepts no legs until an operator reactivates the account.
+    /// Accepts no legs until the account is reactivated.
     Frozen,
 }
 
@@ -113,6 +123,21 @@ names!(
     Active => "active",
     Closed => "closed",
     Frozen => "frozen",
+);
+
+/// The role of the caller that froze an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FrozenBy {
+    /// An operator. Only operators may reactivate or close the account.
+    Operator,
+    /// The owner, who may also reactivate or close the account.
+    Owner,
+}
+
+names!(
+    FrozenBy, "must be operator or owner",
+    Operator => "operator",
+    Owner => "owner",
 );
 
 /// The status of a transaction. Rejected requests are not stored, so there is only one status.
@@ -165,6 +190,11 @@ constant_key!(
     "REVERSAL"
 );
 constant_key!(
+    /// SK of a user's account count: `ACCOUNT-COUNT`.
+    AccountCountSort,
+    "ACCOUNT-COUNT"
+);
+constant_key!(
     /// GSI2PK of every account: `ACCOUNTS`. The reconciliation reads all accounts from this
     /// partition. The index entry of an account is written only when the account is opened.
     AccountsPartition,
@@ -188,7 +218,7 @@ prefixed_key!(
     AccountId
 );
 prefixed_key!(
-    /// GSI1PK of a user's accounts: `USER#<id>`.
+    /// GSI1PK of a user's accounts, and PK of the user's account count: `USER#<id>`.
     UserPartition,
     "USER",
     UserId
@@ -226,8 +256,8 @@ prefixed_key!(
     ReconciliationId
 );
 prefixed_key!(
-    /// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>` or
-    /// `FINDING#ACCOUNT#<account>`. Each subject has at most one finding.
+    /// SK of a finding: `FINDING#TXN#<transaction>`, `FINDING#LEG#<leg>`,
+    /// `FINDING#ACCOUNT#<account>` or `FINDING#ITEM#<hash>`. Each subject has at most one finding.
     FindingSort,
     "FINDING",
     Subject
@@ -424,11 +454,32 @@ impl fmt::Display for LegTimeSort {
 
 serde_as_text!(LegTimeSort);
 
+identifier!(
+    /// A hash of an item's primary key. The key itself can be invalid or too long for a sort key.
+    ItemHash
+);
+prefixed_key!(
+    /// The text of an item hash in a sort key: `ITEM#<hash>`.
+    ItemHashText,
+    "ITEM",
+    ItemHash
+);
+
+impl ItemHash {
+    /// Returns the hash of a primary key.
+    #[must_use]
+    pub fn of(partition: &str, sort: &str) -> Self {
+        Self::generated(&derived(&["item", partition, sort]).to_string())
+    }
+}
+
 /// The subject of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Subject {
     /// An account, formatted as its partition key.
     Account(AccountId),
+    /// An unreadable item, formatted as a hash of its key.
+    Item(ItemHash),
     /// A leg, formatted as its sort key.
     Leg(LegId),
     /// A transaction, formatted as its partition key.
@@ -440,6 +491,7 @@ impl FromStr for Subject {
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
         let account = text.parse().map(|AccountPartition(id)| Self::Account(id));
+        let account = account.or_else(|_| text.parse().map(|ItemHashText(hash)| Self::Item(hash)));
         let leg = account.or_else(|_| text.parse().map(|LegSort(id)| Self::Leg(id)));
         leg.or_else(|_| text.parse().map(|TransactionPartition(id)| Self::Transaction(id)))
     }
@@ -449,6 +501,7 @@ impl fmt::Display for Subject {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Account(id) => AccountPartition(id.clone()).fmt(out),
+            Self::Item(hash) => ItemHashText(hash.clone()).fmt(out),
             Self::Leg(id) => LegSort(id.clone()).fmt(out),
             Self::Transaction(id) => TransactionPartition(id.clone()).fmt(out),
         }
@@ -491,7 +544,7 @@ mod tests {
 
     #[test]
     fn finding_keys_round_trip_for_every_subject() {
-        for text in ["FINDING#TXN#T", "FINDING#LEG#T-01", "FINDING#ACCOUNT#A"] {
+        for text in ["FINDING#TXN#T", "FINDING#LEG#T-01", "FINDING#ACCOUNT#A", "FINDING#ITEM#5f"] {
             assert_eq!(text.parse::<FindingSort>().map(|key| key.to_string()).as_deref(), Ok(text));
         }
         assert!(["FINDING#", "FINDING#T", "FINDING#USER#A"].iter().all(|bad| bad.parse::<FindingSort>().is_err()));

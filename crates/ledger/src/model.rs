@@ -1,6 +1,7 @@
 //! The items of the ledger, and the rules for changing them.
 
 pub(crate) mod account;
+pub(crate) mod account_count;
 pub(crate) mod accounts_progress;
 pub(crate) mod leg;
 pub(crate) mod merchant;

@@ -6,7 +6,7 @@ use crate::{
     model::{posting_plan::PostingPlan, transaction::Draft},
 };
 use function::{Caller, Error, Problem};
-use futures::future::try_join3;
+use futures::future::join3;
 use keys::{AccountId, Random, Shard, TimestampMillis, ledger::MerchantId};
 use std::{
     collections::{BTreeSet, HashMap},
@@ -36,12 +36,13 @@ impl Ledger {
         now: TimestampMillis,
         random: &Random,
     ) -> Result<Posted, Error> {
-        let reads = try_join3(self.outcome(draft), self.touched(draft), self.knows(draft.merchant.as_ref()));
-        let (before, accounts, has_merchant) = Box::pin(reads).await?;
-        if let Some(posted) = before {
+        let reads = join3(self.outcome(draft), self.touched(draft), self.knows(draft.merchant.as_ref()));
+        let (before, accounts, has_merchant) = Box::pin(reads).await;
+        // A retry gets its outcome, even if an account cannot be read.
+        if let Some(posted) = before? {
             return Ok(posted);
         }
-        let mut known = Some(accounts);
+        let (mut known, has_merchant) = (Some(accounts?), has_merchant?);
         let attempts = table::optimistically(
             || Box::pin(self.enter(draft, known.take(), has_merchant, caller, now, self.shards.pick(random))),
             |error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. })),
@@ -69,10 +70,7 @@ impl Ledger {
             Some(accounts) => accounts,
             None => self.touched(draft).await?,
         };
-        let entry = PostingPlan::new(draft, &accounts, caller, now, shard)?;
-        if !has_merchant {
-            return Err(Error::NotFound("merchant"));
-        }
+        let entry = PostingPlan::new(draft, &accounts, has_merchant, caller, now, shard)?;
         match self.dynamo.transact_once(entry.changes(&self.table)?).await {
             Ok(()) => Ok(entry.posted),
             Err(Store::Refused(refused)) if entry.was_posted(&refused) => {

@@ -1,13 +1,13 @@
-use crate::{Account, Leg, Posted, Reversal, Transaction};
-use function::{App, Caller, Clients, Error, Fingerprint, SettingsReader};
+use crate::{Account, Leg, Posted, Reversal, Transaction, model::account_count::AccountCount};
+use function::{App, Caller, Clients, Error, Fingerprint, Problem, SettingsReader};
 use jobs::Jobs;
 use keys::{
     AccountId, Shards, TransactionId,
     ledger::{CreatedSort, TransactionPartition, UserId},
 };
 use serde::{Deserialize, Serialize};
-use std::{collections::HashMap, time::Duration};
-use table::{Attribute, Dynamo, Index, Item, Key, Query, Table};
+use std::{collections::HashMap, num::NonZeroU32, time::Duration};
+use table::{Attribute, Dynamo, Index, Item, Key, Query, Refused, Table};
 use tokio::time::sleep;
 
 /// Pauses before an incomplete transaction is read again. The missing items become visible within
@@ -29,6 +29,8 @@ pub struct Ledger {
     pub(crate) by_key: Index,
     /// Shards of the status index.
     pub(crate) shards: Shards,
+    /// Maximum number of accounts that a user can open.
+    pub(crate) accounts_per_user: NonZeroU32,
 }
 
 impl App for Ledger {
@@ -36,6 +38,7 @@ impl App for Ledger {
         let table = settings.get::<String>("LEDGER_TABLE");
         let jobs = settings.get::<String>("LEDGER_JOBS_TABLE");
         let shards = settings.shards("STATUS_WRITE_SHARDS", "STATUS_READ_SHARDS");
+        let accounts_per_user = settings.get("ACCOUNTS_PER_USER");
         let index = |name: &str, partition, sort| Index { name: name.into(), partition, sort };
         let dynamo = clients.dynamo();
         Some(Self {
@@ -45,6 +48,7 @@ impl App for Ledger {
             by_time: index("GSI1", Transaction::BY_STATUS, Transaction::BY_TIME),
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
             shards: shards?,
+            accounts_per_user: accounts_per_user?,
         })
     }
 }
@@ -113,9 +117,26 @@ impl Ledger {
     pub(crate) async fn make<T: IdempotentItem>(&self, thing: T) -> Result<T, Error> {
         match self.dynamo.write(self.table.put_new(&thing)?).await {
             Ok(()) => Ok(thing),
-            Err(table::Error::Refused(refused)) => {
-                let found = refused.found::<T>(0)?.ok_or_else(Error::stale)?;
-                if found.request() == thing.request() { Ok(found) } else { Err(Error::KeyReused) }
+            Err(table::Error::Refused(refused)) => existing(&thing, &refused),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts the account as [`Self::make`] does, and counts it as opened by its user.
+    ///
+    /// # Errors
+    /// Returns 422 if a different request created the existing account, and 409 if the user has
+    /// already opened the maximum number of accounts.
+    pub(crate) async fn make_counted(&self, account: Account) -> Result<Account, Error> {
+        let limit = self.accounts_per_user;
+        let count = AccountCount::another(&self.table, &account.user, limit.get().into());
+        match self.dynamo.transact(vec![self.table.put_new(&account)?, count]).await {
+            Ok(()) => Ok(account),
+            // A retry gets the account, even if the user can open no further account.
+            Err(table::Error::Refused(refused)) if refused.at(0) => existing(&account, &refused),
+            Err(table::Error::Refused(_)) => {
+                let why = format!("A user can open at most {limit} accounts. Closed accounts count as well.");
+                Err(Error::Conflict(Problem::AccountLimit, why))
             }
             Err(error) => Err(error.into()),
         }
@@ -143,36 +164,71 @@ impl Ledger {
         Ok(found.into_values().map(|account| (account.id.clone(), account)).collect())
     }
 
-    /// Reads a transaction with its legs in one strongly consistent query.
+    /// Reads a transaction with its legs in one strongly consistent query, which is repeated as for
+    /// [`Self::collection`].
+    ///
+    /// # Errors
+    /// An item of the transaction cannot be read.
+    pub(crate) async fn transaction(&self, id: &TransactionId) -> Result<Option<Posted>, Error> {
+        let Collection { posted, unreadable } = self.collection(id).await?;
+        match unreadable.len() {
+            0 => Ok(posted),
+            count => Err(table::Error::unreadable(Row::TYPE, &format!("{count} items")).into()),
+        }
+    }
+
+    /// Reads the items of a transaction in one strongly consistent query.
     ///
     /// A query during the write may return only some of the legs. An incomplete query is therefore
     /// repeated a few times. The result of the last query may still be incomplete.
-    pub(crate) async fn transaction(&self, id: &TransactionId) -> Result<Option<Posted>, Error> {
-        let mut posted = self.collection(id).await?;
+    pub(crate) async fn collection(&self, id: &TransactionId) -> Result<Collection, Error> {
+        let mut found = self.collection_once(id).await?;
         for pause in PAUSES {
-            if posted.as_ref().is_none_or(Posted::is_whole) {
+            if found.is_whole() {
                 break;
             }
             sleep(pause).await;
-            posted = self.collection(id).await?;
+            found = self.collection_once(id).await?;
         }
-        Ok(posted)
+        Ok(found)
     }
 
-    async fn collection(&self, id: &TransactionId) -> Result<Option<Posted>, Error> {
-        let range = TransactionPartition::collection();
-        let rows =
-            self.table.query_all::<Row>(&Query::new(&TransactionPartition(id.clone()), &range)).await?.complete()?;
+    async fn collection_once(&self, id: &TransactionId) -> Result<Collection, Error> {
+        let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::collection());
+        let (rows, unreadable) = self.table.query_all_with_unreadable::<Row>(&Query::new(&partition, &range)).await?;
         let (mut transaction, mut legs, mut reversal) = (None, Vec::new(), None);
-        for row in rows {
+        for row in rows.items {
             match row {
                 Row::Transaction(header) => transaction = Some(*header),
                 Row::TransactionLeg(leg) => legs.push(*leg),
                 Row::Reversal(found) => reversal = Some(found),
             }
         }
-        Ok(transaction.map(|transaction| Posted { transaction, legs, reversal }))
+        let posted = transaction.map(|transaction| Posted { transaction, legs, reversal });
+        Ok(Collection { posted, unreadable })
     }
+}
+
+/// The stored items of a transaction.
+#[derive(Debug)]
+pub(crate) struct Collection {
+    /// The readable items. `None` if the header is missing or unreadable.
+    pub(crate) posted: Option<Posted>,
+    /// The keys of the unreadable items.
+    pub(crate) unreadable: Vec<Key>,
+}
+
+impl Collection {
+    fn is_whole(&self) -> bool {
+        let is_whole = |posted: &Posted| posted.legs.len() + self.unreadable.len() >= posted.transaction.postings.len();
+        self.posted.as_ref().is_none_or(is_whole)
+    }
+}
+
+/// Returns the stored item of a refused put, if the same request created it.
+fn existing<T: IdempotentItem>(thing: &T, refused: &Refused) -> Result<T, Error> {
+    let found = refused.found::<T>(0)?.ok_or_else(Error::stale)?;
+    if found.request() == thing.request() { Ok(found) } else { Err(Error::KeyReused) }
 }
 
 /// The error for a missing item: 404 for operators, 403 for other callers. Only operators may find

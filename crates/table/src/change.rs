@@ -47,9 +47,15 @@ impl Presence {
 #[derive(Debug, Clone)]
 enum Action {
     Put(Attributes),
-    Update { key: Key, set: Vec<(Attribute, Value)>, remove: Vec<Attribute> },
+    Update { key: Key, set: Vec<(Attribute, Value)>, add: Vec<(Attribute, Value)>, remove: Vec<Attribute> },
     Delete(Key),
     Check(Key),
+}
+
+impl Action {
+    fn updating(key: Key) -> Self {
+        Self::Update { key, set: Vec::new(), add: Vec::new(), remove: Vec::new() }
+    }
 }
 
 impl Table {
@@ -80,7 +86,13 @@ impl Table {
     /// Updates the existing item. Add attributes with [`Change::set`] and [`Change::remove`].
     #[must_use]
     pub fn update(&self, key: Key) -> Change {
-        self.change(Action::Update { key, set: Vec::new(), remove: Vec::new() }, Presence::Present)
+        self.change(Action::updating(key), Presence::Present)
+    }
+
+    /// Updates the item, or creates it with the set and added attributes.
+    #[must_use]
+    pub fn upsert(&self, key: Key) -> Change {
+        self.change(Action::updating(key), Presence::Either)
     }
 
     /// Deletes the existing item. The change is refused if no item with this key exists.
@@ -123,6 +135,15 @@ impl Change {
         self
     }
 
+    /// Adds the number to the attribute. A missing attribute counts as 0. Only for updates.
+    #[must_use]
+    pub fn add(mut self, attribute: Attribute, number: i64) -> Self {
+        if let Action::Update { add, .. } = &mut self.action {
+            add.push((attribute, number.into()));
+        }
+        self
+    }
+
     /// Removes the attribute, if present. Only for updates.
     #[must_use]
     pub fn remove(mut self, attribute: Attribute) -> Self {
@@ -142,15 +163,18 @@ impl Change {
     fn expressions(&self) -> Expressions {
         let mut placeholders = Placeholders::default();
         let mut update = String::new();
-        if let Action::Update { set, remove, .. } = &self.action {
-            let equation = |(name, value): &(Attribute, Value)| {
-                format!("{} = {}", placeholders.name(*name), placeholders.value(value))
+        if let Action::Update { set, add, remove, .. } = &self.action {
+            let mut pair = |(name, value): &(Attribute, Value), sign: &str| {
+                format!("{}{sign}{}", placeholders.name(*name), placeholders.value(value))
             };
-            let clause =
-                |word: &str, parts: Vec<String>| (!parts.is_empty()).then(|| format!("{word} {}", parts.join(", ")));
-            let sets = clause("SET", set.iter().map(equation).collect());
-            let removes = clause("REMOVE", remove.iter().map(|name| placeholders.name(*name)).collect());
-            update = sets.into_iter().chain(removes).collect::<Vec<_>>().join(" ");
+            let sets = set.iter().map(|part| pair(part, " = ")).collect();
+            let adds = add.iter().map(|part| pair(part, " ")).collect();
+            let removes = remove.iter().map(|name| placeholders.name(*name)).collect();
+            let clause = |(word, parts): (&str, Vec<String>)| {
+                (!parts.is_empty()).then(|| format!("{word} {}", parts.join(", ")))
+            };
+            let clauses = [("SET", sets), ("ADD", adds), ("REMOVE", removes)].into_iter().filter_map(clause);
+            update = clauses.collect::<Vec<_>>().join(" ");
         }
         let others = self.conditions.iter().map(|condition| condition.expression(&mut placeholders));
         let condition: Vec<String> = self.presence.expression().into_iter().chain(others).collect();

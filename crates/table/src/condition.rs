@@ -63,6 +63,7 @@ enum Test {
     AtMost(Value),
     Missing,
     MissingOrOver(i64),
+    MissingOrUnder(i64),
     Begins(String),
 }
 
@@ -98,6 +99,13 @@ impl Condition {
         Self { attribute, test: Test::MissingOrOver(number.into()) }
     }
 
+    /// The attribute must be less than the number, or must not exist. Use this condition for
+    /// counters with a limit.
+    #[must_use]
+    pub fn missing_or_under(attribute: Attribute, number: i64) -> Self {
+        Self { attribute, test: Test::MissingOrUnder(number) }
+    }
+
     /// The string attribute must start with the prefix.
     #[must_use]
     pub fn begins(attribute: Attribute, prefix: impl Into<String>) -> Self {
@@ -116,6 +124,10 @@ impl Condition {
             Test::MissingOrOver(number) => {
                 let number = placeholders.value(&Value::from(*number));
                 format!("(attribute_not_exists({name}) OR {name} > {number})")
+            }
+            Test::MissingOrUnder(number) => {
+                let number = placeholders.value(&Value::from(*number));
+                format!("(attribute_not_exists({name}) OR {name} < {number})")
             }
             Test::Begins(prefix) => format!("begins_with({name}, {})", placeholders.value(&Value::from(prefix))),
         }

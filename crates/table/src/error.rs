@@ -1,4 +1,4 @@
-use crate::{Item, item::Attributes, usage};
+use crate::{Item, Key, item::Attributes, usage};
 use aws_sdk_dynamodb::{error::SdkError, types::CancellationReason};
 use backon::{ExponentialBuilder, Retryable};
 use std::{fmt, time::Duration};
@@ -48,6 +48,14 @@ impl Error {
     #[must_use]
     pub fn unreadable(what: &'static str, cause: &impl fmt::Display) -> Self {
         Self::Unreadable(what, serde::de::Error::custom(cause))
+    }
+
+    /// Creates an [`Error::Unreadable`] for a part of a stored item, and counts the item with its
+    /// key in the usage of the invocation.
+    #[must_use]
+    pub fn unreadable_part(what: &'static str, key: Key, cause: &impl fmt::Display) -> Self {
+        usage::unreadable(what, Some(key));
+        Self::unreadable(what, cause)
     }
 
     /// Classifies a failed call. The SDK has already retried throttled calls and 5xx responses. The

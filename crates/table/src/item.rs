@@ -76,8 +76,13 @@ pub(crate) fn text(item: &Attributes, attribute: Attribute) -> Result<&str, Erro
 
 /// Deserializes an item. An item that cannot be deserialized is counted in the usage of the
 /// invocation, with its key.
-pub(crate) fn read<T: Item>(mut item: Attributes) -> Result<T, Error> {
-    let key = Key::of(&item);
+pub(crate) fn read<T: Item>(item: Attributes) -> Result<T, Error> {
+    read_keyed(item).map_err(|(error, _)| error)
+}
+
+/// Deserializes an item as [`read`] does. An error comes with the key of the item.
+pub(crate) fn read_keyed<T: Item>(mut item: Attributes) -> Result<T, (Error, Option<Key>)> {
+    let key = Key::of(&item).ok();
     for name in T::NUMBERS {
         if let Some(AttributeValue::N(number)) = item.get_mut(name.as_str()) {
             let text = std::mem::take(number);
@@ -85,8 +90,8 @@ pub(crate) fn read<T: Item>(mut item: Attributes) -> Result<T, Error> {
         }
     }
     serde_dynamo::from_item(item).map_err(|error| {
-        usage::unreadable(T::TYPE, key.ok());
-        Error::Unreadable(T::TYPE, error)
+        usage::unreadable(T::TYPE, key.clone());
+        (Error::Unreadable(T::TYPE, error), key)
     })
 }
 

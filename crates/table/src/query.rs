@@ -1,7 +1,7 @@
 use crate::{
     Attribute, Condition, Error, Item, Key, Table,
     condition::Placeholders,
-    item::{Attributes, read, text},
+    item::{Attributes, read_keyed, text},
     usage,
 };
 use aws_sdk_dynamodb::{
@@ -139,14 +139,20 @@ impl<T> Page<T> {
         complete::<T>(self.skipped).map(|()| self.items)
     }
 
-    /// Adds the item, or counts it as skipped if it cannot be deserialized.
-    fn push(&mut self, item: Attributes)
+    /// Adds the item. If it cannot be deserialized, counts it as skipped and returns its key.
+    fn push(&mut self, item: Attributes) -> Option<Key>
     where
         T: Item,
     {
-        match read(item) {
-            Ok(item) => self.items.push(item),
-            Err(_) => self.skipped += 1,
+        match read_keyed(item) {
+            Ok(item) => {
+                self.items.push(item);
+                None
+            }
+            Err((_, key)) => {
+                self.skipped += 1;
+                key
+            }
         }
     }
 }
@@ -184,6 +190,19 @@ impl Table {
     /// # Errors
     /// A call failed.
     pub async fn page<T: Item>(&self, query: &Query<'_>, limit: usize) -> Result<Page<T>, Error> {
+        Ok(self.page_with_unreadable(query, limit).await?.0)
+    }
+
+    /// Reads a page as [`Table::page`] does. Also returns the keys of the skipped items.
+    ///
+    /// # Errors
+    /// A call failed.
+    pub async fn page_with_unreadable<T: Item>(
+        &self,
+        query: &Query<'_>,
+        limit: usize,
+    ) -> Result<(Page<T>, Vec<Key>), Error> {
+        let mut unreadable = Vec::new();
         let position = |item: &Attributes| text(item, query.sort()).map(str::to_owned);
         let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
         let mut rest = query.range.clone();
@@ -195,15 +214,13 @@ impl Table {
                 slice.items.truncate(room);
                 page.next = slice.items.last().map(position).transpose()?;
             }
-            for item in slice.items {
-                page.push(item);
-            }
+            unreadable.extend(slice.items.into_iter().filter_map(|item| page.push(item)));
             match &page.next {
                 Some(position) if page.len() < limit => rest = query.range.after(position),
                 _ => break,
             }
         }
-        Ok(page)
+        Ok((page, unreadable))
     }
 
     /// Reads all items of the query. Reads of the base table are strongly consistent. Use this
@@ -216,16 +233,25 @@ impl Table {
     /// # Errors
     /// A call failed, or the range exceeds 5 MB.
     pub async fn query_all<T: Item>(&self, query: &Query<'_>) -> Result<Page<T>, Error> {
+        Ok(self.query_all_with_unreadable(query).await?.0)
+    }
+
+    /// Reads all items as [`Table::query_all`] does. Also returns the keys of the skipped items.
+    ///
+    /// # Errors
+    /// A call failed, or the range exceeds 5 MB.
+    pub async fn query_all_with_unreadable<T: Item>(&self, query: &Query<'_>) -> Result<(Page<T>, Vec<Key>), Error> {
+        let mut unreadable = Vec::new();
         let consistent = query.index.is_none();
         let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
         let mut from = None;
         for _ in 0..MAX_WHOLE {
             let request = self.ask(query, query.range).consistent_read(consistent).set_exclusive_start_key(from);
             let slice = send(request, &|| query.condition(query.range)).await?;
-            slice.items.into_iter().for_each(|item| page.push(item));
+            unreadable.extend(slice.items.into_iter().filter_map(|item| page.push(item)));
             from = slice.more;
             if from.is_none() {
-                return Ok(page);
+                return Ok((page, unreadable));
             }
         }
         Err(Error::TooMuch)

@@ -1,6 +1,6 @@
 use crate::{
     Attribute, Error, Index, Item, Key, Page, Query, Table,
-    item::{Attributes, read, text},
+    item::{Attributes, read_keyed, text},
 };
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
@@ -119,15 +119,35 @@ impl Table {
     /// # Errors
     /// A call failed.
     pub async fn merged_page<T: Item>(&self, list: &MergedQuery<'_>, limit: usize) -> Result<MergedPage<T>, Error> {
+        Ok(self.merged_page_with_unreadable(list, limit).await?.0)
+    }
+
+    /// Reads a page as [`Table::merged_page`] does. Also returns the keys of the skipped items.
+    ///
+    /// # Errors
+    /// A call failed.
+    pub async fn merged_page_with_unreadable<T: Item>(
+        &self,
+        list: &MergedQuery<'_>,
+        limit: usize,
+    ) -> Result<(MergedPage<T>, Vec<Key>), Error> {
         let (entries, next) = Merge::new(self, list, limit).run().await?;
         let items = match list.projection {
             Projection::All => entries,
             Projection::KeysOnly => self.fetch(&entries, list.index.sort).await?,
         };
-        let read_entries = items.len();
-        let items: Vec<T> = items.into_iter().filter_map(|item| read(item).ok()).collect();
-        let skipped = read_entries - items.len();
-        Ok(MergedPage { items, next, skipped })
+        let mut page = MergedPage { items: Vec::with_capacity(items.len()), next, skipped: 0 };
+        let mut unreadable = Vec::new();
+        for item in items {
+            match read_keyed(item) {
+                Ok(item) => page.items.push(item),
+                Err((_, key)) => {
+                    page.skipped += 1;
+                    unreadable.extend(key);
+                }
+            }
+        }
+        Ok((page, unreadable))
     }
 
     /// Fetches the items of the index entries, in the order of the entries. Omits items whose sort

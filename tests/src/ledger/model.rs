@@ -79,7 +79,7 @@ impl Stored {
                 let leg: Leg = typed(item);
                 self.legs.insert(leg.id.clone(), leg);
             }
-            other => assert!(["Merchant", "Reversal"].contains(&other), "{other}"),
+            other => assert!(["AccountCount", "Merchant", "Reversal"].contains(&other), "{other}"),
         }
     }
 

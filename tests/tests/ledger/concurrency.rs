@@ -382,10 +382,10 @@ async fn several_legs_on_one_account_update_it_once() {
     let plan = [
         ("credit", &b, "3.00", "3.00"),
         ("debit", &a, "4.00", "6.00"),
-        ("credit", &a, "1.50", "7.50"),
-        ("debit", &b, "0.50", "2.50"),
-        ("debit", &a, "7.50", "0.00"),
-        ("credit", &b, "7.50", "10.00"),
+        ("debit", &a, "1.50", "4.50"),
+        ("credit", &b, "0.50", "3.50"),
+        ("debit", &a, "4.50", "0.00"),
+        ("credit", &b, "6.50", "10.00"),
     ];
     let legs: Vec<_> = plan.iter().map(|(kind, account, amount, _)| leg(kind, account, amount)).collect();
     let body = json!({"legs": legs});

@@ -105,7 +105,7 @@ impl Measured {
         let opened = self.open(&self.size.user).await;
         let account = id(&opened, "accountId");
         let case = self.case(None, &account).await;
-        self.assert("create-account", &case, &opened);
+        self.assert("create-account, ledger:operate", &case, &opened);
         let path = format!("{ACCOUNTS}/{account}");
         self.assert("get-account", &case, &client.get(&path).await);
         for status in ["frozen", "active"] {
@@ -116,7 +116,25 @@ impl Measured {
         let list = format!("/ledger/users/{escaped}/accounts");
         let case = self.case(None, &account).await;
         self.assert("list-user-accounts", &case, &client.get(&list).await);
+        let terms = json!({"userId": self.size.user, "accountType": self.size.user, "currency": "USD"});
+        // The first account of a user creates the account count, and the second one updates it.
+        for _ in 0..2 {
+            let own = self.books.user(&self.size.user).post(ACCOUNTS, &terms).await;
+            let case = self.case(None, &id(&own, "accountId")).await;
+            self.assert("create-account", &case, &own);
+        }
         account
+    }
+
+    /// Measures the closing of an account whose balance moves to another account.
+    async fn closes(&mut self) {
+        let (from, to) = (self.funded(100).await, self.funded(101).await);
+        let path = format!("{ACCOUNTS}/{from}");
+        let closed = self.books.operator.patch(&path, &json!({"status": "closed", "transferTo": to})).await;
+        let statement = self.books.operator.get(&format!("{path}/statement?limit=1")).await;
+        let transfer = statement.body["items"][0]["transactionId"].as_str().expect("an id").to_owned();
+        let case = self.case(Some(&transfer), &from).await;
+        self.assert("update-account, transferTo", &case, &closed);
     }
 
     /// Measures the routes of merchants. In the cost input, the field `account` is the size of a
@@ -184,6 +202,7 @@ async fn each_pattern_consumes_its_declared_cost() {
             measured.size.key.replace_range(..1, &number.to_string());
             measured.posts(&body, &from).await;
         }
+        measured.closes().await;
         // The tests of the reconciliation measure the other patterns.
         let patterns: Vec<_> = ledger::patterns().into_iter().filter(|pattern| pattern.id != "L8").collect();
         assert_eq!(measured.functions, labels(&patterns), "every pattern must be measured");

@@ -40,6 +40,8 @@ async fn no_function_may_delete_or_replace_history() {
             let keys: Vec<&str> = leading_keys.iter().map(String::as_str).collect();
             let right = match action.as_str() {
                 "dynamodb:PutItem" => matches!(keys[..], ["TXN#*" | "MERCHANT#*" | "ACCOUNT#*"]),
+                // Opening an account updates the account count of the user.
+                "dynamodb:UpdateItem" if function == "create-account" => keys == ["USER#*"],
                 "dynamodb:UpdateItem" => keys == ["ACCOUNT#*"],
                 read => READS.contains(&read),
             };

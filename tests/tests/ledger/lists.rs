@@ -57,8 +57,8 @@ async fn busy(books: &Books) -> (String, String) {
         let body = legs([
             ("debit", from.as_str(), much.as_str(), "USD"),
             ("credit", to.as_str(), much.as_str(), "USD"),
-            ("debit", to.as_str(), little.as_str(), "USD"),
-            ("credit", from.as_str(), little.as_str(), "USD"),
+            ("debit", from.as_str(), little.as_str(), "USD"),
+            ("credit", to.as_str(), little.as_str(), "USD"),
         ]);
         let posted = books.operator.post_once(TRANSACTIONS, &format!("K-{number}"), &body).await;
         assert_eq!(posted.status, 201, "{}", posted.body);

@@ -2,14 +2,19 @@
 #![expect(clippy::expect_used, reason = "a test may stop here")]
 
 mod access;
+mod account_limit;
+mod closing;
 mod concurrency;
 mod cost;
 mod faults;
+mod foreign;
 mod history;
 mod lists;
 mod pages;
 mod random;
 mod reconciliation;
 mod requests;
+mod roles;
 mod shards;
+mod unreadable;
 mod values;

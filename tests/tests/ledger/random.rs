@@ -301,15 +301,22 @@ impl World {
     }
 
     /// Returns balanced legs in one currency: up to `most` pairs, each with a debit and a credit of
-    /// the same amount. An account may be in several pairs.
+    /// the same amount. An account may be in several pairs, always on the same side.
     fn parts(&mut self, currency: usize, most: usize) -> Vec<Part> {
-        let mut parts = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
         for _ in 0..self.rng.usize(1..=most) {
             let mut two = self.rng.choose_multiple((currency..ACCOUNTS).step_by(CURRENCIES.len()), 2);
             self.rng.shuffle(&mut two);
             let minor = i128::from(self.rng.u64(1..=20_000));
             let both = [LegType::Debit, LegType::Credit].into_iter().zip(two);
-            parts.extend(both.map(|(leg_type, account)| Part { account, leg_type, minor }));
+            let pair: Vec<Part> = both.map(|(leg_type, account)| Part { account, leg_type, minor }).collect();
+            let is_other_side = |part: &Part| {
+                let other = |own: &Part| own.account == part.account && own.leg_type != part.leg_type;
+                parts.iter().any(other)
+            };
+            if !pair.iter().any(is_other_side) {
+                parts.extend(pair);
+            }
         }
         parts
     }

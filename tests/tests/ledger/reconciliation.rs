@@ -524,28 +524,43 @@ impl Scene {
     }
 }
 
+/// Makes DynamoDB reject each call that matches the condition, as a defect would.
+fn rejecting(is_rejected: impl Fn(&Call) -> bool + Send + 'static) -> impl FnMut(&Call) -> Fault + Send {
+    move |call| {
+        let body = json!({"__type": "com.amazonaws.dynamodb.v20120810#ValidationException", "message": "injected"});
+        if is_rejected(call) { Fault::Refused(StatusCode::BAD_REQUEST, body) } else { Fault::None }
+    }
+}
+
+/// Whether the call reads this account.
+fn reads_account(call: &Call, account: &str) -> bool {
+    call.action == "BatchGetItem" && call.body.to_string().contains(&format!("\"ACCOUNT#{account}\""))
+}
+
 #[tokio::test]
-async fn unreadable_item_fails_only_its_reconciliation() {
+async fn defect_fails_only_its_reconciliation() {
     let scene = Scene::start().await;
-    let rows = Rows::of(&scene.stack);
-    // The transaction is on the second page of the window.
-    let number = scene.transactions - 2;
-    let (time, header) = (at(DAY + number * 100), header_key(&format!("T{number:07}")));
     let (bad, good) = (scene.begin().await, scene.begin_first_day().await);
-    rows.set(&header, json!({"CreatedAt": text("nonsense")})).await;
+    let step = scene.body(&bad).await["from"].as_str().expect("a time")[..10].to_owned();
+    // Only the first reconciliation reads transactions of the second day.
+    let of_window = move |call: &Call| {
+        let body = call.body.to_string();
+        call.action == "Query" && body.contains("STATUS#completed") && body.contains(&format!("CREATED#{step}"))
+    };
+    scene.proxy.rule(rejecting(of_window));
     for _ in 0..3 {
         assert_eq!(scene.call(&[&bad, &good]).await, json!([]));
     }
     assert_eq!(scene.body(&good).await["status"], "done");
     let failed = scene.body(&bad).await;
-    let wanted = (json!("failed"), json!("A stored Transaction cannot be read."), json!(500));
-    assert_eq!((&failed["status"], &failed["reason"], &failed["transactions"]), (&wanted.0, &wanted.1, &wanted.2));
+    let reason = json!("An internal error stopped the job. The log contains the cause.");
+    assert_eq!((&failed["status"], &failed["reason"], &failed["transactions"]), (&json!("failed"), &reason, &json!(0)));
     let again = scene.retry(&bad).await;
     assert_eq!((again.status, &again.body["status"]), (202, &json!("running")), "{}", again.body);
     assert_eq!(again.headers["location"], format!("{RECONCILIATIONS}/{bad}"));
     assert_eq!(scene.call(&[&bad]).await, json!([]));
     assert_eq!(scene.body(&bad).await, failed, "the retry fails for the same reason");
-    rows.set(&header, json!({"CreatedAt": text(&time)})).await;
+    scene.proxy.heal();
     assert_eq!(scene.retry(&bad).await.status, 202);
     assert!(scene.run(&bad).await.is_some());
     scene.assert_done(&bad, "repaired").await;
@@ -556,27 +571,24 @@ async fn unreadable_item_fails_only_its_reconciliation() {
 #[tokio::test]
 async fn failures_and_retries_take_effect_once_despite_crashes() {
     let scene = Scene::start().await;
-    let rows = Rows::of(&scene.stack);
-    let account = account_key("A0059");
-    let right = rows.get(&account).await["LastLegAt"].clone();
     for moment in MOMENTS {
-        // The unreadable account is on the second page. Each run crashes one call later than the
-        // previous run, until a run stores the failure.
+        // The account that cannot be read is on the second page. Each run crashes one call later
+        // than the previous run, until a run stores the failure.
         let (id, mut number, mut kills) = (scene.begin().await, 0, 0);
-        rows.set(&account, json!({"LastLegAt": text("nonsense")})).await;
         loop {
             number += 1;
-            scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+            let mut reject = rejecting(|call| reads_account(call, "A0059"));
+            scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { reject(call) });
             if scene.process().run(&step_of(&[&id]), MINUTE).await.is_some() {
                 break;
             }
             kills += 1;
         }
-        scene.proxy.heal();
         assert!(kills > 5, "{moment:?}: only {kills} kills");
+        scene.proxy.rule(rejecting(|call| reads_account(call, "A0059")));
         scene.call(&[&id]).await;
         assert_eq!(scene.body(&id).await["status"], "failed", "{moment:?}");
-        rows.set(&account, json!({"LastLegAt": right})).await;
+        scene.proxy.heal();
         assert_eq!(scene.retry(&id).await.status, 202, "{moment:?}");
         assert!(scene.run(&id).await.is_some());
         scene.assert_done(&id, &format!("{moment:?}")).await;
@@ -822,6 +834,10 @@ async fn rejects_invalid_requests() {
         case(json!({}), "/body/from /body/to"),
         case(json!({"from": at(0)}), "/body/to"),
         case(json!({"from": at(1), "to": at(0)}), "/body/to"),
+        case(json!({"from": "9999-01-01T00:00:00Z", "to": "9999-01-02T00:00:00Z"}), "/body/from"),
+        case(json!({"from": Timestamp::now(), "to": Timestamp::now() + SignedDuration::from_secs(1)}), "/body/from"),
+        case(json!({"from": Timestamp::now() - SignedDuration::from_secs(1), "to": Timestamp::now()}), "/body/from"),
+        case(json!({"from": Timestamp::now(), "to": "9999-01-01T00:00:00Z"}), "/body/from"),
         case(json!({"from": "2020-01-01", "to": 5}), "/body/from /body/to"),
         case(json!({"from": null, "to": "2020-02-30T00:00:00Z"}), "/body/from /body/to"),
         case(json!({"from": at(0), "to": at(1), "day": "2020-01-01"}), "/body/day"),

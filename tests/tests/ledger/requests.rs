@@ -209,7 +209,11 @@ fn forms(scene: &Scene) -> [Form; 4] {
             "PATCH",
             &account_of(scene),
             json!({"status": "frozen"}),
-            vec![("status", true, texts(NO_STATUSES)), ("version", false, texts(NO_VERSIONS))],
+            vec![
+                ("status", true, texts(NO_STATUSES)),
+                ("version", false, texts(NO_VERSIONS)),
+                ("transferTo", false, id()),
+            ],
         ),
         form(
             "POST",
@@ -262,12 +266,20 @@ fn together(scene: &Scene) -> Vec<Case> {
     let case = |body: &str, at: &str| {
         Case::faults(format!("POST {TRANSACTIONS} {}", shortened(body)), scene.posted(body.to_owned()), at)
     };
+    let change = |body: Value, at: &str| {
+        let body = body.to_string();
+        Case::faults(format!("PATCH {body}"), sent(client, "PATCH", &account_of(scene), body), at)
+    };
     let same = payment(&scene.full, &scene.full, "5.50").to_string();
     let all = "/body/transactionType /body/debitAccountId /body/creditAccountId /body/amount /body/currency".to_owned();
     let mut cases = vec![
         case("{}", &all),
         case(r#"{"x": 1}"#, &format!("{all} /body/x")),
         case(&same, "/body/creditAccountId"),
+        change(json!({"status": "frozen", "transferTo": scene.empty}), "/body/transferTo"),
+        change(json!({"status": "active", "transferTo": scene.empty}), "/body/transferTo"),
+        change(json!({"status": "closed", "transferTo": scene.full}), "/body/transferTo"),
+        change(json!({"status": "x", "transferTo": scene.full}), "/body/status /body/transferTo"),
         case(&good.replace("payment", "reversal"), "/body/transactionType"),
         case(&good.replace("5.50", "x").replace("USD", "usd"), "/body/amount /body/currency"),
         case(&good.replace("5.50", "0.001").replace("payment", ""), "/body/amount /body/transactionType"),
@@ -352,7 +364,6 @@ fn unbalanced(scene: &Scene) -> Vec<Case> {
     let (most, cent) = (format!("{}.99", "9".repeat(36)), "0.01");
     let lists = [
         vec![("debit", a, "1.00", "USD")],
-        vec![("debit", a, "1.00", "USD"), ("credit", a, "1.00", "USD")],
         vec![("debit", a, "1.00", "USD"), ("debit", b, "1.00", "USD")],
         vec![("credit", a, "1.00", "USD"), ("credit", b, "1.00", "USD")],
         vec![("debit", a, "1.00", "USD"), ("credit", b, "1.01", "USD")],
@@ -363,10 +374,13 @@ fn unbalanced(scene: &Scene) -> Vec<Case> {
             ("debit", a, "100", "JPY"),
             ("credit", b, "101", "JPY"),
         ],
-        vec![("debit", a, most.as_str(), "USD"), ("debit", b, cent, "USD"), ("credit", b, cent, "USD")],
+        vec![("debit", a, most.as_str(), "USD"), ("debit", b, cent, "USD"), ("credit", "C", cent, "USD")],
     ];
     let case = |body: Value, at: &str| Case::faults(format!("legs {body}"), scene.posted(body.to_string()), at);
     let mut cases: Vec<Case> = lists.into_iter().map(|list| case(legs(list), "/body/legs")).collect();
+    let itself = legs([("debit", a, "1.00", "USD"), ("credit", a, "1.00", "USD")]);
+    cases.push(case(itself, "/body/legs /body/legs/1/legType"));
+    cases.extend(two_sided(a, b).into_iter().map(|(list, at)| case(legs(list), at)));
     let amounts = legs([("debit", a, "1.005", "USD"), ("credit", b, "0", "USD")]);
     cases.push(case(amounts, "/body/legs/0/amount /body/legs/1/amount"));
     cases.extend([(50, 50), (97, 2), (50, 49), (200, 2)].map(|(count, accounts)| {
@@ -374,6 +388,52 @@ fn unbalanced(scene: &Scene) -> Vec<Case> {
         case(many_legs(&accounts, count), "/body/legs")
     }));
     cases
+}
+
+type Legs<'a> = Vec<(&'a str, &'a str, &'a str, &'a str)>;
+
+/// Balanced legs with an account that is debited and credited. The account could pay with money
+/// that it receives in the same transaction.
+fn two_sided<'a>(a: &'a str, b: &'a str) -> [(Legs<'a>, &'static str); 4] {
+    let (million, cent) = ("1000000.00", "0.01");
+    [
+        (
+            vec![
+                ("credit", b, million, "USD"),
+                ("debit", b, million, "USD"),
+                ("debit", a, million, "USD"),
+                ("credit", "C", million, "USD"),
+            ],
+            "/body/legs/1/legType",
+        ),
+        (
+            vec![
+                ("debit", b, million, "USD"),
+                ("debit", a, million, "USD"),
+                ("credit", b, million, "USD"),
+                ("credit", "C", million, "USD"),
+            ],
+            "/body/legs/2/legType",
+        ),
+        (
+            vec![
+                ("debit", a, cent, "USD"),
+                ("credit", b, cent, "USD"),
+                ("debit", b, "5", "JPY"),
+                ("credit", a, "5", "JPY"),
+            ],
+            "/body/legs/2/legType /body/legs/3/legType",
+        ),
+        (
+            vec![
+                ("credit", a, million, "USD"),
+                ("debit", b, million, "USD"),
+                ("debit", a, cent, "USD"),
+                ("credit", b, cent, "USD"),
+            ],
+            "/body/legs/2/legType /body/legs/3/legType",
+        ),
+    ]
 }
 
 /// Returns balanced legs on the accounts: one debit, and credits of one cent each.

@@ -342,7 +342,12 @@ async fn lists_skip_and_count_an_unreadable_item_and_reads_by_key_fail() {
             let list = MergedQuery { index: &scene.index, projection, partitions, range: &range, behind };
             let merged = scene.table.merged_page::<Thing>(&list, 3).await.expect("a page");
             assert_eq!((merged.items.len(), merged.skipped), (2, 1), "{projection:?}");
+            let (_, unreadable) = scene.table.merged_page_with_unreadable::<Thing>(&list, 3).await.expect("a page");
+            assert_eq!(unreadable, [key("B")], "{projection:?}");
         }
+        let (_, of_page) = scene.table.page_with_unreadable::<Thing>(&query(), 3).await.expect("a page");
+        let (_, of_all) = scene.table.query_all_with_unreadable::<Thing>(&query()).await.expect("all");
+        assert_eq!((of_page, of_all), (vec![key("B")], vec![key("B")]));
         let found = scene.table.get_all::<Thing>(&keys, true).await.expect("read");
         assert_eq!((found.items.len(), &found.unreadable), (2, &vec![key("B")]));
         assert!(found.complete().is_err());
@@ -351,6 +356,22 @@ async fn lists_skip_and_count_an_unreadable_item_and_reads_by_key_fail() {
     .await;
     assert!(usage.unreadable >= 6, "each read counts the item: {usage:?}");
     assert!(usage.unreadable_items.iter().all(|item| *item == ("Thing", Some(key("B")))), "{usage:?}");
+}
+
+#[tokio::test]
+async fn counter_is_created_and_stops_at_its_limit() {
+    let scene = Scene::start().await;
+    let another = || {
+        let count = scene.table.upsert(key("A")).set(Thing::LIST, &"L").set(Thing::END, &END).set(Thing::DATA, &"");
+        count.add(Thing::NUMBER, 2).only_if(Condition::missing_or_under(Thing::NUMBER, 4))
+    };
+    for wanted in [2, 4] {
+        let counted: Thing = scene.dynamo.update(another()).await.expect("counted");
+        assert_eq!(counted.number, Some(wanted));
+    }
+    let refused = scene.dynamo.write(another()).await;
+    assert!(matches!(refused, Err(Error::Refused(_))), "{refused:?}");
+    assert_eq!(scene.read("A").await.and_then(|thing| thing.number), Some(4));
 }
 
 fn request(text: &str) -> Fingerprint {

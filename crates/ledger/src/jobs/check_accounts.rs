@@ -19,8 +19,7 @@ use keys::{
     ledger::{AccountPartition, AccountsPartition, FindingSort, LegTimeSort},
 };
 use money::Money;
-use std::collections::HashMap;
-use table::{Key, Page, Query};
+use table::{Found, Key, Page, Query};
 
 /// Maximum number of accounts that a step reads from the list. If at least this many accounts still
 /// have unchecked legs, a step reads no further accounts.
@@ -77,13 +76,13 @@ impl Ledger {
             let (all, partition) = (AccountPartition::all(), AccountsPartition);
             let rest = at.after.as_ref().map_or_else(|| all.clone(), |after| all.after(after));
             let list = Query::new(&partition, &rest).on(&self.by_key);
-            let page = self.table.page::<Listed>(&list, PAGE).await?;
-            let (next, items) = (page.next.clone(), page.complete()?);
-            (at.listed, at.after) = (next.is_none(), next);
-            let (walks, found) = self.check_balances(items.iter().map(|entry| &entry.partition.0)).await?;
+            let (page, unreadable) = self.table.page_with_unreadable::<Listed>(&list, PAGE).await?;
+            (at.listed, at.after) = (page.next.is_none(), page.next);
+            let ids: Vec<AccountId> = page.items.into_iter().map(|entry| entry.partition.0).collect();
+            let (walks, found) = self.check_balances(&ids).await?;
             accounts = walks.len();
             at.open.extend(walks);
-            faults.extend(found);
+            faults.extend(unreadable.iter().map(Fault::unreadable).chain(found));
         }
         let walks = stream::iter(std::mem::take(&mut at.open)).map(|walk| self.walk(of, walk, known));
         let walked: Vec<_> = walks.buffered(SIDE_BY_SIDE).try_collect().await?;
@@ -98,36 +97,47 @@ impl Ledger {
     ///
     /// Payments during the check cause no false findings. The accounts are read before the legs, so
     /// the last leg of each account is already stored. A stored leg never changes.
-    async fn check_balances(
-        &self,
-        ids: impl Iterator<Item = &AccountId>,
-    ) -> Result<(Vec<AccountWalk>, Vec<Fault>), Error> {
-        let accounts = self.accounts(ids).await?;
-        let keys: Vec<Key> = accounts.values().filter_map(Account::last_key).collect();
-        let legs = self.table.get_all::<Leg>(&keys, true).await?.complete()?;
-        let (mut walks, mut faults) = (Vec::with_capacity(accounts.len()), Vec::new());
-        for account in accounts.into_values() {
-            let leg = account.last_key().and_then(|key| legs.get(&key));
-            let fault = self.check_balance(&account, leg).await?;
+    async fn check_balances(&self, ids: &[AccountId]) -> Result<(Vec<AccountWalk>, Vec<Fault>), Error> {
+        let keys: Vec<Key> = ids.iter().map(Account::key_of).collect();
+        let accounts = self.table.get_all::<Account>(&keys, true).await?;
+        let keys: Vec<Key> = accounts.items.values().filter_map(Account::last_key).collect();
+        let legs = self.table.get_all::<Leg>(&keys, true).await?;
+        let (mut walks, mut faults) = (Vec::with_capacity(ids.len()), Vec::new());
+        for account in accounts.items.into_values() {
+            let fault = self.check_balance(&account, &legs).await?;
             let reported = fault.as_ref().is_some_and(|fault| fault.what.kind == Kind::WrongBalance);
-            walks.push(AccountWalk { last: account.last_at(), account: account.id, newer: None, reported });
+            walks.push(AccountWalk {
+                last: account.last_at(),
+                account: account.id,
+                after: None,
+                newer: None,
+                reported,
+            });
             faults.extend(fault);
+        }
+        // Without the account, the balances of its legs cannot be checked. The legs must still
+        // belong to transactions.
+        for id in ids.iter().filter(|id| accounts.unreadable.contains(&Account::key_of(id))) {
+            walks.push(AccountWalk { last: None, account: id.clone(), after: None, newer: None, reported: true });
+            faults.push(Fault::unreadable(&Account::key_of(id)));
         }
         Ok((walks, faults))
     }
 
-    async fn check_balance(&self, account: &Account, leg: Option<&Leg>) -> Result<Option<Fault>, Error> {
+    async fn check_balance(&self, account: &Account, legs: &Found<Leg>) -> Result<Option<Fault>, Error> {
         let wrong = |expected| Fault::balance(&account.id, None, expected, account.shown_balance());
-        let holds = account.holds().ok();
-        match (&account.last, leg) {
+        let (holds, key) = (account.holds().ok(), account.last_key());
+        if let Some(key) = key.as_ref().filter(|key| legs.unreadable.contains(key)) {
+            return Ok(Some(Fault::unreadable(key)));
+        }
+        match (&account.last, key.and_then(|key| legs.items.get(&key))) {
             (Some(_), Some(leg)) => {
                 Ok((holds.is_none() || holds != leg.after()).then(|| wrong(Some(leg.shown_after()))))
             }
             (Some(last), None) => {
                 // Report the missing leg if its transaction exists.
-                let posted = self.transaction(&last.transaction).await?;
-                let missing = posted.into_iter().flat_map(|posted| posted.faults());
-                let mut missing = missing.filter(|fault| fault.is_missing(&last.leg));
+                let faults = self.collection(&last.transaction).await?.faults();
+                let mut missing = faults.into_iter().filter(|fault| fault.is_missing(&last.leg));
                 Ok(Some(missing.next().unwrap_or_else(|| wrong(None))))
             }
             (None, _) => {
@@ -147,11 +157,11 @@ impl Ledger {
     ) -> Result<(Option<AccountWalk>, Vec<Fault>), Error> {
         let Window { from, to } = of.window;
         let all = LegTimeSort::between(from, to).newest_first();
-        let rest = walk.newer.as_ref().map_or_else(|| all.clone(), |newer| all.after(&newer.place.to_string()));
-        let page = self.legs(&walk.account, &rest, LEGS).await?;
-        let (next, items) = (page.next.clone(), page.complete()?);
-        let mut faults = self.check_belonging(&items, known).await?;
-        for leg in &items {
+        let rest = walk.after.as_ref().map_or_else(|| all.clone(), |after| all.after(after));
+        let (page, unreadable) = self.legs(&walk.account, &rest, LEGS).await?;
+        let mut faults = self.check_belonging(&page.items, known).await?;
+        faults.extend(unreadable.iter().map(Fault::unreadable));
+        for leg in &page.items {
             let found = match walk.newer.take() {
                 Some(newer) => self.check_pair(of, &walk, &newer, Some(leg)).await?,
                 None => self.check_newest(&walk, leg).await?,
@@ -160,35 +170,38 @@ impl Ledger {
             walk.reported |= found.is_some();
             faults.extend(found);
         }
-        if next.is_some() {
+        walk.after = page.next;
+        if walk.after.is_some() {
             return Ok((Some(walk), faults));
         }
         if let Some(first) = walk.newer.take() {
-            let opening = self.legs(&walk.account, &LegTimeSort::before(from).newest_first(), 1).await?;
+            let (opening, _) = self.legs(&walk.account, &LegTimeSort::before(from).newest_first(), 1).await?;
             faults.extend(self.check_pair(of, &walk, &first, opening.items.first()).await?);
         }
         Ok((None, faults))
     }
 
-    async fn legs(&self, account: &AccountId, range: &KeyRange, limit: usize) -> Result<Page<Leg>, Error> {
+    /// Reads a page of legs, and the keys of its unreadable legs.
+    async fn legs(&self, account: &AccountId, range: &KeyRange, limit: usize) -> Result<(Page<Leg>, Vec<Key>), Error> {
         let partition = AccountPartition(account.clone());
-        Ok(self.table.page(&Query::new(&partition, range).on(&self.by_time), limit).await?)
+        Ok(self.table.page_with_unreadable(&Query::new(&partition, range).on(&self.by_time), limit).await?)
     }
 
     /// Reports each leg whose transaction does not exist or does not list the leg. If the
-    /// transaction has discrepancies, its legs are not reported here.
+    /// transaction has discrepancies, its legs are not reported here. Reports unreadable headers.
     async fn check_belonging(&self, legs: &[Leg], known: &Known) -> Result<Vec<Fault>, Error> {
         let legs: Vec<&Leg> = legs.iter().filter(|leg| !known.has(leg)).collect();
         let keys: Vec<Key> = legs.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
-        let headers: HashMap<Key, Transaction> = self.table.get_all(&keys, false).await?.complete()?;
-        let mut faults = Vec::new();
+        let headers = self.table.get_all::<Transaction>(&keys, false).await?;
+        let mut faults: Vec<Fault> = headers.unreadable.iter().map(Fault::unreadable).collect();
         for (leg, key) in legs.iter().zip(&keys) {
-            if headers.get(key).is_some_and(|header| header.knows(leg)) {
+            let is_listed = headers.items.get(key).is_some_and(|header| header.knows(leg));
+            if is_listed || headers.unreadable.contains(key) {
                 continue;
             }
-            let is_there = self.table.get::<Leg>(&leg.key()).await?.is_some();
-            let posted = self.transaction(&leg.transaction).await?;
-            let is_known = posted.is_some_and(|posted| posted.transaction.knows(leg) || !posted.faults().is_empty());
+            let is_there = self.table.get_all::<Leg>(&[leg.key()], true).await?.items.len() == 1;
+            let found = self.collection(&leg.transaction).await?;
+            let is_known = found.knows(leg) || !found.faults().is_empty();
             faults.extend((is_there && !is_known).then(|| Fault::orphan(leg)));
         }
         Ok(faults)
@@ -199,8 +212,8 @@ impl Ledger {
         if walk.reported || walk.last >= Some(leg.created_at) || !self.is_sound(leg).await? {
             return Ok(None);
         }
-        let account = self.table.get::<Account>(&Account::key_of(&walk.account)).await?;
-        let behind = account.filter(|account| account.last_at() < Some(leg.created_at));
+        let account = self.table.get_all::<Account>(&[Account::key_of(&walk.account)], true).await?;
+        let behind = account.items.into_values().find(|account| account.last_at() < Some(leg.created_at));
         Ok(behind.map(|account| Fault::balance(&account.id, None, Some(leg.shown_after()), account.shown_balance())))
     }
 
@@ -232,7 +245,8 @@ impl Ledger {
     }
 
     /// Reads two legs and all legs between them again. Returns the first break. Reads from the
-    /// table, because index entries may be delayed.
+    /// table, because index entries may be delayed. Returns `None` if one of the legs is
+    /// unreadable, because the unreadable leg has its own finding.
     async fn look_again(
         &self,
         account: &AccountId,
@@ -240,25 +254,29 @@ impl Ledger {
         older: Option<&Leg>,
     ) -> Result<Option<Break>, Error> {
         let stretch = LegTimeSort::stretch(older.map(Leg::place), &newer.place).newest_first();
-        let entries = self.legs(account, &stretch, MAX_BETWEEN).await?.complete()?;
-        let keys: Vec<Key> = entries.iter().map(Leg::key).collect();
-        let mut legs = self.table.get_all::<Leg>(&keys, true).await?.complete()?;
-        let legs: Vec<Leg> = keys.iter().filter_map(|key| legs.remove(key)).collect();
+        let (entries, unreadable) = self.legs(account, &stretch, MAX_BETWEEN).await?;
+        let keys: Vec<Key> = entries.items.iter().map(Leg::key).collect();
+        let mut legs = self.table.get_all::<Leg>(&keys, true).await?;
+        if !unreadable.is_empty() || !legs.unreadable.is_empty() {
+            return Ok(None);
+        }
+        let legs: Vec<Leg> = keys.iter().filter_map(|key| legs.items.remove(key)).collect();
         Ok(first_break(&legs, older.is_none()))
     }
 
     /// Whether the leg's transaction lists the leg and has no discrepancies. A transaction with
     /// discrepancies has its own findings.
     async fn is_sound(&self, leg: &Leg) -> Result<bool, Error> {
-        let posted = self.transaction(&leg.transaction).await?;
-        Ok(posted.is_some_and(|posted| posted.has(leg) && posted.faults().is_empty()))
+        let found = self.collection(&leg.transaction).await?;
+        Ok(found.has(leg) && found.faults().is_empty())
     }
 
     /// Whether a finding reports a missing leg between the two legs.
     async fn lacks_a_leg(&self, of: &Reconciliation, at: &Break) -> Result<bool, Error> {
         let findings = self.findings(&of.id, &FindingSort::of_legs()).await?;
         let (since, until) = (at.older.as_ref().map(|leg| leg.created_at), at.newer.created_at);
-        let mut missing = findings.iter().map(|finding| &finding.what).filter(|what| what.kind == Kind::MissingLeg);
+        let mut missing =
+            findings.items.iter().map(|finding| &finding.what).filter(|what| what.kind == Kind::MissingLeg);
         Ok(missing.any(|what| {
             let is_between = what.created_at >= since && what.created_at <= Some(until);
             what.account.as_ref() == Some(&at.newer.account) && is_between

@@ -4,11 +4,12 @@
 //! - Each leg has the amount that the header lists.
 
 use crate::{
-    Ledger, Leg, Posted, Posting, Transaction,
+    Ledger, Leg, Posted, Posting, Reversal, Transaction,
     model::{
         posting::{Sides, sum, unbalanced},
         reconciliation::{Fault, Kind, Window},
     },
+    store::Collection,
 };
 use function::Error;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -27,19 +28,22 @@ const BATCH: usize = 100;
 /// Maximum number of concurrent calls. This number and [`BATCH`] limit the memory use.
 pub(crate) const SIDE_BY_SIDE: usize = 8;
 
-/// Returns the discrepancies of a transaction. If legs are missing, reports all missing legs and
-/// nothing else. Otherwise, reports at most one discrepancy: an imbalance, or else a wrong amount.
-pub(crate) fn faults(header: &Transaction, found: &HashMap<Key, Leg>) -> Vec<Fault> {
-    let (mut missing, mut legs) = (Vec::new(), Vec::new());
+/// Returns the discrepancies of a transaction. If legs are missing or unreadable, reports all of
+/// these legs and nothing else. Otherwise, reports at most one discrepancy: an imbalance, or else a
+/// wrong amount.
+pub(crate) fn faults(header: &Transaction, found: &HashMap<Key, Leg>, unreadable: &[Key]) -> Vec<Fault> {
+    let (mut lacking, mut legs) = (Vec::new(), Vec::new());
     for (id, posting) in header.legs() {
+        let key = Leg::key_of(&header.id, &id);
         // A leg on a different account does not count as the expected leg.
-        match found.get(&Leg::key_of(&header.id, &id)).filter(|leg| leg.account == posting.account) {
+        match found.get(&key).filter(|leg| leg.account == posting.account) {
             Some(leg) => legs.push((posting, leg)),
-            None => missing.push(Fault::missing(header, id, &posting.account, posting.amount.amount())),
+            None if unreadable.contains(&key) => lacking.push(Fault::unreadable(&key)),
+            None => lacking.push(Fault::missing(header, id, &posting.account, posting.amount.amount())),
         }
     }
-    if !missing.is_empty() {
-        return missing;
+    if !lacking.is_empty() {
+        return lacking;
     }
     imbalance(header, &legs).or_else(|| wrong_amount(header, &legs)).into_iter().collect()
 }
@@ -81,16 +85,25 @@ fn amounts(posting: &Posting, leg: &Leg) -> (Decimal, Decimal) {
     }
 }
 
-impl Posted {
-    /// Returns the discrepancies of this transaction.
+impl Collection {
+    /// Returns the discrepancies between the header and its legs. Reports an unreadable header.
     pub(crate) fn faults(&self) -> Vec<Fault> {
-        let legs = self.legs.iter().map(|leg| (leg.key(), leg.clone())).collect();
-        faults(&self.transaction, &legs)
+        let Some(Posted { transaction, legs, .. }) = &self.posted else {
+            return self.unreadable.iter().map(Fault::unreadable).collect();
+        };
+        let legs = legs.iter().map(|leg| (leg.key(), leg.clone())).collect();
+        faults(transaction, &legs, &self.unreadable)
+    }
+
+    /// Whether the header exists and lists the leg.
+    pub(crate) fn knows(&self, leg: &Leg) -> bool {
+        self.posted.as_ref().is_some_and(|posted| posted.transaction.knows(leg))
     }
 
     /// Whether the leg exists and the header lists it.
     pub(crate) fn has(&self, leg: &Leg) -> bool {
-        self.transaction.knows(leg) && self.legs.iter().any(|own| own.id == leg.id)
+        let exists = |posted: &Posted| posted.legs.iter().any(|own| own.id == leg.id);
+        self.knows(leg) && self.posted.as_ref().is_some_and(exists)
     }
 }
 
@@ -145,15 +158,14 @@ impl Ledger {
     ) -> Result<TransactionsPage, Error> {
         let range = CreatedSort::between(window.from, Some(window.to));
         let page = self.transactions(TransactionStatus::Completed, &range, behind, PAGE).await?;
-        if page.skipped > 0 {
-            return Err(table::Error::unreadable("Transaction", &format!("{} headers", page.skipped)).into());
-        }
+        let mut faults: Vec<Fault> = page.unreadable.iter().map(Fault::unreadable).collect();
         let (next, headers) = (page.next, page.items);
         let transactions = headers.len();
         known.note(&headers);
         let checks = stream::iter(batches(headers)).map(|batch| self.check_batch(batch)).buffered(SIDE_BY_SIDE);
-        let faults: Vec<Vec<Fault>> = checks.try_collect().await?;
-        Ok(TransactionsPage { transactions, faults: faults.concat(), next })
+        let found: Vec<Vec<Fault>> = checks.try_collect().await?;
+        faults.extend(found.into_iter().flatten());
+        Ok(TransactionsPage { transactions, faults, next })
     }
 
     /// Checks transactions, and reads all of their legs in one call. If a transaction appears to
@@ -161,17 +173,20 @@ impl Ledger {
     async fn check_batch(&self, headers: Vec<Transaction>) -> Result<Vec<Fault>, Error> {
         let of = |header: &Transaction| header.legs().map(|(leg, _)| Leg::key_of(&header.id, &leg)).collect::<Vec<_>>();
         let keys: Vec<Key> = headers.iter().flat_map(of).collect();
-        let legs = self.table.get_all::<Leg>(&keys, false).await?.complete()?;
-        let mut found = Vec::new();
-        for header in headers.iter().filter(|header| !faults(header, &legs).is_empty()) {
-            found.extend(self.faults_of(&header.id).await?);
+        let legs = self.table.get_all::<Leg>(&keys, false).await?;
+        let mut found = self.unreadable_markers(&headers).await?;
+        for header in headers.iter().filter(|header| !faults(header, &legs.items, &legs.unreadable).is_empty()) {
+            found.extend(self.collection(&header.id).await?.faults());
         }
         Ok(found)
     }
 
-    /// Reads a transaction with strong consistency, and returns its discrepancies.
-    async fn faults_of(&self, id: &TransactionId) -> Result<Vec<Fault>, Error> {
-        Ok(self.transaction(id).await?.map(|posted| posted.faults()).unwrap_or_default())
+    /// Reports the unreadable markers of the transactions that the headers reverse.
+    async fn unreadable_markers(&self, headers: &[Transaction]) -> Result<Vec<Fault>, Error> {
+        let reversed = headers.iter().filter_map(|header| header.reverses.as_ref());
+        let keys: Vec<Key> = reversed.map(Reversal::key_of).collect();
+        let markers = self.table.get_all::<Reversal>(&keys, false).await?;
+        Ok(markers.unreadable.iter().map(Fault::unreadable).collect())
     }
 }
 

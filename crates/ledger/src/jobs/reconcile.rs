@@ -16,6 +16,7 @@ use crate::{
 use function::{Deadline, Error};
 use futures::{StreamExt, TryStreamExt, future::ready, stream};
 use jobs::{Job, JobRunner, Next, Step};
+use std::collections::HashSet;
 
 /// Maximum number of findings that are written concurrently.
 const WRITES: usize = 8;
@@ -63,6 +64,9 @@ impl Ledger {
     /// Stores the findings of a step. Returns the number of findings that no earlier step has
     /// counted.
     async fn keep(&self, of: &Reconciliation, mut faults: Vec<Fault>, kept: u64) -> Result<u64, Error> {
+        // Several checks of a step can find the same unreadable item.
+        let mut subjects = HashSet::new();
+        faults.retain(|fault| subjects.insert(fault.subject.clone()));
         let room = MAX_KEPT.saturating_sub(kept);
         let rest = faults.split_off(faults.len().min(usize::try_from(room).unwrap_or(usize::MAX)));
         let kept = stream::iter(faults).map(|fault| self.keep_one(of, fault)).buffer_unordered(WRITES);
@@ -77,7 +81,9 @@ impl Ledger {
         match self.dynamo.write(self.jobs.table().put_new(&Finding::new(of, fault))?).await {
             Ok(()) => Ok(true),
             Err(table::Error::Refused(refused)) => {
-                Ok(refused.found::<Finding>(0)?.is_some_and(|kept| kept.step == of.step))
+                // An unreadable finding remains as it is. It was stored by this step or before.
+                let kept = refused.found::<Finding>(0).ok().flatten();
+                Ok(kept.is_some_and(|kept| kept.step == of.step))
             }
             Err(error) => Err(error.into()),
         }

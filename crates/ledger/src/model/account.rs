@@ -1,8 +1,11 @@
-use crate::{Leg, store::IdempotentItem};
-use function::{Error, Fingerprint};
+use crate::{DOMAIN, Leg, store::IdempotentItem};
+use function::{Caller, Error, Fingerprint};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
-    ledger::{AccountPartition, AccountStatus, AccountType, AccountsPartition, LegId, Metadata, UserId, UserPartition},
+    ledger::{
+        AccountPartition, AccountStatus, AccountType, AccountsPartition, FrozenBy, LegId, Metadata, UserId,
+        UserPartition,
+    },
 };
 use money::{Currency, Decimal, Money};
 use serde::{Deserialize, Serialize};
@@ -54,6 +57,9 @@ pub struct Account {
     /// The caller that last changed the status, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_changed_by: Option<UserId>,
+    /// The role of the caller that froze the account, if the account is frozen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frozen_by: Option<FrozenBy>,
     /// Time at which the account was opened.
     pub created_at: TimestampMillis,
     /// Fingerprint of the request that opened the account.
@@ -72,6 +78,12 @@ pub struct LastLeg {
     /// The time of the leg. The next transaction of the account has a later time.
     #[serde(rename = "LastLegAt")]
     pub created: TimestampMillis,
+}
+
+impl LastLeg {
+    pub(crate) fn of(leg: &Leg) -> Self {
+        Self { transaction: leg.transaction.clone(), leg: leg.id.clone(), created: leg.created_at }
+    }
 }
 
 /// An account's entry in an index. Only the partition key is deserialized.
@@ -128,6 +140,7 @@ impl Account {
             last: None,
             status_changed_at: None,
             status_changed_by: None,
+            frozen_by: None,
             created_at: now,
             request,
         }
@@ -138,13 +151,19 @@ impl Account {
     pub(crate) fn when_opened(self) -> Self {
         let balance = Money::zero(self.currency).amount();
         let (status, status_changed_at, status_changed_by) = (AccountStatus::Active, None, None);
-        Self { balance, status, status_changed_at, status_changed_by, version: 1, last: None, ..self }
+        let (version, last, frozen_by) = (1, None, None);
+        Self { balance, status, version, last, status_changed_at, status_changed_by, frozen_by, ..self }
     }
 
     /// The primary key.
     #[must_use]
     pub fn key_of(id: &AccountId) -> Key {
         Key::new(&AccountPartition(id.clone()), &Metadata)
+    }
+
+    /// Whether the caller may access the account, as its owner or as an operator.
+    pub(crate) fn is_of(&self, caller: &Caller) -> bool {
+        caller.must_be(&self.user, DOMAIN).is_ok()
     }
 
     /// Returns the balance.
@@ -202,6 +221,8 @@ pub struct AccountBody {
     version: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     status_changed_at: Option<TimestampMillis>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frozen_by: Option<FrozenBy>,
     created_at: TimestampMillis,
 }
 
@@ -219,6 +240,7 @@ impl TryFrom<Account> for AccountBody {
             allow_negative: account.allow_negative,
             version: account.version,
             status_changed_at: account.status_changed_at,
+            frozen_by: account.frozen_by,
             created_at: account.created_at,
         })
     }

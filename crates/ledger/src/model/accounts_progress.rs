@@ -33,6 +33,10 @@ pub(crate) struct AccountWalk {
     /// The time of the account's last leg, as stored in the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<TimestampMillis>,
+    /// The index sort key after which the list of legs continues. The last leg of a page can be
+    /// unreadable, so this position can be behind the most recently checked leg.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) after: Option<String>,
     /// The most recently checked leg. The next leg to check is older.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) newer: Option<PendingLeg>,

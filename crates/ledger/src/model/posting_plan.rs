@@ -11,7 +11,7 @@ use keys::{
     ledger::{AccountStatus, LegType},
 };
 use money::Money;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use table::{Change, Refused, Table};
 
 /// A transaction that satisfies the rules, with the accounts as read before the write.
@@ -32,35 +32,42 @@ impl PostingPlan {
     /// Applies the draft to the accounts.
     ///
     /// # Errors
-    /// Returns:
+    /// Returns, in this order:
     /// - 403 if the draft debits another user's account, or if a caller who is not an operator
     ///   debits a missing account;
-    /// - 404 for any other missing account;
-    /// - 409 if an account rejects one of its legs.
+    /// - 404 if `has_merchant` is false;
+    /// - 409 if an account of the caller rejects one of its legs;
+    /// - 409 `account-unavailable` if another user's account does not exist or rejects one of its
+    ///   legs. Operators get 404 or the exact problem.
+    ///
+    /// A caller must pay to learn that another user's account accepts a leg. Errors that the caller
+    /// can provoke are therefore reported before those of other users' accounts
+    /// ([decision](../../../../docs/decisions/ledger-access.md)).
     pub(crate) fn new(
         draft: &Draft,
         accounts: &HashMap<AccountId, Account>,
+        has_merchant: bool,
         caller: &Caller,
         now: TimestampMillis,
         shard: Shard,
     ) -> Result<Self, Error> {
-        // Check ownership first. Otherwise the caller could learn details of another user's account
-        // from the error of a later check.
         for posting in draft.postings.iter().filter(|posting| posting.leg_type == LegType::Debit) {
             let account = accounts.get(&posting.account).ok_or_else(|| missing("account", caller))?;
             caller.must_be(&account.user, DOMAIN)?;
         }
+        if !has_merchant {
+            return Err(Error::NotFound("merchant"));
+        }
         let created = after_all(accounts.values(), now);
         let (mut left, mut legs) = (BTreeMap::new(), Vec::with_capacity(draft.postings.len()));
-        for (number, posting) in debited_first(&draft.postings) {
-            let account = accounts.get(&posting.account).ok_or(Error::NotFound("account"))?;
-            must_take(account, posting)?;
-            let before = left.get(&posting.account).map_or_else(|| account.holds(), |(_, balance, _)| Ok(*balance))?;
-            let after = before.checked_add(posting.change()).ok_or_else(|| too_much(account))?;
-            must_hold(account, posting, after)?;
+        for (number, posting) in accessible_first(&draft.postings, accounts, caller) {
+            let account = accounts.get(&posting.account);
+            let is_disclosed = caller.operates(DOMAIN) || account.is_some_and(|account| account.is_of(caller));
+            let before = left.get(&posting.account).map(|(_, balance, _)| *balance);
+            let (account, after) = apply(account, posting, before)
+                .map_err(|error| if is_disclosed { error } else { undisclosed(error) })?;
             let leg = Leg::new(&draft.id, number, posting, account, after, created);
-            let last = LastLeg { transaction: draft.id.clone(), leg: leg.id.clone(), created };
-            left.insert(&posting.account, (account.clone(), after, last));
+            left.insert(&posting.account, (account.clone(), after, LastLeg::of(&leg)));
             legs.push(leg);
         }
         legs.sort_by(|one, other| one.id.cmp(&other.id));
@@ -78,6 +85,15 @@ impl PostingPlan {
     /// must not exist yet. Each account is updated once, on the condition that its version is
     /// unchanged.
     pub(crate) fn changes(&self, table: &Table) -> Result<Vec<Change>, Error> {
+        self.changes_with(table, |_, update| update)
+    }
+
+    /// Returns the writes of [`Self::changes`], with `also` applied to the update of each account.
+    pub(crate) fn changes_with(
+        &self,
+        table: &Table,
+        also: impl Fn(&AccountId, Change) -> Change,
+    ) -> Result<Vec<Change>, Error> {
         let mut changes = vec![table.put_new(&self.posted.transaction)?];
         if let Some(reversal) = &self.undoes {
             changes.push(table.put_new(reversal)?);
@@ -85,22 +101,58 @@ impl PostingPlan {
         for leg in &self.posted.legs {
             changes.push(table.put_new(leg)?);
         }
-        changes.extend(self.left.iter().map(|(account, balance, last)| account.after(table, *balance, last)));
+        let update = |(account, balance, last): &(Account, Money, LastLeg)| {
+            also(&account.id, account.after(table, *balance, last))
+        };
+        changes.extend(self.left.iter().map(update));
         Ok(changes)
     }
 }
 
-/// Numbers the postings from 1. Then moves the postings of debited accounts to the front.
-///
-/// The caller has access to the debited accounts. Errors of the debited accounts are therefore
-/// reported before errors of other accounts
-/// ([decision](../../../../docs/decisions/ledger-access.md)).
-fn debited_first(postings: &[Posting]) -> Vec<(usize, &Posting)> {
-    let debits = postings.iter().filter(|posting| posting.leg_type == LegType::Debit);
-    let debited: BTreeSet<_> = debits.map(|posting| &posting.account).collect();
+/// Numbers the postings from 1. Then sorts the accounts that the caller may access to the front,
+/// and debits before credits.
+fn accessible_first<'a>(
+    postings: &'a [Posting],
+    accounts: &HashMap<AccountId, Account>,
+    caller: &Caller,
+) -> Vec<(usize, &'a Posting)> {
     let mut numbered: Vec<_> = (1..).zip(postings).collect();
-    numbered.sort_by_key(|(_, posting)| !debited.contains(&posting.account));
+    numbered.sort_by_key(|(_, posting)| {
+        let is_accessible = accounts.get(&posting.account).is_some_and(|account| account.is_of(caller));
+        (!is_accessible, posting.leg_type != LegType::Debit)
+    });
     numbered
+}
+
+/// Returns the account and its balance after the posting. `before` is the balance after the
+/// account's previous posting in the same transaction, if any.
+fn apply<'a>(
+    account: Option<&'a Account>,
+    posting: &Posting,
+    before: Option<Money>,
+) -> Result<(&'a Account, Money), Error> {
+    let account = account.ok_or(Error::NotFound("account"))?;
+    must_take(account, posting)?;
+    let before = before.map_or_else(|| account.holds(), Ok)?;
+    let after = before.checked_add(posting.change()).ok_or_else(|| too_much(account))?;
+    must_hold(account, posting, after)?;
+    Ok((account, after))
+}
+
+/// Replaces the problem of another user's account by one that discloses nothing about the account.
+fn undisclosed(error: Error) -> Error {
+    match error {
+        Error::Conflict(..) | Error::NotFound(_) => unavailable(),
+        other => other,
+    }
+}
+
+/// The problem of an account that the caller may not access. It does not name the account:
+/// otherwise, a transaction with a missing account would show whether the other accounts are
+/// available, without any payment.
+pub(crate) fn unavailable() -> Error {
+    let detail = "An account of another user is not available for this transaction.".to_owned();
+    Error::Conflict(Problem::AccountUnavailable, detail)
 }
 
 /// Returns the time of the transaction: the later of `now` and one millisecond after the newest leg

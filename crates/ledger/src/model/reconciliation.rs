@@ -1,13 +1,16 @@
 use crate::{Leg, Transaction, model::accounts_progress::AccountsProgress};
-use function::{Error, Fingerprint};
+use function::{Error, Fingerprint, is_zero};
 use jobs::{Job, State};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
-    ledger::{CreatedPlace, FindingSort, LegId, Metadata, ReconciliationId, ReconciliationPartition, Subject},
+    ledger::{
+        AccountPartition, CreatedPlace, FindingSort, ItemHash, LegId, Metadata, ReconciliationId,
+        ReconciliationPartition, Subject, TransactionPartition,
+    },
 };
 use money::Decimal;
 use serde::{Deserialize, Serialize};
-use table::{Item, Key};
+use table::{Item, Key, Page};
 
 /// Maximum number of seconds from the time of a transaction until every read returns the
 /// transaction. The time of a transaction is the time at which API Gateway received its request.
@@ -130,6 +133,18 @@ pub(crate) enum Kind {
     UnbalancedTransaction,
     WrongAmount,
     WrongBalance,
+    /// An item that cannot be deserialized. It may hide money
+    /// ([decision](../../../../docs/decisions/ledger-unreadable-items.md)).
+    UnreadableItem,
+}
+
+/// The primary key of an unreadable item, as stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ItemKey {
+    #[serde(rename = "PK")]
+    partition: String,
+    #[serde(rename = "SK")]
+    sort: String,
 }
 
 /// A discrepancy and its subject. The subject is part of the key, so each subject has at most one
@@ -158,9 +173,28 @@ pub(crate) struct Discrepancy {
     /// The time of the transaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) created_at: Option<TimestampMillis>,
+    /// The key of the item, if it is unreadable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<ItemKey>,
+}
+
+impl Discrepancy {
+    fn new(kind: Kind, transaction: Option<TransactionId>, account: Option<AccountId>) -> Self {
+        Self { kind, transaction, account, expected: None, actual: None, created_at: None, key: None }
+    }
 }
 
 impl Fault {
+    /// Creates the discrepancy for an item that cannot be deserialized.
+    pub(crate) fn unreadable(key: &Key) -> Self {
+        let (partition, sort) = (key.partition(), key.sort());
+        let transaction = partition.parse().map(|TransactionPartition(id)| id).ok();
+        let account = partition.parse().map(|AccountPartition(id)| id).ok();
+        let key = Some(ItemKey { partition: partition.to_owned(), sort: sort.to_owned() });
+        let what = Discrepancy { key, ..Discrepancy::new(Kind::UnreadableItem, transaction, account) };
+        Self { subject: Subject::Item(ItemHash::of(partition, sort)), what }
+    }
+
     /// Creates a discrepancy whose subject is the whole transaction.
     pub(crate) fn of_transaction(
         header: &Transaction,
@@ -171,7 +205,8 @@ impl Fault {
     ) -> Self {
         let (subject, transaction) = (Subject::Transaction(header.id.clone()), Some(header.id.clone()));
         let created_at = Some(header.created_at);
-        Self { subject, what: Discrepancy { kind, transaction, account, expected, actual, created_at } }
+        let what = Discrepancy { expected, actual, created_at, ..Discrepancy::new(kind, transaction, account) };
+        Self { subject, what }
     }
 
     /// Creates the discrepancy for a leg that the header lists but that is not stored.
@@ -190,7 +225,7 @@ impl Fault {
     pub(crate) fn orphan(leg: &Leg) -> Self {
         let (transaction, account) = (Some(leg.transaction.clone()), Some(leg.account.clone()));
         let (actual, created_at) = (Some(leg.shown_amount()), Some(leg.created_at));
-        let what = Discrepancy { kind: Kind::OrphanLeg, transaction, account, expected: None, actual, created_at };
+        let what = Discrepancy { actual, created_at, ..Discrepancy::new(Kind::OrphanLeg, transaction, account) };
         Self { subject: Subject::Leg(leg.id.clone()), what }
     }
 
@@ -203,8 +238,8 @@ impl Fault {
         actual: Decimal,
     ) -> Self {
         let (subject, account) = (Subject::Account(account.clone()), Some(account.clone()));
-        let (kind, actual) = (Kind::WrongBalance, Some(actual));
-        Self { subject, what: Discrepancy { kind, transaction, account, expected, actual, created_at: None } }
+        let nothing = Discrepancy::new(Kind::WrongBalance, transaction, account);
+        Self { subject, what: Discrepancy { expected, actual: Some(actual), ..nothing } }
     }
 }
 
@@ -251,6 +286,9 @@ pub struct ReconciliationBody {
     discrepancies: Vec<DiscrepancyBody>,
     /// Whether some discrepancies were found but not stored.
     more: bool,
+    /// Number of stored discrepancies that cannot be deserialized.
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -263,17 +301,19 @@ struct DiscrepancyBody {
     transaction_id: Option<TransactionId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     account_id: Option<AccountId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<ItemKey>,
     expected: Option<Decimal>,
     actual: Option<Decimal>,
 }
 
 impl ReconciliationBody {
     /// # Errors
-    /// Returns an internal error if the job is not a reconciliation.
-    pub(crate) fn of(job: Job, found: Vec<Finding>) -> Result<Self, Error> {
+    /// Returns an internal error if the task or the progress of the job cannot be read.
+    pub(crate) fn of(job: Job, found: Page<Finding>) -> Result<Self, Error> {
         let body = |Finding { what, .. }| {
-            let Discrepancy { kind, transaction: transaction_id, account: account_id, expected, actual, .. } = what;
-            DiscrepancyBody { kind, transaction_id, account_id, expected, actual }
+            let Discrepancy { kind, transaction, account, expected, actual, key, .. } = what;
+            DiscrepancyBody { kind, transaction_id: transaction, account_id: account, key, expected, actual }
         };
         let (Reconciliation { id, window, .. }, progress) = (Reconciliation::of(&job)?, job.progress::<Progress>()?);
         Ok(Self {
@@ -284,7 +324,8 @@ impl ReconciliationBody {
             transactions: progress.transactions,
             accounts: progress.accounts,
             more: progress.discrepancies > MAX_KEPT,
-            discrepancies: found.into_iter().map(body).collect(),
+            skipped: found.skipped,
+            discrepancies: found.items.into_iter().map(body).collect(),
             reason: job.reason,
         })
     }

@@ -17,6 +17,19 @@ use table::{Attribute, Attributes, Item, Key};
 /// The description of a transaction: at most 256 characters.
 pub(crate) type Description = BoundedText<256>;
 
+/// The transaction type of reversals.
+pub(crate) const REVERSAL: &str = "reversal";
+/// The transaction type of the transfer that empties an account when it is closed.
+pub(crate) const CLOSING: &str = "closing";
+/// The transaction types that only the ledger itself posts.
+pub(crate) const RESERVED: [&str; 2] = [REVERSAL, CLOSING];
+
+/// Whether the type is reserved, or differs from a reserved type only in case or outer spaces.
+pub(crate) fn is_reserved(kind: &TransactionType) -> bool {
+    let folded = kind.as_str().trim().to_uppercase();
+    RESERVED.iter().any(|reserved| reserved.to_uppercase() == folded)
+}
+
 /// The header of a transaction
 /// ([requirement](../../../../docs/requirements/ledger.md#transactions)).
 ///

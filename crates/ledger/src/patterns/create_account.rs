@@ -2,7 +2,7 @@
 
 use crate::{
     Account, AccountBody, DOMAIN, Ledger,
-    cost::{self, Calls, Pattern},
+    cost::{self, Calls, Case, Pattern},
     model::account::Terms,
     store::user,
 };
@@ -28,19 +28,27 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/accounts",
         scopes: &["ledger:write", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "put if absent: PK = ACCOUNT#<id>, SK = METADATA; the id is derived from the caller and the Idempotency-Key",
-        formula: "⌈account⌉ W, GSI1 ⌈entry⌉ W, GSI2 1 W",
-        cost: |case| {
-            Cost::default()
-                .write(cost::LEDGER, write(case.account))
-                .write(cost::BY_TIME, write(case.of_user))
-                .write(cost::BY_KEY, Units::whole(1))
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "one transaction: put if absent PK = ACCOUNT#<id>, SK = METADATA, and add 1 to PK = USER#<user>, SK = ACCOUNT-COUNT, if it is less than AccountsPerUser. The id is derived from the caller and the Idempotency-Key",
+            formula: "2 × (⌈account⌉ + 1) W, GSI1 ⌈entry⌉ W, GSI2 1 W",
+            cost: |case| entries(case).write(cost::LEDGER, (write(case.account) + Units::whole(1)).times(2)),
         },
-    }],
+        Calls {
+            variant: ", ledger:operate",
+            condition: "put if absent: PK = ACCOUNT#<id>, SK = METADATA; the id is derived from the caller and the Idempotency-Key",
+            formula: "⌈account⌉ W, GSI1 ⌈entry⌉ W, GSI2 1 W",
+            cost: |case| entries(case).write(cost::LEDGER, write(case.account)),
+        },
+    ],
     function,
 };
+
+/// Returns the WRUs consumed by the index entries of a new account.
+fn entries(case: &Case) -> Cost {
+    Cost::default().write(cost::BY_TIME, write(case.of_user)).write(cost::BY_KEY, Units::whole(1))
+}
 
 /// The request body.
 #[derive(Debug, Clone)]
@@ -65,15 +73,17 @@ impl Terms {
     }
 }
 
-/// Opens an account with a balance of zero.
+/// Opens an account with a balance of zero. Accounts that operators open do not count towards the
+/// limit of a user ([decision](../../../../docs/decisions/ledger-account-limit.md)).
 ///
 /// Only operators may open accounts that allow a negative balance, because all money in the ledger
 /// comes from such accounts ([decision](../../../../docs/decisions/ledger-access.md)).
 ///
 /// # Errors
 /// Returns 400 for an invalid request, and 422 if the idempotency key was used with a different
-/// request. Returns 403 if a caller without the operator scope names another user, or asks for an
-/// account that allows a negative balance.
+/// request. Returns 409 if the user has already opened the maximum number of accounts. Returns 403
+/// if a caller without the operator scope names another user, or asks for an account that allows a
+/// negative balance.
 pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Result<Created<AccountBody>, Error> {
     let NewAccount(terms) = request.input;
     request.caller.must_be(&terms.user, DOMAIN)?;
@@ -87,6 +97,12 @@ pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Res
         now.instant(),
         &request.random,
     );
-    let account = ledger.make(Account::opened(id, terms, asked, now)).await?.when_opened();
+    let account = Account::opened(id, terms, asked, now);
+    let account = if request.caller.operates(DOMAIN) {
+        ledger.make(account).await?
+    } else {
+        ledger.make_counted(account).await?
+    };
+    let account = account.when_opened();
     Ok(Created { id: account.id.to_string(), body: account.try_into()? })
 }

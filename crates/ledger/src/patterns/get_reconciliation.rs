@@ -11,7 +11,7 @@ use keys::{
     KeyRange,
     ledger::{FindingSort, ReconciliationId, ReconciliationPartition},
 };
-use table::{Query, Units, cost::Cost};
+use table::{Page, Query, Units, cost::Cost};
 
 /// The Lambda.
 #[must_use]
@@ -51,7 +51,7 @@ impl Input for Which {
 ///
 /// # Errors
 /// Returns 400 for an invalid request, 403 for a caller without the operator scope, and 404 if the
-/// reconciliation does not exist.
+/// reconciliation does not exist. Returns 500 if its job cannot be read.
 pub async fn get_reconciliation(ledger: Ledger, request: Request<Which>) -> Result<Json<ReconciliationBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let Which(id) = request.input;
@@ -63,9 +63,9 @@ pub async fn get_reconciliation(ledger: Ledger, request: Request<Which>) -> Resu
 }
 
 impl Ledger {
-    /// Reads the reconciliation's findings in the key range.
-    pub(crate) async fn findings(&self, id: &ReconciliationId, range: &KeyRange) -> Result<Vec<Finding>, Error> {
+    /// Reads the reconciliation's findings in the key range. Skips unreadable findings.
+    pub(crate) async fn findings(&self, id: &ReconciliationId, range: &KeyRange) -> Result<Page<Finding>, Error> {
         let partition = ReconciliationPartition(id.clone());
-        Ok(self.jobs.table().query_all(&Query::new(&partition, range)).await?.complete()?)
+        Ok(self.jobs.table().query_all(&Query::new(&partition, range)).await?)
     }
 }

@@ -15,7 +15,7 @@ use keys::{
     },
 };
 use table::{
-    BadCursor, IndexPosition, MergedQuery, Page, Projection, Units,
+    BadCursor, IndexPosition, Key, MergedQuery, Page, Projection, Units,
     cost::{Cost, read_eventually},
 };
 
@@ -114,15 +114,16 @@ pub(crate) struct TransactionPage {
     pub(crate) items: Vec<Transaction>,
     /// The position to continue from, unless the list has ended.
     pub(crate) next: Option<CreatedPlace>,
-    /// Number of unreadable headers that were left out.
-    pub(crate) skipped: usize,
+    /// The keys of the unreadable headers, which were left out.
+    pub(crate) unreadable: Vec<Key>,
 }
 
 impl Ledger {
     async fn list_by_time(&self, listing: &Listing, status: TransactionStatus) -> Result<Page<Transaction>, Error> {
         let behind = position::<CreatedPlace>(listing)?;
         let page = self.transactions(status, &listing.whole, behind, listing.limit).await?;
-        Ok(Page { items: page.items, next: page.next.map(|place| place.to_string()), skipped: page.skipped })
+        let (next, skipped) = (page.next.map(|place| place.to_string()), page.unreadable.len());
+        Ok(Page { items: page.items, next, skipped })
     }
 
     /// Lists transactions by status and time range, oldest first. Merges the transactions of all
@@ -148,14 +149,14 @@ impl Ledger {
             range,
             behind,
         };
-        let page = self.table.merged_page::<Transaction>(&list, limit).await?;
+        let (page, unreadable) = self.table.merged_page_with_unreadable::<Transaction>(&list, limit).await?;
         let next = page.next.map(|place| {
             let (CreatedSort(created), StatusPartition { shard, .. }) = (place.sort.parse()?, place.partition.parse()?);
             let TransactionPartition(transaction) = place.key.partition().parse()?;
             Ok(CreatedPlace { created, shard, transaction })
         });
         let next = next.transpose().map_err(|error: Invalid| Error::Internal(error.to_string()))?;
-        Ok(TransactionPage { items: page.items, next, skipped: page.skipped })
+        Ok(TransactionPage { items: page.items, next, unreadable })
     }
 
     async fn list_by_key(&self, listing: &Listing, key: &IdempotencyKey) -> Result<Page<Transaction>, Error> {

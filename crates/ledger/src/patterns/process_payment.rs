@@ -7,9 +7,8 @@ use crate::{
     cost::{Calls, Pattern},
     model::{
         posting::unbalanced,
-        transaction::{Description, Draft, TransactionBody},
+        transaction::{Description, Draft, RESERVED, TransactionBody, is_reserved},
     },
-    patterns::reverse_transaction::REVERSAL,
     store::user,
 };
 use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
@@ -19,7 +18,7 @@ use keys::{
 };
 use money::{Currency, JsonDecimal, Money};
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use table::MAX_CHANGES;
 
 /// The Lambda.
@@ -78,8 +77,10 @@ impl Input for NewTransaction {
         let (merchant, description) = (fields.body_if_any("merchantId"), fields.body_if_any("description"));
         let (transaction_type, postings) =
             if fields.has_body("legs") { read_legs(fields) } else { read_payment(fields) };
-        if transaction_type.as_ref().is_some_and(|kind| kind.as_str() == REVERSAL) {
-            fields.fault::<()>("/body/transactionType", "must not be reversal: use the transaction's /reversal path");
+        if transaction_type.as_ref().is_some_and(is_reserved) {
+            let reserved = RESERVED.join(" or ");
+            fields
+                .fault::<()>("/body/transactionType", format!("must not be {reserved}, which the ledger posts itself"));
         }
         Some(Self { transaction_type: transaction_type?, merchant, description, postings: postings? })
     }
@@ -118,6 +119,7 @@ fn read_legs(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Postin
     }
     if postings.len() == count {
         must_balance(fields, &postings);
+        must_be_one_sided(fields, &postings);
     }
     (transaction_type, Some(postings))
 }
@@ -150,6 +152,19 @@ fn must_balance(fields: &mut Fields, postings: &[Posting]) {
     }
 }
 
+/// Checks that each account is either debited or credited. Otherwise an account could pay with
+/// money that it receives in the same transaction.
+fn must_be_one_sided(fields: &mut Fields, postings: &[Posting]) {
+    let mut sides = BTreeMap::new();
+    for (index, posting) in postings.iter().enumerate() {
+        let side = *sides.entry(&posting.account).or_insert(posting.leg_type);
+        if side != posting.leg_type {
+            let detail = format!("must be {side}, as in the first leg of the same account");
+            fields.fault::<()>(&format!("/body/legs/{index}/legType"), detail);
+        }
+    }
+}
+
 impl NewTransaction {
     fn fingerprint(&self) -> Fingerprint {
         let of = |text: Option<String>| text.unwrap_or_default();
@@ -171,8 +186,9 @@ impl NewTransaction {
 /// - 400 for an invalid request;
 /// - 403 if the request debits another user's account, or if a caller who is not an operator debits
 ///   a missing account;
-/// - 404 for an account or a merchant that does not exist;
-/// - 409 if an account rejects one of its legs;
+/// - 404 for a merchant that does not exist, and to operators for an account that does not exist;
+/// - 409 if an account rejects one of its legs. Callers who may not access the account get
+///   `account-unavailable`, even if the account does not exist;
 /// - 422 if the idempotency key was used with a different request.
 pub async fn process_payment(
     ledger: Ledger,

@@ -4,7 +4,7 @@
 use crate::{
     DOMAIN, Ledger,
     cost::{self, Calls, Pattern},
-    model::reconciliation::{Reconciliation, ReconciliationBody},
+    model::reconciliation::{Progress, Reconciliation, ReconciliationBody},
     patterns::get_reconciliation::{self, Which},
 };
 use function::{Accepted, Error, Function, Request, Route, Trigger};
@@ -39,7 +39,8 @@ pub const PATTERN: Pattern = Pattern {
 ///
 /// # Errors
 /// Returns 400 for an invalid request, 403 for a caller without the operator scope, 404 if the
-/// reconciliation does not exist, and 409 if it has not failed.
+/// reconciliation does not exist, and 409 if it has not failed. Returns 500 if its job cannot be
+/// read; the job then remains failed.
 pub async fn retry_reconciliation(
     ledger: Ledger,
     request: Request<Which>,
@@ -47,6 +48,9 @@ pub async fn retry_reconciliation(
     request.caller.must_operate(DOMAIN)?;
     let Which(id) = &request.input;
     let job = ledger.jobs.get(&Reconciliation::key_of(id)).await?.ok_or(Error::NotFound("reconciliation"))?;
+    // A job whose task or progress cannot be read would fail again.
+    Reconciliation::of(&job)?;
+    job.progress::<Progress>()?;
     let job = ledger.jobs.retry(job, &request.id, request.now, |_| Ok(Vec::new())).await?;
     let findings = ledger.findings(id, &FindingSort::all()).await?;
     let location = get_reconciliation::PATTERN.location(|_| Some(id.to_string()));

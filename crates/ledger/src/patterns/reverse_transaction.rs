@@ -6,7 +6,7 @@
 use crate::{
     Ledger, Posting,
     cost::{Calls, Pattern},
-    model::transaction::{Draft, TransactionBody},
+    model::transaction::{Draft, REVERSAL, TransactionBody},
     patterns::get_transaction,
     store::{missing, user},
 };
@@ -40,9 +40,6 @@ pub const PATTERN: Pattern = Pattern {
     }],
     function,
 };
-
-/// The transaction type of reversals. Other transactions cannot have this type.
-pub(crate) const REVERSAL: &str = "reversal";
 
 /// The requested transaction.
 #[derive(Debug, Clone)]

@@ -1,15 +1,26 @@
 //! L9: freezes, reactivates or closes an account
-//! ([decision](../../../../docs/decisions/ledger-access.md)). The
+//! ([permissions](../../../../docs/decisions/ledger-access.md),
+//! [closing](../../../../docs/decisions/ledger-closing.md)). The
 //! [requirement](../../../../docs/requirements/ledger.md#where-our-keys-differ) does not name this
 //! pattern.
 
 use crate::{
-    Account, AccountBody, DOMAIN, Ledger,
-    cost::{self, Calls, Pattern},
+    Account, AccountBody, DOMAIN, LastLeg, Ledger, Posting, Transaction,
+    cost::{self, Calls, Case, Pattern},
+    model::{
+        posting_plan::{PostingPlan, unavailable},
+        transaction::{CLOSING, Draft},
+    },
     store::user,
 };
-use function::{Caller, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger, optimistically};
-use keys::{AccountId, ledger::AccountStatus};
+use function::{
+    Caller, Error, Fields, Fingerprint, Function, Input, Json, Problem, Request, Route, Trigger, optimistically,
+};
+use keys::{
+    AccountId, TimestampMillis, TransactionId,
+    ledger::{AccountStatus, FrozenBy, LegType, UserId},
+};
+use money::Money;
 use table::cost::{Cost, read, write};
 
 /// The Lambda.
@@ -27,17 +38,28 @@ pub const PATTERN: Pattern = Pattern {
         path: "/ledger/accounts/{accountId}",
         scopes: &["ledger:write", "ledger:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; update if its version is unchanged",
-        formula: "⌈account⌉ R and ⌈account⌉ W, GSI1 ⌈entry⌉ W",
-        cost: |case| {
-            Cost::default()
-                .read(cost::LEDGER, read(case.account))
-                .write(cost::LEDGER, write(case.account))
-                .write(cost::BY_TIME, write(case.of_user))
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; update if its version is unchanged",
+            formula: "⌈account⌉ R and ⌈account⌉ W, GSI1 ⌈entry⌉ W",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::LEDGER, read(case.account))
+                    .write(cost::LEDGER, write(case.account))
+                    .write(cost::BY_TIME, write(case.of_user))
+            },
         },
-    }],
+        Calls {
+            variant: ", transferTo",
+            condition: "get both accounts, PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; then one transaction as in L3, which also closes the account. The id of the transaction is derived from the account",
+            formula: "⌈account⌉ R for each of the two accounts; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W, and ⌈account entry⌉ W",
+            cost: |case| {
+                let reads = read(case.account).times(Case::count(case.legs));
+                case.posted(false).read(cost::LEDGER, reads).write(cost::BY_TIME, write(case.of_user))
+            },
+        },
+    ],
     function,
 };
 
@@ -47,32 +69,68 @@ pub struct Change {
     account: AccountId,
     status: AccountStatus,
     version: Option<i64>,
+    /// The account that receives the balance of the closed account.
+    transfer_to: Option<AccountId>,
 }
 
 impl Input for Change {
     const BODY: bool = true;
 
     fn read(fields: &mut Fields) -> Option<Self> {
-        let (account, status) = (fields.path("accountId"), fields.body("status"));
-        let version = fields.body_if_any("version");
-        Some(Self { account: account?, status: status?, version })
+        let (account, status) = (fields.path::<AccountId>("accountId"), fields.body::<AccountStatus>("status"));
+        let (version, transfer_to) = (fields.body_if_any("version"), fields.body_if_any("transferTo"));
+        if transfer_to.is_some() && status.is_some_and(|status| status != AccountStatus::Closed) {
+            fields.fault::<()>("/body/transferTo", "can be combined only with the status closed");
+        }
+        if transfer_to.is_some() && transfer_to == account {
+            fields.fault::<()>("/body/transferTo", "must be another account");
+        }
+        Some(Self { account: account?, status: status?, version, transfer_to })
     }
 }
 
-/// Changes the status of an account. A closed account stays closed.
+/// Changes the status of an account. A closed account stays closed. With `transferTo`, the balance
+/// of a closed account moves to another account in the same DynamoDB transaction.
 ///
 /// # Errors
 /// Returns:
 /// - 400 for an invalid request;
-/// - 403 for another user's account, or if a caller without the operator scope reactivates or
-///   closes a frozen account;
-/// - 404 to an operator if the account does not exist (other callers get 403);
-/// - 409 if the account is already closed, or if the request closes an account whose balance is not
-///   zero;
+/// - 403 for another user's account, or if the owner reactivates or closes an account that an
+///   operator froze;
+/// - 404 to an operator if an account does not exist (other callers get 403);
+/// - 409 if the account is already closed, if the request closes an account with a balance and
+///   without `transferTo`, or if the other account cannot take the balance;
 /// - 412 if the account does not have the requested version.
 pub async fn update_account(ledger: Ledger, request: Request<Change>) -> Result<Json<AccountBody>, Error> {
     let account = optimistically(|| ledger.change_status(&request)).await?;
     Ok(Json(account.try_into()?))
+}
+
+/// A permitted status change, with its time and author.
+struct StatusChange {
+    status: AccountStatus,
+    at: TimestampMillis,
+    by: UserId,
+    frozen_by: Option<FrozenBy>,
+}
+
+impl StatusChange {
+    fn of(request: &Request<Change>) -> Result<Self, Error> {
+        let role = if request.caller.operates(DOMAIN) { FrozenBy::Operator } else { FrozenBy::Owner };
+        let status = request.input.status;
+        let frozen_by = (status == AccountStatus::Frozen).then_some(role);
+        Ok(Self { status, at: request.milli, by: user(&request.caller)?, frozen_by })
+    }
+
+    /// Adds the change to an update of the account.
+    fn write(&self, update: table::Change) -> table::Change {
+        let update = update.set(Account::STATUS, &self.status).set(Account::STATUS_CHANGED_AT, &self.at);
+        let update = update.set(Account::STATUS_CHANGED_BY, &self.by);
+        match &self.frozen_by {
+            Some(role) => update.set(Account::FROZEN_BY, role),
+            None => update.remove(Account::FROZEN_BY),
+        }
+    }
 }
 
 impl Ledger {
@@ -80,32 +138,124 @@ impl Ledger {
         let (change, caller) = (&request.input, &request.caller);
         let account = self.account(&change.account, caller).await?;
         // A retry after a lost response also succeeds here.
-        if account.status == change.status {
-            return Ok(account);
+        if account.has_status(change.status, caller) {
+            return self.closed_by(change, account).await;
         }
         if change.version.is_some_and(|version| version != account.version) {
             return Err(Error::AnotherVersion);
         }
         account.must_become(change.status, caller)?;
-        let next = account.next(&self.table).set(Account::STATUS, &change.status);
-        let next = next.set(Account::STATUS_CHANGED_AT, &request.milli).set(Account::STATUS_CHANGED_BY, &user(caller)?);
-        Ok(self.dynamo.update(next).await?)
+        let next = StatusChange::of(request)?;
+        let rest = account.holds()?;
+        if change.status == AccountStatus::Closed && rest.minor() != 0 {
+            return self.close_and_transfer(request, account, rest, &next).await;
+        }
+        Ok(self.dynamo.update(next.write(account.next(&self.table))).await?)
+    }
+
+    /// Returns the account, which already has the requested status. If another request has closed
+    /// it and moved its balance elsewhere, returns 409.
+    async fn closed_by(&self, change: &Change, account: Account) -> Result<Account, Error> {
+        let Some(to) = &change.transfer_to else { return Ok(account) };
+        let key = Transaction::key_of(&TransactionId::of_closing(&account.id));
+        let transfer = self.table.get::<Transaction>(&key).await?;
+        let is_same = transfer.is_none_or(|transfer| transfer.request == fingerprint(&account.id, to));
+        if is_same { Ok(account) } else { Err(account.refused(Problem::AccountClosed, "is permanently closed")) }
+    }
+
+    /// Closes the account, and moves its balance to the account of `transferTo`. A negative balance
+    /// is settled from that account.
+    async fn close_and_transfer(
+        &self,
+        request: &Request<Change>,
+        account: Account,
+        rest: Money,
+        next: &StatusChange,
+    ) -> Result<Account, Error> {
+        let Some(to) = &request.input.transfer_to else {
+            let why = "has a balance. Name another account in transferTo to move the balance";
+            return Err(account.refused(Problem::BalanceNotZero, why));
+        };
+        let target = self.transfer_target(to, &account, &request.caller).await?;
+        let draft = transfer(&account, to, rest, &next.by)?;
+        // An account that its owner froze takes the last leg, because the owner may also reactivate
+        // it.
+        let mut open = account.clone();
+        open.status = AccountStatus::Active;
+        let accounts = [open, target].map(|account| (account.id.clone(), account)).into();
+        let shard = self.shards.pick(&request.random);
+        let plan = PostingPlan::new(&draft, &accounts, true, &request.caller, request.milli, shard)?;
+        let close = |id: &AccountId, update| if *id == account.id { next.write(update) } else { update };
+        self.dynamo.transact_once(plan.changes_with(&self.table, close)?).await?;
+        let last = plan.posted.legs.iter().find(|leg| leg.account == account.id).map(LastLeg::of);
+        Ok(account.emptied(next, last))
+    }
+
+    /// Reads the account that receives the balance. It must have the same owner, unless the caller
+    /// is an operator.
+    async fn transfer_target(&self, to: &AccountId, from: &Account, caller: &Caller) -> Result<Account, Error> {
+        let target = self.table.get::<Account>(&Account::key_of(to)).await?;
+        if caller.operates(DOMAIN) {
+            return target.ok_or(Error::NotFound("account"));
+        }
+        target.filter(|target| target.user == from.user).ok_or_else(unavailable)
     }
 }
 
+/// The transaction that moves the balance of `account` to the account `to`.
+fn transfer(account: &Account, to: &AccountId, rest: Money, by: &UserId) -> Result<Draft, Error> {
+    let transaction_type = CLOSING.parse().map_err(|error| Error::Internal(format!("{error}")))?;
+    let is_debt = rest.minor() < 0;
+    let (debit, credit) = if is_debt { (to, &account.id) } else { (&account.id, to) };
+    let amount = if is_debt { -rest } else { rest };
+    let posting = |leg_type, account: &AccountId| Posting { leg_type, amount, account: account.clone() };
+    Ok(Draft {
+        id: TransactionId::of_closing(&account.id),
+        key: None,
+        transaction_type,
+        merchant: None,
+        description: None,
+        postings: vec![posting(LegType::Debit, debit), posting(LegType::Credit, credit)],
+        reverses: None,
+        by: by.clone(),
+        request: fingerprint(&account.id, to),
+    })
+}
+
+fn fingerprint(account: &AccountId, to: &AccountId) -> Fingerprint {
+    Fingerprint::of(&["close-account", account.as_str(), to.as_str()])
+}
+
 impl Account {
+    /// Returns the account as stored after the transfer of its balance.
+    fn emptied(mut self, next: &StatusChange, last: Option<LastLeg>) -> Self {
+        (self.balance, self.last) = (Money::zero(self.currency).amount(), last);
+        (self.status, self.frozen_by, self.version) = (next.status, next.frozen_by, self.version + 1);
+        (self.status_changed_at, self.status_changed_by) = (Some(next.at), Some(next.by.clone()));
+        self
+    }
+
+    /// Whether the account already has the status. If the owner froze the account, an operator can
+    /// freeze it again, so that the owner can no longer reactivate it.
+    fn has_status(&self, status: AccountStatus, caller: &Caller) -> bool {
+        let is_taken_over =
+            self.status == AccountStatus::Frozen && self.frozen_by == Some(FrozenBy::Owner) && caller.operates(DOMAIN);
+        self.status == status && !is_taken_over
+    }
+
     fn must_become(&self, status: AccountStatus, caller: &Caller) -> Result<(), Error> {
-        let refused = |rule, why: &str| Err(Error::Conflict(rule, format!("Account {} {why}.", self.id)));
-        match status {
-            _ if self.status == AccountStatus::Closed => refused(Problem::AccountClosed, "is permanently closed"),
-            AccountStatus::Closed if self.holds()?.minor() != 0 => {
-                refused(Problem::BalanceNotZero, "can be closed only if its balance is 0")
+        match (self.status, status) {
+            (AccountStatus::Closed, _) => Err(self.refused(Problem::AccountClosed, "is permanently closed")),
+            (AccountStatus::Frozen, AccountStatus::Active | AccountStatus::Closed)
+                if self.frozen_by != Some(FrozenBy::Owner) =>
+            {
+                caller.must_operate(DOMAIN)
             }
-            AccountStatus::Frozen => Ok(()),
-            // Only operators may change the status of a frozen account, because an operator might
-            // have frozen it.
-            _ if self.status == AccountStatus::Frozen => caller.must_operate(DOMAIN),
-            AccountStatus::Active | AccountStatus::Closed => Ok(()),
+            _ => Ok(()),
         }
+    }
+
+    fn refused(&self, rule: Problem, why: &str) -> Error {
+        Error::Conflict(rule, format!("Account {} {why}.", self.id))
     }
 }

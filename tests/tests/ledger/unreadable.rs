@@ -1,0 +1,316 @@
+//! An item that cannot be read, one of each type, against every access pattern
+//! ([decision](../../../docs/decisions/ledger-unreadable-items.md)). Lists skip it, reads by id
+//! fail, and a reconciliation reports it and completes.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use ledger::patterns;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use system_tests::{
+    Answer, Client,
+    ledger::audit::{DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, header_key, leg_key, reconciled},
+    ledger::{ACCOUNTS, Books, MERCHANTS, TRANSACTIONS, id, payment},
+    stack, until,
+};
+
+/// A ledger with an item of each type. Transaction T3 reverses T2.
+struct Scene {
+    books: Books,
+    rows: Rows,
+    merchant: String,
+    /// A transaction that was posted with the idempotency key `K`.
+    keyed: String,
+    /// A completed reconciliation with a finding.
+    reconciliation: String,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let books = Books::of(stack().start().await.expect("a stack")).await;
+        let rows = Rows::of(&books.stack);
+        let mut shelf = Shelf::default();
+        shelf.post("T0", 0, &[("O", -20_000), ("A", 10_000), ("B", 10_000)]);
+        shelf.post("T1", DAY, &[("A", -500), ("B", 500)]);
+        shelf.post("T2", DAY + 1, &[("A", -100), ("B", 100)]);
+        shelf.post("T3", DAY + 2, &[("B", -100), ("A", 100)]);
+        shelf.post("T4", DAY + 3, &[("B", -300), ("A", 300)]);
+        shelf.put(&rows).await;
+        rows.set(&header_key("T3"), json!({"ReversesID": {"S": "T2"}, "TransactionType": {"S": "reversal"}})).await;
+        let mut marker = header_key("T2");
+        let attributes = json!({
+            "SK": {"S": "REVERSAL"}, "Type": {"S": "Reversal"}, "ReversalID": {"S": "T3"},
+            "CreatedAt": {"S": at(DAY + 2)}, "Request": {"S": "x"},
+        });
+        marker.as_object_mut().expect("a key").extend(attributes.as_object().expect("an item").clone());
+        rows.put(&[marker.to_string()]).await;
+        let merchant = json!({"name": "Coffee Shop Inc", "category": "Restaurant"});
+        let merchant = id(&books.operator.post_once(MERCHANTS, "M", &merchant).await, "merchantId");
+        let keyed = books.operator.post_once(TRANSACTIONS, "K", &payment("A", "B", "1.00")).await;
+        let keyed = id(&keyed, "transactionId");
+        let window = json!({"from": at(0), "to": at(1)});
+        let started = books.operator.post_once(RECONCILIATIONS, "J", &window).await;
+        let reconciliation = started.body["reconciliationId"].as_str().expect("an id").to_owned();
+        let path = format!("{RECONCILIATIONS}/{reconciliation}");
+        until(&books.operator, &path, |answer| answer.body["status"] == "done").await;
+        let scene = Self { books, rows, merchant, keyed, reconciliation };
+        scene.put_finding().await;
+        scene
+    }
+
+    fn job_key(&self) -> String {
+        format!("RECONCILIATION#{}", self.reconciliation)
+    }
+
+    async fn put_finding(&self) {
+        let client = self.books.stack.client().expect("a client");
+        let text = |text: &str| AttributeValue::S(text.to_owned());
+        let put = client.put_item().table_name(self.books.stack.table("LedgerJobs").expect("a table"));
+        let put = put.item("PK", text(&self.job_key())).item("SK", text("FINDING#ACCOUNT#A"));
+        let put = put.item("Type", text("Finding")).item("Step", AttributeValue::N("1".to_owned()));
+        let put = put.item("Kind", text("wrong-balance")).item("AccountID", text("A"));
+        put.item("Actual", text("1.00")).send().await.expect("written");
+    }
+
+    /// Sets a string attribute of an item in the job table.
+    async fn set_in_jobs(&self, sort: &str, attribute: &str) {
+        let update = self.books.stack.client().expect("a client").update_item();
+        let update = update.table_name(self.books.stack.table("LedgerJobs").expect("a table"));
+        let update = update.key("PK", AttributeValue::S(self.job_key())).key("SK", AttributeValue::S(sort.to_owned()));
+        let update = update.update_expression("SET #a = :v").expression_attribute_names("#a", attribute);
+        let update = update.expression_attribute_values(":v", AttributeValue::S("nonsense".to_owned()));
+        update.send().await.expect("written");
+    }
+
+    /// Makes the only item of this kind unreadable.
+    async fn spoil(&self, kind: &str) {
+        let sort = |mut key: Value, sort: &str| {
+            key["SK"]["S"] = sort.into();
+            key
+        };
+        let merchant = json!({"PK": {"S": format!("MERCHANT#{}", self.merchant)}, "SK": {"S": "METADATA"}});
+        let key = match kind {
+            "nothing" => return,
+            "account" => account_key("A"),
+            "leg" => leg_key("T1", 1),
+            "last leg" => leg_key(&self.keyed, 1),
+            "header" => header_key("T1"),
+            "idempotency record" => header_key(&self.keyed),
+            "reversal" => sort(header_key("T2"), "REVERSAL"),
+            "merchant" => merchant,
+            "job" => return self.set_in_jobs("METADATA", "StartedAt").await,
+            "task" => return self.set_in_jobs("METADATA", "Task").await,
+            "progress" => return self.set_in_jobs("METADATA", "Progress").await,
+            "finding" => return self.set_in_jobs("FINDING#ACCOUNT#A", "Step").await,
+            other => unreachable!("{other}"),
+        };
+        self.rows.set(&key, json!({"CreatedAt": {"S": "nonsense"}})).await;
+    }
+
+    /// Calls every access pattern. Returns a summary of each response by pattern and request.
+    async fn readers(&self) -> BTreeMap<&'static str, String> {
+        let (client, job) = (&self.books.operator, format!("{RECONCILIATIONS}/{}", self.reconciliation));
+        let merchant = json!({"name": "Coffee Shop Inc", "category": "Restaurant"});
+        let terms = json!({"userId": "ann", "accountType": "checking", "currency": "USD"});
+        let mut with_merchant = payment("B", "O", "1.00");
+        with_merchant["merchantId"] = self.merchant.as_str().into();
+        let window = json!({"from": at(0), "to": at(1)});
+        let since = format!("{TRANSACTIONS}?since={}&until={}", at(0), at(2 * DAY));
+        let account = format!("{ACCOUNTS}/A");
+        let mut told = BTreeMap::new();
+        let mut tell = |reader, answer: Answer| told.insert(reader, summary(&answer));
+        tell("get-account", client.get(&account).await);
+        tell("list-user-accounts", client.get("/ledger/users/someone/accounts").await);
+        tell("get-statement", client.get(&format!("{account}/statement")).await);
+        tell("get-transaction", client.get(&format!("{TRANSACTIONS}/T1")).await);
+        tell("get-transaction, reversed", client.get(&format!("{TRANSACTIONS}/T2")).await);
+        tell("list-transactions", client.get(&since).await);
+        tell("list-transactions, idempotencyKey", client.get(&format!("{TRANSACTIONS}?idempotencyKey=K")).await);
+        tell("get-merchant", client.get(&format!("{MERCHANTS}/{}", self.merchant)).await);
+        tell("create-merchant", client.post_once(MERCHANTS, "M", &merchant).await);
+        tell("create-account", client.post(ACCOUNTS, &terms).await);
+        tell("get-reconciliation", client.get(&job).await);
+        tell("retry-reconciliation", client.post(&format!("{job}/retry"), &json!({})).await);
+        tell("start-reconciliation", client.post_once(RECONCILIATIONS, "J", &window).await);
+        let daily = client.invoke("start-daily-reconciliation", &json!({"day": "2020-01-02"})).await;
+        tell("start-daily-reconciliation", daily);
+        let reconciled = reconciled(client, &at(0), &at(2 * DAY)).await;
+        told.insert("reconcile", findings(&reconciled));
+        let mut tell = |reader, answer: Answer| told.insert(reader, summary(&answer));
+        tell("process-payment, retry", client.post_once(TRANSACTIONS, "K", &payment("A", "B", "1.00")).await);
+        tell("process-payment", client.post_once(TRANSACTIONS, "L", &payment("A", "B", "1.00")).await);
+        tell("process-payment, merchant", client.post_once(TRANSACTIONS, "N", &with_merchant).await);
+        tell("reverse-transaction", client.post(&format!("{TRANSACTIONS}/T1/reversal"), &json!({})).await);
+        tell("reverse-transaction, again", client.post(&format!("{TRANSACTIONS}/T2/reversal"), &json!({})).await);
+        tell("update-account", client.patch(&account, &json!({"status": "active"})).await);
+        let closing = json!({"status": "closed", "transferTo": "B"});
+        tell("update-account, transferTo", client.patch(&account, &closing).await);
+        told
+    }
+}
+
+fn summary(answer: &Answer) -> String {
+    let skipped = answer.body.get("skipped").map_or(String::new(), |skipped| format!(" skipped {skipped}"));
+    format!("{}{skipped}", answer.status)
+}
+
+/// Returns the findings of a completed reconciliation.
+fn findings(body: &Value) -> String {
+    let finding = |finding: &Value| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        format!(" {} {} {}", text(&finding["kind"]), text(&finding["key"]["PK"]), text(&finding["key"]["SK"]))
+    };
+    let mut found: Vec<_> = body["discrepancies"].as_array().expect("a list").iter().map(finding).collect();
+    found.sort();
+    format!("done{}", found.concat())
+}
+
+/// The responses if every item can be read.
+const HEALTHY: [(&str, &str); 22] = [
+    ("get-account", "200"),
+    ("list-user-accounts", "200"),
+    ("get-statement", "200"),
+    ("get-transaction", "200"),
+    ("get-transaction, reversed", "200"),
+    ("list-transactions", "200"),
+    ("list-transactions, idempotencyKey", "200"),
+    ("get-merchant", "200"),
+    ("create-merchant", "201"),
+    ("create-account", "201"),
+    ("get-reconciliation", "200"),
+    ("retry-reconciliation", "409"),
+    ("start-reconciliation", "202"),
+    ("start-daily-reconciliation", "200"),
+    ("reconcile", "done"),
+    ("process-payment, retry", "201"),
+    ("process-payment", "201"),
+    ("process-payment, merchant", "201"),
+    ("reverse-transaction", "201"),
+    ("reverse-transaction, again", "409"),
+    ("update-account", "200"),
+    ("update-account, transferTo", "200"),
+];
+
+/// The responses that differ because of an unreadable item.
+fn different(kind: &str) -> Vec<(&'static str, &'static str)> {
+    const SKIPPED: &str = "200 skipped 1";
+    match kind {
+        "nothing" => vec![],
+        "account" => vec![
+            ("get-account", "500"),
+            ("list-user-accounts", SKIPPED),
+            ("get-statement", "500"),
+            ("reconcile", "done unreadable-item ACCOUNT#A METADATA"),
+            ("process-payment", "500"),
+            ("reverse-transaction", "500"),
+            ("update-account", "500"),
+            ("update-account, transferTo", "500"),
+        ],
+        "leg" => vec![
+            ("get-statement", SKIPPED),
+            ("get-transaction", "500"),
+            ("reconcile", "done unreadable-item TXN#T1 LEG#T1-01"),
+            ("reverse-transaction", "500"),
+        ],
+        // The balance of the account is known, but its last leg does not confirm it.
+        "last leg" => vec![
+            ("get-statement", SKIPPED),
+            ("reconcile", "done unreadable-item TXN#keyed LEG#keyed-01"),
+            ("process-payment, retry", "500"),
+        ],
+        "header" => vec![
+            ("get-transaction", "500"),
+            ("list-transactions", SKIPPED),
+            ("reconcile", "done unreadable-item TXN#T1 METADATA"),
+            ("reverse-transaction", "500"),
+        ],
+        "idempotency record" => vec![("list-transactions, idempotencyKey", SKIPPED), ("process-payment, retry", "500")],
+        "reversal" => vec![
+            ("get-transaction, reversed", "500"),
+            ("reconcile", "done unreadable-item TXN#T2 REVERSAL"),
+            ("reverse-transaction, again", "500"),
+        ],
+        "merchant" => vec![("get-merchant", "500"), ("create-merchant", "500"), ("process-payment, merchant", "500")],
+        "job" | "task" => {
+            vec![("get-reconciliation", "500"), ("retry-reconciliation", "500"), ("start-reconciliation", "500")]
+        }
+        "progress" => vec![("get-reconciliation", "500"), ("retry-reconciliation", "500")],
+        "finding" => vec![("get-reconciliation", SKIPPED)],
+        other => unreachable!("{other}"),
+    }
+}
+
+async fn assert_readers(kind: &str) {
+    let scene = Scene::start().await;
+    scene.spoil(kind).await;
+    let mut wanted: BTreeMap<_, _> = HEALTHY.into_iter().collect();
+    wanted.extend(different(kind));
+    let told = scene.readers().await;
+    for (reader, wanted) in &wanted {
+        let told = told[reader].replace(&scene.keyed, "keyed");
+        assert_eq!(told, *wanted, "{reader} with an unreadable {kind}");
+    }
+    let names: BTreeSet<&str> = told.keys().filter_map(|reader| reader.split(',').next()).collect();
+    assert_eq!(names, patterns().iter().map(|pattern| pattern.name).collect(), "every pattern must be called");
+    // Nothing is posted twice, and an item that cannot be read is never replaced.
+    let under = scene.books.partition(Some("GSI2"), "IDEMPOTENCY#K").await;
+    assert_eq!(under.len(), 1, "{kind}");
+    scene.books.stack.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_reader_has_a_defined_response_to_an_unreadable_item_of_the_ledger() {
+    for kind in ["nothing", "account", "leg", "last leg", "header", "idempotency record", "reversal", "merchant"] {
+        assert_readers(kind).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_reader_has_a_defined_response_to_an_unreadable_item_of_the_job_table() {
+    for kind in ["job", "task", "progress", "finding"] {
+        assert_readers(kind).await;
+    }
+}
+
+/// A retry of a job whose task cannot be read changes nothing, so the job can be repaired.
+#[tokio::test]
+async fn job_with_an_unreadable_task_remains_failed() {
+    let scene = Scene::start().await;
+    scene.set_in_jobs("METADATA", "Task").await;
+    let client: &Client = &scene.books.operator;
+    let update = scene.books.stack.client().expect("a client").update_item();
+    let update = update.table_name(scene.books.stack.table("LedgerJobs").expect("a table"));
+    let update = update.key("PK", AttributeValue::S(scene.job_key()));
+    let update = update.key("SK", AttributeValue::S("METADATA".to_owned())).update_expression("SET #s = :s");
+    let update = update.expression_attribute_names("#s", "State");
+    update.expression_attribute_values(":s", AttributeValue::S("failed".to_owned())).send().await.expect("written");
+    let path = format!("{RECONCILIATIONS}/{}/retry", scene.reconciliation);
+    assert_eq!(client.post(&path, &json!({})).await.status, 500);
+    let get = scene.books.stack.client().expect("a client").get_item();
+    let get = get.table_name(scene.books.stack.table("LedgerJobs").expect("a table"));
+    let get = get.key("PK", AttributeValue::S(scene.job_key())).key("SK", AttributeValue::S("METADATA".to_owned()));
+    let job = get.send().await.expect("an answer").item.expect("the job");
+    assert_eq!(job["State"], AttributeValue::S("failed".to_owned()));
+    scene.books.stack.stop().await;
+}
+
+/// A reconciliation reads the legs of an account in pages. It completes even if no leg of a page
+/// can be read.
+#[tokio::test(flavor = "multi_thread")]
+async fn page_of_unreadable_legs_does_not_stop_a_reconciliation() {
+    const LEGS: i64 = 505;
+    let stack = stack().start().await.expect("a stack");
+    let (rows, operator) = (Rows::of(&stack), Client::operator(&stack));
+    let mut shelf = Shelf::default();
+    for number in 0..LEGS {
+        shelf.post(&format!("T{number}"), DAY + number, &[("O", -100), ("A", 100)]);
+    }
+    shelf.put(&rows).await;
+    for number in 0..LEGS {
+        rows.set(&leg_key(&format!("T{number}"), 2), json!({"CreatedAt": {"S": "nonsense"}})).await;
+    }
+    let body = reconciled(&operator, &at(DAY), &at(2 * DAY)).await;
+    let kinds: Vec<_> = body["discrepancies"].as_array().expect("a list").iter().map(|found| &found["kind"]).collect();
+    assert_eq!(kinds.len(), usize::try_from(LEGS).expect("a small number"));
+    assert!(kinds.iter().all(|kind| *kind == "unreadable-item"), "{kinds:?}");
+    stack.stop().await;
+}
