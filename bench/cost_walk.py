@@ -7,6 +7,7 @@ import datetime
 PAYMENT = {"scheduledTime": "2099-12-01T09:30:00Z", "data": {"memo": "x" * 7_000}}
 BANK, CART = "/bank/accounts/Erin/payments", "/cart/accounts/Erin/items"
 COMPANY, YEAR = "/wellness/companies/123", datetime.datetime.now(datetime.UTC).year
+OF_COMPANY = "companyId=123"
 
 
 def walk(step):
@@ -84,8 +85,8 @@ def wellness(step):
     step("W3", "list-activity-options", "GET", f"{COMPANY}/activity-options?role=EmployeeOnPlan")
     employee = {"role": "EmployeeOnPlan", "department": "Sales", "name": "Erin"}
     step("W10", "put-employee", "PUT", f"{COMPANY}/employees/erin", employee, types="Employee")
-    step("W4", "list-registrations", "GET", "/wellness/users/erin/registrations")
-    registration = f"/wellness/users/erin/registrations/{activity['activityId']}"
+    step("W4", "list-registrations", "GET", f"/wellness/users/erin/registrations?{OF_COMPANY}")
+    registration = f"/wellness/users/erin/registrations/{activity['activityId']}?{OF_COMPANY}"
     step("W12", "record-progress", "PATCH", registration, {"progress": 40.4, "earnedPoints": 40}, types="Registration")
     step("W5", "get-activity", "GET", path)
     step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": f"moving-{YEAR}"}, types="Activity")

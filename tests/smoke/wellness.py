@@ -58,8 +58,9 @@ def _jobs(stack, base, venue):
 def _registrations(stack, base, user, activities):
     employee = {"role": "EmployeeOnPlan", "department": "Sales"}
     stack.expect(201, "wellness: create an employee", "PUT", f"{base}/employees/{user}", body=employee)
+    of_company = f"?companyId={stack.run}-company"
     path = f"/wellness/users/{user}/registrations"
-    stack.until("wellness: the employee is enrolled", path, lambda found: len(found["items"]) == len(activities))
-    one = f"{path}/{activities[0]}"
+    stack.until("wellness: the employee is enrolled", path + of_company, lambda found: len(found["items"]) == len(activities))
+    one = f"{path}/{activities[0]}{of_company}"
     stack.expect(200, "wellness: record progress", "PATCH", one, body={"progress": 50.25, "earnedPoints": 10})
     stack.refused(409, "progress-backwards", "wellness: reject lower progress", "PATCH", one, body={"progress": 50})

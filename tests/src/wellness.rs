@@ -10,13 +10,14 @@ use crate::{
 };
 use aws_sdk_dynamodb::types::AttributeValue;
 use keys::wellness::{
-    ActivityPartition, ActivityType, CompanyId, EndDateSort, ListPartition, ProgramPartition, ProgramSort, Status,
+    ActivityPartition, ActivityType, CompanyId, EmployeeKey, EndDateSort, ListPartition, ProgramPartition, ProgramSort,
+    Status,
 };
 use local::Stack;
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use table::{BatchWrite, Dynamo, Item, JsonText, Table};
-use wellness::{Activity, Case, Filters, Registration};
+use table::{BatchWrite, Dynamo, Item, JsonText, Key, Table};
+use wellness::{Activity, Case, Employee, Filters, Registration};
 
 /// Returns a client for an administrator of the company.
 #[must_use]
@@ -34,6 +35,25 @@ pub fn employee(stack: &Stack, company: &str, user: &str) -> Client {
 #[must_use]
 pub fn of_company(company: &str, rest: &str) -> String {
     format!("/wellness/companies/{company}/{rest}")
+}
+
+/// Returns the path of a user's registrations in a company. Only operators need the query string.
+#[must_use]
+pub fn registrations_of(company: &str, user: &str) -> String {
+    format!("/wellness/users/{user}/registrations?companyId={company}")
+}
+
+/// Returns the path of a user's registration for an activity.
+#[must_use]
+pub fn registration_of(company: &str, user: &str, activity: &str) -> String {
+    format!("/wellness/users/{user}/registrations/{activity}?companyId={company}")
+}
+
+/// Returns the stored key of an employee.
+#[must_use]
+pub fn employee_key(company: &str, user: &str) -> Key {
+    let [company, user] = [company, user].map(str::to_owned);
+    Employee::key_of(&EmployeeKey { company: company.parse().expect("a company"), user: user.parse().expect("a user") })
 }
 
 /// Returns the body of a request to create a challenge for all employees. The challenge has a

@@ -45,6 +45,13 @@ impl Caller {
         self.scopes.contains(&format!("{domain}:operate"))
     }
 
+    /// Whether the caller is an administrator or an operator of the domain. An administrator is
+    /// confined to one company ([`Caller::confined_to`]).
+    #[must_use]
+    pub fn administers(&self, domain: &str) -> bool {
+        self.scopes.contains(&format!("{domain}:admin")) || self.operates(domain)
+    }
+
     /// Requires the caller to be an operator of the domain.
     ///
     /// # Errors
@@ -132,6 +139,10 @@ mod tests {
         assert_eq!(operator.confined_to("wellness").expect("all"), None);
         assert!(operator.must_belong_to(&"C-2", "wellness").is_ok() && operator.must_be(&"v", "wellness").is_ok());
         assert!(operator.must_belong_to(&"C-2", "bank").is_err());
+        assert!(operator.administers("wellness") && !operator.administers("bank") && !caller.administers("wellness"));
+        let admin = self::caller("wellness:admin", "");
+        assert!(admin.administers("wellness") && admin.must_be(&"v", "wellness").is_err());
+        assert!(!admin.administers("bank") && !admin.operates("wellness") && admin.confined_to("wellness").is_err());
     }
 
     #[test]

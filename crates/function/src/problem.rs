@@ -63,6 +63,8 @@ problems! {
         "the cart item was purchased and cannot be changed";
     ProgressBackwards, 409, "progress-backwards", CONFLICT,
         "the progress or the points are lower than recorded, and `correction` is not set";
+    ActivityNotOpen, 409, "activity-not-open", CONFLICT,
+        "an employee reports progress on an activity that is not active or has ended";
     JobUnderWay, 409, "job-under-way", CONFLICT,
         "a job is already changing the same references";
     JobNotFailed, 409, "job-not-failed", CONFLICT,

@@ -50,6 +50,13 @@ pub trait JobRunner: Send {
         progress: Self::Progress,
         stop: Deadline,
     ) -> impl Future<Output = Result<Step<Self::Progress>, Error>> + Send;
+
+    /// Returns the number of items that the job has passed over because they cannot be
+    /// deserialized. The job reports this number.
+    #[must_use]
+    fn skipped(_: &Self::Progress) -> u64 {
+        0
+    }
 }
 
 /// The result of a step.
@@ -99,7 +106,7 @@ impl Run<'_> {
         let mut progress = self.job.progress()?;
         loop {
             let step = Box::pin(runner.step(&self.job, progress, self.stop)).await?;
-            let is_written = self.jobs.write(&mut self.job, &step).await?;
+            let is_written = self.jobs.write(&mut self.job, &step, R::skipped(&step.progress)).await?;
             match step.next {
                 Next::End if is_written => return Ok(Some(step.progress)),
                 Next::Continue if is_written && !self.stop.has_passed() => progress = step.progress,

@@ -55,6 +55,9 @@ pub struct Job {
     pub progress: Option<Value>,
     /// Number of completed work units.
     pub done: u64,
+    /// Number of items that the job passed over because they cannot be deserialized. Absent if 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
     /// Total number of work units at the start of the job, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
@@ -74,6 +77,12 @@ pub struct Job {
 
 impl Item for Job {
     const TYPE: &'static str = "Job";
+}
+
+/// Whether a job has skipped no item. The job then has no attribute or member for them.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn is_zero(skipped: &u64) -> bool {
+    *skipped == 0
 }
 
 /// The state of a job.
@@ -114,6 +123,7 @@ impl Job {
             task: serde_json::to_value(task).map_err(|error| Error::Internal(error.to_string()))?,
             progress: None,
             done: 0,
+            skipped: 0,
             total: None,
             hold: None,
             reason: None,
@@ -173,6 +183,8 @@ pub struct JobBody {
     kind: String,
     status: State,
     done: u64,
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     left: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,11 +192,11 @@ pub struct JobBody {
 }
 
 impl From<Job> for JobBody {
-    fn from(Job { id, kind, state, done, total, reason, .. }: Job) -> Self {
+    fn from(Job { id, kind, state, done, skipped, total, reason, .. }: Job) -> Self {
         let left = match state {
             State::Done => Some(0),
             State::Running | State::Failed => total.map(|total| total.saturating_sub(done)),
         };
-        Self { job_id: id, kind, status: state, done, left, reason }
+        Self { job_id: id, kind, status: state, done, skipped, left, reason }
     }
 }

@@ -49,10 +49,11 @@ pub trait PagedItems: Sync {
         Ok(())
     }
 
-    /// Reads the items of a stored page with strong consistency.
+    /// Reads the items of a stored page with strong consistency. Items that cannot be deserialized
+    /// are passed over. The next pass counts them.
     ///
     /// # Errors
-    /// A call failed, or an item cannot be deserialized.
+    /// A call failed.
     fn read(
         &self,
         table: &Table,
@@ -63,8 +64,9 @@ pub trait PagedItems: Sync {
     {
         async {
             let keys = ids.iter().map(|id| self.key(id)).collect::<Result<Vec<_>, _>>()?;
-            let mut found = table.get_all::<Self::Thing>(&keys, true).await?.complete()?;
-            Ok(keys.iter().map(|key| found.remove(key)).collect())
+            let mut found = table.get_all::<Self::Thing>(&keys, true).await?;
+            let readable = keys.iter().filter(|key| !found.unreadable.contains(key));
+            Ok(readable.map(|key| found.items.remove(key)).collect())
         }
     }
 
@@ -123,7 +125,10 @@ async fn change<P: PagedItems>(items: &P, dynamo: &Dynamo, mut thing: Option<P::
         match done {
             Ok(()) => return Ok(true),
             Err(Store::Refused(refused)) => {
-                thing = refused.found(0)?;
+                thing = match refused.found(0) {
+                    Err(Store::Unreadable(..)) => return Ok(false),
+                    found => found?,
+                };
                 if items.state(thing.as_ref()) == ItemState::Due {
                     items.may_repeat()?;
                 }

@@ -121,16 +121,19 @@ impl Jobs {
 
     /// Writes the result of a step. Returns `false` if another run has written this step, or if the
     /// job has ended or was retried.
-    pub(crate) async fn write<P: Serialize>(&self, job: &mut Job, step: &Step<P>) -> Result<bool, Error> {
+    pub(crate) async fn write<P: Serialize>(&self, job: &mut Job, step: &Step<P>, skipped: u64) -> Result<bool, Error> {
         let update =
             self.update(job).set(Job::PROGRESS, Value::of(&step.progress)?).set(Job::DONE, Value::of(&step.done)?);
-        let update = update.set(Job::STEP, job.step + 1).set(Job::ATTEMPTS, 0);
+        let mut update = update.set(Job::STEP, job.step + 1).set(Job::ATTEMPTS, 0);
+        if skipped != job.skipped {
+            update = update.set(Job::SKIPPED, Value::of(&skipped)?);
+        }
         let is_written = if step.next == Next::End {
             self.finish(job, update.set(Job::STATE, Value::of(&State::Done)?).remove(Job::RUN)).await?
         } else {
             written(self.dynamo.write(update).await)?
         };
-        (job.step, job.done, job.attempts) = (job.step + 1, step.done, 0);
+        (job.step, job.done, job.skipped, job.attempts) = (job.step + 1, step.done, skipped, 0);
         Ok(is_written)
     }
 

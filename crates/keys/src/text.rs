@@ -48,6 +48,14 @@ pub(crate) fn derived(parts: &[&str]) -> uuid::Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
+/// Returns a hash of the text below `bound`. The hash is part of stored keys, so it never changes.
+/// A bound of 0 is treated as 1.
+pub(crate) fn hashed(text: &str, bound: u8) -> u8 {
+    let remainder = |rest: u16, byte: u8| ((rest << 8) | u16::from(byte)) % u16::from(bound.max(1));
+    // The remainder is less than `bound`.
+    u8::try_from(Sha256::digest(text).into_iter().fold(0, remainder)).unwrap_or_default()
+}
+
 /// Implements serialization with `Display` and deserialization with `FromStr`. Parsing must reverse
 /// formatting.
 macro_rules! serde_as_text {

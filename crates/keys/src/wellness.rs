@@ -10,7 +10,7 @@
 //! | section | `CompanyId-<id>` | `Section#SectionId-<id>` | `CompanyId-<id>#Program`, `EndDate#<end>` | | |
 //! | venue record | `CompanyId-<id>` | `Venue#VenueId-<id>` | | | |
 //! | template | `CompanyId-<id>` or `Global` | `Template#TemplateId-<id>` | | | |
-//! | employee | `UserId-<id>` | `Employee` | | | |
+//! | employee | `CompanyId-<id>#Employees#<0-9>` | `UserId-<id>` | | | |
 //! | job | `CompanyId-<id>` | `Job#VenueId-<id>` or `Job#ActivityId-<id>` | | | |
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
 //! | idempotency record | `CompanyId-<id>` or `Global` | `IDEMPOTENCY#<key>` | | | |
@@ -21,11 +21,14 @@
 //! GSI2 contains both the lists of activities and the references. Their partition keys never
 //! collide: after the company id, a reference continues with `#VenueId-` or a similar name, and a
 //! list continues with `#Program`.
+//!
+//! The employees of a company are spread over ten partitions
+//! (docs/decisions/wellness-employees.md).
 
 use crate::{
     Day, KeyRange, Random, TimestampSeconds,
     id::identifier,
-    text::{Invalid, constant_key, framed_key, names, prefixed_key, serde_as_text, uuid_of},
+    text::{Invalid, framed_key, hashed, names, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
 use std::{fmt, str::FromStr};
@@ -39,7 +42,7 @@ identifier!(
     ActivityId
 );
 identifier!(
-    /// The id of a user, which is unique across companies.
+    /// The id of a user. Two companies may have an employee with the same id.
     UserId
 );
 identifier!(
@@ -350,13 +353,6 @@ framed_key!(
     CompanyId
 );
 framed_key!(
-    /// PK of a user's items: `UserId-<id>`.
-    UserPartition,
-    "UserId-",
-    "",
-    UserId
-);
-framed_key!(
     /// GSI1PK of a company's activities and sections: `CompanyId-<id>#Program`.
     ProgramPartition,
     "CompanyId-",
@@ -371,12 +367,81 @@ framed_key!(
     CompanyId
 );
 framed_key!(
-    /// GSI3PK of a user's registrations: `UserId-<id>#Registrations`.
+    /// GSI3PK of a user's registrations in all companies: `UserId-<id>#Registrations`.
     RegistrationsPartition,
     "UserId-",
     "#Registrations",
     UserId
 );
+
+/// PK of a tenth of a company's employees: `CompanyId-<id>#Employees#<0-9>`.
+///
+/// The digit is a hash of the user id, so the key of an employee follows from the company and the
+/// user. The employees of one company can be written and listed faster than one partition allows.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EmployeesPartition {
+    company: CompanyId,
+    part: u8,
+}
+
+impl EmployeesPartition {
+    /// Number of partitions of a company.
+    const PARTS: u8 = 10;
+
+    /// Returns the partition of a company that contains the user.
+    #[must_use]
+    pub fn of(company: CompanyId, user: &UserId) -> Self {
+        Self { company, part: hashed(user.as_str(), Self::PARTS) }
+    }
+
+    /// The company.
+    #[must_use]
+    pub fn company(&self) -> &CompanyId {
+        &self.company
+    }
+}
+
+impl fmt::Display for EmployeesPartition {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "CompanyId-{}#Employees#{}", self.company, self.part)
+    }
+}
+
+impl FromStr for EmployeesPartition {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (company, part) = text.strip_prefix("CompanyId-")?.split_once("#Employees#")?;
+            let part = part.parse().ok().filter(|part| *part < Self::PARTS)?;
+            Some(Self { company: company.parse().ok()?, part })
+        };
+        parse().filter(|key| key.to_string() == text).ok_or(Invalid::key("EmployeesPartition"))
+    }
+}
+
+serde_as_text!(EmployeesPartition);
+
+/// The primary key of an employee: a user of one company.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmployeeKey {
+    /// The company.
+    pub company: CompanyId,
+    /// The user.
+    pub user: UserId,
+}
+
+impl EmployeeKey {
+    /// Parses both parts of the key.
+    ///
+    /// # Errors
+    /// A part is invalid, or the partition is not the one that contains the user.
+    pub fn parse(partition: &str, sort: &str) -> Result<Self, Invalid> {
+        let (partition, EmployeeSort(user)) = (partition.parse::<EmployeesPartition>()?, sort.parse()?);
+        let own = EmployeesPartition::of(partition.company.clone(), &user) == partition;
+        own.then_some(Self { company: partition.company, user }).ok_or(Invalid::key("EmployeeKey"))
+    }
+}
 
 /// PK of a template or an idempotency record: `CompanyId-<id>` or `Global`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -726,11 +791,21 @@ impl TemplateSort {
     }
 }
 
-constant_key!(
-    /// SK of an employee: `Employee`.
+framed_key!(
+    /// SK of an employee: `UserId-<id>`. No other item of the table has a sort key of this form.
     EmployeeSort,
-    "Employee"
+    "UserId-",
+    "",
+    UserId
 );
+
+impl EmployeeSort {
+    /// The range of all employees of a partition.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("UserId-")
+    }
+}
 
 /// SK of a company's venue record: `Venue#VenueId-<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,5 +1,6 @@
 //! The items and their rules.
 
+pub(crate) mod access;
 pub(crate) mod activity;
 pub(crate) mod content;
 pub(crate) mod employee;

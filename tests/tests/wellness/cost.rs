@@ -15,7 +15,7 @@ use system_tests::{
     send, template_of, text,
     units::{Consumed, bytes, consumed, declared},
     wellness::references::step_of,
-    wellness::{of_company, put, stored, stored_in},
+    wellness::{employee, employee_key, of_company, put, registration_of, registrations_of, stored, stored_in},
 };
 use table::Units;
 use wellness::{Case, Registration};
@@ -146,7 +146,7 @@ impl Measured {
             let own = AttributeValue::S(format!("ActivityId-{}", self.activity));
             entries.iter().find(|entry| entry["PK"] == own).map(bytes).unwrap_or_default()
         };
-        let employee = stored(&self.stack, None, &format!("UserId-{USER}")).await;
+        let employee = stored(&self.stack, None, employee_key(COMPANY, USER).partition()).await;
         Case {
             activity: each(&sizes(&|item| is_a(item, "Activity"))),
             program: entry("GSI1", &format!("CompanyId-{COMPANY}#Program")).await,
@@ -197,13 +197,14 @@ impl Measured {
 
 /// Returns the stream event for a new employee.
 fn starts() -> Value {
+    let key = employee_key(COMPANY, USER);
     json!({"Records": [{
         "eventID": "1",
         "eventName": "INSERT",
         "eventSource": "aws:dynamodb",
         "dynamodb": {
             "ApproximateCreationDateTime": Timestamp::now().as_second(),
-            "Keys": {"PK": {"S": format!("UserId-{USER}")}, "SK": {"S": "Employee"}},
+            "Keys": {"PK": {"S": key.partition()}, "SK": {"S": key.sort()}},
             "SequenceNumber": "1",
             "StreamViewType": "NEW_IMAGE",
         },
@@ -286,13 +287,19 @@ impl Measured {
         let registered = client.invoke("register-new-employee", &starts()).await;
         let case = self.case().await;
         self.assert("register-new-employee", &case, &registered);
-        let list = format!("/wellness/users/{USER}/registrations");
+        let list = registrations_of(COMPANY, USER);
         self.assert("list-registrations", &case, &client.get(&list).await);
         let report =
             json!({"progress": 40.4, "progressText": "404 / 1000 steps", "data": free(self.size.data.min(1_900))});
-        let walked = client.patch(&format!("{list}/{}", self.activity), &report).await;
+        let path = registration_of(COMPANY, USER, &self.activity);
+        let walked = client.patch(&path, &report).await;
         let case = self.case().await;
-        self.assert("record-progress", &case, &walked);
+        self.assert("record-progress, administrator", &case, &walked);
+        // An equal report would not change the index entry, and would consume no index units.
+        let mut more = report;
+        more["progress"] = 50.5.into();
+        let employee = employee(&self.stack, COMPANY, USER);
+        self.assert("record-progress", &case, &employee.patch(&path, &more).await);
     }
 
     async fn changes(&mut self) {
@@ -406,7 +413,7 @@ async fn long_lists_consume_their_declared_cost() {
         measured.assert("register-new-employee", &case, &registered);
         measured.assert("list-activities", &case, &client.get(&of("activities")).await);
         measured.assert("list-activity-options", &case, &client.get(&of("activity-options")).await);
-        let list = client.get(&format!("/wellness/users/{USER}/registrations")).await;
+        let list = client.get(&registrations_of(COMPANY, USER)).await;
         measured.assert("list-registrations", &case, &list);
         let used = client.get(&of("references/venues/123/activities?limit=50")).await;
         measured.assert("list-references", &Case { references: 50, ..case }, &used);
@@ -536,7 +543,7 @@ async fn rejected_requests_write_nothing_and_read_at_most_one_item() {
         stranger.get(&measured.path()).await,
         stranger.patch(&measured.path(), &json!({"version": 1, "name": "N"})).await,
         stranger.post(&of("activities"), &measured.new_activity()).await,
-        stranger.get(&format!("/wellness/users/{USER}/registrations")).await,
+        stranger.get(&registrations_of(COMPANY, USER)).await,
         stranger.put(&of("employees/u-2"), &json!({"role": "R", "department": "D"})).await,
     ] {
         assert!(matches!(answer.status, 400 | 403), "{}", answer.body);

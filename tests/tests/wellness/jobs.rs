@@ -18,7 +18,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client, assert_problem,
-    faults::{Call, Fault, MOMENTS, Process, Proxy},
+    faults::{Call, Fault, MOMENTS, Moment, Process, Proxy},
     send,
     units::Consumed,
     until,
@@ -443,14 +443,19 @@ impl Scene {
         send(self.client.request("POST", &format!("{}/retry", task.path()))).await
     }
 
-    /// Starts a replacement that fails on an unreadable item. Returns the update that repairs the
-    /// item.
-    async fn failed_replacement(&self) -> (Task, Change) {
+    /// Starts a replacement that fails, because DynamoDB rejects a change.
+    async fn failed_replacement(&self) -> Task {
         let task = Task::start(&self.rows, &self.client, Kind::Replacement, "C", 3).await;
-        let repair = task.spoil(&self.rows, 0).await;
+        self.fail(&task, 0, "failed").await;
+        task
+    }
+
+    /// Runs the job while DynamoDB rejects the change of one item. The job fails.
+    async fn fail(&self, task: &Task, number: usize, when: &str) {
+        self.proxy.rule(task.rejection(number));
         self.call(&task.step()).await;
-        self.assert_failed(&task, UNREADABLE, "failed").await;
-        (task, repair)
+        self.proxy.heal();
+        self.assert_failed(task, INTERNAL, when).await;
     }
 
     /// Sets an attribute of the job's item.
@@ -502,18 +507,28 @@ impl Task {
         rows.table.update(key).set(attribute, right)
     }
 
-    fn unreadable(&self) -> &'static str {
-        if self.kind == Kind::Registrations { "A stored Registration cannot be read." } else { UNREADABLE }
+    /// Returns a rule that rejects the change of an item.
+    fn rejection(&self, number: usize) -> impl Fn(&Call) -> Fault + Send + 'static + use<> {
+        let (key, ..) = self.victim(number);
+        move |call| {
+            let body = call.body.to_string();
+            let is_change = matches!(call.action.as_str(), "UpdateItem" | "TransactWriteItems");
+            if is_change && [key.partition(), key.sort()].iter().all(|part| body.contains(&format!("{part:?}"))) {
+                let rejection =
+                    json!({"__type": "com.amazon.coral.validate#ValidationException", "message": "injected"});
+                return Fault::Refused(axum::http::StatusCode::BAD_REQUEST, rejection);
+            }
+            Fault::None
+        }
     }
 }
 
 /// Maximum number of invocations for a small job.
 const MAX_CALLS: usize = 100;
-const UNREADABLE: &str = "A stored Reference cannot be read.";
 const INTERNAL: &str = "An internal error stopped the job. The log contains the cause.";
 
 #[tokio::test]
-async fn a_job_with_an_unreadable_item_fails_and_other_jobs_finish() {
+async fn a_job_passes_over_an_unreadable_item_and_reports_it() {
     let scene = Scene::start().await;
     for kind in KINDS {
         let (bad, good) = (format!("{kind:?}-bad"), format!("{kind:?}-good"));
@@ -522,20 +537,15 @@ async fn a_job_with_an_unreadable_item_fails_and_other_jobs_finish() {
         let repair = bad.spoil(&scene.rows, 1).await;
         let batch = steps_of(&[(&bad.company, &bad.id), (&good.company, &good.id)]);
         assert_eq!(scene.call(&batch).await, json!([]), "{kind:?}");
-        assert_eq!(scene.call(&batch).await, json!([]), "{kind:?}");
-        assert_eq!(scene.body(&good).await["status"], "done", "{kind:?}");
-        scene.assert_failed(&bad, bad.unreadable(), "bad").await;
-        let again = scene.retry(&bad).await;
-        assert_eq!((again.status, &again.body["status"]), (202, &json!("running")), "{}", again.body);
-        assert_eq!(again.headers["location"], bad.path());
-        scene.call(&bad.step()).await;
-        scene.assert_failed(&bad, bad.unreadable(), "still bad").await;
+        for task in [&bad, &good] {
+            assert!(scene.run(task, MINUTE).await.is_some(), "{kind:?}");
+        }
+        let body = scene.body(&bad).await;
+        let shown = ["status", "done", "skipped", "left"].map(|member| body[member].clone());
+        assert_eq!(shown, [json!("done"), json!(2), json!(1), json!(0)], "{kind:?}: {body}");
+        assert_eq!(scene.retry(&bad).await.status, 409, "a job that passed over an item is done");
         scene.rows.dynamo.write(repair).await.expect("repaired");
-        assert_eq!(scene.retry(&bad).await.status, 202);
-        assert!(scene.run(&bad, MINUTE).await.is_some());
         good.assert_done(&scene, "good").await;
-        bad.assert_done(&scene, "repaired").await;
-        assert_eq!(scene.body(&bad).await["reason"], Value::Null);
     }
     scene.stack.stop().await;
 }
@@ -657,12 +667,9 @@ async fn a_retry_continues_from_the_last_step() {
         let task = Task::start(&scene.rows, &scene.client, kind, &format!("{kind:?}"), 120).await;
         // The job reads this item last.
         let last = if kind == Kind::Registrations { 99 } else { last_of(&task) };
-        let repair = task.spoil(&scene.rows, last).await;
-        scene.call(&task.step()).await;
-        scene.assert_failed(&task, task.unreadable(), "at the last page").await;
+        scene.fail(&task, last, "at the last page").await;
         let before = scene.job(&task).await;
         assert_eq!((before.done % 10, before.done > 0), (0, true), "{before:?}");
-        scene.rows.dynamo.write(repair).await.expect("repaired");
         assert_eq!(scene.retry(&task).await.status, 202);
         let after = scene.job(&task).await;
         assert_eq!((after.done, after.step, &after.progress), (before.done, before.step, &before.progress));
@@ -687,13 +694,16 @@ async fn a_failing_job_killed_at_any_call_can_be_retried() {
                 number += 1;
                 let when = format!("{kind:?}-{moment:?}-{number}");
                 let task = Task::start(&scene.rows, &scene.client, kind, &when, 3).await;
-                let repair = task.spoil(&scene.rows, 1).await;
-                scene.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+                let rejection = task.rejection(1);
+                // A change that is both rejected and cut off is not executed.
+                let death = move |call: &Call| match (call.number == number, rejection(call)) {
+                    (false, fault) => fault,
+                    (true, Fault::None) => Fault::Death(moment),
+                    (true, _) => Fault::Death(Moment::Before),
+                };
+                scene.proxy.rule(death);
                 let ended = scene.process().run(&task.step(), MINUTE).await.is_some();
-                scene.proxy.heal();
-                scene.call(&task.step()).await;
-                scene.assert_failed(&task, task.unreadable(), &when).await;
-                scene.rows.dynamo.write(repair).await.expect("repaired");
+                scene.fail(&task, 1, &when).await;
                 assert_eq!(scene.retry(&task).await.status, 202, "{when}");
                 assert!(scene.run(&task, MINUTE).await.is_some(), "{when}");
                 task.assert_done(&scene, &when).await;
@@ -720,9 +730,7 @@ async fn only_a_failed_job_can_be_retried_and_only_once() {
     }
     assert_eq!(send(scene.client.request("POST", &of_company("C", "jobs/VenueId-9/retry"))).await.status, 404);
     let task = Task::start(&scene.rows, &scene.client, Kind::Replacement, "C", 3).await;
-    let repair = task.spoil(&scene.rows, 0).await;
-    scene.call(&task.step()).await;
-    scene.rows.dynamo.write(repair).await.expect("repaired");
+    scene.fail(&task, 0, "failed").await;
     let mut statuses = [0; 4];
     for (status, answer) in statuses.iter_mut().zip(join_all((0..4).map(|_| scene.retry(&task))).await) {
         *status = answer.status;
@@ -737,20 +745,19 @@ async fn only_a_failed_job_can_be_retried_and_only_once() {
 #[tokio::test]
 async fn a_retry_is_rejected_while_another_job_runs_on_the_venue() {
     let scene = Scene::start().await;
-    let (task, repair) = scene.failed_replacement().await;
+    let task = scene.failed_replacement().await;
     scene.rows.put(&[record("C", "VenueId-2", &json!({}))]).await;
     let update = path("C", "venues", "2", YEAR);
     assert_eq!(scene.client.patch(&update, &json!({"data": {"v": 2}})).await.status, 202, "a failed job has no hold");
     let answer = scene.retry(&task).await;
     assert_problem(&answer, 409, "job-under-way");
-    scene.assert_failed(&task, UNREADABLE, "after the rejected retry").await;
+    scene.assert_failed(&task, INTERNAL, "after the rejected retry").await;
     for _ in 0..MAX_CALLS {
         if scene.rows.job("C", "VenueId-2").await.state != State::Running {
             break;
         }
         scene.call(&step_of("C", "VenueId-2")).await;
     }
-    scene.rows.dynamo.write(repair).await.expect("repaired");
     assert_eq!(scene.retry(&task).await.status, 202);
     let answer = scene.client.patch(&update, &json!({"data": {"v": 3}})).await;
     assert_problem(&answer, 409, "job-under-way");
@@ -762,8 +769,7 @@ async fn a_retry_is_rejected_while_another_job_runs_on_the_venue() {
 #[tokio::test]
 async fn a_failed_job_can_be_started_again() {
     let scene = Scene::start().await;
-    let (task, repair) = scene.failed_replacement().await;
-    scene.rows.dynamo.write(repair).await.expect("repaired");
+    let task = scene.failed_replacement().await;
     let answer = task.ask(&scene.client).await;
     assert_eq!((answer.status, &answer.body["status"]), (202, &json!("running")), "{}", answer.body);
     assert!(scene.run(&task, MINUTE).await.is_some());

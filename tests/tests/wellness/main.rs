@@ -10,3 +10,5 @@ mod jobs;
 mod lists;
 mod references;
 mod requests;
+mod roles;
+mod stored;

@@ -5,10 +5,10 @@ use super::laws::{kinds, must_be_canonical, orders, round_trips};
 use crate::{
     IdempotencySort, KeyRange, TimestampSeconds,
     wellness::{
-        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, EmployeeSort, EndDateSort,
-        Facet, FacetRef, HoldSort, JobId, JobSort, Level, ListPartition, Owner, Period, PlanBound, PlanTime,
-        ProgramPartition, ProgramSort, RecordSort, ReferencePartition, RegistrationSort, RegistrationsPartition,
-        SectionSort, Status, TemplateSort, UseSort, UserId, UserPartition, Year,
+        ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, EmployeeKey, EmployeeSort,
+        EmployeesPartition, EndDateSort, Facet, FacetRef, HoldSort, JobId, JobSort, Level, ListPartition, Owner,
+        Period, PlanBound, PlanTime, ProgramPartition, ProgramSort, RecordSort, ReferencePartition, RegistrationSort,
+        RegistrationsPartition, SectionSort, Status, TemplateSort, UseSort, UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -32,8 +32,7 @@ fn time_of(seconds: i64) -> PlanTime {
 fn id<T: FromStr<Err: Debug> + Debug>() -> impl Strategy<Value = T> {
     let any = prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
         .prop_map(|characters| characters.into_iter().collect::<String>());
-    let sly =
-        "(ActivityId-|UserId-|CompanyId-|VenueId-|FileId-|GroupId-|Global|Program|List|Id-|Registrations|-| |1){1,4}";
+    let sly = "(ActivityId-|UserId-|CompanyId-|VenueId-|FileId-|GroupId-|Global|Employees|Program|List|Id-|Registrations|-| |1){1,4}";
     prop_oneof![any, sly].prop_map(|text| text.parse().expect("an identifier"))
 }
 
@@ -75,7 +74,7 @@ proptest! {
     fn partition_keys_round_trip(company in id::<CompanyId>(), activity in id(), user in id::<UserId>(), of in facet_ref()) {
         round_trips(&ActivityPartition(activity))?;
         round_trips(&CompanyPartition(company.clone()))?;
-        round_trips(&UserPartition(user.clone()))?;
+        round_trips(&EmployeesPartition::of(company.clone(), &user))?;
         round_trips(&ProgramPartition(company.clone()))?;
         round_trips(&ListPartition(company.clone()))?;
         round_trips(&RegistrationsPartition(user))?;
@@ -87,12 +86,13 @@ proptest! {
     #[test]
     fn sort_keys_round_trip(
         program in program_sort(), use_sort in use_sort(), time in plan_time(), of in facet_ref(), job in job_id(),
-        user in id(), section in id(), template in id()
+        user in id::<UserId>(), section in id(), template in id()
     ) {
         round_trips(&program)?;
         round_trips(&use_sort)?;
         round_trips(&EndDateSort(time))?;
         round_trips(&ActivityEndDateSort(time))?;
+        round_trips(&EmployeeSort(user.clone()))?;
         round_trips(&RegistrationSort(user))?;
         round_trips(&SectionSort(section))?;
         round_trips(&TemplateSort(template))?;
@@ -104,7 +104,7 @@ proptest! {
     }
 
     #[test]
-    fn no_two_companies_share_a_partition(one in id::<CompanyId>(), other in id::<CompanyId>(), of in facet_ref()) {
+    fn no_two_companies_share_a_partition(one in id::<CompanyId>(), other in id::<CompanyId>(), of in facet_ref(), user in id()) {
         prop_assume!(one != other);
         let keys = |company: &CompanyId| {
             let uses = ReferencePartition { company: company.clone(), of: of.clone() }.to_string();
@@ -112,6 +112,7 @@ proptest! {
                 CompanyPartition(company.clone()).to_string(),
                 ProgramPartition(company.clone()).to_string(),
                 ListPartition(company.clone()).to_string(),
+                EmployeesPartition::of(company.clone(), &user).to_string(),
                 uses,
             ]
         };
@@ -126,9 +127,9 @@ proptest! {
             ActivityPartition(activity).to_string(),
             Owner::Company(company.clone()).to_string(),
             Owner::Global.to_string(),
-            UserPartition(user).to_string(),
+            EmployeesPartition::of(company.clone(), &user).to_string(),
         ] {
-            prop_assert_eq!(kinds!(key, ActivityPartition, Owner, UserPartition), 1, "{}", key);
+            prop_assert_eq!(kinds!(key, ActivityPartition, Owner, EmployeesPartition), 1, "{}", key);
         }
         for key in [ListPartition(company.clone()).to_string(), ReferencePartition { company, of }.to_string()] {
             prop_assert_eq!(kinds!(key, ListPartition, ReferencePartition), 1, "{}", key);
@@ -137,10 +138,12 @@ proptest! {
 
     #[test]
     fn sort_keys_parse_as_exactly_one_type(
-        program in program_sort(), of in facet_ref(), job in job_id(), user in id(), section in id(), template in id(), key in id()
+        program in program_sort(), of in facet_ref(), job in job_id(), user in id::<UserId>(), section in id(), template in id(), key in id()
     ) {
-        for sort in [program.to_string(), RegistrationSort(user).to_string()] {
-            prop_assert_eq!(kinds!(sort, ProgramSort, RegistrationSort), 1, "{}", sort);
+        let employee = EmployeeSort(user.clone()).to_string();
+        for sort in [program.to_string(), RegistrationSort(user).to_string(), employee.clone()] {
+            prop_assert_eq!(kinds!(sort, ProgramSort, RegistrationSort, EmployeeSort), 1, "{}", sort);
+            prop_assert_eq!(EmployeeSort::all().contains(&sort), sort == employee, "{}", sort);
         }
         let keys = [
             SectionSort(section).to_string(),
@@ -155,8 +158,19 @@ proptest! {
             prop_assert_eq!(kinds, 1, "{}", sort);
             prop_assert_eq!(SectionSort::all().contains(sort), place == 0, "{}", sort);
             prop_assert_eq!(TemplateSort::all().contains(sort), place == 1, "{}", sort);
-            prop_assert!(sort.parse::<EmployeeSort>().is_err());
+            prop_assert!(sort.parse::<EmployeeSort>().is_err() && !EmployeeSort::all().contains(sort), "{}", sort);
         }
+    }
+
+    #[test]
+    fn an_employee_key_is_parsed_only_in_the_partition_of_the_user(company in id::<CompanyId>(), user in id::<UserId>()) {
+        let own = EmployeesPartition::of(company.clone(), &user);
+        prop_assert_eq!(own.company(), &company);
+        let sort = EmployeeSort(user.clone()).to_string();
+        let key = EmployeeKey { company: company.clone(), user };
+        let partitions = (0..12).map(|part| format!("CompanyId-{company}#Employees#{part}"));
+        let parsed: Vec<_> = partitions.filter_map(|partition| EmployeeKey::parse(&partition, &sort).ok()).collect();
+        prop_assert_eq!(parsed, [key]);
     }
 
     #[test]
@@ -272,6 +286,8 @@ proptest! {
         must_be_canonical::<HoldSort>(&changed(HoldSort(of.clone()).to_string()))?;
         must_be_canonical::<ListPartition>(&changed(ListPartition(company.clone()).to_string()))?;
         must_be_canonical::<Owner>(&changed(Owner::Company(company.clone()).to_string()))?;
+        let employees = EmployeesPartition::of(company.clone(), &company.as_str().parse().expect("an id"));
+        must_be_canonical::<EmployeesPartition>(&changed(employees.to_string()))?;
         must_be_canonical::<ReferencePartition>(&changed(ReferencePartition { company, of }.to_string()))?;
     }
 
@@ -323,6 +339,28 @@ fn keys_match_the_requirement() {
     ] {
         assert_eq!(written, required);
     }
+}
+
+/// The hash is part of stored keys. A different hash would lose every stored employee.
+#[test]
+fn the_partition_of_an_employee_never_changes() {
+    let partition =
+        |user: &str| EmployeesPartition::of("123".parse().expect("an id"), &user.parse().expect("an id")).to_string();
+    for (user, part) in [("123", 9), ("456", 8), ("bob@example.com", 4), ("Büro", 3)] {
+        assert_eq!(partition(user), format!("CompanyId-123#Employees#{part}"), "{user}");
+    }
+}
+
+#[test]
+fn the_employees_of_a_company_are_spread_evenly() {
+    let mut counts = std::collections::BTreeMap::<String, usize>::new();
+    for number in 0..10_000 {
+        let user = format!("user-{number}@example.com").parse().expect("an id");
+        let partition = EmployeesPartition::of("123".parse().expect("an id"), &user);
+        *counts.entry(partition.to_string()).or_default() += 1;
+    }
+    assert_eq!(counts.len(), 10);
+    assert!(counts.values().all(|count| (850..=1_150).contains(count)), "{counts:?}");
 }
 
 #[test]

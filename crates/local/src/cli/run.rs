@@ -128,7 +128,7 @@ fn wellness(curl: &str, url: &str) -> String {
   {curl} '{url}/wellness/companies/123/activities?year={year}'
   {curl} -X PUT {url}/wellness/companies/123/employees/456 -H 'content-type: application/json' \\
     -d '{{\"role\": \"EmployeeOnPlan\", \"department\": \"Sales\"}}'
-  {curl} {url}/wellness/users/456/registrations"
+  {curl} '{url}/wellness/users/456/registrations?companyId=123'"
     )
 }
 

@@ -8,7 +8,6 @@ use keys::{
     KeyRange,
     wellness::{FacetRef, Period, ReferencePartition, UseSort},
 };
-use std::collections::HashMap;
 use table::{Change, Condition, JsonText, Key, Page, Query, Value};
 
 /// The references to a venue in draft and active activities that end within the period.
@@ -43,12 +42,13 @@ impl<'a> References<'a> {
     }
 
     /// Reads the references from the table, because their index entries may be outdated. Returns
-    /// the references that must change.
-    async fn due(&self, entries: Vec<Reference>) -> Result<Vec<Reference>, Error> {
+    /// the references that must change, and the number of unreadable references.
+    async fn due(&self, entries: &[Reference]) -> Result<(Vec<Reference>, usize), Error> {
         let keys: Vec<Key> = entries.iter().map(|entry| self.key_of(entry)).collect();
-        let mut found: HashMap<Key, Reference> = self.wellness.table.get_all(&keys, true).await?.complete()?;
-        let found = keys.iter().filter_map(|key| found.remove(key));
-        Ok(found.filter(|reference| self.state(Some(reference)) == ItemState::Due).collect())
+        let mut found = self.wellness.table.get_all::<Reference>(&keys, true).await?;
+        let references = keys.iter().filter_map(|key| found.items.remove(key));
+        let due = references.filter(|reference| self.state(Some(reference)) == ItemState::Due).collect();
+        Ok((due, found.unreadable.len()))
     }
 
     fn key_of(&self, reference: &Reference) -> Key {
@@ -71,8 +71,8 @@ impl PassItems for References<'_> {
             query = query.only_if(Condition::is_not(Reference::COPIED_DATA, Value::of(&self.copied_data)?));
         }
         let page = self.wellness.table.page(&query, PAGE).await?;
-        let next = page.next.clone();
-        Ok(Page { items: self.due(page.complete()?).await?, next, skipped: 0 })
+        let (items, unreadable) = self.due(&page.items).await?;
+        Ok(Page { items, next: page.next, skipped: page.skipped + unreadable })
     }
 }
 

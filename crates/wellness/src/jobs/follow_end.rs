@@ -73,10 +73,9 @@ impl PassItems for Registrations<'_> {
 
     async fn look(&self, range: &KeyRange) -> Result<Page<IndexEntry>, Error> {
         let query = Query::new(&ActivityPartition(self.activity.clone()), range).consistent();
-        let page = self.wellness.table.page::<IndexEntry>(&query, PAGE).await?;
-        let (next, mut items) = (page.next.clone(), page.complete()?);
-        items.retain(|entry| self.state(Some(entry)) == ItemState::Due);
-        Ok(Page { items, next, skipped: 0 })
+        let mut page = self.wellness.table.page::<IndexEntry>(&query, PAGE).await?;
+        page.items.retain(|entry| self.state(Some(entry)) == ItemState::Due);
+        Ok(page)
     }
 }
 

@@ -4,7 +4,7 @@
 //! sort key changes during the pass, or whose index entry is outdated.
 
 use crate::Wellness;
-use function::{Deadline, Error};
+use function::{Deadline, Error, is_zero};
 use jobs::{Job, JobRunner, Next, PagedItems, Step};
 use keys::KeyRange;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub(crate) trait PassItems: PagedItems + Send {
     fn ranges(&self) -> Vec<KeyRange>;
 
     /// Looks at the first [`PAGE`](jobs::PAGE) items of the range, and returns those that must
-    /// change. The returned items are read with strong consistency.
+    /// change. The returned items are read with strong consistency. Unreadable items are counted.
     fn look(&self, range: &KeyRange) -> impl Future<Output = Result<Page<Self::Thing>, Error>> + Send;
 }
 
@@ -52,6 +52,12 @@ pub(crate) struct PassProgress {
     found: bool,
     /// Number of consecutive passes that found nothing.
     quiet: u8,
+    /// Number of unreadable items in the current pass.
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: usize,
+    /// Number of unreadable items in the previous pass.
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped_before: usize,
 }
 
 impl<'a, P: PassItems> Passes<'a, P> {
@@ -64,7 +70,8 @@ impl<'a, P: PassItems> Passes<'a, P> {
         at.page.clear();
         while let Some(range) = self.items.ranges().get(at.range) {
             let rest = at.after.as_ref().map_or_else(|| range.clone(), |position| range.after(position));
-            let Page { items, next, .. } = self.items.look(&rest).await?;
+            let Page { items, next, skipped } = self.items.look(&rest).await?;
+            at.skipped += skipped;
             at.range += usize::from(next.is_none());
             at.after = next;
             at.page = items.iter().map(P::id).collect();
@@ -93,6 +100,11 @@ impl<P: PassItems> JobRunner for Passes<'_, P> {
         let next = progress.end_pass(self.items.ranges().len(), P::QUIET);
         Ok(Step { progress, done, next })
     }
+
+    /// Every pass skips the same items. The counts of two passes are therefore not added.
+    fn skipped(progress: &PassProgress) -> u64 {
+        u64::try_from(progress.skipped.max(progress.skipped_before)).unwrap_or(u64::MAX)
+    }
 }
 
 impl PassProgress {
@@ -103,7 +115,7 @@ impl PassProgress {
             return Next::Continue;
         }
         let quiet = if self.found { 0 } else { self.quiet.saturating_add(1) };
-        *self = Self { quiet, ..Self::default() };
+        *self = Self { quiet, skipped_before: self.skipped, ..Self::default() };
         match quiet {
             _ if quiet >= needed => Next::End,
             0 => Next::Continue,

@@ -1,3 +1,5 @@
+use crate::model::access::sees;
+use function::Caller;
 use keys::{
     TimestampSeconds,
     wellness::{
@@ -97,6 +99,11 @@ pub(crate) struct Statuses(BTreeSet<Status>);
 impl Statuses {
     pub(crate) fn have(&self, status: Status) -> bool {
         self.0.contains(&status)
+    }
+
+    /// Returns the statuses without those that the caller may not see.
+    pub(crate) fn visible_to(&self, caller: &Caller) -> Self {
+        Self(self.0.iter().copied().filter(|status| sees(caller, *status)).collect())
     }
 }
 

@@ -1,22 +1,19 @@
 use crate::Name;
-use keys::wellness::{CompanyId, Department, EmployeeSort, Role, UserId, UserPartition};
+use keys::wellness::{CompanyId, Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role, UserId};
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, Key};
 
-/// An employee of a company. The key does not contain the company, so a user can be an employee of
-/// only one company.
+/// An employee of a company. Two companies may each have an employee with the same user id
+/// (docs/decisions/wellness-employees.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Employee {
-    /// Partition key: `UserId-<id>`.
+    /// Partition key: `CompanyId-<id>#Employees#<0-9>`.
     #[serde(rename = "PK")]
-    pub partition: UserPartition,
-    /// Sort key: `Employee`.
+    pub partition: EmployeesPartition,
+    /// Sort key: `UserId-<id>`.
     #[serde(rename = "SK")]
     pub sort: EmployeeSort,
-    /// The employing company.
-    #[serde(rename = "CompanyId")]
-    pub company: CompanyId,
     /// Name, if the company stored one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
@@ -39,14 +36,20 @@ impl Item for Employee {
 impl Employee {
     /// Primary key of an employee.
     #[must_use]
-    pub fn key_of(user: &UserId) -> Key {
-        Key::new(&UserPartition(user.clone()), &EmployeeSort)
+    pub fn key_of(EmployeeKey { company, user }: &EmployeeKey) -> Key {
+        Key::new(&EmployeesPartition::of(company.clone(), user), &EmployeeSort(user.clone()))
+    }
+
+    /// The employing company.
+    #[must_use]
+    pub fn company(&self) -> &CompanyId {
+        self.partition.company()
     }
 
     /// The user id.
     #[must_use]
     pub fn user(&self) -> &UserId {
-        &self.partition.0
+        &self.sort.0
     }
 }
 
@@ -64,8 +67,8 @@ pub struct EmployeeBody {
 
 impl From<Employee> for EmployeeBody {
     fn from(employee: Employee) -> Self {
-        let Employee { partition: UserPartition(user_id), company: company_id, role, department, name, .. } = employee;
-        Self { user_id, company_id, role, department, name }
+        let Employee { partition, sort: EmployeeSort(user_id), role, department, name, .. } = employee;
+        Self { user_id, company_id: partition.company().clone(), role, department, name }
     }
 }
 
@@ -73,7 +76,7 @@ impl From<Employee> for EmployeeBody {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum LastChange {
-    /// The employee is new, or has a new company, role or department.
+    /// The employee is new, or has a new role or department.
     Placement,
     /// Any other change.
     Other,

@@ -5,6 +5,7 @@ use crate::{
     Activity, ActivityBody, DOMAIN, Detail, Goal, Group, Groups, Reference, Reward, Wellness,
     cost::{self, Calls, Pattern},
     model::{
+        access::sees,
         object::JsonObject,
         parts::{GoalBody, GroupsBody, ReferenceBody, RewardBody},
     },
@@ -190,7 +191,8 @@ impl PartsBody {
 /// # Errors
 /// - 400 if the input is invalid.
 /// - 403 if the caller belongs to another company.
-/// - 404 if the activity does not exist or belongs to another company.
+/// - 404 if the activity does not exist or belongs to another company, or if an employee requests a
+///   draft or a cancelled activity.
 pub async fn get_activity(wellness: Wellness, request: Request<Wanted>) -> Result<Json<PartsBody>, Error> {
     let wanted = &request.input;
     request.caller.must_belong_to(&wanted.company, DOMAIN)?;
@@ -199,6 +201,9 @@ pub async fn get_activity(wellness: Wellness, request: Request<Wanted>) -> Resul
     } else {
         try_join(wellness.activity(&wanted.company, &wanted.activity), wellness.levels_of(wanted)).await?
     };
+    if !sees(&request.caller, activity.status) {
+        return Err(Error::NotFound("activity"));
+    }
     Ok(Json(PartsBody::new(activity, &wanted.levels, rows)))
 }
 

@@ -90,7 +90,8 @@ struct SectionBody {
 }
 
 /// Lists the activities and sections of a company that end within the period, sorted by end date.
-/// The status filter applies to activities only.
+/// The status filter applies to activities only. Employees get only active and completed
+/// activities.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -102,7 +103,7 @@ pub async fn list_activities(wellness: Wellness, request: Request<OfCompany>) ->
     let range = EndDateSort::within(wanted.at(request.now));
     let query = Query::new(&ProgramPartition(company.clone()), &range).on(&wellness.program);
     let page = wellness.table.query_all(&query).await?;
-    Ok(Json(Programme::of(page, statuses)))
+    Ok(Json(Programme::of(page, &statuses.visible_to(&request.caller))))
 }
 
 impl Programme {

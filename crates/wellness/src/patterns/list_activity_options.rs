@@ -61,8 +61,8 @@ impl Input for Asked {
 }
 
 impl Asked {
-    fn admits(&self, option: &ActivityOption) -> bool {
-        self.statuses.have(option.status)
+    fn admits(&self, option: &ActivityOption, statuses: &Statuses) -> bool {
+        statuses.have(option.status)
             && self.activity_type.is_none_or(|wanted| wanted == option.activity_type)
             && self.sub_type.as_ref().is_none_or(|wanted| *wanted == option.sub_type)
             && option.filters.admit(self.role.as_ref(), self.department.as_ref())
@@ -97,7 +97,8 @@ impl From<ActivityOption> for OptionBody {
     }
 }
 
-/// Lists the activities of a company that end within the period, sorted by end date.
+/// Lists the activities of a company that end within the period, sorted by end date. Employees get
+/// only active and completed activities.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -107,6 +108,7 @@ pub async fn list_activity_options(wellness: Wellness, request: Request<Asked>) 
     let asked = &request.input;
     request.caller.must_belong_to(&asked.company, DOMAIN)?;
     let Page { items, next, skipped } = wellness.options(&asked.company, asked.wanted.at(request.now)).await?;
-    let items = items.into_iter().filter(|option| asked.admits(option)).map(OptionBody::from).collect();
+    let statuses = asked.statuses.visible_to(&request.caller);
+    let items = items.into_iter().filter(|option| asked.admits(option, &statuses)).map(OptionBody::from).collect();
     Ok(List::whole(Page { items, next, skipped }))
 }

@@ -4,7 +4,7 @@
 use crate::{
     DOMAIN, Reference, Wellness,
     cost::{self, Calls, Pattern},
-    model::uses::Uses,
+    model::{access::sees, uses::Uses},
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
@@ -13,7 +13,7 @@ use keys::{
 };
 use serde::Serialize;
 use table::{
-    JsonText, Query,
+    JsonText, Page, Query,
     cost::{Cost, read_eventually},
 };
 
@@ -74,7 +74,8 @@ impl From<Reference> for ReferenceBody {
 }
 
 /// Lists the activities with the given status that refer to a venue, sorted by end date. By
-/// default, the period starts today at 00:00 UTC.
+/// default, the period starts today at 00:00 UTC. For employees, lists of drafts and cancelled
+/// activities are empty.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -84,6 +85,9 @@ pub async fn list_references(wellness: Wellness, request: Request<Wanted>) -> Re
     request.caller.must_belong_to(&uses.company, DOMAIN)?;
     let range = UseSort::within(*status, uses.period(request.first_page)?);
     let listing = request.listing(range, "")?;
+    if !sees(&request.caller, *status) {
+        return Ok(listing.list(Page { items: Vec::new(), next: None, skipped: 0 }));
+    }
     let query = Query::new(&uses.partition(), &listing.range).on(&wellness.lists);
     let page = wellness.table.page::<Reference>(&query, listing.limit).await?;
     Ok(listing.list(page.map(ReferenceBody::from)))

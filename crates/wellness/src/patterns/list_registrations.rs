@@ -7,16 +7,16 @@
 use crate::{
     Activity, DOMAIN, Name, Progress, Registration, Wellness,
     cost::{self, Calls, Case, Pattern},
-    model::{activity::json_of_some, period::Wanted},
+    model::{access::OfUser, activity::json_of_some, period::Wanted},
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
-    wellness::{ActivityEndDateSort, ActivityId, RegistrationsPartition, SectionId, Status, UserId},
+    wellness::{ActivityEndDateSort, ActivityId, EmployeeKey, RegistrationsPartition, SectionId, Status},
 };
 use serde::Serialize;
 use table::{
-    JsonText, Page, Query,
+    Condition, JsonText, Page, Query,
     cost::{Cost, read_eventually},
 };
 
@@ -33,11 +33,11 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Http(&[Route {
         method: "GET",
         path: "/wellness/users/{userId}/registrations",
-        scopes: &["wellness:read", "wellness:operate"],
+        scopes: &["wellness:read", "wellness:admin", "wellness:operate"],
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year. Then batch-get SK = Program of each activity",
+        condition: "GSI3PK = UserId-…#Registrations, GSI3SK between ActivityEndDate#first and ActivityEndDate#last second of the plan year, filtered by CompanyId. Then batch-get SK = Program of each activity",
         formula: "½ ⌈Σ registrations⌉ R on GSI3, rounded up for each MB, and ½ ⌈activity⌉ R per activity",
         cost: |case| {
             Cost::default()
@@ -50,15 +50,15 @@ pub const PATTERN: Pattern = Pattern {
 
 /// The user and the period of the list.
 #[derive(Debug, Clone)]
-pub struct OfUser {
-    user: UserId,
+pub struct Asked {
+    of: OfUser,
     wanted: Wanted,
 }
 
-impl Input for OfUser {
+impl Input for Asked {
     fn read(fields: &mut Fields) -> Option<Self> {
-        let (user, wanted) = (fields.path("userId"), Wanted::read(fields));
-        Some(Self { user: user?, wanted: wanted? })
+        let (of, wanted) = (OfUser::read(fields), Wanted::read(fields));
+        Some(Self { of: of?, wanted: wanted? })
     }
 }
 
@@ -96,23 +96,28 @@ impl OnHomePage {
 }
 
 /// Lists a user's registrations for activities that end within the period, sorted by end date. A
-/// registration is omitted if its activity does not exist.
+/// registration is omitted if its activity does not exist. Employees do not see registrations for
+/// drafts.
+///
+/// A user id may belong to employees of several companies. The list contains the registrations of
+/// one of them, and counts only its unreadable items.
 ///
 /// # Errors
-/// - 400 if the input is invalid.
-/// - 403 if the caller is another user.
+/// - 400 if the input is invalid, or an operator does not name the company.
+/// - 403 if the caller is another user or belongs to another company.
 /// - 413 if the query reads more than 5 MB.
-pub async fn list_registrations(wellness: Wellness, request: Request<OfUser>) -> Result<List<OnHomePage>, Error> {
-    let OfUser { user, wanted } = &request.input;
-    request.caller.must_be(user, DOMAIN)?;
-    let company = request.caller.confined_to(DOMAIN)?;
+pub async fn list_registrations(wellness: Wellness, request: Request<Asked>) -> Result<List<OnHomePage>, Error> {
+    let Asked { of, wanted } = &request.input;
+    let EmployeeKey { company, user } = of.of(&request.caller)?;
     let range = ActivityEndDateSort::within(wanted.at(request.now));
-    let query = Query::new(&RegistrationsPartition(user.clone()), &range).on(&wellness.registrations);
-    let Page { items: mut registrations, skipped, .. } = wellness.table.query_all::<Registration>(&query).await?;
-    // Omit the registrations of a user's former company.
-    registrations.retain(|one| company.is_none_or(|company| one.company.as_str() == company));
+    let query = Query::new(&RegistrationsPartition(user), &range).on(&wellness.registrations);
+    let query = query.only_if(Condition::is(Registration::COMPANY, &company));
+    let Page { items: registrations, skipped, .. } = wellness.table.query_all::<Registration>(&query).await?;
     let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();
     let mut activities = wellness.table.get_all::<Activity>(&keys, false).await?;
+    if !request.caller.administers(DOMAIN) {
+        activities.items.retain(|_, activity| activity.status != Status::Draft);
+    }
     // A user has one registration per activity, so each activity is needed only once.
     let shown = |(registration, key)| Some(OnHomePage::new(registration, activities.items.remove(key)?));
     let items = registrations.into_iter().zip(&keys).filter_map(shown).collect();

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Pattern},
 };
 use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
-use keys::wellness::{CompanyId, Department, EmployeeSort, Role, UserId, UserPartition};
+use keys::wellness::{Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role};
 use table::{
     Condition,
     cost::{Cost, read, write},
@@ -29,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = UserId-<id>, SK = Employee. Then put the employee if its version is unchanged",
+        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Then put the employee if its version is unchanged",
         formula: "⌈employee⌉ R, or 1 R for a new employee; ⌈employee⌉ W, or none if nothing changes",
         cost: |case| {
             let (read, write) = (read(case.employee), write(case.employee));
@@ -42,8 +42,7 @@ pub const PATTERN: Pattern = Pattern {
 /// A request to put an employee.
 #[derive(Debug, Clone)]
 pub struct Placed {
-    company: CompanyId,
-    user: UserId,
+    key: EmployeeKey,
     role: Role,
     department: Department,
     name: Option<Name>,
@@ -56,33 +55,32 @@ impl Input for Placed {
         let (company, user) = (fields.path("companyId"), fields.path("userId"));
         let (role, department) = (fields.body("role"), fields.body("department"));
         let name = fields.body_if_any("name");
-        Some(Self { company: company?, user: user?, role: role?, department: department?, name })
+        let key = EmployeeKey { company: company?, user: user? };
+        Some(Self { key, role: role?, department: department?, name })
     }
 }
 
 /// Creates or replaces an employee.
 ///
 /// If the data is unchanged, nothing is written. A retry therefore triggers no second enrollment.
-/// Operators may move an employee to another company. Existing registrations still belong to the
-/// company that owns the activity.
+/// An employee of another company with the same user id is a different employee, and is not read.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
-/// - 403 if the caller or the employee belongs to another company.
+/// - 403 if the caller belongs to another company.
 pub async fn put_employee(wellness: Wellness, request: Request<Placed>) -> Result<Put<EmployeeBody>, Error> {
-    request.caller.must_belong_to(&request.input.company, DOMAIN)?;
-    let may_move = request.caller.operates(DOMAIN);
-    let Put { is_new, body } = optimistically(|| wellness.place(&request.input, may_move)).await?;
+    request.caller.must_belong_to(&request.input.key.company, DOMAIN)?;
+    let Put { is_new, body } = optimistically(|| wellness.place(&request.input)).await?;
     Ok(Put { is_new, body: body.into() })
 }
 
 impl Employee {
     /// Creates an employee with version 1.
     fn new(placed: Placed) -> Self {
+        let EmployeeKey { company, user } = placed.key;
         Self {
-            partition: UserPartition(placed.user),
-            sort: EmployeeSort,
-            company: placed.company,
+            partition: EmployeesPartition::of(company, &user),
+            sort: EmployeeSort(user),
             name: placed.name,
             role: placed.role,
             department: placed.department,
@@ -94,8 +92,7 @@ impl Employee {
     /// Returns the employee after the change. `None` if nothing changes.
     fn changed_to(&self, placed: Placed) -> Option<Self> {
         let new = Self { version: self.version + 1, ..Self::new(placed) };
-        let place = |of: &Self| (of.company.clone(), of.role.clone(), of.department.clone());
-        let is_placed = place(self) == place(&new);
+        let is_placed = (&self.role, &self.department) == (&new.role, &new.department);
         let last_change = if is_placed { LastChange::Other } else { LastChange::Placement };
         let new = Self { last_change, ..new };
         (!is_placed || self.name != new.name).then_some(new)
@@ -103,15 +100,12 @@ impl Employee {
 }
 
 impl Wellness {
-    async fn place(&self, wanted: &Placed, may_move: bool) -> Result<Put<Employee>, Error> {
-        let Some(old) = self.table.get::<Employee>(&Employee::key_of(&wanted.user)).await? else {
+    async fn place(&self, wanted: &Placed) -> Result<Put<Employee>, Error> {
+        let Some(old) = self.table.get::<Employee>(&Employee::key_of(&wanted.key)).await? else {
             let new = Employee::new(wanted.clone());
             self.dynamo.write(self.table.put_new(&new)?).await?;
             return Ok(Put { is_new: true, body: new });
         };
-        if old.company != wanted.company && !may_move {
-            return Err(Error::Forbidden);
-        }
         let Some(new) = old.changed_to(wanted.clone()) else { return Ok(Put { is_new: false, body: old }) };
         let unchanged = Condition::is(Employee::VERSION, old.version);
         self.dynamo.write(self.table.replace(&new)?.only_if(unchanged)).await?;

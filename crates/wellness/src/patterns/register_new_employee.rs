@@ -13,8 +13,8 @@ use futures::{StreamExt, stream};
 use keys::{
     TimestampSeconds,
     wellness::{
-        ActivityEndDateSort, ActivityType, CompanyId, EmployeeSort, EndDateSort, Period, RegistrationsPartition,
-        Status, UserId, UserPartition, Year,
+        ActivityEndDateSort, ActivityType, CompanyId, EmployeeKey, EmployeeSort, EndDateSort, Period,
+        RegistrationsPartition, Status, Year,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 use table::{
-    Item, Key, Query, Units,
+    Condition, Item, Key, Query, Units,
     cost::{Cost, read, write},
 };
 
@@ -41,7 +41,7 @@ pub const PATTERN: Pattern = Pattern {
     trigger: Trigger::Stream("Activities"),
     calls: &[Calls {
         variant: "",
-        condition: "get PK = UserId-<id>, SK = Employee. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = UserId-<id>#Registrations, both for end dates within the plan year. For each eligible challenge without a registration, put one if absent. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
+        condition: "get PK = CompanyId-<id>#Employees#<0-9>, SK = UserId-<id>. Query GSI2PK = CompanyId-<id>#Program#List and GSI3PK = UserId-<id>#Registrations, both for end dates within the plan year, the latter filtered by CompanyId. For each eligible challenge without a registration, put one if absent. Then batch-get the activities with strong consistency, and update each registration whose end date has changed",
         formula: "⌈employee⌉ R; GSI2 ½ ⌈Σ entries of the year⌉ R, once per batch and company; GSI3 ½ ⌈Σ existing registrations⌉ R. Per eligible challenge: ⌈registration⌉ W; GSI3 ⌈registration⌉ W; ⌈activity⌉ R, once per batch",
         cost: |case| {
             let challenges = Case::count(case.eligible);
@@ -65,8 +65,9 @@ const TIME_TO_SETTLE: Duration = Duration::from_secs(5);
 
 /// Registers every employee of the batch. Returns the sequence numbers of the records to retry.
 ///
-/// An unreadable record is logged and retried, until the event source mapping sends the record to
-/// the failure destination. It must not be skipped, because no other copy of the event exists.
+/// Only failures that a retry may fix are retried, because the shard waits for a retried record and
+/// contains the employees of other companies. An unreadable record or item is logged, counted and
+/// passed over. The stored employee is the copy of the event: putting it again repeats the event.
 async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTreeSet<String>, Error> {
     let stop = batch.deadline.with_reserve(TIME_TO_SETTLE);
     let mut run = Run { wellness: &wellness, starts: Vec::new(), stop, failed: BTreeSet::new() };
@@ -76,7 +77,8 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
     let there: HashSet<_> = registered.iter().map(|(_, registration)| registration.key()).collect();
     let mut wanted = run.wanted(&employees).await;
     wanted.retain(|(_, registration)| !there.contains(&registration.key()));
-    registered.extend(run.each(wanted, |registration| wellness.register(registration)).await);
+    let put = run.each(wanted, |registration| wellness.register(registration)).await;
+    registered.extend(put.into_iter().filter_map(|(start, registration)| Some((start, registration?))));
     run.stop = batch.deadline;
     run.settle(registered).await;
     Ok(run.failed)
@@ -85,7 +87,7 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
 /// An employee who is new or has a new company, role or department. Records of the same employee
 /// and year are merged into one `Start` with the earliest time.
 struct Start {
-    user: UserId,
+    employee: EmployeeKey,
     since: TimestampSeconds,
     sequence_numbers: Vec<String>,
 }
@@ -93,13 +95,15 @@ struct Start {
 impl Start {
     /// Returns `None` for a record of another item. The event filter normally removes such records.
     fn read(record: &Record) -> Result<Option<Self>, &'static str> {
-        if record.sort_key().ok_or("no sort key")?.parse::<EmployeeSort>().is_err() {
+        let sort = record.sort_key().ok_or("no sort key")?;
+        if !EmployeeSort::all().contains(sort) {
             return Ok(None);
         }
-        let user = record.partition_key().and_then(|key| key.parse().ok()).map(|UserPartition(user)| user);
+        let employee = record.partition_key().and_then(|partition| EmployeeKey::parse(partition, sort).ok());
         let since = record.created_at().and_then(|time| TimestampSeconds::containing(time).ok());
         let sequence_numbers = vec![record.sequence_number().to_owned()];
-        Ok(Some(Self { user: user.ok_or("no user id")?, since: since.ok_or("no creation time")?, sequence_numbers }))
+        let (employee, since) = (employee.ok_or("no key of an employee")?, since.ok_or("no creation time")?);
+        Ok(Some(Self { employee, since, sequence_numbers }))
     }
 
     fn year(&self) -> Year {
@@ -121,7 +125,7 @@ impl Run<'_> {
     fn read(&mut self, record: &Record) {
         match Start::read(record) {
             Ok(Some(new)) => {
-                let is_same = |start: &&mut Start| start.user == new.user && start.year() == new.year();
+                let is_same = |start: &&mut Start| start.employee == new.employee && start.year() == new.year();
                 match self.starts.iter_mut().find(is_same) {
                     Some(start) => {
                         start.since = start.since.min(new.since);
@@ -132,18 +136,25 @@ impl Run<'_> {
             }
             Ok(None) => {}
             Err(reason) => {
+                let (partition, sort) = (record.partition_key(), record.sort_key());
                 let sequence_number = record.sequence_number();
-                tracing::error!(sequence_number, reason, "the stream record of an employee cannot be read");
-                self.failed.insert(sequence_number.to_owned());
+                tracing::error!(
+                    sequence_number,
+                    partition,
+                    sort,
+                    reason,
+                    "the stream record of an employee cannot be read"
+                );
+                function::count("UnreadableItems", 1);
             }
         }
     }
 
-    /// Reads the current state of the employees, without those that have been deleted.
+    /// Reads the current state of the employees, without deleted and unreadable employees.
     async fn employees(&mut self) -> Vec<(usize, Employee)> {
         let wellness = self.wellness;
-        let keys = self.starts.iter().map(|start| Employee::key_of(&start.user)).enumerate().collect();
-        let found = self.each(keys, async |key| Ok(wellness.table.get::<Employee>(&key).await?)).await;
+        let keys = self.starts.iter().map(|start| Employee::key_of(&start.employee)).enumerate().collect();
+        let found = self.each(keys, async |key| if_readable(wellness.table.get::<Employee>(&key).await)).await;
         found.into_iter().filter_map(|(start, employee)| Some((start, employee?))).collect()
     }
 
@@ -154,16 +165,15 @@ impl Run<'_> {
     /// since moved to another year, nothing else corrects these registrations.
     async fn registrations(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
         let wellness = self.wellness;
-        let of =
-            |(start, employee): &(usize, Employee)| (*start, (employee.user().clone(), self.starts[*start].year()));
-        let users = employees.iter().map(of).collect();
-        let found = self.each(users, |(user, year)| wellness.registrations_of(user, Period::of_year(year))).await;
+        let of = |start: usize| (start, (self.starts[start].employee.clone(), self.starts[start].year()));
+        let users = employees.iter().map(|(start, _)| of(*start)).collect();
+        let found = self.each(users, |(of, year)| wellness.registrations_of(of, Period::of_year(year))).await;
         found.into_iter().flat_map(|(start, found)| found.into_iter().map(move |one| (start, one))).collect()
     }
 
     /// Builds a registration for every challenge that an employee is eligible for.
     async fn wanted(&mut self, employees: &[(usize, Employee)]) -> Vec<(usize, Registration)> {
-        let plan = |start: usize, employee: &Employee| (employee.company.clone(), self.starts[start].year());
+        let plan = |start: usize, employee: &Employee| (employee.company().clone(), self.starts[start].year());
         let mut plans = BTreeMap::new();
         for (start, employee) in employees {
             plans.entry(plan(*start, employee)).or_insert(*start);
@@ -171,13 +181,14 @@ impl Run<'_> {
         let wellness = self.wellness;
         let plans = plans.into_iter().map(|(plan, start)| (start, plan)).collect();
         let plans = self.each(plans, async |plan: (CompanyId, Year)| {
-            Ok((wellness.options(&plan.0, Period::of_year(plan.1)).await?.items, plan))
+            let options = wellness.options(&plan.0, Period::of_year(plan.1)).await;
+            Ok((if_readable(options.map(|page| page.items))?, plan))
         });
         let plans: HashMap<_, _> = plans.await.into_iter().map(|(_, (options, plan))| (plan, options)).collect();
         let mut wanted = Vec::new();
         for (start, employee) in employees {
             let Start { since, .. } = self.starts[*start];
-            match plans.get(&(employee.company.clone(), self.starts[*start].year())) {
+            match plans.get(&(employee.company().clone(), self.starts[*start].year())) {
                 Some(options) => {
                     let eligible = options.iter().filter(|option| option.is_challenge_for(employee, since));
                     wanted.extend(eligible.map(|option| (*start, option.registration(employee, since))));
@@ -251,7 +262,7 @@ impl ActivityOption {
     }
 
     fn registration(&self, employee: &Employee, now: TimestampSeconds) -> Registration {
-        let (company, activity) = (employee.company.clone(), self.partition.0.clone());
+        let (company, activity) = (employee.company().clone(), self.partition.0.clone());
         Registration::new(company, activity, self.end.0, employee.user().clone(), now)
     }
 }
@@ -269,21 +280,19 @@ impl Item for End {
 }
 
 impl Wellness {
-    async fn registrations_of(&self, user: UserId, period: Period) -> Result<Vec<Registration>, Error> {
+    async fn registrations_of(&self, of: EmployeeKey, period: Period) -> Result<Vec<Registration>, Error> {
         let range = ActivityEndDateSort::within(period);
-        Ok(self
-            .table
-            .query_all(&Query::new(&RegistrationsPartition(user), &range).on(&self.registrations))
-            .await?
-            .complete()?)
+        let query = Query::new(&RegistrationsPartition(of.user), &range).on(&self.registrations);
+        let query = query.only_if(Condition::is(Registration::COMPANY, &of.company));
+        if_readable(self.table.query_all(&query).await.map(|page| page.items))
     }
 
     /// Puts the registration and returns it. If the registration already exists, returns the
-    /// existing registration.
-    async fn register(&self, registration: Registration) -> Result<Registration, Error> {
+    /// existing registration, or `None` if it cannot be read.
+    async fn register(&self, registration: Registration) -> Result<Option<Registration>, Error> {
         match self.dynamo.write(self.table.put_new(&registration)?).await {
-            Err(table::Error::Refused(refused)) => Ok(refused.found(0)?.unwrap_or(registration)),
-            written => Ok(written.map(|()| registration)?),
+            Err(table::Error::Refused(refused)) => if_readable(refused.found(0)),
+            written => Ok(written.map(|()| Some(registration))?),
         }
     }
 
@@ -298,6 +307,20 @@ impl Wellness {
     async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<HashMap<Key, End>, Error> {
         let activities: BTreeSet<_> = registrations.iter().map(|(_, registration)| &registration.partition.0).collect();
         let keys: Vec<Key> = activities.into_iter().map(Activity::key_of).collect();
-        Ok(self.table.get_all(&keys, true).await?.complete()?)
+        Ok(self.table.get_all(&keys, true).await?.items)
+    }
+}
+
+/// Returns an empty value if a stored item cannot be read, or a range is too large. A retry cannot
+/// fix either. The invocation logs the key of an unreadable item.
+fn if_readable<T: Default>(found: Result<T, impl Into<Error>>) -> Result<T, Error> {
+    match found.map_err(Into::into) {
+        Err(Error::Table(table::Error::Unreadable(..))) => Ok(T::default()),
+        Err(error @ Error::Table(table::Error::TooMuch)) => {
+            tracing::error!(%error, "employees of a company lack registrations");
+            function::count("UnreadableItems", 1);
+            Ok(T::default())
+        }
+        found => found,
     }
 }

@@ -9,7 +9,8 @@ use crate::{
     sample::wellness::{COMPANY, TEMPLATE, blood_bank_a, blood_bank_b, last_second, section_id, year},
 };
 
-const REGISTRATIONS: &str = "/wellness/users/456/registrations";
+/// The registrations of the new employee. An operator names the company.
+const REGISTRATIONS: &str = "/wellness/users/456/registrations?companyId=123";
 /// New end date of the walk, in the next year.
 const NEW_END: &str = "02-28T23:59:59";
 
@@ -86,7 +87,7 @@ impl Guide {
     }
 
     async fn walk(&self, walk: &Walk) -> Result<(), CliError> {
-        let path = format!("{REGISTRATIONS}/{}", walk.id);
+        let path = format!("/wellness/users/456/registrations/{}?companyId=123", walk.id);
         let body = json!({"progress": 40.4, "progressText": "404 / 1000 steps", "earnedPoints": 40});
         self.patch("Report 404 of 1000 steps", &path, body).await?;
         let call = Call::patch(&path, json!({"progress": 30}));
@@ -152,7 +153,7 @@ impl Guide {
         let call = Call::patch(&walk.path, body);
         let what = "Change the walk with an outdated version: rejected";
         self.step(Step { what, call, status: StatusCode::PRECONDITION_FAILED }).await?;
-        let path = format!("{REGISTRATIONS}?year={}", year() + 1);
+        let path = format!("{REGISTRATIONS}&year={}", year() + 1);
         let reply = self.get("List her registrations of the next year", &path).await?;
         let followed = registration(&reply.body, walk).is_some_and(|it| it["endDate"] == format!("{end}Z"));
         check(followed, "the registration must have the new end")?;

@@ -1,0 +1,361 @@
+//! Tests of unreadable stored items: an item of each type in turn, against every reader, job and
+//! stream.
+//!
+//! Lists skip an unreadable item and count it. A read of the item itself returns 500. Jobs pass
+//! over it, report it and finish. The stream function passes over it, and other employees do not
+//! wait for it.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use function::Pattern;
+use jiff::Timestamp;
+use local::Stack;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use system_tests::{
+    Answer, Client, drained, stack, text, until,
+    wellness::{activity, admin, create, employee_key, of_company, put, registration, registrations_of},
+};
+use wellness::Registration;
+
+const COMPANY: &str = "C";
+const USER: &str = "user";
+
+type Stored = HashMap<String, AttributeValue>;
+
+fn year() -> String {
+    Timestamp::now().strftime("%Y").to_string()
+}
+
+fn end() -> String {
+    format!("{}-12-31T23:59:59", year())
+}
+
+/// Returns an activity with all parts and a reference to the venue, as the body of a request.
+fn whole(name: &str) -> Value {
+    let mut activity = system_tests::wellness::challenge(name, &end());
+    activity["sectionId"] = "1".into();
+    activity["data"] = json!({"banner": "walk.png"});
+    activity["references"] = json!([{"facet": "venues", "id": "venue", "data": {"Name": "Hall"}}]);
+    activity
+}
+
+/// A company with two items of each type.
+struct Scene {
+    stack: Stack,
+    operator: Client,
+    admin: Client,
+    /// The ids of both activities.
+    activities: Vec<String>,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let stack = stack().start().await.expect("a stack");
+        let (operator, admin) = (Client::operator(&stack), admin(&stack, COMPANY));
+        let of = |rest: &str| of_company(COMPANY, rest);
+        for id in ["1", "2"] {
+            let section = json!({"name": "Spring", "startDate": format!("{}-01-01", year()), "endDate": end()});
+            assert_eq!(admin.put(&of(&format!("sections/{id}")), &section).await.status, 201);
+            assert_eq!(admin.post(&of("templates"), &json!({"name": "Walk"})).await.status, 201);
+            assert_eq!(operator.post("/wellness/templates", &json!({"name": "Walk"})).await.status, 201);
+        }
+        for id in ["venue", "of-job"] {
+            let record = json!({"name": "Hall", "data": {"Name": "Hall"}});
+            assert_eq!(admin.put(&of(&format!("references/venues/{id}")), &record).await.status, 201);
+        }
+        let mut activities = Vec::new();
+        for name in ["Walk", "Run"] {
+            activities.push(text(&create(&admin, COMPANY, &whole(name)).await, "activityId").to_owned());
+        }
+        let placed = json!({"role": "R", "department": "D", "name": "Ann"});
+        assert_eq!(admin.put(&of(&format!("employees/{USER}")), &placed).await.status, 201);
+        let scene = Self { stack, operator, admin, activities };
+        let registered = |answer: &Answer| answer.body["items"].as_array().is_some_and(|items| items.len() == 2);
+        until(&scene.operator, &registrations_of(COMPANY, USER), registered).await;
+        assert_eq!(scene.admin.patch(&of("references/venues/of-job"), &json!({"data": {}})).await.status, 202);
+        scene.done("VenueId-of-job").await;
+        drained(&scene.operator, "register-new-employee").await;
+        scene
+    }
+
+    /// Waits until the job has ended, and returns its state.
+    async fn done(&self, job: &str) -> Value {
+        let path = of_company(COMPANY, &format!("jobs/{job}"));
+        until(&self.admin, &path, |answer| answer.body["status"] != "running").await.body
+    }
+
+    async fn items(&self, table: &str) -> Vec<Stored> {
+        let client = self.stack.client().expect("a client");
+        let scan = client.scan().table_name(self.stack.table(table).expect("a table")).consistent_read(true);
+        scan.into_paginator().items().send().collect::<Result<_, _>>().await.expect("items")
+    }
+
+    async fn put(&self, table: &str, item: &Stored) {
+        let client = self.stack.client().expect("a client");
+        let put = client.put_item().table_name(self.stack.table(table).expect("a table"));
+        put.set_item(Some(item.clone())).send().await.expect("written");
+    }
+
+    /// Returns a request for each GET route.
+    fn readers(&self) -> BTreeMap<String, String> {
+        let patterns = wellness::patterns();
+        let routes = patterns.iter().flat_map(Pattern::routes).filter(|route| route.method == "GET");
+        let path = |route: &str| {
+            let path = function::path(route, |name| {
+                Some(match name {
+                    "companyId" => COMPANY.to_owned(),
+                    "userId" => USER.to_owned(),
+                    "activityId" => self.activities[0].clone(),
+                    "facet" => "venues".to_owned(),
+                    "facetId" => "venue".to_owned(),
+                    "jobId" => "VenueId-of-job".to_owned(),
+                    other => unreachable!("{other}"),
+                })
+            });
+            if route.contains("/users/") { format!("{path}?companyId={COMPANY}") } else { path }
+        };
+        routes.map(|route| (route.path.to_owned(), path(route.path))).collect()
+    }
+
+    async fn answers(&self) -> BTreeMap<String, Answer> {
+        let mut answers = BTreeMap::new();
+        for (route, path) in self.readers() {
+            answers.insert(route, self.operator.get(&path).await);
+        }
+        answers
+    }
+}
+
+fn attribute<'a>(item: &'a Stored, name: &str) -> &'a str {
+    item[name].as_s().expect("a text")
+}
+
+fn key(item: &Stored) -> (String, String) {
+    (attribute(item, "PK").to_owned(), attribute(item, "SK").to_owned())
+}
+
+/// Number of items in a list, including skipped items and sections. `None` for a single item.
+fn total(answer: &Answer) -> Option<u64> {
+    let count = |member: &str| answer.body[member].as_array().map_or(0, Vec::len) as u64;
+    answer.body["items"]
+        .is_array()
+        .then(|| count("items") + count("sections") + answer.body["skipped"].as_u64().unwrap_or_default())
+}
+
+/// Returns the readers that must notice an unreadable item of each type.
+fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
+    const ACTIVITY: &str = "/wellness/companies/{companyId}/activities/{activityId}";
+    const ACTIVITIES: &str = "/wellness/companies/{companyId}/activities";
+    const OPTIONS: &str = "/wellness/companies/{companyId}/activity-options";
+    const REGISTRATIONS: &str = "/wellness/users/{userId}/registrations";
+    const REFERENCES: &str = "/wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
+    BTreeMap::from([
+        ("Activity", BTreeSet::from([ACTIVITY, ACTIVITIES, OPTIONS, REGISTRATIONS])),
+        ("Detail", BTreeSet::from([ACTIVITY])),
+        ("Goal", BTreeSet::from([ACTIVITY])),
+        ("Reward", BTreeSet::from([ACTIVITY])),
+        ("Groups", BTreeSet::from([ACTIVITY])),
+        ("Group", BTreeSet::from([ACTIVITY])),
+        ("Reference", BTreeSet::from([ACTIVITY, REFERENCES])),
+        ("Section", BTreeSet::from([ACTIVITIES, "/wellness/companies/{companyId}/sections"])),
+        ("Template", BTreeSet::from(["/wellness/companies/{companyId}/templates", "/wellness/templates"])),
+        ("ReferenceRecord", BTreeSet::new()),
+        ("Employee", BTreeSet::new()),
+        ("Registration", BTreeSet::from([REGISTRATIONS])),
+        ("Job", BTreeSet::from(["/wellness/companies/{companyId}/jobs/{jobId}"])),
+    ])
+}
+
+/// Makes each attribute of each item unreadable in turn, except for index keys, which DynamoDB
+/// checks. No list fails or loses another item, and no read of another item is affected.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreadable_item_affects_only_the_readers_that_return_it() {
+    let scene = Scene::start().await;
+    let healthy = scene.answers().await;
+    for (route, answer) in &healthy {
+        assert_eq!((answer.status, &answer.body["skipped"]), (200, &Value::Null), "{route}: {}", answer.body);
+    }
+    let mut noticed = BTreeMap::<String, BTreeSet<String>>::new();
+    let mut wrong = Vec::new();
+    for table in ["Activities", "WellnessJobs"] {
+        for item in scene.items(table).await {
+            let kind = attribute(&item, "Type").to_owned();
+            let (partition, sort) = key(&item);
+            let names = item.keys().filter(|name| !name.starts_with("GSI") && *name != "PK" && *name != "SK");
+            // An item without a company belongs to no list of a company.
+            let names = names.filter(|name| !(kind == "Registration" && *name == "CompanyId") && *name != "Type");
+            for name in names {
+                let mut broken = item.clone();
+                broken.insert(name.clone(), AttributeValue::Bool(true));
+                scene.put(table, &broken).await;
+                for (route, answer) in scene.answers().await {
+                    let before = &healthy[&route];
+                    if answer.body == before.body {
+                        continue;
+                    }
+                    noticed.entry(kind.clone()).or_default().insert(route.clone());
+                    let is_skipped = answer.status == 200
+                        && total(&answer).is_some_and(|total| Some(total) == self::total(before))
+                        && answer.body["skipped"].as_u64() >= Some(1);
+                    let is_own =
+                        total(before).is_none() && answer.status == 500 && answer.body["type"] == "/problems/internal";
+                    if !is_skipped && !is_own {
+                        wrong.push(format!("{kind} {partition} {sort} without {name}: {route}: {}", answer.body));
+                    }
+                }
+            }
+            scene.put(table, &item).await;
+        }
+    }
+    assert!(wrong.is_empty(), "{} failures:\n{}", wrong.len(), wrong.join("\n"));
+    let after = scene.answers().await;
+    assert!(after.iter().all(|(route, answer)| answer.body == healthy[route].body), "each item was restored");
+    for (kind, readers) in expected() {
+        let noticed = noticed.remove(kind).unwrap_or_default();
+        assert_eq!(noticed.iter().map(String::as_str).collect::<BTreeSet<_>>(), readers, "{kind}");
+    }
+    assert!(noticed.is_empty(), "every type must have an expectation: {noticed:?}");
+}
+
+/// Each kind of job passes over an unreadable item, changes the others and reports the number.
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_pass_over_unreadable_items_and_report_them() {
+    for kind in ["update", "replacement", "registrations"] {
+        let scene = Scene::start().await;
+        let items = scene.items("Activities").await;
+        let poison = |sort: &str| {
+            let partition = format!("ActivityId-{}", scene.activities[0]);
+            items.iter().find(|item| key(item) == (partition.clone(), sort.to_owned())).expect("the item").clone()
+        };
+        let reference = "Program#Venue#VenueId-venue";
+        let venue = of_company(COMPANY, "references/venues/venue");
+        let (job, is_changed): (String, fn(&Stored) -> bool) = match kind {
+            "update" => {
+                let mut broken = poison(reference);
+                broken.insert("CompanyId".to_owned(), AttributeValue::Bool(true));
+                broken.insert("CopiedData".to_owned(), AttributeValue::Bool(true));
+                scene.put("Activities", &broken).await;
+                let started = scene.admin.patch(&venue, &json!({"data": {"Name": "Great Hall"}})).await;
+                (text(&started.body, "jobId").to_owned(), |item| {
+                    item.get("CopiedData").is_some_and(|data| format!("{data:?}").contains("Great Hall"))
+                })
+            }
+            "replacement" => {
+                let mut broken = poison(reference);
+                broken.insert("CopiedData".to_owned(), AttributeValue::Bool(true));
+                scene.put("Activities", &broken).await;
+                let body = json!({"replacementId": "other", "data": {}});
+                let started = scene.admin.post(&format!("{venue}/replacement"), &body).await;
+                (text(&started.body, "jobId").to_owned(), |item| attribute(item, "SK").ends_with("#VenueId-other"))
+            }
+            _ => {
+                let activity = of_company(COMPANY, &format!("activities/{}", scene.activities[0]));
+                // Another registration, whose index key is not a time.
+                let walk = activity_of(&scene.activities[0]);
+                put(&scene.stack, &[registration(&walk, "another")]).await;
+                let mut broken = poison(&format!("Registration#UserId-{USER}"));
+                broken.insert("GSI3SK".to_owned(), AttributeValue::S("ActivityEndDate#never".to_owned()));
+                scene.put("Activities", &broken).await;
+                let end = format!("{}-12-30T00:00:00", year());
+                let moved = scene.admin.patch(&activity, &json!({"version": 1, "endDate": end})).await;
+                (text(&moved.body, "jobId").to_owned(), |item| {
+                    item.get("GSI3SK").is_some_and(|end| format!("{end:?}").contains("12-30T00:00:00"))
+                })
+            }
+        };
+        let job = scene.done(&job).await;
+        assert_eq!(
+            (&job["status"], &job["skipped"], &job["done"]),
+            (&json!("done"), &json!(1), &json!(1)),
+            "{kind}: {job}"
+        );
+        let changed = scene.items("Activities").await.iter().filter(|item| is_changed(item)).count();
+        // An update also changes the record.
+        assert_eq!(changed, 1, "{kind}");
+    }
+}
+
+fn activity_of(id: &str) -> wellness::Activity {
+    activity(COMPANY, id, "Walk", &end())
+}
+
+fn event(number: usize, company: &str, user: &str) -> Value {
+    let key = employee_key(company, user);
+    json!({
+        "eventID": number.to_string(),
+        "eventName": "INSERT",
+        "eventSource": "aws:dynamodb",
+        "dynamodb": {
+            "ApproximateCreationDateTime": Timestamp::now().as_second(),
+            "Keys": {"PK": {"S": key.partition()}, "SK": {"S": key.sort()}},
+            "SequenceNumber": number.to_string(),
+            "StreamViewType": "NEW_AND_OLD_IMAGES",
+        },
+    })
+}
+
+/// No unreadable item makes the function retry a record, because all later records of the shard
+/// would wait for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn employees_do_not_wait_for_unreadable_items_of_others() {
+    let scene = Scene::start().await;
+    let others = activity("other-company", "others", "Walk", &end());
+    put(&scene.stack, &[others]).await;
+    let batch = |user: &str| json!({"Records": [event(1, COMPANY, USER), event(2, "other-company", user)]});
+    let mut number = 0;
+    for item in scene.items("Activities").await {
+        let names =
+            item.keys().filter(|name| !["PK", "SK", "Type"].contains(&name.as_str()) && !name.starts_with("GSI"));
+        for name in names {
+            number += 1;
+            let mut broken = item.clone();
+            broken.insert(name.clone(), AttributeValue::Bool(true));
+            scene.put("Activities", &broken).await;
+            let user = format!("user-{number}");
+            let placed = json!({"role": "R", "department": "D"});
+            let path = of_company("other-company", &format!("employees/{user}"));
+            assert_eq!(scene.operator.put(&path, &placed).await.status, 201);
+            let answer = scene.operator.invoke("register-new-employee", &batch(&user)).await;
+            assert_eq!(answer.body, json!({"batchItemFailures": []}), "{:?} {name}", key(&item));
+            let registered = registrations_of("other-company", &user);
+            let list = scene.operator.get(&registered).await;
+            let expected = if attribute(&item, "PK") == "ActivityId-others" { 0..=1 } else { 1..=1 };
+            let count = list.body["items"].as_array().map_or(0, Vec::len);
+            assert!(expected.contains(&count), "{:?} {name}: {}", key(&item), list.body);
+        }
+        scene.put("Activities", &item).await;
+    }
+    drained(&scene.operator, "register-new-employee").await;
+    let streams = scene.operator.get("/_local/streams").await.body;
+    let mappings = streams["mappings"].as_array().expect("mappings");
+    let mapping = mappings.iter().find(|mapping| mapping["function"] == "register-new-employee").expect("the mapping");
+    let counts = ["failedBatches", "retries", "givenUp"].map(|count| mapping[count].clone());
+    assert_eq!(counts, [json!(0), json!(0), json!(0)], "{mapping}");
+}
+
+/// An employee whose registration cannot be read still gets the other registrations.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unreadable_registration_does_not_block_the_others_of_the_employee() {
+    let stack = stack().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    let walks = ["A-1", "A-2"].map(|id| activity(COMPANY, id, "Walk", &end()));
+    put(&stack, &walks).await;
+    let poison = Registration { progress_text: "poison".to_owned(), ..registration(&walks[0], USER) };
+    let scene = Scene { admin: admin(&stack, COMPANY), operator, stack, activities: Vec::new() };
+    let mut poison: Stored = serde_dynamo::to_item(&poison).expect("an item");
+    poison.insert("Progress".to_owned(), AttributeValue::Bool(true));
+    scene.put("Activities", &poison).await;
+    // An unreadable registration of another company's user with the same id is not counted.
+    let others = registration(&activity("other-company", "A-3", "Walk", &end()), USER);
+    let mut others: Stored = serde_dynamo::to_item(&others).expect("an item");
+    others.insert("Progress".to_owned(), AttributeValue::Bool(true));
+    scene.put("Activities", &others).await;
+    let placed = json!({"role": "R", "department": "D"});
+    assert_eq!(scene.operator.put(&of_company(COMPANY, &format!("employees/{USER}")), &placed).await.status, 201);
+    let list = registrations_of(COMPANY, USER);
+    let found = until(&scene.operator, &list, |answer| answer.body["items"][0]["activityId"] == "A-2").await;
+    assert_eq!(found.body["skipped"], 1, "{}", found.body);
+    let stored = scene.items("Activities").await;
+    let registrations = stored.iter().filter(|item| attribute(item, "SK").starts_with("Registration#")).count();
+    assert_eq!(registrations, 3, "the unreadable registrations are kept");
+}
