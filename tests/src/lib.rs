@@ -12,6 +12,7 @@ pub mod ledger;
 pub mod openapi;
 pub mod patterns;
 pub mod requests;
+pub mod roles;
 pub mod runtime;
 pub mod units;
 pub mod wellness;

@@ -11,4 +11,5 @@ mod lists;
 mod model;
 mod moves;
 mod requests;
+mod roles;
 mod shards;

@@ -13,3 +13,4 @@ mod lists;
 mod model;
 mod random;
 mod requests;
+mod roles;
