@@ -15,6 +15,7 @@ pub mod requests;
 pub mod roles;
 pub mod runtime;
 pub mod units;
+pub mod unreadable;
 pub mod wellness;
 pub mod yaml;
 

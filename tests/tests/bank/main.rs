@@ -13,3 +13,4 @@ mod moves;
 mod requests;
 mod roles;
 mod shards;
+mod unreadable;

@@ -14,3 +14,4 @@ mod model;
 mod random;
 mod requests;
 mod roles;
+mod unreadable;
