@@ -276,3 +276,13 @@ async fn archive_reports_an_unreadable_payment_and_moves_it_after_its_repair() {
     assert_eq!(scene.read(Reader::Find("T-1")).await.status, 200);
     scene.stack.stop().await;
 }
+
+#[tokio::test]
+async fn archive_passes_over_a_payment_without_a_transaction_id() {
+    let scene = Scene::start("KEYS_ONLY", false).await;
+    damage(&scene.stack, "PaymentScheduler", |item| Type::Payment.is(item), "TransactionId", DAMAGES[0]).await;
+    let run = scene.read(Reader::Archive).await;
+    assert_eq!(run.body, json!({"until": DAY, "moved": 2, "left": true}));
+    assert_eq!(scene.read(Reader::Payments("A-1")).await.count(), 1, "the payment remains");
+    scene.stack.stop().await;
+}

@@ -129,6 +129,7 @@ impl Tally {
                 self.stuck = true;
                 let (partition, sort) = (key.partition(), key.sort());
                 tracing::error!(reason, partition, sort, "cannot archive a processed payment");
+                function::count("UnreadableItems", 1);
             }
         }
     }
