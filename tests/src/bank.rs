@@ -92,11 +92,22 @@ pub async fn stored(stack: &Stack) -> BTreeSet<String> {
     for table in stack.tables() {
         let mut pages = client.scan().table_name(table).into_paginator().items().send();
         while let Some(item) = pages.next().await {
-            let item: BTreeMap<_, _> = item.expect("an item").into_iter().collect();
-            stored.insert(format!("{table} {item:?}"));
+            stored.insert(format!("{table} {}", in_order(&AttributeValue::M(item.expect("an item")))));
         }
     }
     stored
+}
+
+/// Returns a value as text, with the members of maps in order.
+fn in_order(value: &AttributeValue) -> String {
+    match value {
+        AttributeValue::M(members) => {
+            let members: BTreeMap<_, _> = members.iter().map(|(name, value)| (name, in_order(value))).collect();
+            format!("{members:?}")
+        }
+        AttributeValue::L(values) => format!("{:?}", values.iter().map(in_order).collect::<Vec<_>>()),
+        other => format!("{other:?}"),
+    }
 }
 
 /// Table `PaymentScheduler`.

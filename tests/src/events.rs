@@ -10,7 +10,7 @@ use std::{fs, path::PathBuf};
 /// status is `None` for events that are not HTTP requests.
 pub type Event = (&'static str, &'static str, Option<u16>);
 
-const BANK: [Event; 19] = [
+const BANK: [Event; 20] = [
     ("schedule-payment", "", Some(201)),
     ("schedule-payment", "day-is-over", Some(400)),
     ("list-account-payments", "", Some(200)),
@@ -19,6 +19,7 @@ const BANK: [Event; 19] = [
     ("list-due-payments", "no-such-day", Some(400)),
     ("update-payment-status", "", Some(404)),
     ("update-payment-status", "no-transaction-id", Some(400)),
+    ("update-payment-status", "no-operator", Some(403)),
     ("archive-processed-payments", "", None),
     ("archive-processed-payments", "by-hand", None),
     ("archive-processed-payments", "no-such-day", None),
@@ -33,11 +34,13 @@ const BANK: [Event; 19] = [
 ];
 
 /// The events of the cart. The added item is listed and then purchased.
-const CART: [Event; 14] = [
+const CART: [Event; 16] = [
     ("add-cart-item", "", Some(201)),
     ("add-cart-item", "no-currency", Some(400)),
+    ("add-cart-item", "no-operator", Some(403)),
     ("update-cart-item", "", Some(404)),
     ("update-cart-item", "no-such-status", Some(400)),
+    ("update-cart-item", "no-operator", Some(403)),
     ("remove-cart-item", "", Some(404)),
     ("remove-cart-item", "another-account", Some(403)),
     ("list-cart-items", "", Some(200)),

@@ -12,8 +12,10 @@ pub mod ledger;
 pub mod openapi;
 pub mod patterns;
 pub mod requests;
+pub mod roles;
 pub mod runtime;
 pub mod units;
+pub mod unreadable;
 pub mod wellness;
 pub mod yaml;
 

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections import Counter
+from functools import reduce
 from pathlib import Path
 
 os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
@@ -29,6 +30,8 @@ MAX_CONSUMERS_OF_A_STREAM = 2
 SERVICES = {"export": "lake"}
 # Resource types that may refer to a function without invoking it.
 ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"}
+# The property of an encrypted resource. Without a key, AWS uses its own keys.
+KEY = {"Fn::If": ["HasKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]}
 # Parameters of a nested stack that the root stack sets itself.
 SET_BY_ROOT = {"Name", "CartStreamArn"}
 
@@ -111,7 +114,7 @@ class Stack:
         self.alarms = self.of("AWS::CloudWatch::Alarm")
 
     def faults(self):
-        for check in (self.size, self.calls, self.keeps, self.watches, self.shows, self.streams, self.logs, self.releases):
+        for check in (self.size, self.calls, self.keeps, self.encrypts, self.watches, self.shows, self.streams, self.logs, self.releases):
             yield from check()
 
     def of(self, kind: str) -> dict:
@@ -146,6 +149,25 @@ class Stack:
             if not kept.issuperset(self.called(target["Arn"]) for target in rule["Targets"]):
                 yield f"{name} has no destination for failed events"
 
+    def encrypts(self):
+        """Checks that KmsKeyArn encrypts everything that is stored, and that every role may use this key."""
+        stored = {
+            "AWS::DynamoDB::Table": ("SSESpecification", "KMSMasterKeyId"),
+            "AWS::Logs::LogGroup": ("KmsKeyId",),
+            "AWS::S3::Bucket": ("BucketEncryption", "Fn::If", 1, "ServerSideEncryptionConfiguration", 0, "ServerSideEncryptionByDefault", "KMSMasterKeyID"),
+            "AWS::KinesisFirehose::DeliveryStream": ("DeliveryStreamEncryptionConfigurationInput", "KeyARN"),
+            "AWS::Athena::WorkGroup": ("WorkGroupConfiguration", "ResultConfiguration", "EncryptionConfiguration", "KmsKey"),
+        }
+        for kind, path in stored.items():
+            for name, resource in self.of(kind).items():
+                if reduce(lambda node, key: node[key] if node and (isinstance(key, int) or key in node) else None, path, resource) not in (KEY, KEY["Fn::If"][1]):
+                    yield f"{name} is not encrypted with KmsKeyArn"
+        [use] = self.of("AWS::IAM::ManagedPolicy").values()
+        # CodeDeploy only points aliases to versions.
+        roles = set(self.of("AWS::IAM::Role")) - {"CodeDeployServiceRole"}
+        if (differ := roles ^ {role["Ref"] for role in use["Roles"]}):
+            yield f"the roles of KeyUse differ from those of the stack: {sorted(differ)}"
+
     def watches(self):
         """Checks that each kind of failure has an alarm. Metric filters of a log group cover all functions that log to it."""
         yield from (f"{name} has no alarm actions" for name, alarm in self.alarms.items() if "AlarmActions" not in alarm)
@@ -155,7 +177,7 @@ class Stack:
             [metric] = one["MetricTransformations"]
             if one["LogGroupName"] == {"Ref": "Logs"} and metric["MetricNamespace"] == namespace:
                 filtered[metric["MetricName"]] = one["FilterPattern"]
-        wanted = {"Failures", "Defects"} | ({"StreamAgeMs"} if self.of("AWS::Lambda::EventSourceMapping") else set())
+        wanted = {"Failures", "Defects", "UnreadableItems"} | ({"StreamAgeMs"} if self.of("AWS::Lambda::EventSourceMapping") else set())
         watched = [one["MetricName"] for one in self.alarms.values() if one.get("Namespace") == namespace and "Dimensions" not in one]
         yield from (f"no metric filter counts {metric} in the service's log group" for metric in wanted - set(filtered))
         yield from (f"no alarm watches {metric}" for metric in wanted - set(watched))
@@ -188,7 +210,7 @@ class Stack:
                 yield f"{name} does not show {wanted}"
         metrics = [metric for widget in body["widgets"] for row in widget["properties"].get("metrics", []) for metric in row]
         searches = [metric["expression"] for metric in metrics if isinstance(metric, dict) and "expression" in metric]
-        for metric in ("LatencyMs", "Defects"):
+        for metric in ("LatencyMs", "Defects", "UnreadableItems"):
             wanted = f"SEARCH('{{\"${{Name}}/{self.service}\",Function}} MetricName=\"{metric}\"',"
             if not any(search.startswith(wanted) for search in searches):
                 yield f"{name} does not search for {metric}"

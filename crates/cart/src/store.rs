@@ -115,10 +115,11 @@ impl Cart {
         Ok(vec![self.table.put_new(cart_item)?, self.table.put_new(&Pointer::to(cart_item))?])
     }
 
-    /// Returns the changes that replace the cart item `old` with its next version `new`. The
-    /// changes fail if the stored item has a different version than `old`. If the sort key stays
-    /// the same, the item is overwritten. Otherwise `old` is deleted and `new` is put. The pointer
-    /// is replaced if the sort key or the expiry changes.
+    /// Returns the changes that replace the cart item `old` with its next version `new`. They fail
+    /// if the version of the stored item differs from `old`. If the sort key stays the same, the
+    /// item is overwritten. Otherwise `old` is deleted and `new` is put. The pointer is put if the
+    /// sort key or the expiry changes. The put needs no condition, because every change of a
+    /// pointer also changes the version of its item. It therefore repairs a damaged pointer.
     ///
     /// Always execute the changes in a transaction, even a single change. If a response is lost,
     /// the SDK retries with the same client token, so the changes are applied only once.
@@ -131,7 +132,7 @@ impl Cart {
             vec![self.table.delete(old.key()).only_if(unchanged), self.table.put_new(new)?]
         };
         if was != is {
-            changes.push(self.table.replace(&is)?.only_if(Condition::is(Pointer::CART_ITEM, &old.sort)));
+            changes.push(self.table.put(&is)?);
         }
         Ok(changes)
     }

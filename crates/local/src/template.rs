@@ -41,7 +41,7 @@ const SECTIONS: [&str; 6] = ["Transform", "Parameters", "Conditions", "Globals",
 const SECTIONS_MEANINGLESS: [&str; 2] = ["AWSTemplateFormatVersion", "Description"];
 const ATTRIBUTES: [&str; 3] = ["Type", "Properties", "Condition"];
 const ATTRIBUTES_MEANINGLESS: [&str; 3] = ["DeletionPolicy", "UpdateReplacePolicy", "Metadata"];
-const LOG_GROUP_MEANINGLESS: [&str; 2] = ["LogGroupName", "RetentionInDays"];
+const LOG_GROUP_MEANINGLESS: [&str; 3] = ["KmsKeyId", "LogGroupName", "RetentionInDays"];
 
 /// The error of a template that can't be run. The message has the form `template.yaml:12: …`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

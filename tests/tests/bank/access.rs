@@ -31,7 +31,7 @@ async fn every_access_pattern(client: &Client, payment: &Value) -> [Answer; 8] {
         client.post(&of("payments"), &json!({"scheduledTime": TIME, "data": 1})).await,
         client.get(&format!("{}?{days}", of("payments"))).await,
         client.get("/bank/payments/due?date=2099-12-01").await,
-        client.patch(&path, &json!({"status": "PENDING"})).await,
+        client.patch(&path, &json!({"status": "CANCELLED"})).await,
         client.get(&of("transactions")).await,
         client.get("/bank/transactions?date=2099-12-01").await,
         client.get("/bank/transactions/T-2").await,
@@ -111,7 +111,7 @@ async fn payment_is_not_found_under_another_account() {
     let id = other["paymentId"].as_str().expect("an id");
     let through = format!("/bank/accounts/A-1/payments/{id}");
     assert_eq!(caller.get(&through).await.status, 404);
-    assert_eq!(caller.patch(&through, &json!({"status": "PENDING"})).await.status, 404);
+    assert_eq!(caller.patch(&through, &json!({"status": "CANCELLED"})).await.status, 404);
     for path in [
         "/bank/accounts/A-1%2F..%2FA-2/payments",
         "/bank/accounts/A-2%00/payments",

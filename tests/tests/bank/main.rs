@@ -11,4 +11,6 @@ mod lists;
 mod model;
 mod moves;
 mod requests;
+mod roles;
 mod shards;
+mod unreadable;

@@ -13,3 +13,5 @@ mod lists;
 mod model;
 mod random;
 mod requests;
+mod roles;
+mod unreadable;

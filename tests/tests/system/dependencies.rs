@@ -23,6 +23,20 @@ fn a_lambda_links_one_http_and_one_tls_stack() {
     }
 }
 
+/// The local engine contains a version of `SQLite` with a known vulnerability
+/// (docs/operations.md#what-the-stacks-leave-to-you).
+#[test]
+fn no_function_links_sqlite() {
+    for package in ["bank", "cart", "wellness", "ledger", "export"] {
+        let tree = tree(package);
+        for part in ["libsqlite3-sys v", "rusqlite v", "dynoxide"] {
+            assert!(!tree.iter().any(|line| line.starts_with(part)), "{package} links {part}");
+        }
+    }
+    let local = tree("local");
+    assert!(local.iter().any(|line| line.starts_with("libsqlite3-sys v0.34.0")), "update the documentation");
+}
+
 fn has_one_stack(tree: &[String]) {
     let has = |prefix: &str| tree.iter().any(|line| line.starts_with(prefix));
     assert!(has("hyper v1.") && has("rustls v0.23") && has("aws-lc-rs v1."), "{tree:#?}");

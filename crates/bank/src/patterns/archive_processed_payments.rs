@@ -5,7 +5,7 @@ use crate::{
     Bank, Payment, Transaction,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Scheduled, Trigger};
+use function::{Error, Fields, Function, Input, Scheduled, Trigger, is_zero};
 use futures::{StreamExt, stream::FuturesUnordered};
 use keys::{
     Day, KeyRange, TimestampSeconds,
@@ -13,7 +13,7 @@ use keys::{
 };
 use serde::Serialize;
 use std::time::Duration;
-use table::Units;
+use table::{Key, Units};
 
 /// Maximum number of payments that one query returns.
 const PAGE: usize = 100;
@@ -72,6 +72,9 @@ pub struct Archived {
     pub moved: u64,
     /// Whether processed payments remain for the next run.
     pub left: bool,
+    /// Number of payments that cannot be read. They remain, and the log contains their keys.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub skipped: usize,
 }
 
 /// Moves all `PROCESSED` payments that are due by the end of a day. The default day is yesterday
@@ -79,7 +82,8 @@ pub struct Archived {
 /// table.
 ///
 /// A run that nears its deadline stops and returns `left: true`. The run stores no progress,
-/// because the remaining payments are still `PROCESSED`. The next scheduled run finds them.
+/// because the remaining payments are still `PROCESSED`. The next scheduled run finds them. A run
+/// skips and counts payments that cannot be read.
 ///
 /// # Errors
 /// 400 for an invalid event. Any other error means that DynamoDB was unreachable or rejected a
@@ -93,12 +97,12 @@ pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Re
     while !stop.has_passed() {
         match bank.archive_page(&rest, run.now, &mut tally).await {
             Ok(Some(position)) => rest = everything.after(&position),
-            Ok(None) => return Ok(Archived { until, moved: tally.moved, left: tally.stuck }),
+            Ok(None) => return Ok(tally.archived(until, tally.stuck || tally.skipped > 0)),
             Err(Error::Table(table::Error::Throttled | table::Error::Contended { .. })) => break,
             Err(error) => return Err(error),
         }
     }
-    Ok(Archived { until, moved: tally.moved, left: true })
+    Ok(tally.archived(until, true))
 }
 
 #[derive(Debug, Default)]
@@ -106,13 +110,15 @@ struct Tally {
     moved: u64,
     /// Whether the run found a payment that no run can move. The log contains the reason.
     stuck: bool,
+    /// Number of payments that cannot be read.
+    skipped: usize,
 }
 
 /// Result of moving one payment.
 enum Outcome {
     Moved,
     MovedBefore,
-    Stuck(&'static str),
+    Stuck(&'static str, Key),
 }
 
 impl Tally {
@@ -120,11 +126,17 @@ impl Tally {
         match outcome {
             Outcome::Moved => self.moved += 1,
             Outcome::MovedBefore => {}
-            Outcome::Stuck(reason) => {
+            Outcome::Stuck(reason, key) => {
                 self.stuck = true;
-                tracing::error!(reason, "cannot archive a processed payment");
+                let (partition, sort) = (key.partition(), key.sort());
+                tracing::error!(reason, partition, sort, "cannot archive a processed payment");
+                function::count("UnreadableItems", 1);
             }
         }
+    }
+
+    fn archived(&self, until: Day, left: bool) -> Archived {
+        Archived { until, moved: self.moved, left, skipped: self.skipped }
     }
 }
 
@@ -138,6 +150,7 @@ impl Bank {
         tally: &mut Tally,
     ) -> Result<Option<String>, Error> {
         let page = self.payments.sharded_page::<Payment>(&self.due, range, PAGE).await?;
+        tally.skipped += page.skipped;
         let mut next = Ok(page.next);
         let mut waiting = page.items.into_iter();
         let mut under_way: FuturesUnordered<_> =
@@ -156,14 +169,15 @@ impl Bank {
     }
 
     async fn archive(&self, payment: Payment, now: TimestampSeconds) -> Result<Outcome, Error> {
-        let delete = self.payments.delete(payment.key()).only_if(table::Condition::is(Payment::DUE, &payment.due));
+        let key = payment.key();
+        let delete = self.payments.delete(key.clone()).only_if(table::Condition::is(Payment::DUE, &payment.due));
         let Some(transaction) = Transaction::archived(payment, now) else {
-            return Ok(Outcome::Stuck("the payment has no transaction id"));
+            return Ok(Outcome::Stuck("the payment has no transaction id", key));
         };
         match self.dynamo.transact(vec![delete, self.transactions.put_new(&transaction)?]).await {
             Ok(()) => Ok(Outcome::Moved),
             Err(table::Error::Refused(refused)) if refused.at(0) => Ok(Outcome::MovedBefore),
-            Err(table::Error::Refused(_)) => Ok(Outcome::Stuck("the history already contains the payment")),
+            Err(table::Error::Refused(_)) => Ok(Outcome::Stuck("the history already contains the payment", key)),
             Err(error) => Err(error.into()),
         }
     }

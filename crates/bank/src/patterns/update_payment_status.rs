@@ -131,12 +131,19 @@ fn stands(payment: &Payment) -> Error {
 /// Changes the status of a payment, if the payment still has the expected status. The allowed
 /// changes are `SCHEDULED` to `PENDING` or `CANCELLED`, and `PENDING` to `PROCESSED` or `FAILED`.
 ///
+/// Customers can only cancel payments (docs/requirements/bank.md#permissions).
+///
 /// # Errors
-/// 404 for an unknown payment. 409 for a change that is not allowed, for a payment that does not
-/// have the expected status, or for a transaction id that belongs to a different payment.
+/// 403 for an account that the caller does not own, and for any change of a customer except to
+/// `CANCELLED`. 404 for an unknown payment. 409 for a change that is not allowed, for a payment
+/// that does not have the expected status, or for a transaction id that belongs to a different
+/// payment.
 pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result<Json<PaymentBody>, Error> {
     let Request { input: wanted, caller, id, .. } = &request;
     caller.must_own(&wanted.account, DOMAIN)?;
+    if wanted.target() != Status::Cancelled {
+        caller.must_operate(DOMAIN)?;
+    }
     let from = wanted.origin()?;
     let payment = match &wanted.to {
         Target::Processed(transaction) => bank.process(wanted, from, transaction, *id).await?,

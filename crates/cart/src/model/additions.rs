@@ -42,6 +42,8 @@ pub(crate) struct CartState {
     additions: Option<Additions>,
     /// ACTIVE cart items that have not expired.
     pub(crate) cart_items: Vec<CartItem>,
+    /// Number of ACTIVE cart items that cannot be read (docs/decisions/cart-unreadable-items.md).
+    pub(crate) skipped: usize,
 }
 
 impl Cart {
@@ -55,9 +57,9 @@ impl Cart {
     ///
     /// A query is not a snapshot: it may miss a cart item whose addition is already recorded in
     /// `CART`. If a recently added item is missing, its pointer must show that the item has left
-    /// the cart. Otherwise this function returns [`Error::stale`], and the caller retries. The
-    /// caller knows that the item `known` is not in the cart, so the pointer of `known` is not
-    /// checked.
+    /// the cart. Otherwise this function returns [`Error::stale`], and the caller retries. `known`
+    /// is an item that is not in the cart, and its pointer is not checked. Cart items that cannot
+    /// be read are counted.
     pub(crate) async fn look(
         &self,
         account: &AccountId,
@@ -68,15 +70,38 @@ impl Cart {
         let clock = additions.as_ref().map_or(now, |additions| additions.clock(now));
         let range = CartItemSort::with_status(Status::Active);
         let query = Query::new(account, &range).only_if(unexpired(clock));
-        let state = CartState { cart_items: self.table.query_all(&query).await?.complete()?, additions };
+        let page = self.table.query_all(&query).await?;
+        let state = CartState { cart_items: page.items, skipped: page.skipped, additions };
         for added in state.missing(now).filter(|added| known != Some(added.item)) {
-            let pointer = self.pointer(account, added.item).await?.ok_or_else(Error::stale)?;
-            let elsewhere = pointer.cart_item != *added && pointer.cart_item.since >= added.since;
-            if !elsewhere && pointer.is_live(clock) {
+            let skipped = state.skipped > 0 && self.is_unreadable(account, added).await?;
+            if !skipped && !self.has_left(account, added, clock).await? {
                 return Err(Error::stale());
             }
         }
         Ok(state)
+    }
+
+    /// Returns whether the pointer of an added item shows that the item has left the cart. An item
+    /// whose pointer cannot be read counts as such: no later read would show more.
+    async fn has_left(&self, account: &AccountId, added: &CartItemSort, clock: TimestampMillis) -> Result<bool, Error> {
+        match self.pointer(account, added.item).await {
+            Ok(Some(pointer)) => {
+                let elsewhere = pointer.cart_item != *added && pointer.cart_item.since >= added.since;
+                Ok(elsewhere || !pointer.is_live(clock))
+            }
+            Ok(None) => Ok(false),
+            Err(Error::Table(table::Error::Unreadable(..))) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether an added item is in the cart, but cannot be read.
+    async fn is_unreadable(&self, account: &AccountId, added: &CartItemSort) -> Result<bool, Error> {
+        match self.table.get::<CartItem>(&Key::new(account, added)).await {
+            Ok(_) => Ok(false),
+            Err(table::Error::Unreadable(..)) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Returns the change to `CART` that records the addition of `cart_item`. The change fails if
@@ -135,9 +160,10 @@ impl CartState {
         self.cart_items.iter().find(|cart_item| cart_item.sku == *sku)
     }
 
-    /// Returns the error 409 if the cart has no room for `more` additional items.
+    /// Returns the error 409 if the cart has no room for `more` additional items. Items that cannot
+    /// be read take up room, because they can be repaired.
     pub(crate) fn must_have_room_for(&self, more: usize) -> Result<(), Error> {
-        if self.cart_items.len() + more <= MAX_ITEMS {
+        if self.cart_items.len() + self.skipped + more <= MAX_ITEMS {
             return Ok(());
         }
         let detail = format!("A cart has at most {MAX_ITEMS} active items, because a checkout is one transaction.");

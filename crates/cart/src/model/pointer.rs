@@ -4,13 +4,13 @@ use keys::{
     cart::{CartItemSort, ItemSort},
 };
 use serde::{Deserialize, Serialize};
-use table::{Attributes, Item, Key};
+use table::{Item, Key};
 
 /// Pointer from the id of a cart item to its sort key.
 ///
-/// A status change changes the sort key of the item, but not the id. The transaction of the status
-/// change also updates the pointer. The pointer expires together with the cart item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
+/// A status change changes the sort key but not the id. The same transaction updates the pointer.
+/// The pointer expires together with the cart item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Pointer {
     #[serde(rename = "PK")]

@@ -107,11 +107,15 @@ fn read_price(fields: &mut Fields) -> Option<Money> {
 /// Adds a product to the cart. If the product is already in the cart, its quantity increases.
 ///
 /// # Errors
-/// 400 for invalid input, 403 for an account that the caller does not own. 409 for a full cart or a
-/// quantity over the maximum. 413 if the account id and SKU together are too long. 422 for an
-/// idempotency key that was used for a different request.
+/// 400 for invalid input. 403 for an account that the caller does not own, and for a price from a
+/// customer (docs/decisions/cart-permissions.md). 409 for a full cart or a quantity over the
+/// maximum. 413 if the account id and SKU together are too long. 422 for an idempotency key that
+/// was used for a different request.
 pub async fn add_cart_item(cart: Cart, request: Request<NewCartItem>) -> Result<Upserted<CartItemBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
+    if request.input.price.is_some() {
+        request.caller.must_operate(DOMAIN)?;
+    }
     optimistically(|| cart.add(&request)).await
 }
 

@@ -7,7 +7,7 @@ use crate::{
     model::cart_item::Move,
 };
 use function::{
-    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger,
+    Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Json, Problem, Request, Route, Trigger, is_zero,
     optimistically,
 };
 use futures::future::try_join;
@@ -64,18 +64,21 @@ impl Input for Checkout {
 /// Response body of a checkout: the order.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Order {
+pub struct OrderBody {
     order_id: OrderId,
     items: Vec<CartItemBody>,
+    #[serde(skip_serializing_if = "is_zero")]
+    skipped: usize,
 }
 
 /// Changes every ACTIVE cart item to `PURCHASED` in one transaction. All items get the same order
-/// id.
+/// id. Items that cannot be read stay in the cart, and the response has their number
+/// (docs/decisions/cart-unreadable-items.md).
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 409 for an empty cart, 422 for an idempotency
 /// key that was used for a different request.
-pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Json<Order>, Error> {
+pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Json<OrderBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
     Ok(Json(optimistically(|| cart.check_out(&request)).await?))
 }
@@ -86,10 +89,12 @@ pub async fn checkout_cart(cart: Cart, request: Request<Checkout>) -> Result<Jso
 struct Bought {
     order: OrderId,
     at: TimestampMillis,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    skipped: usize,
 }
 
 impl Cart {
-    async fn check_out(&self, request: &Request<Checkout>) -> Result<Order, Error> {
+    async fn check_out(&self, request: &Request<Checkout>) -> Result<OrderBody, Error> {
         let (account, now) = (&request.input.account, request.milli);
         let key = request.idempotency_key.as_ref();
         let once = IdempotentRequest::new(&self.table, account, key, Fingerprint::of(&["checkout-cart"]), now);
@@ -101,7 +106,10 @@ impl Cart {
         let cart_items = &state.cart_items;
         state.must_have_room_for(0)?;
         if cart_items.is_empty() {
-            let refusal = Error::Conflict(Problem::CartEmpty, "The cart has no active items.".to_owned());
+            let refusal = match state.skipped {
+                0 => Error::Conflict(Problem::CartEmpty, "The cart has no active items.".to_owned()),
+                skipped => Error::Internal(format!("{skipped} cart items cannot be read, and the cart has no others")),
+            };
             // Another request with the same idempotency key may have completed after the record was
             // read, and may have emptied the cart.
             return self.order(account, once.before().await?.ok_or(refusal)?).await;
@@ -118,24 +126,25 @@ impl Cart {
             changes.extend(self.transition(cart_item, &new)?);
             bought.push(new);
         }
-        changes.extend(once.remember(&Bought { order: order.clone(), at })?);
+        changes.extend(once.remember(&Bought { order: order.clone(), at, skipped: state.skipped })?);
         self.dynamo.transact(changes).await?;
-        Ok(Order::of(order, bought))
+        Ok(OrderBody::of(order, bought, state.skipped))
     }
 
     /// Reads the purchased items of an earlier order by their status time and order id. Purchased
     /// items never change.
-    async fn order(&self, account: &AccountId, Bought { order, at }: Bought) -> Result<Order, Error> {
+    async fn order(&self, account: &AccountId, Bought { order, at, skipped }: Bought) -> Result<OrderBody, Error> {
         let range = CartItemSort::between(Status::Purchased, Some(at), Some(at));
         let query = Query::new(account, &range).only_if(Condition::is(CartItem::ORDER_ID, &order));
-        Ok(Order::of(order, self.table.query_all(&query).await?.complete()?))
+        let page = self.table.query_all(&query).await?;
+        Ok(OrderBody::of(order, page.items, skipped + page.skipped))
     }
 }
 
-impl Order {
+impl OrderBody {
     /// Creates the order. Its items are sorted like the list of purchased items: newest first.
-    fn of(order_id: OrderId, mut cart_items: Vec<CartItem>) -> Self {
+    fn of(order_id: OrderId, mut cart_items: Vec<CartItem>, skipped: usize) -> Self {
         cart_items.sort_by_key(|cart_item| Reverse(cart_item.sort));
-        Self { order_id, items: cart_items.into_iter().map(CartItemBody::from).collect() }
+        Self { order_id, items: cart_items.into_iter().map(CartItemBody::from).collect(), skipped }
     }
 }

@@ -123,11 +123,15 @@ impl Target {
 /// item.
 ///
 /// # Errors
-/// 400 for invalid input, 403 for an account that the caller does not own, 404 for an unknown or
+/// 400 for invalid input. 403 for an account that the caller does not own, and for a purchase by a
+/// customer, who buys with a checkout (docs/decisions/cart-permissions.md). 404 for an unknown or
 /// expired item. 409 for a purchased item, a full cart or a quantity over the maximum. 413 if the
 /// order id makes the item exceed 1 KB.
 pub async fn update_cart_item(cart: Cart, request: Request<Update>) -> Result<Json<CartItemBody>, Error> {
     request.caller.must_own(&request.input.account, DOMAIN)?;
+    if let Some(Target::Purchased(_)) = request.input.to {
+        request.caller.must_operate(DOMAIN)?;
+    }
     let cart_item = optimistically(|| cart.change(&request)).await?;
     Ok(Json(cart_item.into()))
 }

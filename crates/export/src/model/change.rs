@@ -84,7 +84,8 @@ fn must_be_a_cart_item(record: &Record) -> Result<(), Why> {
     Err(if is_known { Dropped::NotACartItem.into() } else { unsendable("not a cart key") })
 }
 
-/// Returns the cart item of the row, and its old image if the item was modified.
+/// Returns the cart item of the row, and its old image if the item was modified. The change that
+/// repairs an unreadable item is a row without old values.
 fn cart_items(event: &EventRecord) -> Result<(CartItem, Option<CartItem>), Why> {
     let image = |item: &serde_dynamo::Item, name: &str| {
         if item.is_empty() {
@@ -95,7 +96,11 @@ fn cart_items(event: &EventRecord) -> Result<(CartItem, Option<CartItem>), Why> 
     match event.event_name.as_str() {
         "INSERT" => Ok((image(&event.change.new_image, "NewImage")?, None)),
         "MODIFY" => {
-            Ok((image(&event.change.new_image, "NewImage")?, Some(image(&event.change.old_image, "OldImage")?)))
+            let new = image(&event.change.new_image, "NewImage")?;
+            match image(&event.change.old_image, "OldImage") {
+                Err(missing) if event.change.old_image.is_empty() => Err(missing),
+                old => Ok((new, old.ok())),
+            }
         }
         "REMOVE" if !is_by_ttl(event) => Err(Dropped::MovedAway.into()),
         "REMOVE" => Ok((image(&event.change.old_image, "OldImage")?, None)),
@@ -118,6 +123,7 @@ fn columns<'a>(event: &EventRecord, cart_item: &'a CartItem, before: Option<&'a 
     match (event.event_name.as_str(), cart_item.previous, before) {
         ("MODIFY", _, Some(before)) if before == cart_item => Err(Dropped::Unchanged.into()),
         ("MODIFY" | "REMOVE", ..) if !status.is_listed() => Err(Dropped::Ended.into()),
+        ("MODIFY", _, None) => Ok(operation(Operation::Modify).new_image(cart_item)),
         ("MODIFY", _, Some(before)) => Ok(operation(Operation::Modify).new_image(cart_item).old_image(before)),
         ("REMOVE", ..) => Ok(operation(Operation::Expire).old_image(cart_item).with_next_version()),
         (_, Some(previous), _) if status == Status::Removed => {

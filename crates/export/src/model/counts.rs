@@ -70,6 +70,8 @@ impl Counts {
         }
         metrics::counter!("ChangesExported").increment(self.exported);
         metrics::counter!("ChangesUnsendable").increment(self.unsendable);
+        // The alarm of this metric covers all services.
+        metrics::counter!("UnreadableItems").increment(self.unsendable);
         metrics::counter!("ChangesFailed").increment(self.failed);
         metrics::counter!("DeliveredBytes").increment(self.bytes);
         metrics::counter!("BilledBytes").increment(self.billed);

@@ -105,6 +105,19 @@ async fn ignores_unknown_fields() {
 }
 
 #[tokio::test]
+async fn repair_of_an_unreadable_item_is_a_row_without_old_values() {
+    let mut batch = event("");
+    let records = batch["Records"].as_array_mut().expect("records");
+    let repair = records.iter_mut().find(|record| record["eventName"] == "MODIFY").expect("a change");
+    repair["dynamodb"]["OldImage"].as_object_mut().expect("an image").remove("AddedAt");
+    let id = repair["eventID"].clone();
+    let Outcome { rows, reasons, .. } = outcome(batch).await;
+    let row = rows.iter().find(|row| row["event_id"] == id).expect("the row of the repair");
+    assert_eq!((&row["operation"], row.get("old_quantity"), reasons.len()), (&json!("modify"), None, 0), "{row}");
+    assert!(row["quantity"].is_number() && row["version"].is_number(), "{row}");
+}
+
+#[tokio::test]
 async fn stores_unreadable_records_with_the_reason() {
     let Outcome { rows, reasons, keys, .. } = outcome(event(".keys-only")).await;
     assert_eq!((rows.len(), reasons.len()), (0, 3));

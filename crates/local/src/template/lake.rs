@@ -25,7 +25,7 @@ const DESTINATION_MEANINGLESS: [&str; 6] = [
 ];
 
 /// Resource types that have no effect in the local stack, with their known properties.
-const MEANINGLESS: [(&str, &[&str]); 10] = [
+const MEANINGLESS: [(&str, &[&str]); 11] = [
     (
         "AWS::CloudWatch::Alarm",
         &[
@@ -52,6 +52,7 @@ const MEANINGLESS: [(&str, &[&str]); 10] = [
     ("AWS::Logs::MetricFilter", &["FilterPattern", "LogGroupName", "MetricTransformations"]),
     ("AWS::S3::BucketPolicy", &["Bucket", "PolicyDocument"]),
     ("AWS::IAM::Role", &["AssumeRolePolicyDocument", "ManagedPolicyArns", "Path", "Policies", "RoleName", "Tags"]),
+    ("AWS::IAM::ManagedPolicy", &["Description", "ManagedPolicyName", "Path", "PolicyDocument", "Roles"]),
     ("AWS::Glue::Database", &["CatalogId", "DatabaseInput"]),
     ("AWS::Glue::Table", &["CatalogId", "DatabaseName", "TableInput"]),
     (

@@ -171,7 +171,17 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// Returns whether this is the role that SAM makes for a function.
+    fn is_role_of_function(&self, name: &str) -> bool {
+        let Some(function) = name.strip_suffix("Role") else { return false };
+        let kind = |name: &str| self.resources.iter().find(|entry| entry.key == name)?.node.get("Type")?.text().ok();
+        kind(name).is_none() && kind(function) == Some("AWS::Serverless::Function")
+    }
+
     pub(crate) fn physical_name(&self, name: &str, line: usize) -> Result<String> {
+        if self.is_role_of_function(name) {
+            return Ok(format!("{}-{name}", self.stack));
+        }
         let kind = self.kind(name, line)?;
         let property = match kind {
             "AWS::DynamoDB::Table" => &["TableName"][..],

@@ -117,6 +117,14 @@ fn reads_the_template_of_the_project() {
 }
 
 #[test]
+fn reads_the_template_with_a_key() {
+    let key = "arn:aws:kms:us-east-1:123456789012:key/0192f3a1";
+    let with = whole(&[("KmsKeyArn", key)], &[]).unwrap();
+    assert_eq!(with.tables.len(), whole(&[], &[]).unwrap().tables.len());
+    assert!(whole(&[("KmsKeyArn", "alias/key")], &[]).is_err());
+}
+
+#[test]
 fn reads_only_the_selected_stacks() {
     let bank = whole(&[], &["bank"]).unwrap();
     assert_eq!(bank.services().into_iter().collect::<Vec<_>>(), ["bank"]);

@@ -1,0 +1,288 @@
+//! An item of each type that cannot be read, against every reader of the bank. Lists skip it, reads
+//! by id fail, and everything else continues.
+
+use local::Stack;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use system_tests::{
+    Asks, Client,
+    bank::{archive, bring_to, schedule, stack_with},
+    on_both_projections,
+    patterns::all,
+    text,
+    unreadable::{self, DAMAGES, Effect, Item, Reading, damage},
+};
+
+const DAY: &str = "2099-12-01";
+const TIME: &str = "2099-12-01T09:30:00Z";
+
+/// An item type, and an attribute that the test damages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Type {
+    Payment,
+    Transaction,
+    IdempotencyRecord,
+    TransactionGuard,
+}
+
+impl Type {
+    const ALL: [Self; 4] = [Self::Payment, Self::Transaction, Self::IdempotencyRecord, Self::TransactionGuard];
+
+    fn table(self) -> &'static str {
+        if self == Self::Transaction { "TransactionHistory" } else { "PaymentScheduler" }
+    }
+
+    fn attribute(self) -> &'static str {
+        match self {
+            Self::Payment | Self::IdempotencyRecord => "CreatedAt",
+            Self::Transaction => "ArchivedAt",
+            Self::TransactionGuard => "PaymentId",
+        }
+    }
+
+    /// Whether this is the item that the scenario damages.
+    fn is(self, item: &Item) -> bool {
+        let is = |name: &str, value: &str| unreadable::text(item, name) == value;
+        match self {
+            Self::Payment => is("Type", "Payment") && is("TransactionId", "T-1"),
+            Self::Transaction => is("Type", "Transaction") && is("GSI2PK", "T-1"),
+            Self::IdempotencyRecord => is("SK", "IDEMPOTENCY#K-1"),
+            Self::TransactionGuard => is("PK", "TRANSACTION#T-1"),
+        }
+    }
+}
+
+/// Payments of two accounts. P-1 and P-2 belong to A-1, P-3 to A-2.
+struct Scene {
+    stack: Stack,
+    /// PROCESSED with the transaction id T-1. The only one with an idempotency key.
+    first: String,
+    /// PROCESSED with the transaction id T-2.
+    second: String,
+    /// SCHEDULED.
+    scheduled: String,
+    /// PENDING, twice.
+    pending: [String; 2],
+}
+
+impl Scene {
+    async fn start(projection: &str, archived: bool) -> Self {
+        let (stack, operator) = stack_with(projection).await;
+        let new = new_payment();
+        let first = operator.post_once("/bank/accounts/A-1/payments", "K-1", &new).await.body;
+        let (second, third) = (schedule(&operator, "A-1", TIME).await, schedule(&operator, "A-2", TIME).await);
+        for (payment, transaction) in [(&first, "T-1"), (&second, "T-2"), (&third, "T-3")] {
+            bring_to(&operator, payment, "PROCESSED", transaction).await;
+        }
+        if archived {
+            assert_eq!(archive(&operator, DAY).await, 3);
+        }
+        let id = |payment: &Value| text(payment, "paymentId").to_owned();
+        let scheduled = id(&schedule(&operator, "A-1", TIME).await);
+        let pending = [pending(&operator).await, pending(&operator).await];
+        Self { stack, first: id(&first), second: id(&second), scheduled, pending }
+    }
+
+    async fn read(&self, reader: Reader) -> Reading {
+        let (account, days) =
+            (|account| json!({"accountId": account}), "from=2099-01-01T00:00:00Z&to=2099-12-31T00:00:00Z");
+        let get = |route, path: String, parameters| self.ask(route, path, parameters, None, None);
+        match reader {
+            Reader::Schedule => self.schedule("A-2", None).await,
+            Reader::Retry => self.schedule("A-1", Some("K-1")).await,
+            Reader::OtherKey => self.schedule("A-1", Some("K-2")).await,
+            Reader::Payments(of) => {
+                let path = format!("/bank/accounts/{of}/payments?{days}&status=PROCESSED");
+                get("GET /bank/accounts/{accountId}/payments", path, account(of)).await
+            }
+            Reader::Due => {
+                let path = format!("/bank/payments/due?date={DAY}&status=PROCESSED");
+                get("GET /bank/payments/due", path, json!({})).await
+            }
+            Reader::Cancel => self.change(&self.first, &json!({"status": "CANCELLED"})).await,
+            Reader::CancelOther => self.change(&self.scheduled, &json!({"status": "CANCELLED"})).await,
+            Reader::Process(number, transaction) => {
+                let body = json!({"status": "PROCESSED", "transactionId": transaction});
+                self.change(&self.pending[number], &body).await
+            }
+            Reader::Payment => self.payment(&self.first).await,
+            Reader::OtherPayment => self.payment(&self.second).await,
+            Reader::Archive => {
+                unreadable::invoke(&self.stack, "archive-processed-payments", json!({"date": DAY})).await
+            }
+            Reader::Transactions(of) => {
+                let path = format!("/bank/accounts/{of}/transactions");
+                get("GET /bank/accounts/{accountId}/transactions", path, account(of)).await
+            }
+            Reader::TransactionsOfDay => {
+                get("GET /bank/transactions", format!("/bank/transactions?date={DAY}"), json!({})).await
+            }
+            Reader::Find(id) => {
+                let path = format!("/bank/transactions/{id}");
+                get("GET /bank/transactions/{transactionId}", path, json!({"transactionId": id})).await
+            }
+        }
+    }
+
+    async fn ask(
+        &self,
+        route: &str,
+        path: String,
+        parameters: Value,
+        key: Option<&str>,
+        body: Option<&Value>,
+    ) -> Reading {
+        unreadable::request(&self.stack, &Asks { route, path: &path, parameters, key, body }).await
+    }
+
+    async fn schedule(&self, account: &str, key: Option<&str>) -> Reading {
+        let (path, parameters) = (format!("/bank/accounts/{account}/payments"), json!({"accountId": account}));
+        let route = "POST /bank/accounts/{accountId}/payments";
+        self.ask(route, path, parameters, key, Some(&new_payment())).await
+    }
+
+    async fn payment(&self, id: &str) -> Reading {
+        let route = "GET /bank/accounts/{accountId}/payments/{paymentId}";
+        let path = format!("/bank/accounts/A-1/payments/{id}");
+        self.ask(route, path, json!({"accountId": "A-1", "paymentId": id}), None, None).await
+    }
+
+    async fn change(&self, id: &str, body: &Value) -> Reading {
+        let route = "PATCH /bank/accounts/{accountId}/payments/{paymentId}";
+        let path = format!("/bank/accounts/A-1/payments/{id}");
+        self.ask(route, path, json!({"accountId": "A-1", "paymentId": id}), None, Some(body)).await
+    }
+}
+
+fn new_payment() -> Value {
+    json!({"scheduledTime": TIME, "data": 1})
+}
+
+async fn pending(operator: &Client) -> String {
+    let payment = schedule(operator, "A-1", TIME).await;
+    text(&bring_to(operator, &payment, "PENDING", "").await, "paymentId").to_owned()
+}
+
+/// A request or an invocation.
+#[derive(Debug, Clone, Copy)]
+enum Reader {
+    Schedule,
+    Retry,
+    OtherKey,
+    Payments(&'static str),
+    Due,
+    Cancel,
+    CancelOther,
+    Process(usize, &'static str),
+    Payment,
+    OtherPayment,
+    Archive,
+    Transactions(&'static str),
+    TransactionsOfDay,
+    Find(&'static str),
+}
+
+impl Reader {
+    fn pattern(self) -> &'static str {
+        match self {
+            Self::Schedule | Self::Retry | Self::OtherKey => "B1",
+            Self::Payments(_) => "B2",
+            Self::Due => "B3",
+            Self::Cancel | Self::CancelOther | Self::Process(..) => "B4",
+            Self::Archive => "B5",
+            Self::Transactions(_) => "B6",
+            Self::TransactionsOfDay => "B7",
+            Self::Find(_) => "B8",
+            Self::Payment | Self::OtherPayment => "B9",
+        }
+    }
+}
+
+use Effect::{Failed, None as Nothing, Skipped};
+
+/// Each reader, and the effect of each type of item: payment, transaction, idempotency record and
+/// transaction guard. The archive runs after all readers of payments.
+const MATRIX: [(Reader, [Effect; 4]); 18] = [
+    (Reader::Schedule, [Nothing; 4]),
+    (Reader::OtherKey, [Nothing; 4]),
+    (Reader::Retry, [Failed, Failed, Failed, Nothing]),
+    (Reader::Payments("A-1"), [Skipped, Nothing, Nothing, Nothing]),
+    (Reader::Payments("A-2"), [Nothing; 4]),
+    (Reader::Due, [Skipped, Nothing, Nothing, Nothing]),
+    (Reader::Cancel, [Failed, Nothing, Nothing, Nothing]),
+    (Reader::CancelOther, [Nothing; 4]),
+    (Reader::Process(0, "T-1"), [Nothing, Nothing, Nothing, Failed]),
+    (Reader::Process(1, "T-9"), [Nothing; 4]),
+    (Reader::Payment, [Failed, Nothing, Nothing, Nothing]),
+    (Reader::OtherPayment, [Nothing; 4]),
+    (Reader::Archive, [Skipped, Nothing, Nothing, Nothing]),
+    (Reader::Transactions("A-1"), [Nothing, Skipped, Nothing, Nothing]),
+    (Reader::Transactions("A-2"), [Nothing; 4]),
+    (Reader::TransactionsOfDay, [Nothing, Skipped, Nothing, Nothing]),
+    (Reader::Find("T-1"), [Nothing, Failed, Nothing, Nothing]),
+    (Reader::Find("T-2"), [Nothing; 4]),
+];
+
+async fn one_unreadable_item_does_not_stop_the_others(projection: &str) {
+    for (column, kind) in Type::ALL.into_iter().enumerate() {
+        let archived = kind == Type::Transaction;
+        let healthy = Scene::start(projection, archived).await;
+        let mut expected = Vec::new();
+        for (reader, _) in MATRIX {
+            expected.push(healthy.read(reader).await);
+        }
+        for how in DAMAGES {
+            let scene = Scene::start(projection, archived).await;
+            let key = damage(&scene.stack, kind.table(), |item| kind.is(item), kind.attribute(), how).await;
+            for ((reader, effects), healthy) in MATRIX.into_iter().zip(&expected) {
+                let when = format!("{projection} {kind:?} {how:?}: {reader:?}");
+                let effect =
+                    if kind == Type::Payment && is_archived_there(reader) { continue } else { effects[column] };
+                effect.check(&scene.read(reader).await, healthy, &key, &when);
+            }
+            scene.stack.stop().await;
+        }
+        healthy.stack.stop().await;
+    }
+}
+
+/// Whether the reader finds the first payment only if the archive could move it.
+fn is_archived_there(reader: Reader) -> bool {
+    matches!(reader, Reader::Transactions("A-1") | Reader::TransactionsOfDay | Reader::Find("T-1"))
+}
+
+on_both_projections! { one_unreadable_item_does_not_stop_the_others }
+
+#[test]
+fn every_pattern_of_the_bank_is_in_the_matrix() {
+    let patterns = all().into_iter().map(|pattern| pattern.id).filter(|id| id.starts_with('B'));
+    let read: BTreeSet<&str> = MATRIX.iter().map(|(reader, _)| reader.pattern()).collect();
+    assert_eq!(read, patterns.collect());
+}
+
+#[tokio::test]
+async fn archive_reports_an_unreadable_payment_and_moves_it_after_its_repair() {
+    let scene = Scene::start("KEYS_ONLY", false).await;
+    let client = scene.stack.client().expect("a client");
+    let table = scene.stack.table("PaymentScheduler").expect("a table");
+    let items = client.scan().table_name(table).send().await.expect("items").items.unwrap_or_default();
+    let whole = items.into_iter().find(|item| Type::Payment.is(&item.clone().into_iter().collect()));
+    damage(&scene.stack, "PaymentScheduler", |item| Type::Payment.is(item), "CreatedAt", DAMAGES[0]).await;
+    let run = scene.read(Reader::Archive).await;
+    assert_eq!(run.body, json!({"until": DAY, "moved": 2, "left": true, "skipped": 1}));
+    client.put_item().table_name(table).set_item(whole).send().await.expect("repaired");
+    let run = scene.read(Reader::Archive).await;
+    assert_eq!(run.body, json!({"until": DAY, "moved": 1, "left": false}));
+    assert_eq!(scene.read(Reader::Find("T-1")).await.status, 200);
+    scene.stack.stop().await;
+}
+
+#[tokio::test]
+async fn archive_passes_over_a_payment_without_a_transaction_id() {
+    let scene = Scene::start("KEYS_ONLY", false).await;
+    damage(&scene.stack, "PaymentScheduler", |item| Type::Payment.is(item), "TransactionId", DAMAGES[0]).await;
+    let run = scene.read(Reader::Archive).await;
+    assert_eq!(run.body, json!({"until": DAY, "moved": 2, "left": true}));
+    assert_eq!(scene.read(Reader::Payments("A-1")).await.count(), 1, "the payment remains");
+    scene.stack.stop().await;
+}

@@ -1,0 +1,300 @@
+//! An item of each type that cannot be read, against every reader of the cart and the exporter.
+//! Lists skip it, reads by id fail, and everything else continues
+//! (docs/decisions/cart-unreadable-items.md).
+
+use local::Stack;
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, fs};
+use system_tests::{
+    Answer, Asks, Client, drained,
+    patterns::all,
+    stack, text,
+    unreadable::{self, DAMAGES, Effect, Item, Reading, damage},
+};
+
+/// An item type, and an attribute that the test damages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Type {
+    CartItem,
+    Pointer,
+    Cart,
+    IdempotencyRecord,
+}
+
+impl Type {
+    const ALL: [Self; 4] = [Self::CartItem, Self::Pointer, Self::Cart, Self::IdempotencyRecord];
+
+    fn attribute(self) -> &'static str {
+        match self {
+            Self::CartItem => "AddedAt",
+            Self::Pointer => "CartItem",
+            Self::Cart => "Last",
+            Self::IdempotencyRecord => "ExpiresAt",
+        }
+    }
+
+    /// Whether this is the item of the account that the test damages. `tea` is the id of a cart
+    /// item.
+    fn is(self, item: &Item, owner: &str, tea: &str) -> bool {
+        let (account, sort) = (unreadable::text(item, "PK"), unreadable::text(item, "SK"));
+        account == owner
+            && match self {
+                Self::CartItem => sort.starts_with("ACTIVE#") && sort.ends_with(tea),
+                Self::Pointer => sort.starts_with("ITEM#") && sort.ends_with(tea),
+                Self::Cart => sort == "CART",
+                Self::IdempotencyRecord => sort == "IDEMPOTENCY#K-1",
+            }
+    }
+}
+
+/// Two carts. A-1 has tea and a cup, and a SAVED pot. A-2 has tea. The names of accounts and
+/// products end with the number of the scene, so that many scenes can share a stack.
+struct Scene<'a> {
+    stack: &'a Stack,
+    number: usize,
+    tea: String,
+    cup: String,
+    saved: String,
+    others: String,
+}
+
+async fn shop() -> Stack {
+    stack().parameter("ExportWindowSeconds", "0").start().await.expect("a stack")
+}
+
+impl<'a> Scene<'a> {
+    async fn start(stack: &'a Stack, number: usize) -> Self {
+        let none = String::new();
+        let mut scene = Self { stack, number, tea: none.clone(), cup: none.clone(), saved: none.clone(), others: none };
+        let operator = Client::operator(stack);
+        let path = |account: &str| format!("/cart/accounts/{}/items", scene.named(account));
+        let (own, other) = (path("A-1"), path("A-2"));
+        let id = |answer: &Answer| text(&answer.body, "itemId").to_owned();
+        let tea = id(&operator.post_once(&own, "K-1", &scene.addition("tea")).await);
+        let cup = id(&operator.post(&own, &scene.addition("cup")).await);
+        let saved = id(&operator.post(&own, &scene.addition("pot")).await);
+        let others = id(&operator.post(&other, &scene.addition("tea")).await);
+        let kept = operator.patch(&format!("{own}/{saved}"), &json!({"status": "SAVED"})).await;
+        assert_eq!(kept.status, 200);
+        (scene.tea, scene.cup, scene.saved, scene.others) = (tea, cup, saved, others);
+        scene
+    }
+
+    fn named(&self, name: &str) -> String {
+        format!("{name}-{}", self.number)
+    }
+
+    fn addition(&self, sku: &str) -> Value {
+        json!({"sku": self.named(sku), "quantity": 1})
+    }
+
+    async fn read(&self, reader: Reader) -> Reading {
+        match reader {
+            Reader::List(account) => {
+                let account = self.named(account);
+                let path = format!("/cart/accounts/{account}/items");
+                self.ask("GET /cart/accounts/{accountId}/items", path, json!({"accountId": account}), None, None).await
+            }
+            Reader::Sku(sku) => {
+                let sku = self.named(sku);
+                let path = format!("/cart/skus/{sku}/items");
+                self.ask("GET /cart/skus/{sku}/items", path, json!({"sku": sku}), None, None).await
+            }
+            Reader::Get => self.item("GET", "A-1", &self.tea, None).await,
+            Reader::GetOther => self.item("GET", "A-1", &self.cup, None).await,
+            Reader::Change => self.item("PATCH", "A-1", &self.tea, Some(&json!({"quantity": 2}))).await,
+            Reader::ChangeOther => self.item("PATCH", "A-1", &self.cup, Some(&json!({"quantity": 2}))).await,
+            Reader::Activate => self.item("PATCH", "A-1", &self.saved, Some(&json!({"status": "ACTIVE"}))).await,
+            Reader::Remove => self.item("DELETE", "A-1", &self.tea, None).await,
+            Reader::RemoveOther => self.item("DELETE", "A-1", &self.saved, None).await,
+            Reader::Add(account, sku, key) => {
+                let (account, body) = (self.named(account), self.addition(sku));
+                let path = format!("/cart/accounts/{account}/items");
+                let parameters = json!({"accountId": account});
+                self.ask("POST /cart/accounts/{accountId}/items", path, parameters, key, Some(&body)).await
+            }
+            Reader::Buy(account) => {
+                let account = self.named(account);
+                let path = format!("/cart/accounts/{account}/checkout");
+                let route = "POST /cart/accounts/{accountId}/checkout";
+                self.ask(route, path, json!({"accountId": account}), None, None).await
+            }
+            Reader::ChangeOthers => self.item("PATCH", "A-2", &self.others, Some(&json!({"quantity": 2}))).await,
+        }
+    }
+
+    async fn item(&self, method: &str, account: &str, id: &str, body: Option<&Value>) -> Reading {
+        let account = self.named(account);
+        let route = format!("{method} /cart/accounts/{{accountId}}/items/{{itemId}}");
+        let path = format!("/cart/accounts/{account}/items/{id}");
+        self.ask(&route, path, json!({"accountId": account, "itemId": id}), None, body).await
+    }
+
+    async fn ask(
+        &self,
+        route: &str,
+        path: String,
+        parameters: Value,
+        key: Option<&str>,
+        body: Option<&Value>,
+    ) -> Reading {
+        unreadable::request(self.stack, &Asks { route, path: &path, parameters, key, body }).await
+    }
+
+    async fn damage(&self, kind: Type, how: unreadable::Damage) -> (String, String) {
+        let owner = self.named("A-1");
+        damage(self.stack, "Cart", |item| kind.is(item, &owner, &self.tea), kind.attribute(), how).await
+    }
+}
+
+/// A request. `tea` is the damaged item, or the item of the damaged pointer.
+#[derive(Debug, Clone, Copy)]
+enum Reader {
+    List(&'static str),
+    Sku(&'static str),
+    Get,
+    GetOther,
+    Change,
+    ChangeOther,
+    Activate,
+    Remove,
+    RemoveOther,
+    Add(&'static str, &'static str, Option<&'static str>),
+    Buy(&'static str),
+    ChangeOthers,
+}
+
+impl Reader {
+    fn pattern(self) -> &'static str {
+        match self {
+            Self::Add(..) => "C1",
+            Self::Change | Self::ChangeOther | Self::Activate | Self::ChangeOthers => "C2",
+            Self::Remove | Self::RemoveOther => "C3",
+            Self::Buy(_) => "C4",
+            Self::List(_) => "C5",
+            Self::Sku(_) => "C6",
+            Self::Get | Self::GetOther => "C8",
+        }
+    }
+}
+
+use Effect::{Failed, None as Nothing, Passed, Skipped};
+
+/// Each reader, and the effect of each type of item: cart item, pointer, CART and idempotency
+/// record. Each reader has its own carts, because changes affect later readers.
+const MATRIX: [(Reader, [Effect; 4]); 19] = [
+    (Reader::List("A-1"), [Skipped, Nothing, Nothing, Nothing]),
+    (Reader::List("A-2"), [Nothing; 4]),
+    (Reader::Sku("tea"), [Skipped, Nothing, Nothing, Nothing]),
+    (Reader::Sku("cup"), [Nothing; 4]),
+    (Reader::Get, [Failed, Failed, Nothing, Nothing]),
+    (Reader::GetOther, [Nothing; 4]),
+    (Reader::Change, [Failed, Failed, Nothing, Nothing]),
+    (Reader::ChangeOther, [Nothing; 4]),
+    (Reader::Activate, [Passed, Nothing, Failed, Nothing]),
+    (Reader::Remove, [Failed, Failed, Nothing, Nothing]),
+    (Reader::RemoveOther, [Nothing; 4]),
+    (Reader::Add("A-1", "jug", None), [Passed, Nothing, Failed, Nothing]),
+    (Reader::Add("A-1", "cup", None), [Passed, Nothing, Failed, Nothing]),
+    (Reader::Add("A-1", "tea", Some("K-1")), [Nothing, Nothing, Failed, Failed]),
+    (Reader::Add("A-1", "tea", Some("K-2")), [Passed, Nothing, Failed, Nothing]),
+    (Reader::Add("A-2", "tea", Some("K-1")), [Nothing; 4]),
+    (Reader::Buy("A-1"), [Skipped, Nothing, Failed, Nothing]),
+    (Reader::Buy("A-2"), [Nothing; 4]),
+    (Reader::ChangeOthers, [Nothing; 4]),
+];
+
+#[tokio::test]
+async fn one_unreadable_item_does_not_stop_the_others() {
+    let (stack, mut number) = (shop().await, 0);
+    let mut scene = async || {
+        number += 1;
+        Scene::start(&stack, number).await
+    };
+    for (reader, effects) in MATRIX {
+        let healthy = scene().await.read(reader).await;
+        for (kind, effect) in Type::ALL.into_iter().zip(effects) {
+            for how in DAMAGES {
+                let scene = scene().await;
+                let key = scene.damage(kind, how).await;
+                let when = format!("{kind:?} {how:?}: {reader:?}");
+                effect.check(&scene.read(reader).await, &healthy, &key, &when);
+            }
+        }
+    }
+    stack.stop().await;
+}
+
+#[test]
+fn every_route_of_the_cart_is_in_the_matrix() {
+    let patterns =
+        all().into_iter().filter(|pattern| pattern.routes().iter().any(|route| route.path.starts_with("/cart/")));
+    let read: BTreeSet<&str> = MATRIX.iter().map(|(reader, _)| reader.pattern()).collect();
+    assert_eq!(read, patterns.map(|pattern| pattern.id).collect());
+}
+
+#[tokio::test]
+async fn checkout_leaves_an_unreadable_item_in_the_cart_and_repeats_its_response() {
+    let stack = shop().await;
+    let scene = Scene::start(&stack, 1).await;
+    scene.damage(Type::CartItem, DAMAGES[0]).await;
+    let operator = Client::operator(&stack);
+    let checkout = "/cart/accounts/A-1-1/checkout";
+    let first = operator.post_once(checkout, "buy", &json!({})).await;
+    assert_eq!(
+        (first.status, &first.body["skipped"], &first.body["items"][0]["sku"]),
+        (200, &json!(1), &json!("cup-1"))
+    );
+    assert_eq!(operator.post_once(checkout, "buy", &json!({})).await.body, first.body);
+    let list = operator.get("/cart/accounts/A-1-1/items").await;
+    assert_eq!(list.body, json!({"items": [], "skipped": 1}), "the item stays in the cart");
+    let again = operator.post(checkout, &json!({})).await;
+    assert_eq!(again.status, 500, "the cart is not empty: {}", again.body);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn checkout_repairs_a_damaged_pointer() {
+    let stack = shop().await;
+    for (number, how) in DAMAGES.into_iter().enumerate() {
+        let scene = Scene::start(&stack, number).await;
+        scene.damage(Type::Pointer, how).await;
+        assert_eq!(scene.read(Reader::Get).await.status, 500, "{how:?}");
+        assert_eq!(scene.read(Reader::Buy("A-1")).await.count(), 2, "{how:?}");
+        let bought = scene.read(Reader::Get).await;
+        assert_eq!((bought.status, &bought.body["status"]), (200, &json!("PURCHASED")), "{how:?}");
+    }
+    stack.stop().await;
+}
+
+/// The files below a folder.
+fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("an entry").path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[tokio::test]
+async fn exporter_delivers_everything_except_an_unreadable_change() {
+    for kind in Type::ALL {
+        let stack = shop().await;
+        let scene = Scene::start(&stack, 1).await;
+        let operator = Client::operator(&stack);
+        for how in DAMAGES {
+            scene.damage(kind, how).await;
+        }
+        assert_eq!(scene.read(Reader::ChangeOthers).await.status, 200);
+        assert_eq!(scene.read(Reader::ChangeOther).await.status, 200);
+        drained(&operator, "export-cart-changes").await;
+        let files = files(stack.lake());
+        let rows = files.iter().filter(|file| file.to_string_lossy().contains("/cart-changes/"));
+        let rows: String = rows.map(|file| fs::read_to_string(file).expect("rows")).collect();
+        let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).expect("a row")).collect();
+        for id in [&scene.others, &scene.cup] {
+            let changed = rows.iter().any(|row| row["item_id"] == **id && row["quantity"] == 2);
+            assert!(changed, "{kind:?}: the change of {id} is missing in {rows:?}");
+        }
+        let kept = files.iter().filter(|file| file.to_string_lossy().contains("/unsendable/")).count();
+        assert_eq!(kept > 0, kind == Type::CartItem, "{kind:?}: {files:?}");
+        stack.stop().await;
+    }
+}
