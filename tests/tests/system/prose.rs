@@ -173,7 +173,7 @@ fn prose_of_page(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The comments of a source file. A table row or a line with a long word without spaces may be wider.
+/// The comments of a source file. A table row or a line with a long word may be wider.
 fn comments<'a>(path: &str, text: &'a str) -> Box<dyn Iterator<Item = (usize, &'a str)> + 'a> {
     let marks: &[&str] = match Path::new(path).extension().and_then(|extension| extension.to_str()) {
         Some("rs") => &["//"],

@@ -8,7 +8,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::object::JsonObject,
 };
-use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{BoundedText, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::wellness::{ActivityId, UserId};
 use serde::Deserialize;
 use table::{
@@ -71,7 +71,7 @@ impl Input for Report {
     }
 }
 
-/// Progress as text: at most 200 characters and no control characters.
+/// Progress as text: empty, or at most 200 visible characters and spaces.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
 struct ProgressText(String);
@@ -80,10 +80,10 @@ impl TryFrom<String> for ProgressText {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        if text.chars().count() > 200 || text.chars().any(char::is_control) {
-            return Err("must have at most 200 characters and no control characters");
+        if text.is_empty() || text.parse::<BoundedText<200>>().is_ok() {
+            return Ok(Self(text));
         }
-        Ok(Self(text))
+        Err("must have at most 200 visible characters or spaces")
     }
 }
 
