@@ -59,7 +59,7 @@ impl Case {
                     sentences.iter().all(|name| body[name].as_str().is_some_and(|text| !text.is_empty())),
                     "the title, detail or instance",
                 ),
-                (faults_of(body) == pointers.split_whitespace().collect(), "the errors"),
+                (are_within(&faults_of(body), pointers), "the errors"),
             ]
         };
         let of_gateway =
@@ -101,6 +101,18 @@ pub fn faults_of(problem: &Value) -> BTreeSet<&str> {
     faults.iter().map(|fault| fault["pointer"].as_str().expect("a text")).collect()
 }
 
+/// Returns whether each of the pointers in `fields`, which are separated by spaces, has a fault at
+/// or below it, and whether there are no other faults.
+#[must_use]
+pub fn are_within(faults: &BTreeSet<&str>, fields: &str) -> bool {
+    let is_at = |fault: &str, field: &str| {
+        fault.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    faults.iter().all(|fault| fields.iter().any(|field| is_at(fault, field)))
+        && fields.iter().all(|field| faults.iter().any(|fault| is_at(fault, field)))
+}
+
 /// The first 80 characters of a text, for the name of a case.
 #[must_use]
 pub fn shortened(text: &str) -> String {
@@ -115,8 +127,12 @@ pub fn sent(client: &Client, method: &str, path: &str, body: impl Into<reqwest::
 /// Invalid identifiers, escaped for a path.
 #[must_use]
 pub fn no_identifiers() -> Vec<String> {
-    let bad = ["%23", "A%231", "%00", "A%0A1", "A%0D", "A%09", "A%7F", "A%C2%85", "%C2%9F", "%1B"].map(str::to_owned);
-    bad.into_iter().chain(["x".repeat(129), "x".repeat(9_000), "%E2%82%AC".repeat(129)]).collect()
+    let controls = ["%23", "A%231", "%00", "A%0A1", "A%0D", "A%09", "A%7F", "A%C2%85", "%C2%9F", "%1B"];
+    // White space, brackets, zero-width characters and controls of the text direction.
+    let odd =
+        ["%20", "A%201", "A%C2%A01", "%5BA%5D", "A%E2%80%8B", "A%E2%80%8D1", "A%E2%80%A8", "A%E2%80%AE1", "A%EF%BB%BF"];
+    let bad = controls.into_iter().chain(odd).map(str::to_owned);
+    bad.chain(["x".repeat(129), "x".repeat(9_000), "%E2%82%AC".repeat(129)]).collect()
 }
 
 /// Requests with bodies that no route can parse. `good` is a body that the route accepts.
@@ -175,7 +191,7 @@ pub fn unreadable(client: &Client, method: &str, path: &str, good: &str) -> Vec<
 /// JSON values that are not valid identifiers.
 #[must_use]
 pub fn wrong_identifiers() -> Vec<String> {
-    const WRONG: [&str; 12] = [
+    const WRONG: [&str; 18] = [
         "\"\"",
         "\"#\"",
         "\"a#b\"",
@@ -184,6 +200,12 @@ pub fn wrong_identifiers() -> Vec<String> {
         "\"a\\u007fb\"",
         "\"a\\u0085b\"",
         "\"\\ud800\"",
+        "\" \"",
+        "\"a\\u00a0b\"",
+        "\"a\\u200bb\"",
+        "\"a\\u2028b\"",
+        "\"a\\u202eb\"",
+        "\"[a]\"",
         "null",
         "5",
         "[\"tea\"]",

@@ -1,5 +1,5 @@
 use crate::Error;
-use keys::AccountId;
+use keys::{AccountId, is_identifier};
 use std::{
     collections::{BTreeSet, HashMap},
     fmt::Display,
@@ -8,7 +8,8 @@ use std::{
 /// The caller of a request. The identity comes only from the authorizer's claims.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
-    /// The user id (claim `sub`).
+    /// The user id (claim `sub`). Empty if the token has none, or if it is not a valid identifier.
+    /// An empty text is no user's id.
     pub subject: String,
     scopes: BTreeSet<String>,
     accounts: BTreeSet<String>,
@@ -18,18 +19,21 @@ pub struct Caller {
 impl Caller {
     /// Reads the claims `sub`, `scope`, `account_ids` and `company_id`.
     ///
-    /// API Gateway passes every claim as a string. A list has the form `a b` or `[a b]`.
+    /// API Gateway passes every claim as a string. A list has the form `a b` or `[a b]`. No
+    /// identifier contains white space or brackets, so the values that are not identifiers are
+    /// dropped (docs/decisions/identifiers.md).
     pub(crate) fn from_claims(claims: &HashMap<String, String>) -> Self {
-        let list = |claim: &str| {
-            let text = claims.get(claim).map_or("", String::as_str).trim();
+        let list = |claim: &str| -> BTreeSet<String> {
+            let text = claims.get(claim).map_or("", String::as_str);
             let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-            text.split_whitespace().map(str::to_owned).collect()
+            text.split(' ').filter(|value| is_identifier(value)).map(str::to_owned).collect()
         };
+        let id = |claim: &str| claims.get(claim).filter(|id| is_identifier(id)).cloned();
         Self {
-            subject: claims.get("sub").cloned().unwrap_or_default(),
+            subject: id("sub").unwrap_or_default(),
             scopes: list("scope"),
             accounts: list("account_ids"),
-            company: claims.get("company_id").cloned(),
+            company: id("company_id"),
         }
     }
 
@@ -55,9 +59,9 @@ impl Caller {
     /// Requires the caller to be an operator of the domain.
     ///
     /// # Errors
-    /// Returns [`Error::Forbidden`] (403) for other callers.
+    /// Returns [`Error::OperatorsOnly`] (403) for other callers.
     pub fn must_operate(&self, domain: &str) -> Result<(), Error> {
-        if self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
+        if self.operates(domain) { Ok(()) } else { Err(Error::OperatorsOnly(domain.to_owned())) }
     }
 
     /// Requires the caller to be the owner of the account or an operator of the domain.
@@ -96,13 +100,54 @@ impl Caller {
     /// # Errors
     /// Returns [`Error::Forbidden`] (403) for other callers.
     pub fn must_be(&self, user: &impl Display, domain: &str) -> Result<(), Error> {
-        if self.subject == user.to_string() || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
+        let is_user = !self.subject.is_empty() && self.subject == user.to_string();
+        if is_user || self.operates(domain) { Ok(()) } else { Err(Error::Forbidden) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Texts of an identifier and of characters that could separate or frame the values of a list.
+    fn claim() -> impl Strategy<Value = String> {
+        let part = prop_oneof![
+            3 => "A-[12]",
+            1 => "[\\[\\] \u{a0}\u{2028}\u{2029}\u{200b}\u{202e}\u{3000}\t\n\r,;\"]",
+            1 => "bank:operate",
+        ];
+        prop::collection::vec(part, 0..6).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn a_claim_reaches_only_the_values_that_the_issuer_listed(texts in prop::collection::vec(claim(), 0..4), company in claim()) {
+            // The form in which API Gateway passes a list claim.
+            let list = format!("[{}]", texts.join(" "));
+            let claims = ["sub", "company_id"].map(|name| (name.to_owned(), company.clone()));
+            let lists = ["scope", "account_ids"].map(|name| (name.to_owned(), list.clone()));
+            let caller = Caller::from_claims(&claims.into_iter().chain(lists).collect());
+            // Only a plain space separates values. Only the outer pair of brackets is removed.
+            let values: Vec<&str> = texts.iter().flat_map(|text| text.split(' ')).collect();
+            for id in ["A-1", "A-2", "A-1A-2"] {
+                let account: AccountId = id.parse().expect("an account");
+                let reaches = values.contains(&id) || values.contains(&"bank:operate");
+                prop_assert_eq!(caller.must_own(&account, "bank").is_ok(), reaches, "{:?}", list);
+                let is_company = company == id || values.contains(&"bank:operate");
+                prop_assert_eq!(caller.must_belong_to(&id, "bank").is_ok(), is_company, "{:?}", company);
+                prop_assert_eq!(caller.must_be(&id, "bank").is_ok(), is_company, "{:?}", company);
+            }
+            prop_assert!(caller.must_be(&"", "cart").is_err());
+            for single in &texts {
+                // A claim that is one string, and not a list.
+                let caller = Caller::from_claims(&[("account_ids".to_owned(), single.clone())].into());
+                let bare = single.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(single);
+                let account: AccountId = "A-1".parse().expect("an account");
+                prop_assert_eq!(caller.must_own(&account, "bank").is_ok(), bare.split(' ').any(|value| value == "A-1"));
+            }
+        }
+    }
 
     fn caller(scope: &str, accounts: &str) -> Caller {
         let claims = [("sub", "u"), ("scope", scope), ("account_ids", accounts)];

@@ -14,15 +14,50 @@ pub struct Fault {
     pub detail: String,
 }
 
+/// Maximum number of faults in a response.
+const MAX_FAULTS: usize = 20;
+/// Maximum length of a pointer or a description in a response, in characters.
+const MAX_FAULT: usize = 256;
+
+impl Fault {
+    /// Returns the fault with shortened texts.
+    fn shortened(&self) -> Self {
+        Self { pointer: shortened(&self.pointer), detail: shortened(&self.detail) }
+    }
+}
+
+/// Returns the text, cut after [`MAX_FAULT`] characters.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_FAULT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the first faults, which a response lists. The texts of faults come from the request, so
+/// without a limit, a response could be larger than its request.
+fn listed(faults: &[Fault]) -> Vec<Fault> {
+    faults.iter().take(MAX_FAULTS).map(Fault::shortened).collect()
+}
+
+fn described(faults: &[Fault]) -> String {
+    let texts: Vec<_> =
+        listed(faults).into_iter().map(|Fault { pointer, detail }| format!("{pointer}: {detail}")).collect();
+    texts.join("; ")
+}
+
 /// The reason for a failed request. Each error maps to a problem type of RFC 9457.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// 400: the request is invalid. Contains all faults.
-    #[error("invalid: {}", .0.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect::<Vec<_>>().join("; "))]
+    #[error("invalid: {}", described(.0))]
     Invalid(Vec<Fault>),
-    /// 403: the resource belongs to another caller, or the caller lacks a scope.
+    /// 403: the resource belongs to another caller.
     #[error("forbidden")]
     Forbidden,
+    /// 403: the request requires the operator scope of this domain.
+    #[error("only for operators of {0}")]
+    OperatorsOnly(String),
     /// 404: the resource does not exist.
     #[error("no such {0}")]
     NotFound(&'static str),
@@ -69,13 +104,20 @@ impl Error {
         const AGAIN: &str = "Retry the same request after a short wait.";
         let (problem, detail) = match self {
             Self::Invalid(faults) => {
-                let names: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
-                return (Problem::InvalidRequest, format!("See errors: {}.", names.join(", ")));
+                let names: Vec<String> = listed(faults).into_iter().map(|fault| fault.pointer).collect();
+                let others = match faults.len().saturating_sub(MAX_FAULTS) {
+                    0 => String::new(),
+                    others => format!(", and {others} more"),
+                };
+                return (Problem::InvalidRequest, format!("See errors: {}{others}.", names.join(", ")));
+            }
+            Self::OperatorsOnly(domain) => {
+                return (Problem::Forbidden, format!("This request requires the scope {domain}:operate."));
             }
             Self::NotFound(what) => return (Problem::NotFound, format!("There is no such {what}.")),
             Self::Conflict(problem, detail) => (*problem, detail.as_str()),
             Self::TooLarge(detail) => (Problem::TooLarge, detail.as_str()),
-            Self::Forbidden => (Problem::Forbidden, "The caller has no permission for this request."),
+            Self::Forbidden => (Problem::Forbidden, "The resource does not belong to the caller."),
             Self::AnotherVersion => {
                 (Problem::AnotherVersion, "The resource has changed. Read it again and send its current version.")
             }
@@ -100,12 +142,12 @@ impl Error {
     /// Only this function converts errors to HTTP.
     pub(crate) fn response(&self, instance: &str) -> Response<Body> {
         #[derive(Serialize)]
-        struct Extensions<'a> {
+        struct Extensions {
             #[serde(skip_serializing_if = "Option::is_none")]
-            errors: Option<&'a [Fault]>,
+            errors: Option<Vec<Fault>>,
         }
         let (problem_type, detail) = self.problem();
-        let errors = if let Self::Invalid(faults) = self { Some(faults.as_slice()) } else { None };
+        let errors = if let Self::Invalid(faults) = self { Some(listed(faults)) } else { None };
         let code = StatusCode::from_u16(problem_type.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut problem = ProblemDetails::from_status_code(code).with_title(problem_type.title()).with_detail(detail);
         if let Ok(kind) = format!("/problems/{}", problem_type.name()).parse::<Uri>() {
@@ -170,6 +212,22 @@ impl From<Error> for Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_response_lists_a_limited_number_of_shortened_faults() {
+        let fault =
+            |number: usize| Fault { pointer: format!("/body/{}", "é".repeat(number)), detail: "x".repeat(number) };
+        let error = Error::Invalid((0..10_000).map(fault).collect());
+        let response = error.response("R-1");
+        let Body::Text(body) = response.body() else { panic!("{response:?}") };
+        assert!(body.len() < 32 * 1024 && error.to_string().len() < 32 * 1024, "{} bytes", body.len());
+        let problem: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        assert_eq!(problem["errors"].as_array().map(Vec::len), Some(20));
+        assert!(problem["detail"].as_str().is_some_and(|detail| detail.ends_with(", and 9980 more.")), "{problem}");
+        let long = Error::invalid("/body/a", "x".repeat(1_000)).response("R-1");
+        let Body::Text(body) = long.body() else { panic!("{long:?}") };
+        assert!(body.contains(&format!("{}…", "x".repeat(256))), "{body}");
+    }
 
     #[test]
     fn another_version_is_412_precondition_failed() {

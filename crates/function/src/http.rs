@@ -1,5 +1,5 @@
 use crate::{
-    App, Caller, Error, Function, Handler, HttpHandler, Input, Invocation, Listing, Reply, answer,
+    App, Caller, Error, Function, Handler, HttpHandler, Input, Invocation, Listing, Reply, answer, event,
     input::{Fields, Paging},
     observe, system,
 };
@@ -7,11 +7,10 @@ use ::http::Method;
 use jiff::Timestamp;
 use keys::{IdempotencyKey, KeyRange, Random, RequestId, TimestampMillis, TimestampSeconds};
 use lambda_http::{
-    Adapter, Body, Context, LambdaEvent, RequestExt, Response, Service as _,
-    request::{LambdaRequest, RequestContext},
+    Context, LambdaEvent, RequestExt, aws_lambda_events::apigw::ApiGatewayV2httpResponse, request::RequestContext,
     service_fn,
 };
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 use std::{convert::Infallible, sync::Arc};
 use table::{Binding, Usage};
 
@@ -136,7 +135,7 @@ where
                 let answer = async {
                     let request = Request::read(&request, random)?;
                     let path = request.path.clone();
-                    handler(app, request).await?.reply(&path)
+                    event::within_limit(handler(app, request).await?.reply(&path)?)
                 };
                 let (answer, usage) = observe::invocation(&context, answer).await;
                 (answer.unwrap_or_else(|error| error.response(&context.request_id)), usage)
@@ -147,35 +146,27 @@ where
 
 /// Handles events from the Lambda runtime (docs/decisions/run-concurrent.md).
 pub(crate) async fn serve(handler: HttpHandler) -> Result<(), lambda_runtime::Error> {
-    let serve = move |request| {
-        let call = handler(request);
-        async { Ok::<_, Infallible>(call.await.0) }
+    let serve = move |event: LambdaEvent<Box<RawValue>>| {
+        let handler = handler.clone();
+        async move { Ok::<_, Infallible>(respond(&handler, event.payload.get(), event.context).await.0) }
     };
-    lambda_http::run_concurrent(service_fn(serve)).await
+    lambda_runtime::run_concurrent(service_fn(serve)).await
 }
 
 /// Handles one event in Lambda's format.
 pub(crate) async fn invoke(handler: &HttpHandler, event: Value, context: Context) -> Invocation {
-    let mut usage = Usage::default();
-    let request: LambdaRequest = match serde_json::from_value(event) {
-        Ok(request) => request,
-        Err(error) => return Invocation { answer: Err(error.to_string().into()), usage },
-    };
-    let used = Arc::new(std::sync::Mutex::new(None));
-    let slot = Arc::clone(&used);
-    let service = service_fn(|request| {
-        let (call, slot) = (handler(request), Arc::clone(&slot));
-        async move {
-            let (response, usage) = call.await;
-            if let Ok(mut slot) = slot.lock() {
-                *slot = Some(usage);
-            }
-            Ok::<Response<Body>, Infallible>(response)
-        }
-    });
-    let Ok(response) = Adapter::from(service).call(LambdaEvent::new(request, context)).await;
-    if let Some(used) = used.lock().ok().and_then(|mut slot| slot.take()) {
-        usage = used;
-    }
+    let (response, usage) = respond(handler, &event.to_string(), context).await;
     Invocation { answer: serde_json::to_value(response).map_err(|error| error.to_string().into()), usage }
+}
+
+/// Handles the JSON text of an event.
+async fn respond(handler: &HttpHandler, event: &str, context: Context) -> (ApiGatewayV2httpResponse, Usage) {
+    let (response, usage) = match event::request(event) {
+        Ok(request) => handler(request.with_lambda_context(context)).await,
+        Err(error) => {
+            let (Err(error), usage) = observe::invocation(&context, async { Err::<Infallible, _>(error) }).await;
+            (error.response(&context.request_id), usage)
+        }
+    };
+    (event::response(response), usage)
 }

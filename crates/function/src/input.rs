@@ -1,13 +1,13 @@
-use crate::{Error, Fault};
+use crate::{
+    Error, Fault,
+    json::{Members, Object, escaped, faults},
+    strict::{self, described},
+};
 use lambda_http::{
     Body, RequestExt,
     http::{Method, header::CONTENT_TYPE},
 };
-use serde::{
-    Deserialize,
-    de::{DeserializeOwned, Deserializer, MapAccess, Visitor},
-};
-use serde_json::value::RawValue;
+use serde::de::DeserializeOwned;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 use table::Cursor;
 
@@ -40,8 +40,6 @@ pub struct Fields {
     pub(crate) paging: Option<Paging>,
 }
 
-type Members = Vec<(String, Box<RawValue>)>;
-
 /// The paging parameters of a list request.
 #[derive(Debug, Clone)]
 pub(crate) struct Paging {
@@ -59,7 +57,10 @@ impl Fields {
         let is_there = with_body || (changes(request.method()) && !matches!(request.body(), Body::Empty));
         let body = if is_there { body_text(request).and_then(object) } else { Ok(Members::new()) };
         let (body, faults) = match body {
-            Ok(members) => (Some(members), Vec::new()),
+            Ok(members) => {
+                let faults = faults("/body", &members);
+                (Some(members), faults)
+            }
             Err(Error::Invalid(faults)) => (None, faults),
             Err(other) => return Err(other),
         };
@@ -74,7 +75,8 @@ impl Fields {
     }
 
     pub(crate) fn of_event(event: &str) -> Result<Self, Error> {
-        Ok(Self { body: Some(object(event)?), ..Self::default() })
+        let members = object(event)?;
+        Ok(Self { faults: faults("/body", &members), body: Some(members), ..Self::default() })
     }
 
     pub(crate) fn read<I: Input>(&mut self) -> Result<I, Error> {
@@ -152,12 +154,20 @@ impl Fields {
     pub fn body_if_any<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         let pointer = format!("/body/{name}");
         self.asked.insert(pointer.clone());
-        let mut members = self.body.iter().flatten().filter(|(member, _)| member == name);
-        let (_, value) = members.next()?;
-        if members.next().is_some() {
-            return self.fault(&pointer, "occurs more than once");
+        let is_within = |fault: &Fault| {
+            fault.pointer.strip_prefix(&pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if self.faults.iter().any(is_within) {
+            return None;
         }
-        serde_json::from_str(value.get()).map_or_else(|error| self.fault(&pointer, without_position(&error)), Some)
+        let (_, value) = self.body.iter().flatten().find(|(member, _)| member == name)?;
+        strict::read(value.get()).map_or_else(
+            |strict::Mismatch { path, detail }| {
+                let at = path.iter().fold(pointer.clone(), |at, part| format!("{at}/{}", escaped(part)));
+                self.fault(&at, detail)
+            },
+            Some,
+        )
     }
 
     /// Whether the body has the field, even with an invalid value. Returns true if the whole body
@@ -189,11 +199,6 @@ impl Fields {
             _ => self.fault(pointer, "occurs more than once"),
         }
     }
-}
-
-/// Escapes a name for a JSON pointer (RFC 6901).
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 fn values(pairs: &[(String, String)], name: &str) -> Vec<String> {
@@ -243,42 +248,10 @@ fn body_text(request: &lambda_http::Request) -> Result<&str, Error> {
     std::str::from_utf8(text).map_err(|_| Error::invalid("/body", "is not valid UTF-8"))
 }
 
+/// Parses a JSON object.
 fn object(text: &str) -> Result<Members, Error> {
-    let object: Object = serde_json::from_str(text).map_err(|error| Error::invalid("/body", error))?;
-    Ok(object.0)
-}
-
-/// Removes the position from serde's message, because it refers to the field instead of the body.
-fn without_position(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.rsplit_once(" at line ").map_or(text.clone(), |(words, _)| words.to_owned())
-}
-
-/// A JSON object with unparsed values and possibly duplicate names.
-struct Object(Members);
-
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct Of;
-
-        impl<'de> Visitor<'de> for Of {
-            type Value = Object;
-
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a JSON object")
-            }
-
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Object, M::Error> {
-                let mut members = Members::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Object(members))
-            }
-        }
-
-        input.deserialize_map(Of)
-    }
+    let object: Result<Object, _> = serde_json::from_str(text);
+    object.map(|Object(members)| members).map_err(|error| Error::invalid("/body", described(&error)))
 }
 
 #[cfg(test)]
@@ -312,15 +285,15 @@ mod tests {
         assert_eq!(
             faults(r#"{"number": "1", "text": 5, "more": null}"#),
             [
-                r#"/body/number invalid type: string "1", expected u8"#,
-                "/body/text invalid type: integer `5`, expected a string",
+                "/body/number must be a whole number from 0 to 255",
+                "/body/text must be a string",
                 "/body/more is unknown",
             ]
         );
         assert_eq!(faults("{}"), ["/body/number is missing"]);
         assert_eq!(faults(r#"{"number": 1, "a/b~c": 2}"#), ["/body/a~1b~0c is unknown"]);
         assert_eq!(faults(r#"{"number": 1, "number": 2}"#), ["/body/number occurs more than once"]);
-        assert_eq!(faults("[]"), ["/body invalid type: sequence, expected a JSON object at line 1 column 0"]);
+        assert_eq!(faults("[]"), ["/body must be a JSON object"]);
     }
 
     #[test]

@@ -1,14 +1,15 @@
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// A text of 1 to `MAX` characters, without control characters.
+/// A text of 1 to `MAX` characters: visible characters of any script, and plain spaces
+/// (docs/decisions/identifiers.md).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct BoundedText<const MAX: usize>(String);
 
-/// The error for a text with an invalid length or a control character.
+/// The error for a text with an invalid length or an invalid character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must have 1 to {max} characters and no control characters")]
+#[error("must have 1 to {max} visible characters or spaces")]
 pub struct InvalidText {
     max: usize,
 }
@@ -18,7 +19,7 @@ impl<const MAX: usize> FromStr for BoundedText<MAX> {
 
     fn from_str(text: &str) -> Result<Self, InvalidText> {
         let length = text.chars().take(MAX + 1).count();
-        if length == 0 || length > MAX || text.chars().any(char::is_control) {
+        if length == 0 || length > MAX || !keys::is_plain_text(text) {
             return Err(InvalidText { max: MAX });
         }
         Ok(Self(text.to_owned()))
@@ -50,13 +51,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rejects_empty_long_and_control_texts() {
-        for good in ["a", "Ünï", "12345"] {
+    fn rejects_empty_long_and_invisible_texts() {
+        for good in ["a", "Ünï", "12345", "a  b", "日本 語", "\u{2764}\u{fe0f}"] {
             assert_eq!(good.parse::<BoundedText<5>>().map(|words| words.to_string()).as_deref(), Ok(good));
         }
-        for bad in ["", "123456", "a\nb", "\u{7f}"] {
+        for bad in ["", " ", "123456", "a\nb", "\u{7f}", "a\u{a0}b", "a\u{202e}b", "a\u{200d}", "\u{2028}", "\u{fe0f}"]
+        {
             assert!(bad.parse::<BoundedText<5>>().is_err(), "{bad:?}");
         }
-        assert_eq!(InvalidText { max: 5 }.to_string(), "must have 1 to 5 characters and no control characters");
+        assert_eq!(InvalidText { max: 5 }.to_string(), "must have 1 to 5 visible characters or spaces");
     }
 }

@@ -1,22 +1,44 @@
 use crate::Random;
+use crate::alphabet::is_visible;
 use crate::text::{Invalid, prefixed_key, serde_as_text};
 use std::{fmt, str::FromStr};
 
 /// Maximum length of an identifier, in characters.
-const LONGEST: usize = 128;
+const MAX_LENGTH: usize = 128;
 
+/// Returns whether the text is a valid identifier. A value that is not cannot name anything.
+#[must_use]
+pub fn is_identifier(text: &str) -> bool {
+    check(text).is_ok()
+}
+
+/// Checks the length and the alphabet of an identifier (docs/decisions/identifiers.md).
 pub(crate) fn check(text: &str) -> Result<(), Invalid> {
+    check_length(text)?;
+    if text.contains(['#', '[', ']']) {
+        return Err(Invalid::new("must not contain `#`, `[` or `]`"));
+    }
+    if !text.chars().all(is_visible) {
+        return Err(Invalid::new("must not contain white space, control characters or invisible characters"));
+    }
+    Ok(())
+}
+
+/// Checks a label: an identifier that may also contain single spaces between words.
+pub(crate) fn check_label(text: &str) -> Result<(), Invalid> {
+    check_length(text)?;
+    if text.split(' ').any(str::is_empty) {
+        return Err(Invalid::new("must have single spaces, and only between words"));
+    }
+    text.split(' ').try_for_each(check)
+}
+
+fn check_length(text: &str) -> Result<(), Invalid> {
     if text.is_empty() {
         return Err(Invalid::new("must not be empty"));
     }
-    if text.chars().nth(LONGEST).is_some() {
+    if text.chars().nth(MAX_LENGTH).is_some() {
         return Err(Invalid::new("must have at most 128 characters"));
-    }
-    if text.contains('#') {
-        return Err(Invalid::new("must not contain `#`"));
-    }
-    if text.chars().any(char::is_control) {
-        return Err(Invalid::new("must not contain control characters"));
     }
     Ok(())
 }
@@ -24,10 +46,16 @@ pub(crate) fn check(text: &str) -> Result<(), Invalid> {
 /// Defines an identifier type.
 macro_rules! identifier {
     ($(#[$doc:meta])* $name:ident) => {
+        $crate::id::identifier!(
+            $(#[$doc])*
+            ///
+            /// The text has 1 to 128 visible characters without white space, `#`, `[` and `]`. `#`
+            /// separates the parts of a key, so no identifier looks like a key with several parts.
+            $name, check
+        );
+    };
+    ($(#[$doc:meta])* $name:ident, $check:ident) => {
         $(#[$doc])*
-        ///
-        /// The text has 1 to 128 characters, and contains no `#` and no control characters. `#`
-        /// separates the parts of a key, so no identifier looks like a key with several parts.
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
 
@@ -49,7 +77,7 @@ macro_rules! identifier {
             type Err = $crate::Invalid;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                $crate::id::check(text)?;
+                $crate::id::$check(text)?;
                 Ok(Self(text.to_owned()))
             }
         }
@@ -64,7 +92,19 @@ macro_rules! identifier {
     };
 }
 
-pub(crate) use identifier;
+/// Defines a label type: an identifier that people read and that may contain spaces.
+macro_rules! label {
+    ($(#[$doc:meta])* $name:ident) => {
+        $crate::id::identifier!(
+            $(#[$doc])*
+            ///
+            /// The text has the form of an identifier, and may have single spaces between words.
+            $name, check_label
+        );
+    };
+}
+
+pub(crate) use {identifier, label};
 
 identifier!(
     /// The id of a customer's account: the partition key of the bank's and the cart's tables.
@@ -75,7 +115,7 @@ identifier!(
     /// the same id (docs/decisions/transaction-guard.md).
     TransactionId
 );
-identifier!(
+label!(
     /// The value of the request header `Idempotency-Key`.
     IdempotencyKey
 );

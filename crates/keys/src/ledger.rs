@@ -24,7 +24,7 @@
 
 use crate::{
     AccountId, Day, IdempotencyKey, KeyRange, Random, Shard, TimestampMillis, TransactionId,
-    id::identifier,
+    id::{identifier, label},
     text::{Invalid, constant_key, derived, names, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -47,12 +47,12 @@ identifier!(
     /// The id of a reconciliation.
     ReconciliationId
 );
-identifier!(
+label!(
     /// The type of an account, chosen by the caller that opens it, such as `checking` or
     /// `external`.
     AccountType
 );
-identifier!(
+label!(
     /// The type of a transaction, chosen by the caller that posts it, such as `payment`.
     TransactionType
 );

@@ -23,6 +23,7 @@
 //! ```
 #![deny(clippy::disallowed_methods)]
 
+mod alphabet;
 pub mod bank;
 pub mod cart;
 mod id;
@@ -35,7 +36,8 @@ mod text;
 mod time;
 pub mod wellness;
 
-pub use id::{AccountId, IdempotencyKey, IdempotencySort, OrderId, RequestId, Sku, TransactionId};
+pub use alphabet::is_plain_text;
+pub use id::{AccountId, IdempotencyKey, IdempotencySort, OrderId, RequestId, Sku, TransactionId, is_identifier};
 pub use random::Random;
 pub use range::KeyRange;
 pub use shard::{Shard, Shards};

@@ -1,3 +1,7 @@
+/// Maximum length of a position, in bytes. DynamoDB limits a sort key to 1,024 bytes, and the ends
+/// of a range are up to 4 bytes longer than a position.
+const MAX_POSITION: usize = 1_020;
+
 /// A range of sort keys, for the key condition `SK BETWEEN from AND to`.
 ///
 /// `BETWEEN` includes both ends. The upper end is either the last key of the range, or a text that
@@ -47,15 +51,20 @@ impl KeyRange {
         self.backward
     }
 
-    /// The part of the range after `position` in read order. `position` is a key in the range.
+    /// The part of the range after `position` in read order. `position` is a text in the range, and
+    /// does not have to be a key. The result is empty if `position` is the last text of the range.
     #[must_use]
     pub fn after(&self, position: &str) -> Self {
-        if self.backward {
-            return Self { to: preceding(position.to_owned()), ..self.clone() };
-        }
         // Keys contain no control characters such as U+0001, so no key is between `position` and
         // this text.
-        Self { from: format!("{position}\u{1}"), ..self.clone() }
+        let next = format!("{position}\u{1}");
+        let rest = if self.backward {
+            Self { to: preceding(position.to_owned()), ..self.clone() }
+        } else {
+            Self { from: next.clone(), ..self.clone() }
+        };
+        // DynamoDB rejects a range that ends before it starts.
+        if rest.from <= rest.to { rest } else { Self { from: next.clone(), to: next, ..rest } }
     }
 
     /// The part of the range that starts at `position` in read order. `position` is a key in the
@@ -84,6 +93,14 @@ impl KeyRange {
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.from.as_str() <= key && key <= self.to.as_str()
+    }
+
+    /// Returns whether a list can continue after `position`: a text in the range that consists of
+    /// characters of keys, and is short enough for a key condition.
+    #[must_use]
+    pub fn has_position(&self, position: &str) -> bool {
+        let is_of_key = |character: char| !character.is_control() && character != char::MAX;
+        position.len() <= MAX_POSITION && position.chars().all(is_of_key) && self.contains(position)
     }
 
     /// The prefix that all keys in the range share. Cursors omit this prefix.

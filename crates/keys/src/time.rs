@@ -176,10 +176,38 @@ fn is_rfc3339(text: &str) -> bool {
 /// Parses an instant in RFC 3339.
 pub(crate) fn parse_instant(text: &str) -> Result<Timestamp, Invalid> {
     const FORM: &str = "must be an RFC 3339 time such as 2026-12-01T09:30:00Z";
+    const SPACE: &str = "must be an RFC 3339 time: in a query string, send the + of the offset as %2B";
     if !is_rfc3339(text) {
-        return Err(Invalid::new(FORM));
+        let is_decoded_plus = text.matches(' ').count() == 1 && is_rfc3339(&text.replace(' ', "+"));
+        return Err(Invalid::new(if is_decoded_plus { SPACE } else { FORM }));
     }
-    text.parse().map_err(|_| Invalid::new("must be an existing time between the years 0000 and 9999"))
+    text.parse().map_err(|_| {
+        no_such_day(text).unwrap_or_else(|| Invalid::new("must be an existing time between the years 0000 and 9999"))
+    })
+}
+
+/// The error for a text that starts with a date whose month is shorter, such as `2026-06-31`.
+fn no_such_day(text: &str) -> Option<Invalid> {
+    const MONTHS: [&str; 12] = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ];
+    let date = text.get(..10).filter(|date| has_shape(date, "0000-00-00"))?;
+    let (year, month, day) = (date[..4].parse().ok()?, date[5..7].parse().ok()?, &date[8..]);
+    let last = Date::new(year, month, 1).ok()?.days_in_month();
+    let name = MONTHS[usize::from(month.unsigned_abs()) - 1];
+    let is_over = day.parse::<i8>().ok()? > last;
+    is_over.then(|| Invalid::new(format!("must be an existing date: {name} {year:04} has {last} days")))
 }
 
 impl FromStr for TimestampSeconds {
@@ -286,11 +314,11 @@ impl FromStr for Day {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        text.parse()
-            .ok()
-            .map(Self)
-            .filter(|day| day.0.year() >= 0 && day.to_string() == text)
-            .ok_or_else(|| Invalid::new("must be an existing date such as 2026-12-01"))
+        text.parse().ok().map(Self).filter(|day| day.0.year() >= 0 && day.to_string() == text).ok_or_else(|| {
+            let is_date = has_shape(text, "0000-00-00");
+            let missing = no_such_day(text).filter(|_| is_date);
+            missing.unwrap_or_else(|| Invalid::new("must be an existing date such as 2026-12-01"))
+        })
     }
 }
 

@@ -27,7 +27,7 @@
 
 use crate::{
     Day, KeyRange, Random, TimestampSeconds,
-    id::identifier,
+    id::{identifier, label},
     text::{Invalid, framed_key, hashed, names, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -62,19 +62,19 @@ identifier!(
     /// its company and facet.
     FacetId
 );
-identifier!(
+label!(
     /// The kind of a reward, such as `Attendance`. An activity has at most one reward of each kind.
     RewardKind
 );
-identifier!(
+label!(
     /// The topic of an activity, such as `Fitness`.
     SubType
 );
-identifier!(
+label!(
     /// An employee's role in the plan, such as `EmployeeOnPlan`.
     Role
 );
-identifier!(
+label!(
     /// An employee's department, such as `Sales`.
     Department
 );
@@ -206,7 +206,9 @@ impl FromStr for PlanTime {
             19 => format!("{text}Z"),
             _ => text.to_owned(),
         };
-        text.parse().map(Self).map_err(|_| Invalid::new(FORM))
+        // The name of a short month is more precise than the list of forms.
+        let is_form = |error: &Invalid| error.to_string().contains("such as");
+        text.parse().map(Self).map_err(|error| if is_form(&error) { Invalid::new(FORM) } else { error })
     }
 }
 

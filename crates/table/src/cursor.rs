@@ -89,7 +89,7 @@ impl Cursor {
         }
         // A cursor with a forged checksum must not give access to items outside the range.
         let position = self.position(range);
-        if range.contains(&position) { Ok(range.after(&position)) } else { Err(BadCursor) }
+        if range.has_position(&position) { Ok(range.after(&position)) } else { Err(BadCursor) }
     }
 
     /// The position in the range. The position is unverified until [`Cursor::open`] succeeds.

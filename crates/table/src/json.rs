@@ -2,8 +2,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// JSON text that is stored unchanged in one string attribute. Numbers keep all digits, and the
-/// nesting depth is unlimited (docs/decisions/data.md).
+/// JSON text that is stored unchanged in one string attribute. Numbers keep all digits
+/// (docs/decisions/data.md).
 #[derive(Debug, Clone)]
 pub struct JsonText(Box<RawValue>);
 

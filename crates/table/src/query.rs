@@ -14,8 +14,8 @@ use std::{fmt::Display, sync::Arc};
 /// Maximum number of calls for a filtered page. After these calls, the page is returned even if it
 /// is not full.
 const MAX_CALLS: usize = 10;
-/// Maximum number of calls of [`Table::query_all`]. Each call reads up to 1 MB. The limit of 5 MB
-/// keeps the JSON response below Lambda's limit of 6 MB.
+/// Maximum number of calls of [`Table::query_all`]. Each call reads up to 1 MB. With a limit of
+/// 5 MB, few JSON responses exceed Lambda's limit of 6 MB, which the crate `function` checks.
 const MAX_WHOLE: usize = 5;
 /// Maximum number of calls of [`Table::count`]. Each call counts up to 1 MB of items, so a count
 /// covers at most 100 MB.

@@ -177,7 +177,7 @@ async fn pages_of_a_product_contain_the_items_of_all_accounts_once() {
     }
     let at = shop.at(time(START) + DAY);
     at.add("A-1", "te", 1).await;
-    at.add("A-1", "tea ", 1).await;
+    at.add("A-1", "tea_", 1).await;
     for (status, mut cart_items) in wanted {
         sort(&mut cart_items);
         assert_eq!(cart_items.len(), 50);

@@ -529,7 +529,6 @@ async fn accepts_unusual_but_valid_requests() {
     let longest = "x".repeat(128);
     let ids = [
         ("a%2523b", "a%23b"),
-        ("a%20b", "a b"),
         ("%2F", "/"),
         ("a+b", "a+b"),
         ("%C3%A4%F0%9F%92%B6", "ä💶"),

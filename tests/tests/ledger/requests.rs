@@ -738,7 +738,7 @@ async fn accepts_unusual_valid_values() {
     let books = Books::open().await;
     let client = &books.operator;
     let (longest, wide) = ("x".repeat(128), "\u{1f4b6}".repeat(128));
-    for (number, name) in ["ä💶", "a b", "/", "%23", longest.as_str(), wide.as_str()].into_iter().enumerate() {
+    for (number, name) in ["ä💶", "a-b", "/", "%23", longest.as_str(), wide.as_str()].into_iter().enumerate() {
         let terms = json!({"userId": name, "accountType": name, "currency": "USD"});
         let opened = client.post_once(ACCOUNTS, &format!("K-{number}"), &terms).await;
         assert_eq!((opened.status, &opened.body["userId"]), (201, &json!(name)), "{}", opened.body);

@@ -6,6 +6,7 @@ mod binaries;
 mod dependencies;
 mod docs;
 mod events;
+mod hostile;
 mod jobs;
 mod named_queries;
 mod openapi;

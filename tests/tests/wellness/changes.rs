@@ -311,7 +311,10 @@ async fn rejects_reports_of_other_users_and_invalid_reports() {
     ] {
         let answer = operator.patch(REPORT, &body).await;
         assert_problem(&answer, 400, "invalid-request", &body.to_string());
-        assert_eq!(pointers(&answer), found, "{body}");
+        // A fault within a field names its location in the field.
+        let fields: Vec<_> =
+            pointers(&answer).iter().map(|at| at.split('/').take(3).collect::<Vec<_>>().join("/")).collect();
+        assert_eq!(fields, found, "{body}");
     }
     let big = json!({"progress": 1, "data": {"text": "x".repeat(2_048)}});
     assert_problem(&operator.patch(REPORT, &big).await, 413, "too-large", "2 KB of data");
@@ -455,7 +458,10 @@ async fn rejects_invalid_patches() {
     ] {
         let answer = operator.patch(&path, &body).await;
         assert_problem(&answer, 400, "invalid-request", &body.to_string());
-        assert_eq!(pointers(&answer), found, "{body}");
+        // A fault within a field names its location in the field.
+        let fields: Vec<_> =
+            pointers(&answer).iter().map(|at| at.split('/').take(3).collect::<Vec<_>>().join("/")).collect();
+        assert_eq!(fields, found, "{body}");
     }
     let named = |version: i64| json!({"version": version, "name": "Walk"});
     for version in [0, 2, -1, i64::MAX] {

@@ -653,13 +653,14 @@ async fn reports_all_faults_of_an_activity_at_once() {
     let pointers: BTreeSet<String> =
         all.as_object().expect("an object").keys().map(|member| format!("/body/{member}")).collect();
     let faults = faults_of(&answer);
-    assert_eq!(faults.keys().map(|pointer| (*pointer).to_owned()).collect::<BTreeSet<_>>(), pointers);
+    let field = |pointer: &str| pointer.split('/').take(3).collect::<Vec<_>>().join("/");
+    assert_eq!(faults.keys().map(|pointer| field(pointer)).collect::<BTreeSet<_>>(), pointers);
     for (pointer, detail) in [
         ("/body/detail", "must be a JSON object"),
         ("/body/goal", "must be a JSON object"),
         ("/body/rewards", "must not contain two items with the same kind"),
         ("/body/references", "must not contain two items with the same facet and id"),
-        ("/body/groups", "unknown field `groupId`, expected `name` or `progress`"),
+        ("/body/groups/items/0/groupId", "is unknown"),
         ("/body/version", "is unknown"),
     ] {
         assert_eq!(faults[pointer], detail, "{pointer}");
@@ -717,11 +718,12 @@ async fn rejects_invalid_values_within_fields() {
     for (member, change) in &wrong {
         let answer = admin.post(&activities("C-1"), &with(&challenge("Walk", END), change)).await;
         let pointer = format!("/body/{member}");
-        assert_eq!(faults_of(&answer).into_keys().collect::<Vec<_>>(), [pointer.as_str()], "{change}");
+        let faults: Vec<_> = faults_of(&answer).into_keys().collect();
+        assert!(faults.len() == 1 && faults[0].starts_with(&pointer), "{change}: {faults:?}");
     }
     let twice = challenge("Walk", END).to_string().replace(r#""type":"steps""#, r#""type":"steps","type":"steps""#);
     let request = admin.request("POST", &activities("C-1")).header("content-type", "application/json").body(twice);
-    assert_eq!(faults_of(&send(request).await), [("/body/goal", "duplicate field `type`")].into());
+    assert_eq!(faults_of(&send(request).await), [("/body/goal/type", "occurs more than once")].into());
     assert!(items(&stack).await.is_empty());
     for (amount, answered) in
         [(json!(0), json!(0)), (json!("0.10"), json!(0.1)), (json!(1_000_000_000), json!(1_000_000_000))]

@@ -471,31 +471,31 @@ const AT: &str = "2030-06-15T12:00:00Z";
 async fn eligibility_uses_the_time_of_the_change_and_current_employee_data() {
     let company_2 = |id| Offer { company: "2".to_owned(), ..offer(id, "2030-12-31") };
     let offers = [
-        offer("ends later", "2030-12-31T23:59:59"),
-        offer("ends this second", "2030-06-15T12:00:00"),
-        offer("ended a second ago", "2030-06-15T11:59:59"),
-        offer("ends in the previous year", "2029-12-31T23:59:59"),
-        offer("ends in the next year", "2031-01-01T00:00:00"),
-        Offer { kind: ActivityType::Event, ..offer("an event", "2030-12-31") },
-        Offer { status: Status::Draft, ..offer("a draft", "2030-12-31") },
+        offer("ends-later", "2030-12-31T23:59:59"),
+        offer("ends-this-second", "2030-06-15T12:00:00"),
+        offer("ended-a-second-ago", "2030-06-15T11:59:59"),
+        offer("ends-in-the-previous-year", "2029-12-31T23:59:59"),
+        offer("ends-in-the-next-year", "2031-01-01T00:00:00"),
+        Offer { kind: ActivityType::Event, ..offer("an-event", "2030-12-31") },
+        Offer { status: Status::Draft, ..offer("a-draft", "2030-12-31") },
         Offer { status: Status::Cancelled, ..offer("cancelled", "2030-12-31") },
         Offer { status: Status::Completed, ..offer("completed", "2030-12-31") },
-        Offer { roles: vec![ROLES[0]], ..offer("the role", "2030-12-31") },
-        Offer { roles: vec![ROLES[1]], ..offer("another role", "2030-12-31") },
-        Offer { departments: vec!["Sales", "Legal"], ..offer("two departments", "2030-12-31") },
-        Offer { departments: vec!["sales"], ..offer("a similar department", "2030-12-31") },
+        Offer { roles: vec![ROLES[0]], ..offer("the-role", "2030-12-31") },
+        Offer { roles: vec![ROLES[1]], ..offer("another-role", "2030-12-31") },
+        Offer { departments: vec!["Sales", "Legal"], ..offer("two-departments", "2030-12-31") },
+        Offer { departments: vec!["sales"], ..offer("a-similar-department", "2030-12-31") },
         Offer {
             roles: vec![ROLES[0]],
             departments: vec!["Legal"],
-            ..offer("the role, another department", "2030-12-31")
+            ..offer("the-role-and-another-department", "2030-12-31")
         },
-        company_2("another company's"),
+        company_2("another-company's"),
     ];
     let who = [placed("U-0", ROLES[0], "Sales")];
     let scene = Scene::start(&who, &offers).await;
     assert_eq!(scene.deliver(&changes(&who, AT)).await, nothing_failed());
     let names = |registered: &Registered| registered.iter().map(|(_, id, _)| id.clone()).collect::<BTreeSet<_>>();
-    let right = ["ends later", "ends this second", "the role", "two departments"];
+    let right = ["ends-later", "ends-this-second", "the-role", "two-departments"];
     let first = registered(&scene.stack).await;
     assert_eq!(names(&first), right.map(str::to_owned).into());
     assert_eq!(first, eligible(&offers, [(&who[0], AT)]), "the expected registrations match the names");
@@ -523,7 +523,7 @@ async fn eligibility_uses_the_time_of_the_change_and_current_employee_data() {
     let now = eligible(&offers, [(&placed("U-0", ROLES[1], "Legal"), AT)]);
     assert_eq!(
         names(&now),
-        ["ends later", "ends this second", "another role", "two departments"].map(str::to_owned).into()
+        ["ends-later", "ends-this-second", "another-role", "two-departments"].map(str::to_owned).into()
     );
     assert_eq!(registered(&scene.stack).await, both.union(&now).cloned().collect());
 }

@@ -1,10 +1,16 @@
 //! Properties that every key must have.
 
+use crate::alphabet::is_visible;
 use proptest::prelude::*;
 use std::{
     fmt::{Debug, Display},
     str::FromStr,
 };
+
+/// A character of an identifier.
+pub(crate) fn allowed_character() -> impl Strategy<Value = char> {
+    any::<char>().prop_filter("allowed", |c| !['#', '[', ']'].contains(c) && is_visible(*c))
+}
 
 /// Checks that parsing the text of a key returns an equal key.
 pub(crate) fn round_trips<T: Display + FromStr + PartialEq + Debug>(key: &T) -> Result<(), TestCaseError> {

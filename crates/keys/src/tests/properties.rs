@@ -1,12 +1,14 @@
 //! Property tests: keys round-trip, sort like their values, and have exactly one accepted form.
 
-use super::laws::{orders, round_trips};
+use super::laws::{allowed_character, orders, round_trips};
 use crate::{
-    AccountId, Bound, Day, IdempotencyKey, IdempotencySort, KeyRange, Random, Shard, Shards, TimestampMillis,
-    TimestampSeconds, TransactionId,
+    AccountId, Bound, Day, IdempotencySort, KeyRange, Random, Shard, Shards, TimestampMillis, TimestampSeconds,
+    TransactionId,
     bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
     cart::{self, CartItemSort, ItemId, ItemSort},
+    is_identifier, is_plain_text,
     plan::{Plan, Writes, plan},
+    wellness::{Department, PlanTime},
 };
 use proptest::prelude::*;
 
@@ -53,8 +55,22 @@ fn cart_item() -> impl Strategy<Value = CartItemSort> {
 }
 
 fn identifier() -> impl Strategy<Value = String> {
-    prop::collection::vec(any::<char>().prop_filter("allowed", |c| *c != '#' && !c.is_control()), 1..=128)
-        .prop_map(|characters| characters.into_iter().collect())
+    prop::collection::vec(allowed_character(), 1..=128).prop_map(|characters| characters.into_iter().collect())
+}
+
+/// A text of characters that keys contain. Few different characters make equal and adjacent texts
+/// likely.
+fn sort_text() -> impl Strategy<Value = String> {
+    "[#-%0-2T-Uz\u{e000}\u{d7ff}\u{10fffe}]{1,4}"
+}
+
+/// A character that no identifier, label or text may contain.
+fn odd_character() -> impl Strategy<Value = char> {
+    let chosen = "\u{0}\n\t\r\u{1b}\u{7f}\u{85}\u{a0}\u{ad}\u{34f}\u{61c}\u{1680}\u{180e}\u{2000}\u{2003}\u{200b}\u{200c}\u{200d}\
+                  \u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{202f}\u{205f}\u{2060}\u{2066}\u{2067}\
+                  \u{2068}\u{2069}\u{206f}\u{3000}\u{3164}\u{e000}\u{fe0f}\u{feff}\u{fff9}\u{fffe}\u{ffff}\u{e0001}\u{e0041}\u{10ffff}";
+    let odd = any::<char>().prop_filter("odd", |c| c.is_control() || (c.is_whitespace() && *c != ' '));
+    prop_oneof![prop::sample::select(chosen.chars().collect::<Vec<_>>()), odd]
 }
 
 proptest! {
@@ -171,6 +187,43 @@ proptest! {
     }
 
     #[test]
+    fn a_range_after_any_position_contains_exactly_the_keys_after_it(
+        ends in [sort_text(), sort_text()],
+        position in sort_text(),
+        at_end in 0_u8..4,
+        backward in any::<bool>(),
+        keys in prop::collection::vec(sort_text(), 0..20),
+    ) {
+        let [mut from, mut to] = ends;
+        if to < from {
+            std::mem::swap(&mut from, &mut to);
+        }
+        let range = KeyRange::between(from.clone(), to.clone());
+        let range = if backward { range.newest_first() } else { range };
+        let position = match at_end { 0 => from, 1 => to, _ => position };
+        prop_assume!(range.contains(&position));
+        let rest = range.after(&position);
+        prop_assert!(rest.from() <= rest.to(), "DynamoDB rejects a range that ends before it starts");
+        for key in keys.iter().chain([&position, &range.from().to_owned(), &range.to().to_owned()]) {
+            let is_after = if backward { *key < position } else { *key > position };
+            prop_assert_eq!(rest.contains(key), range.contains(key) && is_after, "{:?}", key);
+        }
+    }
+
+    #[test]
+    fn identifiers_and_labels_contain_only_visible_characters(text in any::<String>(), odd in odd_character(), at in 0_usize..4) {
+        let put = |odd: &str| { let mut text: Vec<char> = "a-1b".chars().collect(); text.splice(at..at, odd.chars()); text.into_iter().collect::<String>() };
+        prop_assert!(!is_identifier(&put(&odd.to_string())), "{:?}", odd);
+        prop_assert!(put(&odd.to_string()).parse::<Department>().is_err(), "{:?}", odd);
+        prop_assert!(odd == '\u{fe0f}' || !is_plain_text(&put(&odd.to_string())), "{:?}", odd);
+        if is_identifier(&text) {
+            prop_assert!(!text.contains(|c: char| c.is_whitespace() || c.is_control() || "#[]".contains(c)));
+            prop_assert!(is_plain_text(&text));
+            prop_assert!(text.parse::<Department>().is_ok());
+        }
+    }
+
+    #[test]
     fn all_keys_of_a_range_start_with_its_shared_prefix(due in due()) {
         let range = DueSort::due_on(due.payment.time().day(), due.status);
         prop_assert!(due.to_string().starts_with(range.shared_prefix()));
@@ -182,8 +235,16 @@ proptest! {
 fn rejects_invalid_identifiers() {
     assert!("a".repeat(128).parse::<AccountId>().is_ok());
     assert!("é".repeat(128).parse::<TransactionId>().is_ok());
-    for bad in ["", "a#b", "a\nb", "a\u{7f}", "a\u{85}b", &"a".repeat(129), &"a".repeat(10_000)] {
-        assert!(bad.parse::<IdempotencyKey>().is_err(), "{bad:?}");
+    for bad in
+        ["", " ", "a b", "a#b", " a", "[a", "a]", "a\nb", "a\u{7f}", "a\u{85}b", &"a".repeat(129), &"a".repeat(10_000)]
+    {
+        assert!(bad.parse::<AccountId>().is_err(), "{bad:?}");
+    }
+    for label in ["Sales", "Human Resources", "Vertrieb & Ärzte", "人事 部"] {
+        assert!(label.parse::<Department>().is_ok(), "{label:?}");
+    }
+    for bad in ["", " ", " Sales", "Sales ", "Human  Resources", "Human\u{a0}Resources", "a #"] {
+        assert!(bad.parse::<Department>().is_err(), "{bad:?}");
     }
 }
 
@@ -256,6 +317,21 @@ fn rejects_a_payment_key_whose_time_differs_from_its_id() {
     for other in ["2026-12-31T23:59:58Z", "2026-12-31T23:59:60Z", "2026-12-31T23:59:59.0Z", "20261231T235959Z", ""] {
         assert!(sort(other).is_err(), "{other}");
     }
+}
+
+#[test]
+fn errors_name_the_short_month_and_the_encoded_plus() {
+    let second = |text: &str| text.parse::<TimestampSeconds>().map_err(|error| error.to_string()).unwrap_err();
+    let day = |text: &str| text.parse::<Day>().map_err(|error| error.to_string()).unwrap_err();
+    let plan = |text: &str| text.parse::<PlanTime>().map_err(|error| error.to_string()).unwrap_err();
+    assert_eq!(day("2026-06-31"), "must be an existing date: June 2026 has 30 days");
+    assert_eq!(second("2026-02-29T00:00:00Z"), "must be an existing date: February 2026 has 28 days");
+    assert_eq!(plan("2026-06-31"), "must be an existing date: June 2026 has 30 days");
+    assert_eq!(plan("2026-06-31T10:00:00"), "must be an existing date: June 2026 has 30 days");
+    assert!(second("2026-06-30T09:30:00 02:00").ends_with("send the + of the offset as %2B"));
+    assert!(plan("2026-06-30T09:30:00 02:00").ends_with("send the + of the offset as %2B"));
+    assert_eq!(day("2026-13-01"), "must be an existing date such as 2026-12-01");
+    assert_eq!(day("2026-12-00"), "must be an existing date such as 2026-12-01");
 }
 
 #[test]

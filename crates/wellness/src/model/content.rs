@@ -1,7 +1,7 @@
 use crate::{
     FiltersBody, Name,
     model::{
-        object::{JsonObject, Object},
+        object::JsonObject,
         parts::{GoalBody, GroupsBody, MAX_GROUPS, MAX_REWARDS, RewardBody},
     },
 };
@@ -48,9 +48,9 @@ impl Content {
             name: fields.body_if_any("name"),
             activity_type: fields.body_if_any("type"),
             sub_type: fields.body_if_any("subType"),
-            filters: object(fields, "filters"),
+            filters: fields.body_if_any("filters"),
             detail: fields.body_if_any("detail"),
-            goal: object(fields, "goal"),
+            goal: fields.body_if_any("goal"),
             rewards: list(fields, "rewards", MAX_REWARDS, "kind", |reward: &RewardBody| reward.kind.clone()),
             groups: read_groups(fields),
             data: fields.body_if_any("data"),
@@ -102,11 +102,6 @@ pub(crate) fn require(fields: &mut Fields, members: &[&str]) {
     }
 }
 
-/// Reads an optional field that must be a JSON object.
-fn object<T: DeserializeOwned>(fields: &mut Fields, name: &str) -> Option<T> {
-    fields.body_if_any::<Object<T>>(name).map(|Object(object)| object)
-}
-
 /// Reads an optional list of at most `most` JSON objects. No two objects may have the same `key`.
 /// `unique` is the name of the key in the error message.
 pub(crate) fn list<T: DeserializeOwned, K: Ord>(
@@ -116,7 +111,7 @@ pub(crate) fn list<T: DeserializeOwned, K: Ord>(
     unique: &str,
     key: impl Fn(&T) -> K,
 ) -> Option<Vec<T>> {
-    let items: Vec<T> = fields.body_if_any::<Vec<Object<T>>>(name)?.into_iter().map(|Object(item)| item).collect();
+    let items: Vec<T> = fields.body_if_any(name)?;
     let pointer = format!("/body/{name}");
     if items.len() > most {
         return fields.fault(&pointer, format!("must have at most {most} items"));
@@ -130,7 +125,7 @@ pub(crate) fn list<T: DeserializeOwned, K: Ord>(
 }
 
 fn read_groups(fields: &mut Fields) -> Option<GroupsBody> {
-    let groups: GroupsBody = object(fields, "groups")?;
+    let groups: GroupsBody = fields.body_if_any("groups")?;
     if groups.items.len() > MAX_GROUPS {
         return fields.fault("/body/groups", format!("must have at most {MAX_GROUPS} items"));
     }

@@ -1,7 +1,4 @@
-use crate::{
-    Activity, Name, Progress, Reference,
-    model::object::{JsonObject, objects},
-};
+use crate::{Activity, Name, Progress, Reference, model::object::JsonObject};
 use keys::{
     Random, TimestampMillis,
     wellness::{ActivityId, ActivityPartition, Facet, FacetId, FacetRef, GroupId, ProgramSort, RewardKind, UseSort},
@@ -219,7 +216,6 @@ pub(crate) struct GroupsBody {
     group_type: Name,
     #[serde(with = "table::raw_json")]
     rules: JsonText,
-    #[serde(deserialize_with = "objects")]
     pub(crate) items: Vec<GroupBody>,
 }
 

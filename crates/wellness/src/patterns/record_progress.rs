@@ -9,7 +9,7 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     model::{access::OfUser, object::JsonObject},
 };
-use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
+use function::{BoundedText, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
     TimestampSeconds,
     wellness::{ActivityId, EmployeeKey, Status, UserId},
@@ -84,7 +84,7 @@ impl Input for Report {
     }
 }
 
-/// Progress as text: at most 200 characters and no control characters.
+/// Progress as text: empty, or at most 200 visible characters and spaces.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
 struct ProgressText(String);
@@ -93,10 +93,10 @@ impl TryFrom<String> for ProgressText {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        if text.chars().count() > 200 || text.chars().any(char::is_control) {
-            return Err("must have at most 200 characters and no control characters");
+        if text.is_empty() || text.parse::<BoundedText<200>>().is_ok() {
+            return Ok(Self(text));
         }
-        Ok(Self(text))
+        Err("must have at most 200 visible characters or spaces")
     }
 }
 

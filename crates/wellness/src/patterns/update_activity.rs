@@ -9,7 +9,7 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     model::{
         job::following,
-        object::{JsonObject, Object},
+        object::JsonObject,
         sizes::{MAX_ROW, must_fit},
     },
 };
@@ -121,7 +121,7 @@ impl Input for Patch {
         let (version, name, status) =
             (fields.body("version"), fields.body_if_any("name"), fields.body_if_any("status"));
         let (start, end) = (fields.body_if_any("startDate"), fields.body_if_any("endDate"));
-        let filters = fields.body_if_any::<Object<FiltersBody>>("filters").map(|Object(filters)| filters.into());
+        let filters = fields.body_if_any::<FiltersBody>("filters").map(Into::into);
         let data = fields.body_if_any::<Option<JsonObject>>("data");
         let data = data.map(|data| NewData(data.map(|JsonObject(data)| data)));
         if start.zip(end).is_some_and(|(start, end)| end < start) {
