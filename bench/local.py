@@ -3,9 +3,9 @@ Local.
 
 The binary of `make run` was built before, with the development profile. The stack keeps its tables
 in memory. It has the API with all functions, six tables with their indexes and streams, and local
-substitutes for Firehose and S3. The first time ends when `GET /_local/health` returns 200. The
-stack then loads the sample data through the functions. The second time ends when the sample data
-can be read.
+substitutes for Firehose and S3. The first time ends when `GET /_local/health` responds. The stack
+then loads the sample data through the functions. The second time ends when the sample data can be
+read.
 
 DynamoDB Local also keeps its data in memory, but has no tables. Its time ends with its first
 response. Each round starts both programs once, in random order."""
@@ -19,16 +19,18 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
 
 import chart
 from spread import brackets, ratios, spread, table
 from stack import LOCAL, ROOT, call, loaded
 
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests/dynamodb_local")]
-from local_stack import free_ports, serves  # noqa: E402
+from local_stack import free_ports  # noqa: E402
 from server import answers, start  # noqa: E402
 
-PICTURE = "Start to healthy"
+PICTURE = "Start to serving"
 RIVAL = ROOT / ".dynamodb-local"
 ROUNDS, WARM_UP = 15, 2
 NAMES = {"ours": "make run", "rival": "DynamoDB Local"}
@@ -41,6 +43,17 @@ def waited(is_so, process, begin):
             sys.exit(f"{process.args[0]} does not respond")
         time.sleep(0.002)
     return 1000 * (time.perf_counter() - begin)
+
+
+def responds(url):
+    """Whether the API responds. The health is 503 until the sample data is loaded."""
+    try:
+        with urllib.request.urlopen(f"{url}/_local/health", timeout=5):
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
 
 
 def memory(process):
@@ -56,7 +69,7 @@ def ours(binary):
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
         url = f"http://127.0.0.1:{port}"
         try:
-            ready = waited(lambda: serves(url), process, begin)
+            ready = waited(lambda: responds(url), process, begin)
             sample = waited(lambda: loaded(url), process, begin)
             return {"ready": ready, "sample": sample, "memory": memory(process)}
         finally:
@@ -110,7 +123,7 @@ def section(result):
     for name, of in result["runs"].items():
         sample = f"{brackets(of['sample'], 0)} ms" if "sample" in of else ""
         rows.append([NAMES[name], f"{brackets(of['ready'], 0)} ms", sample, f"{brackets(of['memory'], 0)} MB"])
-    head = ["", "start to healthy", "sample data loaded", "peak memory"]
+    head = ["", "start to serving", "sample data loaded", "peak memory"]
     if result["missing"]:
         beside = f"DynamoDB Local was not measured: {result['missing']}."
     else:
@@ -123,4 +136,4 @@ def section(result):
 def picture(result):
     runs = {NAMES[name]: of["ready"] for name, of in result["runs"].items()}
     rows = [(name, of["median"], of["q1"], of["q3"]) for name, of in runs.items()]
-    return chart.page([chart.bars("Start to healthy", rows, "ms")])
+    return chart.page([chart.bars("Start to serving", rows, "ms")])

@@ -192,7 +192,7 @@ impl End {
         match (answer.status, answer.body["type"].as_str()) {
             (200 | 201 | 204, None) => Some(Self::Done),
             (403, Some("/problems/forbidden")) => Some(Self::NoReach),
-            (403, None) if answer.body == json!({"message": "Forbidden"}) => Some(Self::NoScope),
+            (403, None) if answer.body["message"] == "Forbidden" => Some(Self::NoScope),
             _ => None,
         }
     }

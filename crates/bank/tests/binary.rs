@@ -30,7 +30,8 @@ async fn recovers_from_an_invalid_event_and_logs_no_payment_data() {
 
     let (outcome, answer) = runtime.invoke(event.clone()).await;
     assert_eq!((outcome, &answer["statusCode"]), ("response", &json!(201)), "{answer}");
-    assert_eq!(runtime.invoke("{\"no\": \"event\"}".to_owned()).await.0, "error");
+    let (outcome, invalid) = runtime.invoke("{\"no\": \"event\"}".to_owned()).await;
+    assert_eq!((outcome, &invalid["statusCode"]), ("response", &json!(400)), "{invalid}");
     let (outcome, again) = runtime.invoke(event).await;
     assert_eq!((outcome, &again["body"]), ("response", &answer["body"]), "a repeated event gets the first response");
 

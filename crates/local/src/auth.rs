@@ -4,7 +4,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, encode};
+use jsonwebtoken::{
+    Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode, errors::ErrorKind,
+};
 use serde_json::{Map, Value, json};
 
 use crate::template::Authorizer;
@@ -54,7 +56,7 @@ impl Tokens {
     /// # Errors
     /// [`TokenError`] if signing fails.
     pub fn sign(&self, mut claims: Claims, life: Duration) -> Result<String, TokenError> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let now = unix_time();
         let mut default = |name: &str, value: Value| {
             claims.entry(name).or_insert(value);
         };
@@ -65,17 +67,55 @@ impl Tokens {
         Ok(encode(&Header::new(Algorithm::HS256), &claims, &self.signing)?)
     }
 
-    /// Returns the claims of a token, or `None` if its signature, issuer, audience or time is
-    /// invalid.
-    pub(crate) fn check(&self, token: &str) -> Option<Claims> {
+    /// Returns the claims of a token. The error says which check failed.
+    pub(crate) fn check(&self, token: &str) -> Result<Claims, String> {
+        check_header(token)?;
         let mut rules = Validation::new(Algorithm::HS256);
         rules.set_issuer(&[&self.authorizer.issuer]);
         rules.set_audience(&self.authorizer.audiences);
         rules.set_required_spec_claims(&["exp", "iss", "aud"]);
         rules.validate_nbf = true;
         rules.leeway = 0;
-        decode::<Claims>(token, &self.checking, &rules).ok().map(|token| token.claims)
+        let claims = decode::<Claims>(token, &self.checking, &rules).map_err(|error| reason(error.kind()))?.claims;
+        match claims.get("iat").map(Value::as_f64) {
+            None => Ok(claims),
+            Some(Some(issued)) if issued <= unix_time().as_secs_f64() => Ok(claims),
+            Some(_) => Err("The claim iat of the token is not a time in the past.".to_owned()),
+        }
     }
+}
+
+/// Checks what the signature does not cover: the type of the token, and extensions that a recipient
+/// must understand (RFC 7515, section 4.1.11). This stack understands none.
+fn check_header(token: &str) -> Result<(), String> {
+    let header = decode_header(token).map_err(|error| reason(error.kind()))?;
+    if header.crit.is_some() {
+        return Err("The header of the token has critical extensions.".to_owned());
+    }
+    let kind = header.typ.as_deref().unwrap_or("JWT").to_ascii_lowercase();
+    match kind.strip_prefix("application/").unwrap_or(&kind) {
+        "jwt" | "at+jwt" => Ok(()),
+        _ => Err("The type of the token is not JWT.".to_owned()),
+    }
+}
+
+fn reason(kind: &ErrorKind) -> String {
+    let text = match kind {
+        ErrorKind::ExpiredSignature => "The token has expired.",
+        ErrorKind::ImmatureSignature => "The token is not valid yet.",
+        ErrorKind::InvalidSignature => "The signature of the token is not valid. Another secret has signed it.",
+        ErrorKind::InvalidIssuer => "The claim iss of the token names another issuer.",
+        ErrorKind::InvalidAudience => "The claim aud of the token names another audience.",
+        ErrorKind::InvalidAlgorithm | ErrorKind::InvalidAlgorithmName => "The token is not signed with HS256.",
+        ErrorKind::MissingRequiredClaim(claim) => return format!("The token has no valid claim {claim}."),
+        ErrorKind::InvalidClaimFormat(claim) => return format!("The claim {claim} of the token is not valid."),
+        _ => "The token is not a JSON Web Token. `make token` creates one.",
+    };
+    text.to_owned()
+}
+
+fn unix_time() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// Claims of the local operator, with every scope.

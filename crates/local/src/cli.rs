@@ -53,10 +53,10 @@ struct RunOptions {
     #[arg(long = "stack", value_name = "NAME")]
     stacks: Vec<String>,
     /// Port of the API
-    #[arg(long, env = "PORT", default_value_t = 3000)]
+    #[arg(long, env = "PORT", default_value_t = 3000, value_parser = port)]
     port: u16,
     /// Port of the DynamoDB endpoint
-    #[arg(long, env = "DYNAMODB_PORT", default_value_t = 8000)]
+    #[arg(long, env = "DYNAMODB_PORT", default_value_t = 8000, value_parser = port)]
     dynamodb_port: u16,
     /// File that stores the data; by default the data is in memory
     #[arg(long, env = "DATA")]
@@ -85,7 +85,7 @@ struct InvokeOptions {
     #[arg(long)]
     url: Option<String>,
     /// Port of a running stack
-    #[arg(long, env = "PORT", default_value_t = 3000)]
+    #[arg(long, env = "PORT", default_value_t = 3000, value_parser = port)]
     port: u16,
     #[command(flatten)]
     stack: StackOptions,
@@ -108,6 +108,8 @@ struct TokenOptions {
     /// Lifetime of the token, such as 30m or 8h
     #[arg(long, default_value = "1h", value_parser = duration)]
     expires_in: std::time::Duration,
+    #[command(flatten)]
+    stack: StackOptions,
 }
 
 /// The error of a failed command. The message is one line.
@@ -172,8 +174,13 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn port(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| "a port is a number from 1 to 65535, or 0 for any free port".to_owned())
+}
+
 fn duration(text: &str) -> Result<std::time::Duration, String> {
-    let parsed: jiff::SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    let unit = |_: jiff::Error| "expected a number with a unit, such as 30m or 8h".to_owned();
+    let parsed: jiff::SignedDuration = text.parse().map_err(unit)?;
     parsed.try_into().map_err(|_| "the lifetime must not be negative".to_owned())
 }
 

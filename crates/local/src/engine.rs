@@ -1,5 +1,7 @@
 //! The DynamoDB endpoint of the stack: an embedded engine, with data in memory or in a file.
-use std::path::Path;
+mod api;
+
+use std::{path::Path, sync::Arc, time::Duration};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig};
 use aws_sdk_dynamodb::{
@@ -13,6 +15,8 @@ use aws_smithy_http_client::{
     Builder,
     tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode},
 };
+
+use api::Api;
 
 use crate::{
     StartError,
@@ -37,12 +41,13 @@ impl Engine {
         data: Option<&Path>,
         remote: Option<&str>,
         tables: &[Table],
+        patience: Duration,
     ) -> Result<Self, StartError> {
         let store = Store::open(data, tables)?;
         let url = format!("http://{}", port.address);
         let server = match remote {
-            None => serve(port, &store),
-            Some(remote) => Remote::start(remote, tables, &store).await?.serve(port),
+            None => Server::start(port, Arc::new(Api(store.database())), patience),
+            Some(remote) => Server::start(port, Arc::new(Remote::start(remote, tables, &store).await?), patience),
         };
         Ok(Self { url, store, server })
     }
@@ -50,18 +55,6 @@ impl Engine {
     pub(crate) async fn stop(self) {
         self.server.stop().await;
     }
-}
-
-fn serve(port: Port, store: &Store) -> Server {
-    let database = store.database();
-    Server::start(|stopped| async move {
-        let stopped = async {
-            let _ = stopped.await;
-        };
-        if let Err(error) = dynoxide::server::serve_with_shutdown(port.listener, database, stopped).await {
-            tracing::error!(error, "the DynamoDB endpoint stopped");
-        }
-    })
 }
 
 /// DynamoDB client for an endpoint.

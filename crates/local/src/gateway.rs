@@ -7,38 +7,31 @@ mod routes;
 
 use std::{
     collections::BTreeMap,
-    net::SocketAddr,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
-use axum::{
-    Router,
-    body::{Body, Bytes},
-    extract::{ConnectInfo, Request, State},
-    response::Response,
-};
-use futures::StreamExt;
-use http::{HeaderMap, StatusCode, header, request::Parts};
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jiff::Timestamp;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use self::{answer::message, event::Incoming, routes::Match};
-pub(crate) use self::{guard::is_local, routes::Routes};
+pub(crate) use self::routes::Routes;
+use self::{
+    answer::{explained, message},
+    event::Incoming,
+    routes::Match,
+};
 use crate::{
     auth::{self, Auth, Claims, Tokens},
     follower::EventSourcePoller,
     lambda::{Lambda, Outcome},
-    server::{Port, Server},
+    server::{Endpoint, Origins, Received, Refusal},
     store::Store,
     usage,
 };
 
-const LARGEST_BODY: usize = 10 * 1024 * 1024;
-// If the gateway responded before it has read the whole body, the client would see a broken
-// connection. The gateway therefore reads and discards the rest of a body that is too large.
-const LARGEST_DISCARDED: usize = 64 * 1024 * 1024;
 const LONGEST_CALL: Duration = Duration::from_secs(30);
 
 /// State shared by all requests.
@@ -51,60 +44,43 @@ pub(crate) struct Gateway {
     pub(crate) auth: Auth,
     pub(crate) scopes: Vec<String>,
     pub(crate) stack: String,
-    /// Body of `GET /_local/health`. Set when all endpoints accept requests.
+    /// Body of `GET /_local/health`. Set when the stack is ready.
     pub(crate) health: OnceLock<serde_json::Value>,
 }
 
-/// Serves requests on the port until the server is stopped.
-pub(crate) fn serve(port: Port, gateway: Arc<Gateway>) -> Server {
-    let router = Router::new().fallback(handle).with_state(gateway);
-    let service = router.into_make_service_with_connect_info::<SocketAddr>();
-    Server::start(|stopped| async move {
-        let served = axum::serve(port.listener, service).with_graceful_shutdown(async {
-            let _ = stopped.await;
-        });
-        if let Err(error) = served.await {
-            tracing::error!(%error, "the gateway stopped");
-        }
-    })
-}
+impl Endpoint for Gateway {
+    const MAX_BODY: usize = 10 * 1024 * 1024;
+    const ORIGINS: Origins = Origins::Loopback;
 
-async fn handle(
-    State(gateway): State<Arc<Gateway>>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    request: Request,
-) -> Response {
-    let (parts, body) = request.into_parts();
-    match gateway.answer(peer, &parts, body).await {
-        Ok(response) | Err(response) => response,
+    async fn answer(&self, request: Received) -> Response {
+        match self.respond(request).await {
+            Ok(response) | Err(response) => response,
+        }
+    }
+
+    fn refuse(refusal: Refusal) -> Response {
+        // API Gateway's own words for this status.
+        let name = match refusal {
+            Refusal::TooLarge => "Request Entity Too Large",
+            _ => refusal.status().canonical_reason().unwrap_or_default(),
+        };
+        explained(refusal.status(), name, refusal.detail())
     }
 }
 
 impl Gateway {
-    // The error is a complete response, which `?` returns to the client.
-    #[expect(clippy::result_large_err, reason = "at most one per request")]
-    fn refusals(parts: &Parts) -> Result<(), Response> {
-        if !guard::is_local(&parts.headers) {
-            return Err(message(StatusCode::FORBIDDEN, "Forbidden"));
-        }
-        if guard::has_too_large_head(parts) {
+    async fn respond(&self, request: Received) -> Result<Response, Response> {
+        let Received { peer, parts, body } = request;
+        if guard::has_too_large_head(&parts) {
             return Err(message(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "Request Header Fields Too Large"));
         }
-        Ok(())
-    }
-
-    async fn answer(&self, peer: SocketAddr, parts: &Parts, body: Body) -> Result<Response, Response> {
-        Self::refusals(parts)?;
         if let Some(path) = parts.uri.path().strip_prefix("/_local/") {
-            return self.administer(&parts.method, path, read(body).await?).await;
+            return self.administer(&parts, path, body).await;
         }
         let matched = self.routes.find(parts.method.as_str(), parts.uri.path());
-        let matched = matched.ok_or_else(|| message(StatusCode::NOT_FOUND, "Not Found"))?;
+        let matched = matched.ok_or_else(|| self.no_route(parts.method.as_str(), parts.uri.path()))?;
         let claims = self.claims(&parts.headers)?;
-        if !may(&matched, &claims) {
-            return Err(message(StatusCode::FORBIDDEN, "Forbidden"));
-        }
-        let body = read(body).await?;
+        check_scopes(&matched, &claims)?;
         let event = Incoming {
             method: &parts.method,
             path: parts.uri.path(),
@@ -120,14 +96,46 @@ impl Gateway {
         Ok(self.call(&matched.target.function, event).await)
     }
 
+    // The error is a complete response, which `?` returns to the client.
     #[expect(clippy::result_large_err, reason = "at most one per request")]
     fn claims(&self, headers: &HeaderMap) -> Result<Claims, Response> {
         let claims = match (headers.get(header::AUTHORIZATION), self.auth) {
-            (None, Auth::Open) => Some(auth::operator(&self.scopes)),
-            (None, Auth::Required) => None,
-            (Some(value), _) => value.to_str().ok().and_then(|value| self.tokens.check(auth::bearer(value))),
+            (None, Auth::Open) => Ok(auth::operator(&self.scopes)),
+            (None, Auth::Required) => {
+                Err("The request has no header Authorization. `make token` creates a token.".to_owned())
+            }
+            (Some(value), _) => self.tokens.check(auth::bearer(value.to_str().unwrap_or_default())),
         };
-        claims.ok_or_else(|| message(StatusCode::UNAUTHORIZED, "Unauthorized"))
+        claims.map_err(|detail| {
+            let mut response = explained(StatusCode::UNAUTHORIZED, "Unauthorized", &detail);
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response
+        })
+    }
+
+    /// Response to a request without a route. API Gateway answers 404 to a wrong method as well.
+    fn no_route(&self, method: &str, path: &str) -> Response {
+        let methods = self.routes.methods(path);
+        if !methods.is_empty() {
+            let allowed = methods.join(", ");
+            let detail = format!("This path has no method {method}. Its methods are {allowed}.");
+            let mut response = explained(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed", &detail);
+            if let Ok(allowed) = HeaderValue::from_str(&allowed) {
+                response.headers_mut().insert(header::ALLOW, allowed);
+            }
+            return response;
+        }
+        let without_slash = path.trim_end_matches('/');
+        let detail = if without_slash.len() < path.len() && !self.routes.methods(without_slash).is_empty() {
+            "The path ends with a slash. Remove it.".to_owned()
+        } else {
+            let nearest = self.routes.nearest(method, path);
+            nearest.map_or_else(
+                || "There is no such path. docs/http.md lists the routes.".to_owned(),
+                |route| format!("There is no such path. The nearest route is {route}."),
+            )
+        };
+        explained(StatusCode::NOT_FOUND, "Not Found", &detail)
     }
 
     async fn call(&self, function: &str, event: serde_json::Value) -> Response {
@@ -149,27 +157,23 @@ impl Gateway {
     }
 }
 
-fn may(matched: &Match<'_>, claims: &Claims) -> bool {
-    let required = &matched.target.scopes;
-    required.is_empty() || auth::scopes(claims).iter().any(|scope| required.iter().any(|required| required == scope))
+#[expect(clippy::result_large_err, reason = "at most one per request")]
+fn check_scopes(matched: &Match<'_>, claims: &Claims) -> Result<(), Response> {
+    let (required, held) = (&matched.target.scopes, auth::scopes(claims));
+    if required.is_empty() || held.iter().any(|scope| required.iter().any(|required| required == scope)) {
+        return Ok(());
+    }
+    let needs = match required.as_slice() {
+        [scope] => format!("The token needs the scope {scope}"),
+        scopes => format!("The token needs one of the scopes {}", scopes.join(", ")),
+    };
+    Err(forbidden(&needs, &held))
 }
 
-async fn read(body: Body) -> Result<Bytes, Response> {
-    let (mut chunks, mut kept, mut seen) = (body.into_data_stream(), Vec::new(), 0_usize);
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| message(StatusCode::BAD_REQUEST, "Bad Request"))?;
-        seen += chunk.len();
-        if seen > LARGEST_DISCARDED {
-            break;
-        }
-        if seen <= LARGEST_BODY {
-            kept.extend_from_slice(&chunk);
-        }
-    }
-    match seen {
-        0..=LARGEST_BODY => Ok(kept.into()),
-        _ => Err(message(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large")),
-    }
+/// Response to a token without the scopes. The detail also names the scopes of the token.
+fn forbidden(needs: &str, held: &[&str]) -> Response {
+    let held = if held.is_empty() { "none".to_owned() } else { held.join(", ") };
+    explained(StatusCode::FORBIDDEN, "Forbidden", &format!("{needs}. It has {held}."))
 }
 
 #[cfg(test)]

@@ -6,30 +6,21 @@ mod s3;
 use std::{
     collections::BTreeMap,
     env,
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
-use axum::{
-    Router,
-    body::to_bytes,
-    extract::{Request, State},
-    response::Response,
-};
-use http::StatusCode;
+use axum::response::Response;
 use jiff::{Timestamp, tz::TimeZone};
 pub use prefix::Prefix;
 use uuid::Uuid;
 
 use crate::{
-    gateway,
-    server::{Port, Server},
+    server::{Endpoint, Origins, Received, Refusal},
     template::{DeliveryStream, Template},
 };
-
-const LARGEST_BODY: usize = 64 * 1024 * 1024;
 
 /// Folder with the buckets and delivery streams of the stack. A temporary folder is removed on
 /// drop.
@@ -86,17 +77,29 @@ impl Lake {
             open.insert(stream.name.clone(), Object { prefix, path, size: 0 });
         }
         let Some(object) = open.get_mut(&stream.name) else { return Ok(()) };
-        object.size += size;
         // Each append opens the file again, because a user may have emptied the folder.
         object.path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        OpenOptions::new().append(true).create(true).open(&object.path)?.write_all(data)
+        let mut file = OpenOptions::new().append(true).create(true).open(&object.path)?;
+        let appended = append(&mut file, data);
+        match &appended {
+            Ok(()) => object.size += size,
+            // If the rest of a torn line could not be removed, later lines must not follow it.
+            Err(_) => drop(open.remove(&stream.name)),
+        }
+        appended
     }
 
     /// Stores an object in a bucket. Returns `false` if the bucket does not exist.
     pub(crate) fn put(&self, bucket: &str, key: &str, data: &[u8]) -> io::Result<bool> {
         let Some(path) = self.path(bucket, key)? else { return Ok(false) };
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        fs::write(path, data).map(|()| true)
+        // A rename replaces the object as a whole, so a full disk leaves no part of it.
+        let part = self.folder.join(format!(".part-{}", Uuid::new_v4()));
+        let stored = fs::write(&part, data).and_then(|()| fs::rename(&part, path));
+        if stored.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        stored.map(|()| true)
     }
 
     /// Returns the file of an object, or `None` if the bucket does not exist.
@@ -118,30 +121,54 @@ impl Drop for Lake {
     }
 }
 
+/// File of an object.
+trait Target: Write {
+    fn length(&self) -> io::Result<u64>;
+    fn cut(&self, length: u64) -> io::Result<()>;
+}
+
+impl Target for File {
+    fn length(&self) -> io::Result<u64> {
+        self.metadata().map(|metadata| metadata.len())
+    }
+
+    fn cut(&self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+}
+
+/// Appends the data. If that fails, such as on a full disk, removes the part that was written: the
+/// caller sends the data again.
+fn append(file: &mut impl Target, data: &[u8]) -> io::Result<()> {
+    let before = file.length()?;
+    file.write_all(data).inspect_err(|_| {
+        if let Err(error) = file.cut(before) {
+            tracing::error!(%error, "a torn line can't be removed from the lake");
+        }
+    })
+}
+
 /// Object name in Firehose's format. `1` is the configuration version of the delivery stream.
 fn object_name(stream: &DeliveryStream, prefix: &str, now: Timestamp) -> String {
     let time = now.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d-%H-%M-%S").to_string();
     format!("{prefix}{}-1-{time}-{}.json", stream.name, Uuid::new_v4())
 }
 
-/// Serves Firehose and S3 on the port until the server is stopped.
-pub(crate) fn serve(port: Port, lake: Arc<Lake>) -> Server {
-    let router = Router::new().fallback(handle).with_state(lake);
-    Server::serve(port, router, "Firehose and S3")
-}
+impl Endpoint for Lake {
+    const MAX_BODY: usize = 64 * 1024 * 1024;
+    const ORIGINS: Origins = Origins::None;
 
-async fn handle(State(lake): State<Arc<Lake>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    if !gateway::is_local(&parts.headers) {
-        return s3::refusal(StatusCode::FORBIDDEN, "AccessDenied");
+    async fn answer(&self, request: Received) -> Response {
+        let Received { parts, body, .. } = request;
+        // Only Firehose requests have this header.
+        match parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok()) {
+            Some(target) => firehose::answer(self, target, &body, Timestamp::now()),
+            None => s3::answer(self, &parts, &body),
+        }
     }
-    let Ok(body) = to_bytes(body, LARGEST_BODY).await else {
-        return s3::refusal(StatusCode::BAD_REQUEST, "EntityTooLarge");
-    };
-    // Only Firehose requests have this header.
-    match parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok()) {
-        Some(target) => firehose::answer(&lake, target, &body, Timestamp::now()),
-        None => s3::answer(&lake, &parts, &body),
+
+    fn refuse(refusal: Refusal) -> Response {
+        s3::refusal(refusal.status(), "AccessDenied", refusal.detail())
     }
 }
 

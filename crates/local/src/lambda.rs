@@ -1,5 +1,6 @@
 //! Invokes functions as the Lambda service does, with a timeout and a context.
 use std::{
+    io,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -13,6 +14,10 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::template::{self, ACCOUNT, REGION};
+
+/// Maximum size of an answer in bytes, as JSON. The body of an HTTP answer is an escaped string
+/// inside it.
+const MAX_ANSWER: usize = 6_291_556;
 
 /// Handler of an event.
 pub type Handler = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Invocation> + Send + Sync>;
@@ -61,7 +66,7 @@ impl Lambda {
         match timeout(self.spec.timeout, &mut task).await {
             Ok(Ok(Invocation { answer, usage })) => {
                 let failure = |error: Diagnostic| Failure { kind: error.error_type, message: error.error_message };
-                Outcome { answer: answer.map_err(failure), usage }
+                Outcome { answer: answer.map_err(failure).and_then(within_limit), usage }
             }
             Ok(Err(panicked)) => failure("Runtime.ExitError", panicked.to_string()),
             Err(_) => {
@@ -80,6 +85,33 @@ impl Lambda {
         context.env_config = Arc::clone(&self.config);
         context
     }
+}
+
+fn within_limit(answer: Value) -> Result<Value, Failure> {
+    if length(&answer) <= MAX_ANSWER {
+        return Ok(answer);
+    }
+    let message = format!("Response payload size exceeded maximum allowed payload size ({MAX_ANSWER} bytes).");
+    Err(Failure { kind: "Function.ResponseSizeTooLarge".to_owned(), message })
+}
+
+/// Length of the value as JSON, without building the text.
+fn length(value: &Value) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, part: &[u8]) -> io::Result<usize> {
+            self.0 += part.len();
+            Ok(part.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Neither a `Value` nor the counter fails.
+    let _ = serde_json::to_writer(&mut count, value);
+    count.0
 }
 
 fn deadline(timeout: Duration) -> u64 {

@@ -13,6 +13,7 @@ mod follower;
 mod gateway;
 mod lake;
 mod lambda;
+mod nearest;
 mod remote;
 mod role;
 mod sample;

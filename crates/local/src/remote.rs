@@ -3,12 +3,8 @@
 mod stream;
 mod wire;
 
-use std::sync::Arc;
-
 use axum::{
-    Router,
-    body::{Bytes, to_bytes},
-    extract::{Request, State},
+    body::Bytes,
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, StatusCode, header};
@@ -16,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     StartError,
-    server::{Port, Server},
+    server::{Endpoint, Origins, Received, Refusal},
     store::Store,
     template::Table,
 };
@@ -44,13 +40,7 @@ impl Remote {
         Ok(Self { wire, streams })
     }
 
-    /// Serves the proxy on the port until the server is stopped.
-    pub(crate) fn serve(self, port: Port) -> Server {
-        let router = Router::new().fallback(handle).with_state(Arc::new(self));
-        Server::serve(port, router, "DynamoDB")
-    }
-
-    async fn answer(&self, target: &str, body: Bytes) -> Result<(StatusCode, Bytes), String> {
+    async fn forward(&self, target: &str, body: Bytes) -> Result<(StatusCode, Bytes), String> {
         let answer = self.wire.send(target, body.clone()).await?;
         let action = target.rsplit('.').next().unwrap_or_default();
         if WRITES.contains(&action) {
@@ -74,15 +64,22 @@ async fn make(wire: &Wire, table: &Table, store: &Store) -> Result<Option<Stream
     }
 }
 
-async fn handle(State(remote): State<Arc<Remote>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let Ok(body) = to_bytes(body, usize::MAX).await else { return StatusCode::BAD_REQUEST.into_response() };
-    match remote.answer(target(&parts.headers), body).await {
-        Ok((status, body)) => (status, [(header::CONTENT_TYPE, JSON)], body).into_response(),
-        Err(error) => {
-            tracing::error!(error, "the other DynamoDB does not respond");
-            StatusCode::BAD_GATEWAY.into_response()
+impl Endpoint for Remote {
+    const MAX_BODY: usize = 16 * 1024 * 1024;
+    const ORIGINS: Origins = Origins::None;
+
+    async fn answer(&self, request: Received) -> Response {
+        match self.forward(target(&request.parts.headers), request.body).await {
+            Ok((status, body)) => (status, [(header::CONTENT_TYPE, JSON)], body).into_response(),
+            Err(error) => {
+                tracing::error!(error, "the other DynamoDB does not respond");
+                StatusCode::BAD_GATEWAY.into_response()
+            }
         }
+    }
+
+    fn refuse(refusal: Refusal) -> Response {
+        (refusal.status(), refusal.detail()).into_response()
     }
 }
 

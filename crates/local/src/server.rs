@@ -1,11 +1,97 @@
-//! Servers on the loopback interface. A server stops on request or when dropped.
-use std::{io, net::Ipv4Addr, net::SocketAddr, time::Duration};
+//! HTTP servers on the loopback interface. Every listener of the stack is one of these servers, so
+//! all listeners have the same guard, the same limits and the same protocols: HTTP/1.1, and HTTP/2
+//! with prior knowledge (docs/decisions/local-security.md).
+mod guard;
 
-use axum::Router;
-use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle, time::timeout};
+use std::{
+    convert::Infallible,
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
+use axum::{
+    body::{Body, Bytes},
+    extract::Request,
+    response::Response,
+};
+use futures::StreamExt;
+use http::{StatusCode, request::Parts};
+use hyper::service::service_fn;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    pin,
+    sync::{oneshot, watch},
+    task::{JoinHandle, JoinSet},
+    time::{sleep, timeout},
+};
+
+pub(crate) use guard::Origins;
+
+/// Maximum time to wait for a complete request.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 // Maximum time that the stop waits for running requests.
-const PATIENCE: Duration = Duration::from_secs(1);
+const LAST_REQUESTS: Duration = Duration::from_secs(1);
+// Pause after a failed accept, such as for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+// If the server responded before it has read the whole body, the client would see a broken
+// connection. The server therefore reads and discards the rest of a body that is too large.
+const DISCARD_FACTOR: usize = 8;
+
+/// Service behind a server.
+pub(crate) trait Endpoint: Send + Sync + 'static {
+    /// Maximum size of a request body in bytes.
+    const MAX_BODY: usize;
+    /// Web pages that may send requests.
+    const ORIGINS: Origins;
+
+    /// Responds to a complete request from this machine.
+    fn answer(&self, request: Received) -> impl Future<Output = Response> + Send;
+
+    /// Response to a request that the server rejects, in the format of the endpoint.
+    fn refuse(refusal: Refusal) -> Response;
+}
+
+/// Complete request from this machine.
+pub(crate) struct Received {
+    pub(crate) peer: SocketAddr,
+    pub(crate) parts: Parts,
+    pub(crate) body: Bytes,
+}
+
+/// Reason for which the server rejects a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The request comes from a web page, or names another host.
+    Foreign(&'static str),
+    Malformed(&'static str),
+    Incomplete,
+    TooLarge,
+}
+
+impl Refusal {
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Self::Foreign(_) => StatusCode::FORBIDDEN,
+            Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::Incomplete => StatusCode::REQUEST_TIMEOUT,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        }
+    }
+
+    pub(crate) fn detail(self) -> &'static str {
+        match self {
+            Self::Foreign(detail) | Self::Malformed(detail) => detail,
+            Self::Incomplete => "The body did not arrive in time.",
+            Self::TooLarge => "The body is too large.",
+        }
+    }
+}
 
 /// Bound port of the loopback interface.
 pub(crate) struct Port {
@@ -22,41 +108,146 @@ impl Port {
     }
 }
 
-/// Server that runs in its own task.
+/// Server that runs in its own task. It stops on request or when dropped.
 pub(crate) struct Server {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Server {
-    /// Starts a server. The receiver resolves when the server must stop, or when `Server` is
-    /// dropped.
-    pub(crate) fn start<F>(serve: impl FnOnce(oneshot::Receiver<()>) -> F) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
+    /// Serves the endpoint on the port. A connection without a running request is closed after
+    /// `patience`, and so is a request whose body does not arrive within `patience`.
+    pub(crate) fn start<E: Endpoint>(port: Port, endpoint: Arc<E>, patience: Duration) -> Self {
         let (stop, stopped) = oneshot::channel();
-        Self { stop, task: tokio::spawn(serve(stopped)) }
-    }
-
-    /// Serves the routes on the port. `what` names the endpoint in log entries.
-    pub(crate) fn serve(port: Port, router: Router, what: &'static str) -> Self {
-        Self::start(move |stopped| async move {
-            let served = axum::serve(port.listener, router).with_graceful_shutdown(async {
-                let _ = stopped.await;
-            });
-            if let Err(error) = served.await {
-                tracing::error!(%error, what, "an endpoint stopped");
-            }
-        })
+        Self { stop, task: tokio::spawn(accept(port.listener, endpoint, patience, stopped)) }
     }
 
     /// Stops the server. Idle connections are closed immediately, and running requests after at
     /// most a second.
     pub(crate) async fn stop(mut self) {
         drop(self.stop);
-        if timeout(PATIENCE, &mut self.task).await.is_err() {
+        if timeout(LAST_REQUESTS, &mut self.task).await.is_err() {
+            // This also ends the tasks of the connections.
             self.task.abort();
+            let _ = self.task.await;
         }
     }
 }
+
+async fn accept<E: Endpoint>(
+    listener: TcpListener,
+    endpoint: Arc<E>,
+    patience: Duration,
+    mut stopped: oneshot::Receiver<()>,
+) {
+    let (stop, stopping) = watch::channel(());
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => {
+                    connections.spawn(connection(stream, peer, Arc::clone(&endpoint), patience, stopping.clone()));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection can't be accepted");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+            _ = &mut stopped => break,
+        }
+    }
+    drop((listener, stop));
+    while connections.join_next().await.is_some() {}
+}
+
+async fn connection<E: Endpoint>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    endpoint: Arc<E>,
+    patience: Duration,
+    mut stopping: watch::Receiver<()>,
+) {
+    // Only an optimisation, so an error does not matter.
+    let _ = stream.set_nodelay(true);
+    let (count, mut running) = watch::channel(0);
+    let count = Arc::new(count);
+    let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
+        let (endpoint, running) = (Arc::clone(&endpoint), Running::new(&count));
+        async move {
+            let response = respond(&*endpoint, peer, request.map(Body::new), patience).await;
+            drop(running);
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // A client may close its side of the connection after its request.
+    builder.http1().half_close(true);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    pin!(connection);
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = idle(&mut running, patience) => return,
+        _ = stopping.changed() => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::select! {
+        _ = connection => {}
+        () = idle(&mut running, patience) => {}
+    }
+}
+
+/// Counts a running request of a connection.
+struct Running(Arc<watch::Sender<usize>>);
+
+impl Running {
+    fn new(count: &Arc<watch::Sender<usize>>) -> Self {
+        count.send_modify(|count| *count += 1);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+/// Returns when the connection has had no running request for this time. This covers idle
+/// connections and requests whose head is incomplete, in both protocols.
+async fn idle(running: &mut watch::Receiver<usize>, patience: Duration) {
+    loop {
+        let waited = running.wait_for(|count| *count == 0).await.is_ok();
+        if !waited || timeout(patience, running.changed()).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn respond<E: Endpoint>(endpoint: &E, peer: SocketAddr, request: Request, patience: Duration) -> Response {
+    let (mut parts, body) = request.into_parts();
+    if let Err(refusal) = guard::check(&mut parts, E::ORIGINS) {
+        return E::refuse(refusal);
+    }
+    match timeout(patience, read(body, E::MAX_BODY)).await.unwrap_or(Err(Refusal::Incomplete)) {
+        Ok(body) => endpoint.answer(Received { peer, parts, body }).await,
+        Err(refusal) => E::refuse(refusal),
+    }
+}
+
+async fn read(body: Body, most: usize) -> Result<Bytes, Refusal> {
+    let (mut chunks, mut kept, mut seen) = (body.into_data_stream(), Vec::new(), 0_usize);
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| Refusal::Malformed("The body is not complete."))?;
+        seen = seen.saturating_add(chunk.len());
+        if seen > most.saturating_mul(DISCARD_FACTOR) {
+            break;
+        }
+        if seen <= most {
+            kept.extend_from_slice(&chunk);
+        }
+    }
+    if seen <= most { Ok(kept.into()) } else { Err(Refusal::TooLarge) }
+}
+
+#[cfg(test)]
+mod tests;

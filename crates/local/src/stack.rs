@@ -18,12 +18,12 @@ use crate::{
     auth::{self, Auth, Claims, TokenError, Tokens},
     domains::functions,
     engine::{self, Engine},
-    follower::{Context, EventSourcePoller, Follower},
-    gateway::{self, Gateway, Routes},
-    lake::{self, Lake},
+    follower::{Context, EventSourcePoller, Follower, Positions},
+    gateway::{Gateway, Routes},
+    lake::Lake,
     lambda::{self, Bind, Handler, Lambda},
     role::{Notes, Role},
-    server::{Port, Server},
+    server::{PATIENCE, Port, Server},
     template::{self, Authorizer, Mapping, Selection, Template, TemplateError},
 };
 
@@ -38,6 +38,9 @@ const DYNAMODB_LOCAL: &str = "DYNAMODB_LOCAL";
 /// The error of a stack that could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// The template file does not exist.
+    #[error("there is no {path} here; run the command in the root folder of the repository, or set --template", path = .0.display())]
+    NoTemplate(PathBuf),
     /// The template file can't be read.
     #[error("{path}: {1}", path = .0.display())]
     Read(PathBuf, io::Error),
@@ -53,6 +56,9 @@ pub enum StartError {
     /// The data file can't be opened.
     #[error("the data file {path} can't be opened: {1}", path = .0.display())]
     Data(PathBuf, String),
+    /// The stream positions of the data file can't be read.
+    #[error("the stream positions {path} can't be read: {1}; delete the file, and the functions receive all records again", path = .0.display())]
+    Positions(PathBuf, String),
     /// The folder of the lake can't be created.
     #[error("the folder of the lake can't be created: {0}")]
     Lake(io::Error),
@@ -95,6 +101,8 @@ pub struct Builder {
     notes: Option<PathBuf>,
     remote: Option<String>,
     random: Option<Random>,
+    patience: Duration,
+    waits: bool,
 }
 
 enum Source {
@@ -123,6 +131,8 @@ impl Builder {
             notes: std::env::var_os(PERMISSIONS_USED).filter(|folder| !folder.is_empty()).map(PathBuf::from),
             remote: std::env::var(DYNAMODB_LOCAL).ok(),
             random: None,
+            patience: PATIENCE,
+            waits: false,
         }
     }
 
@@ -255,6 +265,29 @@ impl Builder {
         self
     }
 
+    /// Reports `starting` as the health of the stack until [`Stack::ready`] is called, such as when
+    /// the sample data is loaded.
+    #[must_use]
+    pub fn waits(mut self) -> Self {
+        self.waits = true;
+        self
+    }
+
+    /// Returns all scopes of the routes.
+    ///
+    /// # Errors
+    /// [`StartError`] if the template can't be read.
+    pub fn scopes(&self) -> Result<Vec<String>, StartError> {
+        Ok(self.template()?.scopes())
+    }
+
+    /// Sets the time after which a half-sent request is ended. Default: 30 seconds.
+    #[cfg(test)]
+    pub(crate) fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// Starts the stack. All endpoints accept requests when this method returns.
     ///
     /// # Errors
@@ -266,7 +299,9 @@ impl Builder {
         let port = bind(self.port, "port", "PORT").await?;
         let services = bind(0, "port", "PORT").await?;
         let lake = Arc::new(Lake::new(self.lake.as_deref(), &template).map_err(StartError::Lake)?);
-        let engine = Engine::start(dynamodb, self.data.as_deref(), self.remote.as_deref(), &template.tables).await?;
+        let engine =
+            Engine::start(dynamodb, self.data.as_deref(), self.remote.as_deref(), &template.tables, self.patience)
+                .await?;
         let services_url = format!("http://{}", services.address);
         let access = Access::new(&self, &engine.url, &services_url)?;
         let lambdas = self.lambdas(&template, &access)?;
@@ -275,8 +310,9 @@ impl Builder {
         let stack = Stack {
             url: format!("http://{}", port.address),
             services_url,
-            server: gateway::serve(port, Arc::clone(&gateway)),
-            services: lake::serve(services, Arc::clone(&lake)),
+            server: Server::start(port, Arc::clone(&gateway), self.patience),
+            gateway: Arc::clone(&gateway),
+            services: Server::start(services, Arc::clone(&lake), self.patience),
             follower: Follower::start(&gateway.pollers),
             engine,
             lake,
@@ -284,13 +320,15 @@ impl Builder {
             access,
             template,
         };
-        // No other code sets this value.
-        let _ = gateway.health.set(stack.health());
+        if !self.waits {
+            stack.ready();
+        }
         Ok(stack)
     }
 
     fn context(&self, engine: &Engine, lake: &Arc<Lake>) -> Result<Context, StartError> {
-        let fail = |error: io::Error| StartError::Data(self.data.clone().unwrap_or_default(), error.to_string());
+        let file = || self.data.as_deref().map(Positions::file).unwrap_or_default();
+        let fail = |error: io::Error| StartError::Positions(file(), error.to_string());
         Context::new(engine.store.clone(), Arc::clone(lake), self.data.as_deref()).map_err(fail)
     }
 
@@ -298,7 +336,10 @@ impl Builder {
         let (text, file) = match &self.source {
             Source::Text(text) => (text.clone(), Path::new("template.yaml")),
             Source::File(path) => {
-                let text = fs::read_to_string(path).map_err(|error| StartError::Read(path.clone(), error))?;
+                let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => StartError::NoTemplate(path.clone()),
+                    _ => StartError::Read(path.clone(), error),
+                })?;
                 (text, path.as_path())
             }
         };
@@ -410,6 +451,7 @@ pub struct Stack {
     url: String,
     services_url: String,
     server: Server,
+    gateway: Arc<Gateway>,
     services: Server,
     follower: Follower,
     engine: Engine,
@@ -454,6 +496,12 @@ impl Stack {
     #[must_use]
     pub fn services_url(&self) -> &str {
         &self.services_url
+    }
+
+    /// Name and URL of every listener.
+    #[cfg(test)]
+    pub(crate) fn listeners(&self) -> [(&'static str, &str); 3] {
+        [("api", self.url()), ("dynamodb", self.dynamo_url()), ("services", self.services_url())]
     }
 
     /// Folder of the lake. It contains a folder for each bucket.
@@ -523,6 +571,12 @@ impl Stack {
         self.follower.stop().await;
         self.services.stop().await;
         self.engine.stop().await;
+    }
+
+    /// Reports `ok` as the health of the stack from now on.
+    pub fn ready(&self) {
+        // A second call changes nothing.
+        let _ = self.gateway.health.set(self.health());
     }
 
     fn health(&self) -> Value {

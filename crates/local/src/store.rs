@@ -1,9 +1,11 @@
 //! Embedded database with the template's tables, streams and TTL. The data is in memory or in a
 //! file.
 mod expiry;
+mod file;
 mod make;
 
 use std::{
+    fs::File,
     path::Path,
     sync::{Arc, Mutex, PoisonError, RwLock},
     time::Duration,
@@ -56,16 +58,21 @@ pub(crate) struct Store {
     /// Stream readers must wait while the TTL sweep adds the user identity to a record.
     complete: Arc<RwLock<()>>,
     tables: Arc<Vec<Table>>,
+    /// Lock of the data file.
+    _lock: Option<Arc<File>>,
 }
 
 impl Store {
     /// Opens the data and creates the missing tables.
     pub(crate) fn open(data: Option<&Path>, tables: &[Table]) -> Result<Self, StartError> {
         let fail = |error: String| StartError::Data(data.unwrap_or(Path::new("memory")).to_owned(), error);
-        let path = match data {
+        let claimed = data.map(file::claim).transpose().map_err(fail)?;
+        let path = match &claimed {
             // Several connections can open a shared in-memory database.
             None => format!("file:/{}?vfs=memdb", Uuid::new_v4()),
-            Some(path) => path.to_str().map(str::to_owned).ok_or_else(|| fail("the path is not UTF-8".to_owned()))?,
+            Some((path, _)) => {
+                path.to_str().map(str::to_owned).ok_or_else(|| fail("the path is not UTF-8".to_owned()))?
+            }
         };
         let database = Database::new(&path).map_err(|error| fail(error.to_string()))?;
         let sql = indexed(&path).map_err(|error| fail(error.to_string()))?;
@@ -73,7 +80,8 @@ impl Store {
             make::ensure(&database, table)?;
         }
         let (sql, complete) = (Arc::new(Mutex::new(sql)), Arc::default());
-        Ok(Self { database, sql, complete, tables: Arc::new(tables.to_vec()) })
+        let lock = claimed.map(|(_, lock)| Arc::new(lock));
+        Ok(Self { database, sql, complete, tables: Arc::new(tables.to_vec()), _lock: lock })
     }
 
     /// Returns a handle of the engine.

@@ -18,6 +18,8 @@ use std::{
     path::Path,
 };
 
+use crate::nearest::{nearest, suggest};
+
 pub use crate::lake::Prefix;
 pub use api::Authorizer;
 pub use application::Selection;
@@ -174,7 +176,10 @@ fn check_selection(resources: &[Entry], selection: &Selection) -> node::Result<(
     let applications = resources.iter().filter(|entry| is_application(&entry.node));
     let applications: Vec<_> = applications.map(|entry| entry.key.to_lowercase()).collect();
     match selection.unknown(&applications) {
-        Some(name) => fault(1, format!("there is no stack {name}; the stacks are {}", applications.join(", "))),
+        Some(name) => {
+            let stacks = format!("there is no stack {name}; the stacks are {}", applications.join(", "));
+            fault(1, suggest(stacks, nearest(name, applications.iter().map(String::as_str))))
+        }
         None => Ok(()),
     }
 }

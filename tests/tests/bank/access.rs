@@ -231,11 +231,7 @@ async fn rejects_invalid_tokens() {
                 nobody.request("GET", "/bank/payments/due"),
             ] {
                 let answer = send(request.header("authorization", &header)).await;
-                assert_eq!(
-                    (answer.status, &answer.body),
-                    (401, &json!({"message": "Unauthorized"})),
-                    "{name}, {auth:?}"
-                );
+                assert_eq!((answer.status, &answer.body["message"]), (401, &json!("Unauthorized")), "{name}, {auth:?}");
             }
         }
         assert!(stored(&stack).await == before);
@@ -249,7 +245,7 @@ async fn rejects_requests_without_a_token_if_the_stack_requires_one() {
     let without = Client::operator(&stack);
     for path in ["/bank/payments/due", "/bank/accounts/A-1/payments", "/bank/transactions", "/bank/transactions/T-1"] {
         let answer = without.get(path).await;
-        assert_eq!((answer.status, &answer.body), (401, &json!({"message": "Unauthorized"})), "{path}");
+        assert_eq!((answer.status, &answer.body["message"]), (401, &json!("Unauthorized")), "{path}");
     }
     let token = stack.operator_token().expect("a token");
     for header in [format!("Bearer {token}"), format!("bearer {token}"), token.clone()] {

@@ -345,8 +345,8 @@ fn gateway(client: &Client) -> Vec<Case> {
         ("GET", "/bank/accounts/A-1/payments/", 404),
         ("GET", "/bank/transactions/", 404),
         ("GET", "/bank", 404),
-        ("PUT", PAYMENTS, 404),
-        ("DELETE", PAYMENTS, 404),
+        ("PUT", PAYMENTS, 405),
+        ("DELETE", PAYMENTS, 405),
         ("GET", long.as_str(), 431),
     ];
     let case = |(method, path, status)| {

@@ -186,7 +186,7 @@ async fn only_operators_list_items_by_product() {
         ("bank:operate", ["A-2"]),
     ] {
         let answer = Client::caller(&shop.stack, scope, &accounts).get(list).await;
-        assert_eq!((answer.status, answer.body), (403, json!({"message": "Forbidden"})), "{scope}");
+        assert_eq!((answer.status, &answer.body["message"]), (403, &json!("Forbidden")), "{scope}");
     }
     let operator = Client::caller(&shop.stack, "cart:operate", &[]).get(list).await;
     assert_eq!((operator.status, operator.body["items"].as_array().map(Vec::len)), (200, Some(1)));
@@ -225,7 +225,7 @@ async fn every_route_requires_a_valid_token() {
                     request = request.header("authorization", header);
                 }
                 let answer = send(request).await;
-                assert_eq!((answer.status, answer.body), (401, json!({"message": "Unauthorized"})), "{method} {path}");
+                assert_eq!((answer.status, &answer.body["message"]), (401, &json!("Unauthorized")), "{method} {path}");
             }
         }
         assert!(stored(&stack).await == before);

@@ -425,12 +425,12 @@ fn gateway(client: &Client, cart_item: &Value) -> Vec<Case> {
         ("GET", "/cart/accounts/A-1/items/", 404),
         ("GET", "/cart/skus//items", 404),
         ("GET", "/cart/skus/tea", 404),
-        ("GET", CHECKOUT, 404),
-        ("PUT", ITEMS, 404),
-        ("DELETE", ITEMS, 404),
-        ("POST", OF_SKU, 404),
-        ("PUT", &one, 404),
-        ("POST", &one, 404),
+        ("GET", CHECKOUT, 405),
+        ("PUT", ITEMS, 405),
+        ("DELETE", ITEMS, 405),
+        ("POST", OF_SKU, 405),
+        ("PUT", &one, 405),
+        ("POST", &one, 405),
         ("GET", &long, 431),
     ];
     let case = |(method, path, status)| {

@@ -257,8 +257,8 @@ async fn every_route_requires_a_valid_token() {
                     request = request.header("authorization", header);
                 }
                 let answer = send(request).await;
-                let unauthorized = (401, json!({"message": "Unauthorized"}));
-                assert_eq!((answer.status, answer.body), unauthorized, "{} {header:?}", case.route);
+                let unauthorized = (401, &json!("Unauthorized"));
+                assert_eq!((answer.status, &answer.body["message"]), unauthorized, "{} {header:?}", case.route);
             }
             assert_ne!(send(case.of(&nobody).bearer_auth(&operator)).await.status, 401, "{}", case.route);
         }

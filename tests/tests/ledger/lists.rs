@@ -358,7 +358,7 @@ async fn only_operators_can_list_transactions() {
     let ann = books.user("ann");
     for query in ["", "?status=completed", "?idempotencyKey=a", "?since=2026-01-01T00:00:00Z"] {
         let answer = ann.get(&format!("{TRANSACTIONS}{query}")).await;
-        assert_eq!((answer.status, answer.body), (403, json!({"message": "Forbidden"})), "{query}");
+        assert_eq!((answer.status, &answer.body["message"]), (403, &json!("Forbidden")), "{query}");
     }
     let operator = Client::member(&books.stack, "ledger:operate", "none", "operator");
     assert_eq!(operator.get(TRANSACTIONS).await.body["items"].as_array().map(Vec::len), Some(1));

@@ -620,7 +620,7 @@ async fn only_the_scopes_of_a_route_give_access() {
             let opens = &routes[case.route].scopes;
             if scopes.split_whitespace().all(|scope| !opens.iter().any(|open| open == scope)) {
                 let answer = case.ask(&client, &ids).await;
-                let is_gateways = answer.status == 403 && answer.body == json!({"message": "Forbidden"});
+                let is_gateways = answer.status == 403 && answer.body["message"] == "Forbidden";
                 wrong.expect(&format!("{scopes:?}: {}: {}", case.route, answer.body), is_gateways);
                 refused += 1;
             }

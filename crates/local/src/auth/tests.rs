@@ -1,4 +1,8 @@
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+
 use super::*;
+
+const SECRET: &[u8] = b"local-only";
 
 fn tokens() -> Tokens {
     Tokens::new(Authorizer::local())
@@ -8,9 +12,22 @@ fn claims(value: Value) -> Claims {
     serde_json::from_value(value).unwrap()
 }
 
-fn checked(value: Value) -> Option<Claims> {
+fn checked(value: Value) -> Result<Claims, String> {
     let tokens = tokens();
     tokens.check(&tokens.sign(claims(value), Duration::from_mins(1)).unwrap())
+}
+
+fn valid() -> Value {
+    json!({"iss": "local", "aud": "local", "exp": 99_999_999_999_u64})
+}
+
+/// Token with any header, signed with HS256.
+fn signed(header: &str, claims: &str) -> String {
+    let [header, claims] = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part));
+    let message = format!("{header}.{claims}");
+    let key = EncodingKey::from_secret(SECRET);
+    let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &key, Algorithm::HS256).unwrap();
+    format!("{message}.{signature}")
 }
 
 #[test]
@@ -19,33 +36,76 @@ fn a_checked_token_returns_its_claims() {
     assert_eq!(claims["account_ids"], json!(["x", "y"]));
     assert_eq!((&claims["iss"], &claims["aud"]), (&json!("local"), &json!("local")));
     assert_eq!(scopes(&claims), ["a", "b"]);
+    assert!(checked(json!({"aud": ["other", "local"]})).is_ok());
+}
+
+#[test]
+fn accepts_only_headers_that_it_understands() {
+    for (header, expected) in [
+        (r#"{"alg":"HS256"}"#, Ok(())),
+        (r#"{"alg":"HS256","typ":"JWT","kid":"1"}"#, Ok(())),
+        (r#"{"alg":"HS256","typ":"application/at+jwt"}"#, Ok(())),
+        (r#"{"alg":"HS256","typ":"dpop+jwt"}"#, Err("The type of the token is not JWT.")),
+        (r#"{"alg":"HS256","crit":["exp"],"exp":1}"#, Err("The header of the token has critical extensions.")),
+        (r#"{"alg":"HS256","crit":["b64"],"b64":false}"#, Err("The header of the token has critical extensions.")),
+        (r#"{"alg":"HS256","crit":[]}"#, Err("The header of the token has critical extensions.")),
+        (r#"{"alg":"HS512"}"#, Err("The token is not signed with HS256.")),
+        (r#"{"alg":"RS256"}"#, Err("The token is not signed with HS256.")),
+    ] {
+        let done = tokens().check(&signed(header, &valid().to_string())).map(drop);
+        assert_eq!(done, expected.map_err(str::to_owned), "{header}");
+    }
+    for header in [
+        r#"{"alg":"none"}"#,
+        r#"{"alg":"None"}"#,
+        r#"{"alg":"HS256","alg":"none"}"#,
+        r#"{"alg":["HS256"]}"#,
+        r#"{"alg":"HS256","crit":"exp"}"#,
+        r#"{"typ":"JWT"}"#,
+        "[]",
+        "null",
+        "",
+    ] {
+        let token = signed(header, &valid().to_string());
+        assert!(tokens().check(&token).is_err(), "{header}");
+        let unsigned = format!("{}.", token.rsplit_once('.').unwrap().0);
+        assert!(tokens().check(&unsigned).is_err(), "{header} without a signature");
+    }
 }
 
 #[test]
 fn rejects_an_invalid_time_issuer_or_audience() {
-    assert!(checked(json!({"exp": 1})).is_none());
-    assert!(checked(json!({"exp": "soon"})).is_none());
-    assert!(checked(json!({"nbf": 99_999_999_999_u64})).is_none());
-    assert!(checked(json!({"iss": "other"})).is_none());
-    assert!(checked(json!({"aud": "other"})).is_none());
-    assert!(checked(json!({"aud": ["other", "local"]})).is_some());
+    for (claim, value, expected) in [
+        ("exp", json!(1), "The token has expired."),
+        ("exp", json!("soon"), "The token has no valid claim exp."),
+        ("exp", json!(-1), "The token has no valid claim exp."),
+        ("exp", Value::Null, "The token has no valid claim exp."),
+        ("nbf", json!(99_999_999_999_u64), "The token is not valid yet."),
+        ("nbf", json!("soon"), "The claim nbf of the token is not valid."),
+        ("iat", json!(99_999_999_999_u64), "The claim iat of the token is not a time in the past."),
+        ("iat", json!("soon"), "The claim iat of the token is not a time in the past."),
+        ("iss", json!("other"), "The claim iss of the token names another issuer."),
+        ("iss", json!(7), "The token has no valid claim iss."),
+        ("aud", json!("other"), "The claim aud of the token names another audience."),
+        ("aud", json!([]), "The claim aud of the token names another audience."),
+    ] {
+        let rejected = checked(json!({claim: value})).map(drop);
+        assert_eq!(rejected, Err(expected.to_owned()), "{claim}: {value}");
+    }
 }
 
 #[test]
-fn rejects_another_secret_or_algorithm() {
-    let body = claims(json!({"iss": "local", "aud": "local", "exp": 99_999_999_999_u64}));
-    let sign =
-        |algorithm, secret: &[u8]| encode(&Header::new(algorithm), &body, &EncodingKey::from_secret(secret)).unwrap();
-    assert!(tokens().check(&sign(Algorithm::HS256, b"local-only")).is_some());
-    assert!(tokens().check(&sign(Algorithm::HS256, b"other")).is_none());
-    assert!(tokens().check(&sign(Algorithm::HS512, b"local-only")).is_none());
-    // {"alg":"none","typ":"JWT"}
-    let signed = sign(Algorithm::HS256, b"local-only");
-    let payload = signed.split('.').nth(1).unwrap();
-    assert!(tokens().check(&format!("eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.{payload}.")).is_none());
-    for text in ["", ".", "..", "a.b.c", "Bearer"] {
-        assert!(tokens().check(text).is_none(), "{text:?}");
+fn rejects_another_secret_and_malformed_tokens() {
+    let token = signed(r#"{"alg":"HS256"}"#, &valid().to_string());
+    assert!(tokens().check(&token).is_ok());
+    let other = encode(&Header::new(Algorithm::HS256), &claims(valid()), &EncodingKey::from_secret(b"other")).unwrap();
+    let expected = "The signature of the token is not valid. Another secret has signed it.";
+    assert_eq!(tokens().check(&other).map(drop), Err(expected.to_owned()));
+    let tampered = format!("{}x", &token[..token.len() - 1]);
+    for text in ["", ".", "..", "a.b.c", "Bearer", &format!("{token}.x"), &format!("{token}="), &tampered] {
+        assert!(tokens().check(text).is_err(), "{text:?}");
     }
+    assert!(tokens().check(&signed(r#"{"alg":"HS256"}"#, "[]")).is_err());
 }
 
 #[test]

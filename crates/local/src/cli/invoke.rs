@@ -1,15 +1,18 @@
 //! `local invoke`: invokes one function with one event.
-use std::{fs, path::Path};
+use std::{fs, io, path::Path, time::Duration};
 
 use http::StatusCode;
 use serde_json::Value;
 
 use super::{CliError, InvokeOptions};
 use crate::{
-    Stack,
+    Stack, Tokens, auth,
     client::{Call, Client, Reply, summary},
     sample,
+    template::Authorizer,
 };
+
+const TOKEN_LIFE: Duration = Duration::from_mins(15);
 
 pub(super) async fn invoke(options: InvokeOptions) -> Result<(), CliError> {
     let event = read(&options.event)?;
@@ -34,6 +37,10 @@ async fn on_fresh(stack: &Stack, call: &Call) -> Result<(), CliError> {
 async fn running(options: &InvokeOptions) -> Result<Option<Client>, CliError> {
     let usual = format!("http://127.0.0.1:{}", options.port);
     let client = Client::new(options.url.as_ref().unwrap_or(&usual))?;
+    // A stack with --auth required rejects requests without a token.
+    let scopes = options.stack.builder().scopes()?;
+    let token = Tokens::new(Authorizer::local()).sign(auth::operator(&scopes), TOKEN_LIFE)?;
+    let client = client.with_token(token);
     match (client.is_healthy().await, &options.url) {
         (true, _) => Ok(Some(client)),
         (false, Some(url)) => Err(CliError::NoStack(url.clone())),
@@ -43,14 +50,18 @@ async fn running(options: &InvokeOptions) -> Result<Option<Client>, CliError> {
 
 pub(super) fn read(path: &Path) -> Result<Value, CliError> {
     let fail = |error: String| CliError::Event(path.to_owned(), error);
-    let text = fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
+    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => fail("the event file does not exist".to_owned()),
+        _ => fail(error.to_string()),
+    })?;
     serde_json::from_str(&text).map_err(|error| fail(error.to_string()))
 }
 
 // Standard output contains only the response, so that it can be piped.
 fn print(reply: &Reply) -> Result<(), CliError> {
     if reply.status != StatusCode::OK {
-        return Err(CliError::Failed(reply.body["detail"].as_str().unwrap_or_default().to_owned()));
+        let detail = reply.body["detail"].as_str().map_or_else(|| reply.body.to_string(), str::to_owned);
+        return Err(CliError::Failed(detail));
     }
     println!("{:#}", reply.body);
     for line in summary(&reply.consumed) {

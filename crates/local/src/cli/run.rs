@@ -1,5 +1,8 @@
 //! `local run`: runs the stack until a signal stops it.
-use std::time::Duration;
+use std::{
+    io::{self, Write},
+    time::Duration,
+};
 
 use serde_json::json;
 use tokio::{
@@ -19,7 +22,7 @@ const SWEEP: Duration = Duration::from_mins(1);
 pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
     let mut signals = Signals::watch()?;
     let mut builder = options.stack.builder().port(options.port).dynamodb_port(options.dynamodb_port);
-    builder = builder.auth(options.auth).stacks(&options.stacks);
+    builder = builder.waits().auth(options.auth).stacks(&options.stacks);
     if let Some(data) = &options.data {
         builder = builder.data(data);
     }
@@ -44,7 +47,9 @@ pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
 async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
     let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
-    println!("{}", welcome(stack, options, &loaded));
+    stack.ready();
+    // The stack continues without a reader of its output.
+    let _ = writeln!(io::stdout(), "{}", welcome(stack, options, &loaded));
     // DynamoDB may delete expired items days later. The local stack deletes them within a minute.
     loop {
         sleep(SWEEP).await;
@@ -82,9 +87,9 @@ The data is {data}: {}. Press Ctrl-C to stop.",
     parts.push(format!(
         "The response header x-local-consumed (curl -i) contains the consumed read and write request units. To delete
 expired items, and to show the state of the stack and of its streams:
-  curl -s -X POST {url}/_local/ttl
-  curl -s {url}/_local/health
-  curl -s {url}/_local/streams"
+  {curl} -X POST {url}/_local/ttl
+  {curl} {url}/_local/health
+  {curl} {url}/_local/streams"
     ));
     parts.join("\n\n")
 }
@@ -107,7 +112,7 @@ fn bank(curl: &str, url: &str) -> String {
 List the due payments, list an account's payments of the next 90 days, and archive processed payments:
   {curl} '{url}/bank/payments/due?date={day}'
   {curl} {url}/bank/accounts/Account1/payments
-  curl -s -X POST {url}/_local/schedules/archive-processed-payments"
+  {curl} -X POST {url}/_local/schedules/archive-processed-payments"
     )
 }
 

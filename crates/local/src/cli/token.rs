@@ -2,12 +2,29 @@
 use serde_json::json;
 
 use super::{CliError, TokenOptions};
-use crate::{Claims, Tokens, template::Authorizer};
+use crate::{
+    Claims, Tokens,
+    nearest::{nearest, suggest},
+    template::Authorizer,
+};
 
 pub(super) fn token(options: TokenOptions) -> Result<(), CliError> {
+    check(&options.scopes, &options.stack.builder().scopes()?)?;
     let life = options.expires_in;
     println!("{}", Tokens::new(Authorizer::local()).sign(claims(options), life)?);
     Ok(())
+}
+
+/// Checks that a route requires each of the scopes.
+pub(super) fn check(scopes: &[String], known: &[String]) -> Result<(), CliError> {
+    match scopes.iter().find(|scope| !known.contains(scope)) {
+        Some(scope) => {
+            let nearest = nearest(scope, known.iter().map(String::as_str));
+            let scopes = format!("there is no scope {scope:?}; the scopes are {}", known.join(", "));
+            Err(CliError::Failed(suggest(scopes, nearest)))
+        }
+        None => Ok(()),
+    }
 }
 
 pub(super) fn claims(options: TokenOptions) -> Claims {

@@ -19,17 +19,20 @@ pub(crate) struct Positions {
 impl Positions {
     /// Opens the checkpoints of a data file (`<data>.positions.json`).
     pub(crate) fn open(data: Option<&Path>) -> io::Result<Self> {
-        let file = data.map(|data| {
-            let mut name = data.as_os_str().to_owned();
-            name.push(".positions.json");
-            PathBuf::from(name)
-        });
+        let file = data.map(Self::file);
         let known = match file.as_ref().map(fs::read) {
             Some(Ok(text)) => serde_json::from_slice(&text)?,
             Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => BTreeMap::new(),
         };
         Ok(Self { file, known: Mutex::new(known) })
+    }
+
+    /// The file with the checkpoints of a data file.
+    pub(crate) fn file(data: &Path) -> PathBuf {
+        let mut name = data.as_os_str().to_owned();
+        name.push(".positions.json");
+        PathBuf::from(name)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Position> {
@@ -42,7 +45,11 @@ impl Positions {
         known.insert(name.to_owned(), position);
         let Some(file) = &self.file else { return Ok(()) };
         let new = file.with_extension("new");
-        fs::write(&new, serde_json::to_vec(&*known)?)?;
-        fs::rename(new, file)
+        let text = serde_json::to_vec(&*known)?;
+        let stored = fs::write(&new, text).and_then(|()| fs::rename(&new, file));
+        if stored.is_err() {
+            let _ = fs::remove_file(&new);
+        }
+        stored
     }
 }

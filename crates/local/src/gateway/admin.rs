@@ -3,27 +3,39 @@
 use std::sync::Arc;
 
 use axum::{body::Bytes, response::Response};
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
-use super::{Gateway, answer::json_response};
+use super::{Gateway, answer::json_response, forbidden};
 use crate::{
+    auth::{self, Auth},
     follower,
     lambda::{Lambda, Outcome},
+    nearest::nearest,
     schedule, usage,
 };
 
 /// Header that marks a failed invocation, as in the Lambda API.
 const FUNCTION_ERROR: &str = "x-amz-function-error";
 
+const ROUTES: &str = "The routes below /_local/ are GET health, GET streams, POST ttl, \
+    POST functions/{name}/invocations and POST schedules/{name}.";
+/// End of the scopes of operators.
+const OPERATE: &str = ":operate";
+
 impl Gateway {
     /// Handles a request to a route below `/_local/`.
-    pub(super) async fn administer(&self, method: &Method, path: &str, body: Bytes) -> Result<Response, Response> {
+    pub(super) async fn administer(&self, request: &Parts, path: &str, body: Bytes) -> Result<Response, Response> {
+        let method = &request.method;
         let parts: Vec<_> = path.split('/').collect();
+        let admitted = self.admit(&request.headers);
+        if (method, parts.as_slice()) == (&Method::GET, &["health"]) {
+            return Ok(self.healthy(admitted.is_ok()));
+        }
+        admitted?;
         match (method.as_str(), parts.as_slice()) {
-            ("GET", ["health"]) => Ok(self.healthy()),
             ("POST", ["functions", name, "invocations"]) => {
                 let lambda = self.lambda(name)?;
                 let event = serde_json::from_slice(&body);
@@ -41,7 +53,7 @@ impl Gateway {
             }
             ("GET", ["streams"]) => self.streams().await,
             ("POST", ["ttl"]) => self.expire(&body).await,
-            _ => Err(problem(StatusCode::NOT_FOUND, &format!("There is no route {method} /_local/{path}."))),
+            _ => Err(problem(StatusCode::NOT_FOUND, &format!("There is no route {method} /_local/{path}. {ROUTES}"))),
         }
     }
 
@@ -57,9 +69,28 @@ impl Gateway {
         Ok(json_response(StatusCode::OK, &json!({"deleted": deleted})))
     }
 
-    fn healthy(&self) -> Response {
+    /// Checks that the caller may use these routes: any caller of an open stack, and otherwise the
+    /// operator of all services.
+    #[expect(clippy::result_large_err, reason = "at most one per request")]
+    fn admit(&self, headers: &HeaderMap) -> Result<(), Response> {
+        if self.auth == Auth::Open {
+            return Ok(());
+        }
+        let claims = self.claims(headers)?;
+        let held = auth::scopes(&claims);
+        let required: Vec<_> =
+            self.scopes.iter().map(String::as_str).filter(|scope| scope.ends_with(OPERATE)).collect();
+        if required.iter().all(|scope| held.contains(scope)) {
+            return Ok(());
+        }
+        Err(forbidden(&format!("Paths below /_local/ need a token with the scopes {}", required.join(", ")), &held))
+    }
+
+    /// A caller who may not use the other routes gets only the status.
+    fn healthy(&self, is_admitted: bool) -> Response {
         match self.health.get() {
-            Some(health) => json_response(StatusCode::OK, health),
+            Some(health) if is_admitted => json_response(StatusCode::OK, health),
+            Some(_) => json_response(StatusCode::OK, &json!({"status": "ok"})),
             None => json_response(StatusCode::SERVICE_UNAVAILABLE, &json!({"status": "starting"})),
         }
     }
@@ -68,10 +99,12 @@ impl Gateway {
     fn lambda(&self, name: &str) -> Result<&Lambda, Response> {
         let unknown = || {
             let known: Vec<_> = self.lambdas.keys().map(String::as_str).collect();
-            problem(
-                StatusCode::NOT_FOUND,
-                &format!("There is no function {name}. The functions are {}.", known.join(", ")),
-            )
+            let hint = match nearest(name, known.iter().copied()) {
+                Some(nearest) => format!("Did you mean {nearest}?"),
+                None => format!("The functions are {}.", known.join(", ")),
+            };
+            let detail = format!("There is no function {name}. {hint}");
+            problem(StatusCode::NOT_FOUND, &detail)
         };
         self.lambdas.get(name).map(Arc::as_ref).ok_or_else(unknown)
     }

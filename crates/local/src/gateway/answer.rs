@@ -9,6 +9,11 @@ pub(crate) fn message(status: StatusCode, message: &str) -> Response {
     json_response(status, &json!({"message": message}))
 }
 
+/// Response of the gateway itself, with an explanation that only the local stack gives.
+pub(crate) fn explained(status: StatusCode, message: &str, detail: &str) -> Response {
+    json_response(status, &json!({"message": message, "detail": detail}))
+}
+
 /// Response with a JSON body.
 pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response {
     let mut response = Response::new(Body::from(body.to_string()));

@@ -1,7 +1,15 @@
 //! Finds the function for a method and a path, with API Gateway's order of precedence.
 use percent_encoding::percent_decode_str;
 
-use crate::template::{Route, Template};
+use crate::{
+    nearest::similarity,
+    template::{Route, Template},
+};
+
+/// Minimum rating of a suggested route.
+const SIMILAR: f64 = 0.6;
+/// Prefers routes with the method of the request among similar routes.
+const SAME_METHOD: f64 = 0.05;
 
 /// Route with its function.
 #[derive(Debug, Clone)]
@@ -48,6 +56,31 @@ impl Routes {
         let mut fitting = self.0.iter().filter(|target| target.method == method);
         fitting.find_map(|target| target.matches(&parts))
     }
+
+    /// Returns the methods of the routes that match a path.
+    pub(crate) fn methods(&self, path: &str) -> Vec<&str> {
+        let Some(path) = path.strip_prefix('/') else { return Vec::new() };
+        let parts: Vec<_> = path.split('/').collect();
+        let mut methods: Vec<_> = self
+            .0
+            .iter()
+            .filter(|target| target.matches(&parts).is_some())
+            .map(|target| target.method.as_str())
+            .collect();
+        methods.sort_unstable();
+        methods.dedup();
+        methods
+    }
+
+    /// Returns the key of the route that is most similar to a request without a route.
+    pub(crate) fn nearest(&self, method: &str, path: &str) -> Option<&str> {
+        let rate = |target: &Target| {
+            let bonus = if target.method == method { SAME_METHOD } else { 0.0 };
+            similarity(path, &target.path_like(path)) + bonus
+        };
+        let rated = self.0.iter().map(|target| (rate(target), target.key.as_str()));
+        rated.max_by(|(a, _), (b, _)| a.total_cmp(b)).filter(|(rate, _)| *rate >= SIMILAR).map(|(_, key)| key)
+    }
 }
 
 impl Target {
@@ -63,6 +96,17 @@ impl Target {
             method: route.method.clone(),
             parts: route.path.trim_start_matches('/').split('/').map(part).collect(),
         }
+    }
+
+    /// The path of the route, with the parameters taken from the path.
+    fn path_like(&self, path: &str) -> String {
+        let given: Vec<_> = path.trim_matches('/').split('/').collect();
+        let part = |(index, part): (usize, &Part)| match part {
+            Part::Literal(literal) => literal.clone(),
+            Part::Parameter(name) => given.get(index).map_or_else(|| format!("{{{name}}}"), |part| (*part).to_owned()),
+        };
+        let parts: Vec<_> = self.parts.iter().enumerate().map(part).collect();
+        format!("/{}", parts.join("/"))
     }
 
     fn matches(&self, parts: &[&str]) -> Option<Match<'_>> {
@@ -115,6 +159,23 @@ mod tests {
         }
         assert!(routes.find("POST", "/a/1").is_none());
         assert!(routes.find("HEAD", "/a/1").is_none());
+    }
+
+    #[test]
+    fn suggests_the_nearest_route() {
+        let routes = routes(&["/bank/payments/due", "/bank/accounts/{id}/payments", "/cart/{id}"]);
+        for (path, expected) in [
+            ("/bank/payment/due", Some("GET /bank/payments/due")),
+            ("/bank/account/A/payments", Some("GET /bank/accounts/{id}/payments")),
+            ("/bank/accounts/A/payments/", Some("GET /bank/accounts/{id}/payments")),
+            ("/carts/1", Some("GET /cart/{id}")),
+            ("/nothing/like/it", None),
+            ("/", None),
+        ] {
+            assert_eq!(routes.nearest("GET", path), expected, "{path}");
+        }
+        assert_eq!(routes.methods("/cart/1"), ["GET"]);
+        assert!(routes.methods("/cart").is_empty());
     }
 
     #[test]

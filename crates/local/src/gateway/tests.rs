@@ -1,7 +1,7 @@
 use std::{sync::Arc, time::Duration};
 
 use function::{Diagnostic, Invocation};
-use http::{Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 use table::{Call, Units, Usage};
 
@@ -134,6 +134,12 @@ fn refusal(status: u16, message: &str) -> (StatusCode, Value) {
     (StatusCode::from_u16(status).unwrap(), json!({"message": message}))
 }
 
+/// The response without the explanation that only the local stack gives.
+async fn refused(request: reqwest::RequestBuilder) -> (StatusCode, Value) {
+    let (status, body) = answer(request).await;
+    (status, json!({"message": body["message"]}))
+}
+
 #[tokio::test]
 async fn open_stack_grants_every_scope_without_a_token() {
     let api = Api::start(Auth::Open).await;
@@ -152,12 +158,12 @@ async fn open_stack_grants_every_scope_without_a_token() {
 async fn rejects_requests_without_a_valid_token_and_scope() {
     let api = Api::start(Auth::Required).await;
     let post = || api.request(Method::POST, "/things/1");
-    assert_eq!(answer(post()).await, refusal(401, "Unauthorized"));
-    assert_eq!(answer(post().bearer_auth("nonsense")).await, refusal(401, "Unauthorized"));
+    assert_eq!(refused(post()).await, refusal(401, "Unauthorized"));
+    assert_eq!(refused(post().bearer_auth("nonsense")).await, refusal(401, "Unauthorized"));
     let expired = api.token(json!({"scope": "x:write", "exp": 1}));
-    assert_eq!(answer(post().bearer_auth(expired)).await, refusal(401, "Unauthorized"));
+    assert_eq!(refused(post().bearer_auth(expired)).await, refusal(401, "Unauthorized"));
     let narrow = api.token(json!({"scope": "x:read x:writer"}));
-    assert_eq!(answer(post().bearer_auth(narrow)).await, refusal(403, "Forbidden"));
+    assert_eq!(refused(post().bearer_auth(narrow)).await, refusal(403, "Forbidden"));
     for scope in ["x:write", "other x:operate"] {
         let token = api.token(json!({"scope": scope, "account_ids": ["a", "b"]}));
         let (status, body) = answer(post().bearer_auth(token)).await;
@@ -170,25 +176,27 @@ async fn rejects_requests_without_a_valid_token_and_scope() {
 async fn rejects_an_invalid_token_even_if_tokens_are_optional() {
     let api = Api::start(Auth::Open).await;
     let request = api.request(Method::POST, "/things/1").bearer_auth("nonsense");
-    assert_eq!(answer(request).await, refusal(401, "Unauthorized"));
+    assert_eq!(refused(request).await, refusal(401, "Unauthorized"));
 }
 
 #[tokio::test]
 async fn rejects_the_requests_that_api_gateway_rejects() {
     let api = Api::start(Auth::Open).await;
-    assert_eq!(answer(api.request(Method::GET, "/nothing")).await, refusal(404, "Not Found"));
-    assert_eq!(answer(api.request(Method::GET, "/things/1")).await, refusal(404, "Not Found"));
+    assert_eq!(refused(api.request(Method::GET, "/nothing")).await, refusal(404, "Not Found"));
+    let response = api.request(Method::GET, "/things/1").send().await.unwrap();
+    assert_eq!((response.status().as_u16(), &response.headers()["allow"]), (405, &HeaderValue::from_static("POST")));
     let post = || api.request(Method::POST, "/things/1");
     let full = vec![b'a'; 10 * 1024 * 1024];
-    assert_eq!(answer(post().body(full.clone())).await.0, 200);
+    // The function receives the body, but its answer is over the limit of Lambda.
+    assert_eq!(answer(post().body(full.clone())).await, refusal(500, "Internal Server Error"));
     let over = [full, vec![b'a']].concat();
-    assert_eq!(answer(post().body(over)).await, refusal(413, "Request Entity Too Large"));
+    assert_eq!(refused(post().body(over)).await, refusal(413, "Request Entity Too Large"));
     let long = post().header("x-long", "a".repeat(10_200));
     assert_eq!(answer(long).await, refusal(431, "Request Header Fields Too Large"));
     let rebound = post().header("host", "example.com");
-    assert_eq!(answer(rebound).await, refusal(403, "Forbidden"));
+    assert_eq!(refused(rebound).await, refusal(403, "Forbidden"));
     let page = post().header("origin", "https://example.com");
-    assert_eq!(answer(page).await, refusal(403, "Forbidden"));
+    assert_eq!(refused(page).await, refusal(403, "Forbidden"));
 }
 
 #[tokio::test]
@@ -215,7 +223,7 @@ async fn returns_the_response_and_the_consumed_units() {
 
 #[tokio::test]
 async fn invokes_a_function_manually() {
-    let api = Api::start(Auth::Required).await;
+    let api = Api::start(Auth::Open).await;
     let invoke = |name: &str| api.request(Method::POST, &format!("/_local/functions/{name}/invocations"));
     let (status, body) = answer(invoke("echo").body(r#"{"date": "2026-12-01"}"#)).await;
     assert_eq!((status, &body["event"]), (StatusCode::OK, &json!({"date": "2026-12-01"})));
@@ -246,7 +254,7 @@ async fn runs_a_schedule_on_request() {
 
 #[tokio::test]
 async fn health_lists_functions_tables_and_endpoints() {
-    let api = Api::start(Auth::Required).await;
+    let api = Api::start(Auth::Open).await;
     let (status, body) = answer(api.request(Method::GET, "/_local/health")).await;
     assert_eq!(status, 200);
     let expected = json!({
@@ -260,6 +268,65 @@ async fn health_lists_functions_tables_and_endpoints() {
         "lake": api.stack.lake(),
     });
     assert_eq!(body, expected);
+}
+
+#[tokio::test]
+async fn only_an_operator_uses_the_local_routes_of_a_stack_that_requires_tokens() {
+    let api = Api::start(Auth::Required).await;
+    let operator = api.stack.operator_token().unwrap();
+    let customer = api.token(json!({"scope": "x:read x:write"}));
+    for (method, path) in [
+        (Method::POST, "functions/echo/invocations"),
+        (Method::POST, "schedules/echo"),
+        (Method::GET, "streams"),
+        (Method::POST, "ttl"),
+        (Method::GET, "nothing"),
+    ] {
+        let request = || api.request(method.clone(), &format!("/_local/{path}")).body("{}");
+        assert_eq!(refused(request()).await, refusal(401, "Unauthorized"), "{path}");
+        assert_eq!(refused(request().bearer_auth("nonsense")).await, refusal(401, "Unauthorized"), "{path}");
+        assert_eq!(refused(request().bearer_auth(&customer)).await, refusal(403, "Forbidden"), "{path}");
+        let (status, _) = answer(request().bearer_auth(&operator)).await;
+        assert_eq!(status, if path == "nothing" { 404 } else { 200 }, "{path}");
+    }
+    let health = |token: &str| api.request(Method::GET, "/_local/health").bearer_auth(token);
+    let anonymous = answer(api.request(Method::GET, "/_local/health")).await;
+    assert_eq!(anonymous, (StatusCode::OK, json!({"status": "ok"})));
+    assert_eq!(answer(health(&customer)).await, anonymous);
+    assert!(answer(health(&operator)).await.1["tables"].is_array());
+}
+
+#[tokio::test]
+async fn health_is_ok_only_when_the_stack_is_ready() {
+    let stack = Stack::of_text(TEMPLATE).bound(handlers()).waits().start().await.unwrap();
+    let api = Api { stack, http: reqwest::Client::builder().no_proxy().build().unwrap() };
+    let health = || answer(api.request(Method::GET, "/_local/health"));
+    assert_eq!(health().await, (StatusCode::SERVICE_UNAVAILABLE, json!({"status": "starting"})));
+    assert_eq!(answer(api.request(Method::GET, "/made")).await.0, 201);
+    api.stack.ready();
+    assert_eq!(health().await.0, 200);
+}
+
+#[tokio::test]
+async fn rejects_an_answer_over_the_limit_of_lambda() {
+    let api = Api::start(Auth::Open).await;
+    let invoke = |function: &str| api.request(Method::POST, &format!("/_local/functions/{function}/invocations"));
+    // The answer repeats the event. In the second event, each quotation mark has two bytes.
+    let sent = |text: &str, count: usize| json!({"text": text.repeat(count)}).to_string();
+    for (text, most) in [("x", 6_291_400), ("\"", 3_145_700)] {
+        let within = invoke("echo").body(sent(text, most)).send().await.unwrap();
+        assert!(!within.headers().contains_key("x-amz-function-error"), "{text}");
+        let over = invoke("echo").body(sent(text, most + 200)).send().await.unwrap();
+        assert_eq!(over.headers()["x-amz-function-error"], "Unhandled", "{text}");
+        let error = over.json::<Value>().await.unwrap();
+        assert_eq!(error["errorType"], "Function.ResponseSizeTooLarge");
+        let message = "Response payload size exceeded maximum allowed payload size (6291556 bytes).";
+        assert_eq!(error["errorMessage"], message);
+    }
+    let post =
+        |count| api.request(Method::POST, "/things/1").header("content-type", "text/plain").body("\"".repeat(count));
+    assert_eq!(answer(post(3_144_000)).await.0, 200);
+    assert_eq!(answer(post(3_146_000)).await, refusal(500, "Internal Server Error"));
 }
 
 #[tokio::test]

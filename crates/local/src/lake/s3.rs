@@ -12,17 +12,19 @@ use super::Lake;
 pub(super) fn answer(lake: &Lake, parts: &Parts, body: &[u8]) -> Response {
     let path = percent_decode_str(parts.uri.path()).decode_utf8_lossy();
     let Some((bucket, key)) = path.trim_start_matches('/').split_once('/') else {
-        return refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented");
+        return refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented", "Only PutObject and GetObject are supported.");
     };
     let answered = match parts.method {
         Method::PUT => put(lake, bucket, key, &parts.headers, body),
         Method::GET => get(lake, bucket, key),
-        _ => Ok(refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented")),
+        _ => Ok(refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented", "Only PutObject and GetObject are supported.")),
     };
     answered.unwrap_or_else(|error| match error.kind() {
-        io::ErrorKind::NotFound => refusal(StatusCode::NOT_FOUND, "NoSuchKey"),
-        io::ErrorKind::InvalidInput => refusal(StatusCode::BAD_REQUEST, "InvalidRequest"),
-        _ => refusal(StatusCode::INTERNAL_SERVER_ERROR, "InternalError"),
+        io::ErrorKind::NotFound => refusal(StatusCode::NOT_FOUND, "NoSuchKey", "The key does not exist."),
+        io::ErrorKind::InvalidInput => {
+            refusal(StatusCode::BAD_REQUEST, "InvalidRequest", "The key or the body is not valid.")
+        }
+        _ => refusal(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "The object can't be read or written."),
     })
 }
 
@@ -34,7 +36,7 @@ fn put(lake: &Lake, bucket: &str, key: &str, headers: &HeaderMap, body: &[u8]) -
         None
     };
     if !lake.put(bucket, key, decoded.as_deref().unwrap_or(body))? {
-        return Ok(refusal(StatusCode::NOT_FOUND, "NoSuchBucket"));
+        return Ok(refusal(StatusCode::NOT_FOUND, "NoSuchBucket", "The bucket does not exist."));
     }
     let mut response = Response::new(Body::empty());
     if let Ok(tag) = HeaderValue::from_str(&format!("\"{}\"", Uuid::new_v4().simple())) {
@@ -46,7 +48,7 @@ fn put(lake: &Lake, bucket: &str, key: &str, headers: &HeaderMap, body: &[u8]) -
 fn get(lake: &Lake, bucket: &str, key: &str) -> io::Result<Response> {
     match lake.path(bucket, key)? {
         Some(path) => fs::read(path).map(|data| Response::new(Body::from(data))),
-        None => Ok(refusal(StatusCode::NOT_FOUND, "NoSuchBucket")),
+        None => Ok(refusal(StatusCode::NOT_FOUND, "NoSuchBucket", "The bucket does not exist.")),
     }
 }
 
@@ -73,8 +75,10 @@ fn dechunk(body: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Error response in S3's format.
-pub(super) fn refusal(status: StatusCode, code: &str) -> Response {
-    let body = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code></Error>");
+pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
+    let body = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    );
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"));

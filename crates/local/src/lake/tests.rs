@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -184,4 +184,67 @@ async fn functions_use_the_local_or_the_configured_endpoints() {
     assert!(seen[0].as_ref().unwrap().starts_with("http://127.0.0.1:"));
     assert_eq!(seen[0], seen[1]);
     assert_eq!(seen[2..], [Some("http://f".to_owned()), Some("http://s".to_owned())]);
+}
+
+/// File on a disk that is full at some length.
+struct Full {
+    file: File,
+    most: u64,
+}
+
+impl Write for Full {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let room = usize::try_from(self.most.saturating_sub(self.length()?)).unwrap().min(data.len());
+        if room == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.file.write(&data[..room])
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Target for Full {
+    fn length(&self) -> io::Result<u64> {
+        self.file.length()
+    }
+
+    fn cut(&self, length: u64) -> io::Result<()> {
+        self.file.cut(length)
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_no_torn_or_repeated_line() {
+    let folder = env::temp_dir().join(format!("lake-test-{}", Uuid::new_v4()));
+    fs::create_dir_all(&folder).unwrap();
+    for most in 0..40 {
+        let path = folder.join(most.to_string());
+        let open = || OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        let mut delivered = String::new();
+        for line in ["{\"a\":1}\n", "{\"a\":2}\n{\"a\":3}\n", "{\"a\":4}\n"] {
+            // The function sends a failed batch again, here to a disk with room.
+            if append(&mut Full { file: open(), most }, line.as_bytes()).is_err() {
+                assert_eq!(fs::read_to_string(&path).unwrap(), delivered, "{most}");
+                append(&mut open(), line.as_bytes()).unwrap();
+            }
+            delivered.push_str(line);
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), delivered, "{most}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_failed_object_leaves_no_file() {
+    let template = Template::read(TEMPLATE, Path::new("template.yaml"), "local", &BTreeMap::new()).unwrap();
+    let lake = Lake::new(None, &template).unwrap();
+    // An object cannot replace a folder, so the rename fails.
+    fs::create_dir_all(lake.folder().join("local-lake/key/inner")).unwrap();
+    assert!(lake.put("local-lake", "key", b"data").is_err());
+    assert!(lake.put("local-lake", "other", b"data").unwrap());
+    let names: Vec<_> = fs::read_dir(lake.folder()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(names, ["local-lake"]);
 }

@@ -1,16 +1,24 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use axum::response::{IntoResponse, Response};
 use function::Invocation;
+use http::StatusCode;
 use serde_json::{Value, json};
 use table::Usage;
 use tokio::{sync::mpsc, time::timeout};
+use uuid::Uuid;
 
+use super::{Stream, wire::Wire};
 use crate::{
     Stack, StartError,
     engine::{self, Engine},
     lambda::{Bind, Handler},
-    server::Port,
+    server::{Endpoint, Origins, PATIENCE, Port, Received, Refusal, Server},
+    store::{Position, Store},
 };
 
 const TEMPLATE: &str = "\
@@ -46,7 +54,7 @@ fn export(events: mpsc::UnboundedSender<Value>) -> Vec<(String, Bind)> {
 
 #[tokio::test]
 async fn creates_the_tables_and_delivers_their_stream_records() {
-    let other = Engine::start(Port::bind(0).await.unwrap(), None, None, &[]).await.unwrap();
+    let other = Engine::start(Port::bind(0).await.unwrap(), None, None, &[], PATIENCE).await.unwrap();
     let (events, mut delivered) = mpsc::unbounded_channel();
     let stack = Stack::of_text(TEMPLATE).bound(export(events)).dynamodb(&other.url).start().await.unwrap();
     let client = stack.client().unwrap();
@@ -72,4 +80,89 @@ async fn fails_to_start_if_nothing_listens_at_the_endpoint() {
     let (events, _) = mpsc::unbounded_channel();
     let started = Stack::of_text(TEMPLATE).bound(export(events)).dynamodb(url).start().await;
     assert!(matches!(started, Err(StartError::Table(table, _)) if table == "local-Cart"));
+}
+
+/// Stream of another DynamoDB. Each response makes all earlier iterators invalid, as 15 minutes do.
+#[derive(Default)]
+struct Forgetful {
+    records: Mutex<Vec<Value>>,
+    valid: Mutex<String>,
+}
+
+impl Forgetful {
+    fn put(&self, number: usize) {
+        let change = json!({
+            "SequenceNumber": (1000 + number).to_string(),
+            "ApproximateCreationDateTime": 1,
+            "Keys": {},
+        });
+        self.records.lock().unwrap().push(json!({"eventName": "INSERT", "eventID": "1", "dynamodb": change}));
+    }
+
+    fn iterator(&self, index: usize) -> String {
+        let mut valid = self.valid.lock().unwrap();
+        *valid = format!("{index}-{}", Uuid::new_v4());
+        valid.clone()
+    }
+
+    fn act(&self, action: &str, body: &Value) -> Result<Value, &'static str> {
+        match action {
+            "DescribeStream" => Ok(json!({"StreamDescription": {"Shards": [{"ShardId": "shard"}]}})),
+            "GetShardIterator" => {
+                let after = body["SequenceNumber"].as_str().map_or(0, |last| last.parse::<usize>().unwrap() - 999);
+                Ok(json!({"ShardIterator": self.iterator(after)}))
+            }
+            _ => {
+                let iterator = body["ShardIterator"].as_str().unwrap();
+                if *self.valid.lock().unwrap() != iterator {
+                    return Err("com.amazonaws.dynamodb.v20120810#ExpiredIteratorException");
+                }
+                let records = self.records.lock().unwrap().clone();
+                let next = self.iterator(records.len());
+                let index: usize = iterator.split('-').next().unwrap().parse().unwrap();
+                Ok(json!({"Records": records[index..], "NextShardIterator": next}))
+            }
+        }
+    }
+}
+
+impl Endpoint for Forgetful {
+    const MAX_BODY: usize = 1000;
+    const ORIGINS: Origins = Origins::None;
+
+    async fn answer(&self, request: Received) -> Response {
+        let action = super::target(&request.parts.headers).rsplit('.').next().unwrap_or_default();
+        let body = serde_json::from_slice(&request.body).unwrap();
+        match self.act(action, &body) {
+            Ok(body) => body.to_string().into_response(),
+            Err(kind) => (StatusCode::BAD_REQUEST, json!({"__type": kind}).to_string()).into_response(),
+        }
+    }
+
+    fn refuse(refusal: Refusal) -> Response {
+        refusal.status().into_response()
+    }
+}
+
+#[tokio::test]
+async fn an_idle_table_keeps_its_stream() {
+    let (port, other) = (Port::bind(0).await.unwrap(), Arc::new(Forgetful::default()));
+    let wire = Wire::new(&format!("http://{}", port.address)).unwrap();
+    let server = Server::start(port, Arc::clone(&other), PATIENCE);
+    let store = Store::open(None, &[]).unwrap();
+    let stream = Stream::open(&wire, "arn", "T", store.clone()).await.unwrap();
+    let mut count = 0;
+    for (records, are_forgotten) in [(0, false), (1, false), (0, false), (0, false), (2, false), (0, true), (1, true)] {
+        for _ in 0..records {
+            other.put(count);
+            count += 1;
+        }
+        if are_forgotten {
+            other.iterator(0);
+        }
+        stream.read(&wire).await.unwrap();
+        let copied = store.count_after("T", Position::default()).unwrap();
+        assert_eq!(usize::try_from(copied).unwrap(), count);
+    }
+    server.stop().await;
 }

@@ -131,7 +131,7 @@ fn reads_only_the_selected_stacks() {
     assert_eq!(bank.tables.len(), 2);
     let lake = whole(&[], &["cart", "Lake"]).unwrap();
     assert_eq!(lake.lambdas.iter().filter(|lambda| !lambda.mappings.is_empty()).count(), 1);
-    let unknown = "template.yaml:1: there is no stack bnak; the stacks are bank, cart, wellness, ledger, lake";
+    let unknown = "template.yaml:1: there is no stack bnak; the stacks are bank, cart, wellness, ledger, lake; did you mean bank?";
     assert_eq!(whole(&[], &["bnak"]).unwrap_err(), unknown);
     let refused = whole(&[], &["lake"]).unwrap_err();
     assert!(refused.ends_with("this needs the stack cart, which is not selected"), "{refused}");

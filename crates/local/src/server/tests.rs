@@ -1,0 +1,213 @@
+use std::sync::Mutex;
+
+use http::{HeaderMap, Method, Request, header};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    sync::Notify,
+};
+
+use super::*;
+use crate::Stack;
+
+const TEMPLATE: &str = "\
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Things:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: PK, AttributeType: S}]
+      KeySchema: [{AttributeName: PK, KeyType: HASH}]
+  Lake:
+    Type: AWS::S3::Bucket
+";
+/// Far beyond the time that any of these tests needs.
+const AGES: Duration = Duration::from_mins(2);
+const SHORT: Duration = Duration::from_millis(50);
+
+async fn start(patience: Duration) -> Stack {
+    Stack::of_text(TEMPLATE).functions([]).patience(patience).start().await.unwrap()
+}
+
+/// A request that each listener answers.
+fn path_of(listener: &str) -> &'static str {
+    match listener {
+        "api" => "/_local/health",
+        "dynamodb" => "/",
+        _ => "/local-lake/key",
+    }
+}
+
+async fn connect(url: &str) -> TcpStream {
+    TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap()
+}
+
+/// Everything that the server sends until it closes the connection.
+async fn rest(mut stream: TcpStream) -> String {
+    let mut text = Vec::new();
+    // A server may reset a connection whose request it has not read to the end.
+    let _ = timeout(AGES, stream.read_to_end(&mut text)).await.expect("the server closes the connection");
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[tokio::test]
+async fn every_listener_refuses_web_pages() {
+    let stack = start(PATIENCE).await;
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let mut pages = vec![
+        ("origin", "https://example.com"),
+        ("origin", "null"),
+        ("host", "example.com"),
+        ("host", "127.0.0.1.example.com:3000"),
+        ("sec-fetch-site", "cross-site"),
+    ];
+    for (listener, url) in stack.listeners() {
+        if listener != "api" {
+            pages.push(("origin", "http://localhost:5173"));
+        }
+        for (name, value) in &pages {
+            for method in [Method::GET, Method::POST, Method::PUT, Method::OPTIONS] {
+                let request = http.request(method.clone(), format!("{url}{}", path_of(listener))).header(*name, *value);
+                let scan = request.header("x-amz-target", "DynamoDB_20120810.Scan");
+                let response = scan.header("access-control-request-method", "POST").body("{}").send().await.unwrap();
+                assert_eq!(response.status(), 403, "{listener} {method} {name}: {value}");
+                let granted = response.headers().keys().find(|name| name.as_str().starts_with("access-control"));
+                assert_eq!(granted, None, "{listener} {method} {name}: {value}");
+            }
+        }
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn every_listener_rejects_ambiguous_hosts() {
+    let stack = start(PATIENCE).await;
+    for (listener, url) in stack.listeners() {
+        let path = path_of(listener);
+        for head in [
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n"),
+            format!("GET {path} HTTP/1.1\r\n"),
+            format!("GET http://example.com{path} HTTP/1.1\r\nHost: localhost\r\n"),
+        ] {
+            let mut stream = connect(url).await;
+            stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes()).await.unwrap();
+            let answer = rest(stream).await;
+            assert!(answer.starts_with("HTTP/1.1 400 "), "{listener} {head:?}: {answer}");
+        }
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn every_listener_ends_half_sent_requests() {
+    let stack = start(SHORT).await;
+    for (listener, url) in stack.listeners() {
+        for part in ["", "G", "PRI * HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\nHost: loc"] {
+            let mut stream = connect(url).await;
+            stream.write_all(part.as_bytes()).await.unwrap();
+            let answer = rest(stream).await;
+            assert!(!answer.starts_with("HTTP/1.1 2"), "{listener} {part:?}: {answer}");
+        }
+        for body in ["Content-Length: 9\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n5\r\n{"] {
+            let mut stream = connect(url).await;
+            stream.write_all(format!("POST / HTTP/1.1\r\nHost: localhost\r\n{body}").as_bytes()).await.unwrap();
+            let answer = rest(stream).await;
+            assert!(answer.starts_with("HTTP/1.1 408 "), "{listener} {body:?}: {answer}");
+        }
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn every_listener_answers_half_closed_connections() {
+    let stack = start(PATIENCE).await;
+    for (listener, url) in stack.listeners() {
+        let mut stream = connect(url).await;
+        let request = format!("GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n", path_of(listener));
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let answer = rest(stream).await;
+        let expected = if listener == "services" { "HTTP/1.1 404 " } else { "HTTP/1.1 200 " };
+        assert!(answer.starts_with(expected), "{listener}: {answer}");
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn every_listener_speaks_http_2() {
+    let stack = start(PATIENCE).await;
+    for (listener, url) in stack.listeners() {
+        let stream = TokioIo::new(connect(url).await);
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+        let connection = tokio::spawn(connection);
+        let send =
+            |host: &str| Request::get(format!("http://{host}{}", path_of(listener))).body(Body::empty()).unwrap();
+        let answer = sender.send_request(send("localhost:1")).await.unwrap();
+        assert_eq!(answer.status(), if listener == "services" { 404 } else { 200 }, "{listener}");
+        let foreign = sender.send_request(send("example.com")).await.unwrap();
+        assert_eq!(foreign.status(), 403, "{listener}");
+        drop(sender);
+        timeout(AGES, connection).await.unwrap().unwrap().unwrap();
+    }
+    stack.stop().await;
+}
+
+/// Endpoint that answers when it is told to, and keeps the headers of its requests.
+#[derive(Default)]
+struct Slow {
+    arrived: Notify,
+    go_on: Notify,
+    seen: Mutex<Vec<HeaderMap>>,
+}
+
+impl Endpoint for Slow {
+    const MAX_BODY: usize = 10;
+    const ORIGINS: Origins = Origins::None;
+
+    async fn answer(&self, request: Received) -> Response {
+        self.seen.lock().unwrap().push(request.parts.headers);
+        self.arrived.notify_one();
+        self.go_on.notified().await;
+        Response::new(request.body.into())
+    }
+
+    fn refuse(refusal: Refusal) -> Response {
+        let mut response = Response::new(refusal.detail().into());
+        *response.status_mut() = refusal.status();
+        response
+    }
+}
+
+#[tokio::test]
+async fn a_running_request_outlives_the_patience_and_a_half_closed_connection() {
+    let port = Port::bind(0).await.unwrap();
+    let (url, slow) = (format!("http://{}", port.address), Arc::new(Slow::default()));
+    let server = Server::start(port, Arc::clone(&slow), SHORT);
+    let mut stream = connect(&url).await;
+    stream.write_all(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi").await.unwrap();
+    stream.shutdown().await.unwrap();
+    slow.arrived.notified().await;
+    sleep(SHORT * 2).await;
+    slow.go_on.notify_one();
+    let answer = rest(stream).await;
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("\r\n\r\nhi"), "{answer}");
+    assert_eq!(slow.seen.lock().unwrap()[0][header::HOST], "localhost");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn rejects_a_body_that_is_too_large() {
+    let port = Port::bind(0).await.unwrap();
+    let (url, slow) = (format!("http://{}", port.address), Arc::new(Slow::default()));
+    let server = Server::start(port, slow, PATIENCE);
+    for length in [11, 81] {
+        let mut stream = connect(&url).await;
+        let head =
+            format!("POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+        stream.write_all(&[head.as_bytes(), &vec![b'x'; length]].concat()).await.unwrap();
+        let answer = rest(stream).await;
+        assert!(answer.starts_with("HTTP/1.1 413 "), "{length}: {answer}");
+    }
+    server.stop().await;
+}
