@@ -25,7 +25,7 @@ fn functions() -> [(&'static str, &'static str, Function); 3] {
     ]
 }
 
-const SETTINGS: [(&str, &str); 10] = [
+const SETTINGS: [(&str, &str); 11] = [
     ("PAYMENTS_TABLE", "local-PaymentScheduler"),
     ("TRANSACTIONS_TABLE", "local-TransactionHistory"),
     ("WRITE_SHARDS", "5"),
