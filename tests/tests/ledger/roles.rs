@@ -2,7 +2,7 @@
 //! that does not exist ([permissions](../../../docs/requirements/ledger.md#permissions)). A new
 //! route fails these tests until it has an expectation.
 
-use function::Route;
+use function::{Pattern, Route};
 use ledger::patterns;
 use serde_json::{Value, json};
 use system_tests::{
@@ -156,7 +156,7 @@ async fn each_role_may_do_exactly_what_the_requirement_says() {
         let client = Client::member(&books.stack, scopes, "none", "ann");
         for whose in [Whose::Own, Whose::Other, Whose::Nobody] {
             let ids = Ids::of(&books, whose, &format!("{role} {whose:?}")).await;
-            for route in patterns().iter().flat_map(function::Pattern::routes) {
+            for route in patterns().iter().flat_map(Pattern::routes) {
                 let name = format!("{} {}", route.method, route.path);
                 let wanted = rule(&name).status(scopes, whose);
                 let answer = ids.ask(&client, route, &format!("{role} {whose:?}"), &books.outside).await;
@@ -174,7 +174,7 @@ async fn each_role_may_do_exactly_what_the_requirement_says() {
 
 #[test]
 fn expectations_agree_with_the_scopes_of_the_routes() {
-    for route in patterns().iter().flat_map(function::Pattern::routes) {
+    for route in patterns().iter().flat_map(Pattern::routes) {
         let name = format!("{} {}", route.method, route.path);
         let wanted: Vec<&str> = rule(&name).scope.into_iter().chain(["ledger:operate"]).collect();
         assert_eq!(route.scopes, wanted, "{name}");
