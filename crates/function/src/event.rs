@@ -30,6 +30,10 @@ pub(crate) fn request(event: &str) -> Result<Request, Error> {
     if !hosts.chain(event.request_context.domain_name.as_deref().map(str::as_bytes)).all(is_host) {
         return Err(Error::invalid("/header/host", "must be one host name"));
     }
+    let route = event.request_context.route_key.as_deref().unwrap_or_default();
+    if !route.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+        return Err(Error::invalid("/path", "is not a route"));
+    }
     if let Some(query) = event.raw_query_string.take() {
         if format!("/?{query}").parse::<Uri>().is_err() {
             return Err(Error::invalid("/query", "must be percent-encoded"));
@@ -134,6 +138,10 @@ mod tests {
         for host in ["a, b", "a,b", "a b", "", "[", "a/b", "a\\b", "ä", "a@b", "a:b:c", "%"] {
             let error = outcome(|event| event["headers"]["host"] = host.into()).expect_err(host);
             assert!(error.contains("/header/host"), "{host}: {error}");
+        }
+        for route in ["GET /a\nb", "GET /ä", "\u{0}"] {
+            let error = outcome(|event| event["requestContext"]["routeKey"] = route.into()).expect_err(route);
+            assert!(error.contains("/path"), "{route}: {error}");
         }
         for query in ["a b", "a=\u{1}", "\u{7f}", &"a".repeat(70_000)] {
             let error = outcome(|event| event["rawQueryString"] = query.into()).expect_err(query);
