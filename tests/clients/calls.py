@@ -10,7 +10,7 @@ import sys
 from contract import Client
 from contract.api.bank import get_payment, schedule_payment
 from contract.api.cart import add_cart_item, update_cart_item
-from contract.api.ledger import get_account, get_transaction, process_payment
+from contract.api.ledger import get_account, get_statement, get_transaction, process_payment
 from contract.api.wellness import get_activity, list_activities
 from contract.models import (
     ActivityType,
@@ -25,6 +25,7 @@ from contract.models import (
     NewTransactionOfPayment,
     NotFound,
     NotPosted,
+    NotPostedType,
     Payment,
     PaymentStatus,
     Transaction,
@@ -93,9 +94,11 @@ def call_ledger(client):
     check("get-account shows the debit", before - balance(client) == decimal.Decimal("5.50"))
     read = get_transaction.sync(paid.transaction_id, client=client)
     check("get-transaction returns the legs", [part.amount for part in read.legs] == ["5.50", "5.50"])
+    statement = get_statement.sync(ANN, client=client, limit=1)
+    check("get-statement starts with the coffee", statement.items[0].transaction_id == paid.transaction_id)
     house = NewTransactionOfLegs(legs=[leg(ANN, LegType.DEBIT), leg(SHOP, LegType.CREDIT)])
     refused = process_payment.sync(client=client, body=house, idempotency_key="python-house")
-    overdraft = isinstance(refused, NotPosted) and refused.type_ == "/problems/insufficient-funds"
+    overdraft = isinstance(refused, NotPosted) and refused.type_ == NotPostedType.INSUFFICIENT_FUNDS
     check("process-payment refuses an overdraft", overdraft)
 
 

@@ -114,6 +114,13 @@ async function main(): Promise<void> {
   );
   check("get-transaction returns the legs", transaction.legs.every((leg) => leg.amount === "5.50"));
 
+  const statement = dataOf(
+    await client.GET("/ledger/accounts/{accountId}/statement", {
+      params: { path: { accountId: ANN }, query: { limit: 1 } },
+    }),
+  );
+  check("get-statement starts with the coffee", statement.items[0].transactionId === paid.transactionId);
+
   const unknown = await unchecked.POST("/cart/accounts/Nobody/items", { body: { sku: "beans" } });
   const failure: Failure | undefined = unknown.error;
   check("add-cart-item names a missing field", failure?.errors?.[0]?.pointer === "/body/quantity");
