@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers
+.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -140,6 +140,10 @@ test-openapi: need .venv/bin/.schemathesis ## Send valid and invalid requests of
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/openapi/test_answers.py target/debug/local $(ARGS)
 
+test-clients: need need-clients .clients/.packages .venv/clients/bin/openapi-python-client ## Generate a TypeScript and a Python client from docs/openapi.yaml, and call a local stack with them
+	@cargo build --quiet --bin local
+	.venv/clients/bin/python tests/clients/test_clients.py target/debug/local .clients
+
 test-dev: need need-python ## Check that `make dev` restarts after a change and keeps the data
 	@cargo build --quiet --bin local
 	python3 tests/dev/test_dev.py target/debug/local
@@ -172,10 +176,23 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 	.venv/bin/pip install --quiet $(@:.venv/bin/.%=%)
 	@touch $@
 
+# The versions of the generators. Other versions may generate other names.
+.clients/.packages: PACKAGES = openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5.9.3 @types/node@20
+.clients/.packages: | need-clients
+	mkdir -p $(@D)
+	echo '{"private": true}' > $(@D)/package.json
+	npm install --silent --no-audit --no-fund --prefix $(@D) $(PACKAGES)
+	@touch $@
+
+.venv/clients/bin/openapi-python-client: | need-clients
+	python3 -m venv .venv/clients
+	.venv/clients/bin/pip install --quiet openapi-python-client==0.29.1 ruff
+
 # Installs all tools that .ci/run needs. Its parallel lanes must not install into the same environment
 # at the same time.
 tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
 tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .venv/bin/cargo-zigbuild .dynamodb-local/DynamoDBLocal.jar
+tools: .clients/.packages .venv/clients/bin/openapi-python-client
 
 # --no-deps omits the cross compiler, which the emulator does not need.
 .venv/bin/cargo-lambda:
@@ -205,6 +222,9 @@ need-valgrind:
 
 need-peers:
 	@for tool in node npm openssl; do command -v $$tool >/dev/null || { echo "$$tool is missing: the cold start benchmark needs it"; exit 1; }; done
+
+need-clients:
+	@for tool in node npm python3; do command -v $$tool >/dev/null || { echo "$$tool is missing: it generates and runs the clients"; exit 1; }; done
 
 need-java:
 	@command -v java >/dev/null || { echo "java is missing: DynamoDB Local needs it"; exit 1; }
