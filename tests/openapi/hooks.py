@@ -6,15 +6,16 @@ import uuid
 import schemathesis
 
 # Fields with rules that a schema cannot express: a cursor must come from a page, a day must exist,
-# a range must not be reversed, a currency must exist, and an amount has two decimals.
+# a range must not be reversed, a currency must exist, and an amount has two decimals. Only operators
+# must name the company of a user, and only a request that closes an account may have transferTo.
 BEYOND_SCHEMA = re.compile(
     "/path/paymentId"
-    "|/query/(cursor|date|from|to|since|until|year|idempotencyKey)"
-    "|/body/(scheduledTime|startDate|endDate|from|to|currency|price|creditAccountId|replacementId|progress)"
+    "|/query/(companyId|cursor|date|from|to|since|until|year|idempotencyKey)"
+    "|/body/(scheduledTime|startDate|endDate|from|to|currency|price|creditAccountId|replacementId|progress|transferTo)"
     "|/body/(amount|legs|rewards|groups|references)(/.*)?"
 )
 # JSON Schema accepts 42.0 as an integer, but the functions reject it.
-WRITTEN_AS_FLOAT = "invalid type: floating point"
+WRITTEN_AS_FLOAT = "must be a whole number"
 
 
 @schemathesis.hook
