@@ -103,7 +103,8 @@ def picture(result):
         ("others", "unpacked: one record per change, for comparison"),
         ("target", f"memory of the function: {limit} MB"),
     ]
+    packed, axis = range(0, len(rows), 2), "billed bytes beyond the real bytes, %"
     return chart.page([
-        chart.bars("Bytes that Firehose bills beyond the real bytes", rows, "billed bytes beyond the real bytes, %", "change size, method", range(0, len(rows), 2), log=True),
+        chart.bars("Bytes that Firehose bills beyond the real bytes", rows, axis, "change size, method", packed, log=True),
         chart.bars("Peak memory of one batch", memory, "resident memory, MB", "changes", range(len(memory)), target=limit),
     ], legend)

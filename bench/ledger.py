@@ -86,7 +86,8 @@ def picture(result):
         for into, accounts in (("one", "1 account"), ("many", f"{result['receiving']} accounts")):
             rate = row[into]["rate"]
             rows.append((f"{row['writers']}, {accounts}", rate["median"], rate["q1"], rate["q3"]))
-    panel = chart.bars(f"Transfers, DynamoDB {result['away_ms']} ms further away", rows, "transfers a second", "writers, paying into", range(1, len(rows), 2))
+    title, many = f"Transfers, DynamoDB {result['away_ms']} ms further away", range(1, len(rows), 2)
+    panel = chart.bars(title, rows, "transfers a second", "writers, paying into", many)
     legend = [
         ("others", "all writers pay into one shared account (median)"),
         ("ours", f"each payment goes to one of {result['receiving']} accounts, chosen at random (median)"),

@@ -65,7 +65,8 @@ def picture(result):
         for what in ("scheduled", "put"):
             of = case[what]
             rows.append((f"{case['clients']}, {what}", of["median"], of["q1"], of["q3"]))
-    panel = chart.bars(f"Payments of {result['bytes']:,} bytes", rows, "payments a second", "clients, method", range(0, len(rows), 2), target=TARGET)
+    title, scheduled = f"Payments of {result['bytes']:,} bytes", range(0, len(rows), 2)
+    panel = chart.bars(title, rows, "payments a second", "clients, method", scheduled, target=TARGET)
     legend = [
         ("ours", "scheduled: through gateway, event, function and DynamoDB over HTTP (median)"),
         ("others", "put: a plain conditional PutItem of the same item (median)"),
