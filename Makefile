@@ -110,7 +110,8 @@ bench: need need-valgrind need-peers .venv/bin/.boto3 .dynamodb-local/DynamoDBLo
 	@cargo build --quiet --release --package measure
 	.venv/bin/python bench/run.py $(PARTS)
 
-bench-counts: need need-valgrind own-code ## Check the counts in docs/performance.md, but not the times
+bench-counts: need need-valgrind own-code ## Check the counts and the pictures in docs/performance.md, but not the times
+	@python3 bench/test_pictures.py
 	@$(MAKE) build FUNCTIONS=schedule-payment
 	@cargo build --quiet --bin local --bin measure
 	@python3 bench/run.py --check

@@ -62,6 +62,8 @@ COLUMNS = {
 # The required columns of a row.
 REQUIRED = ["event_id", "operation", "changed_at", "account_id", "item_id", "sku", "version"]
 
+# The width of a chart in pixels. The text is still readable if a phone shrinks the chart.
+WIDTH = 480
 TERMINAL_ROWS = 20
 PAGE_ROWS = 500
 SHOWN_FAULTS = 10
@@ -275,6 +277,16 @@ def is_number(answer, index):
     return bool(values) and all(isinstance(value, (int, float, decimal.Decimal)) for value in values)
 
 
+def css_class(answer, index):
+    """Returns the class of a column. Ids and times break into several lines if the page is narrow."""
+    column = answer.columns[index]
+    if is_number(answer, index):
+        return ' class="number"'
+    if column == "sku" or column.endswith("_id"):
+        return ' class="id"'
+    return ' class="time"' if column.endswith("_at") else ""
+
+
 # --- The terminal ---
 
 
@@ -318,7 +330,7 @@ def ticks(highest, whole=False):
 
 
 def tick_label(value):
-    return f"{value:,.10g}"
+    return f"{value:,.10g}" if value < 10**9 else f"{value:,.0f}"
 
 
 def legend(names, left, top):
@@ -330,10 +342,10 @@ def legend(names, left, top):
     return "".join(parts)
 
 
-def figure(name, title, description, width, height, body, style=""):
+def figure(name, title, description, width, height, body):
     return (
-        f'<div class="wide"><svg role="img" aria-labelledby="{name}-title {name}-desc" viewBox="0 0 {width} {height}"{style}>'
-        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>{body}</svg></div>'
+        f'<svg role="img" aria-labelledby="{name}-title {name}-desc" viewBox="0 0 {width} {height}">'
+        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(description)}</desc>{body}</svg>'
     )
 
 
@@ -349,7 +361,7 @@ def weekly_chart(answer, today):
     first = min([last, *totals])
     weeks = [first + datetime.timedelta(weeks=index) for index in range((last - first).days // 7 + 1)]
 
-    width, height, left, right, top, bottom = 900, 340, 64, 16, 44, 64
+    width, height, left, right, top, bottom = WIDTH, 310, 56, 8, 46, 78
     marks = ticks(max([number for week in totals.values() for number in week], default=0), whole=True)
     y = lambda value: top + (height - top - bottom) * (1 - max(0, value) / marks[-1])
     parts = [legend(series, left, 12)]
@@ -358,6 +370,9 @@ def weekly_chart(answer, today):
         parts.append(f'<text class="end" x="{left - 8}" y="{y(mark) + 4:.1f}">{tick_label(mark)}</text>')
     room = (width - left - right) / len(weeks)
     bar = min(26, room * 0.78 / 3)
+    # Omits labels that would overlap. The current week always has a label.
+    every = math.ceil(42 / room)
+    has_numbers = all(len(f"{number:,}") * 6.8 <= bar + 3 for week in totals.values() for number in week)
     for position, week in enumerate(weeks):
         middle = left + room * (position + 0.5)
         for index, number in enumerate(totals.get(week, [0, 0, 0])):
@@ -367,14 +382,17 @@ def weekly_chart(answer, today):
                 f'<rect class="series{index}" x="{x:.1f}" y="{y(number):.1f}" width="{bar - 1:.1f}" '
                 f'height="{y(0) - y(number):.1f}"><title>{label}</title></rect>'
             )
-            if number and len(f"{number:,}") * 6.2 <= bar + 3:
+            if number and has_numbers:
                 parts.append(f'<text class="middle small" x="{x + bar / 2 - 0.5:.1f}" y="{y(number) - 4:.1f}">{number:,}</text>')
+        if (len(weeks) - 1 - position) % every:
+            continue
         parts.append(f'<text class="middle" x="{middle:.1f}" y="{height - bottom + 18}">{week:%m-%d}</text>')
-        if position == 0 or week.year != weeks[position - 1].year:
+        if position < every or week.year != weeks[position - every].year:
             parts.append(f'<text class="middle" x="{middle:.1f}" y="{height - bottom + 34}">{week.year}</text>')
     parts.append(f'<line class="axis" x1="{left}" x2="{width - right}" y1="{y(0):.1f}" y2="{y(0):.1f}"/>')
-    parts.append(f'<text class="middle" x="{(left + width - right) / 2}" y="{height - 8}">week, beginning on the given Monday (UTC); the last week is the current week</text>')
-    parts.append(f'<text class="middle" transform="translate(16 {(top + height - bottom) / 2}) rotate(-90)">number per week</text>')
+    for y_label, words in ((height - 24, "week, beginning on the given Monday (UTC)"), (height - 8, "the last week is the current week")):
+        parts.append(f'<text class="middle" x="{(left + width - right) / 2}" y="{y_label}">{words}</text>')
+    parts.append(f'<text class="middle" transform="translate(14 {(top + height - bottom) / 2}) rotate(-90)">number per week</text>')
     sums = [sum(week[index] for week in totals.values()) for index in range(3)]
     description = (
         f"Bars of the adds, saves and purchases of {plural(len(weeks), 'week')}, from the week of {weeks[0]} to the week of {weeks[-1]}: "
@@ -391,18 +409,22 @@ def revenue_chart(currency, revenue, place):
     bars = ordered[:10]
     if len(ordered) > 10:
         bars.append((f"{plural(len(ordered) - 10, 'other SKU')}", sum(value for _, value in ordered[10:])))
-    width, left, right, top, row = 900, 190, 110, 14, 28
+    width, left, top, row = WIDTH, 150, 30, 28
+    right = 20 + 8 * max(len(money(value)) for _, value in bars)
     bottom = top + row * len(bars)
     height = bottom + 48
     marks = ticks(max(value for _, value in bars))
     x = lambda value: left + (width - left - right) * max(0, float(value)) / marks[-1]
-    parts = []
-    for mark in marks:
+    parts = [f'<text class="end" x="{left - 8}" y="{top - 10}">SKU</text>']
+    # Omits labels that would overlap.
+    every = math.ceil((8 * len(tick_label(marks[-1])) + 8) / (x(marks[1]) - left))
+    for number, mark in enumerate(marks):
         parts.append(f'<line class="grid" x1="{x(mark):.1f}" x2="{x(mark):.1f}" y1="{top}" y2="{bottom}"/>')
-        parts.append(f'<text class="middle" x="{x(mark):.1f}" y="{bottom + 18}">{tick_label(mark)}</text>')
+        if number % every == 0:
+            parts.append(f'<text class="middle" x="{x(mark):.1f}" y="{bottom + 18}">{tick_label(mark)}</text>')
     for index, (sku, value) in enumerate(bars):
         y = top + row * index
-        parts.append(f'<text class="end" x="{left - 8}" y="{y + 18}">{escape(cut(sku, 22))}<title>{escape(sku)}</title></text>')
+        parts.append(f'<text class="end" x="{left - 8}" y="{y + 18}">{escape(cut(sku, 16))}<title>{escape(sku)}</title></text>')
         parts.append(
             f'<rect class="series0" x="{left}" y="{y + 4}" width="{max(1, x(value) - left):.1f}" height="{row - 8}">'
             f"<title>{escape(sku)}: {money(value)} {escape(currency)}</title></rect>"
@@ -453,25 +475,26 @@ table { border-collapse: collapse; font-size: .875rem; margin: .5rem 0; min-widt
 th, td { padding: .3rem .7rem; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
 thead th { white-space: normal; border-bottom: 2px solid var(--soft); vertical-align: bottom; }
 tbody tr:nth-child(even) { background: var(--zebra); }
+@media (min-width: 60rem) { th, td { padding: .3rem .4rem; } .id, .time { white-space: normal; min-width: 6rem; }
+  .id { overflow-wrap: anywhere; } table { font-size: .8rem; } }
 .number { text-align: right; font-variant-numeric: tabular-nums; }
 details { margin: .4rem 0; }
 summary { cursor: pointer; color: var(--soft); }
 pre { overflow-x: auto; padding: .8rem; font-size: .8rem; line-height: 1.45; background: var(--zebra); border: 1px solid var(--line); }
-svg { display: block; width: 100%; min-width: 38rem; height: auto; font: 12px system-ui, sans-serif; }
+svg { display: block; width: 100%; max-width: 42rem; height: auto; font: 13px system-ui, sans-serif; }
 svg text { fill: var(--ink); stroke: var(--page); stroke-width: 3px; paint-order: stroke; } svg .end { text-anchor: end; } svg .middle { text-anchor: middle; } svg .small { font-size: 11px; }
 .grid { stroke: var(--line); } .axis { stroke: var(--soft); }
 .series0 { fill: var(--s0); } .series1 { fill: var(--s1); } .series2 { fill: var(--s2); }
 @media print { :root { --page: #fff; --ink: #000; --soft: #444; --line: #bbb; --zebra: #f3f3f3; --s0: #0b62a8; --s1: #e08a00; --s2: #3a9e77; }
   body { max-width: none; padding: 0; font-size: 10pt; } table { font-size: 7.5pt; } th, td { padding: .15rem .35rem; }
-  .wide { overflow: visible; } svg { min-width: 0; } svg, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
+  .wide { overflow: visible; } svg, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
   thead { display: table-header-group; } details, nav { display: none; }
   rect, tr { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 """
 
 
 def section(answer):
-    right = [is_number(answer, index) for index in range(len(answer.columns))]
-    css = [' class="number"' if number else "" for number in right]
+    css = [css_class(answer, index) for index in range(len(answer.columns))]
     head = "".join(f'<th scope="col"{kind}>{escape(heading(column))}</th>' for column, kind in zip(answer.columns, css))
     body = "".join(
         "<tr>" + "".join(f"<td{kind}>{escape(shown(c, value))}</td>" for c, value, kind in zip(answer.columns, row, css)) + "</tr>\n"

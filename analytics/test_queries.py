@@ -660,6 +660,30 @@ class Report(unittest.TestCase):
         for name in report.QUESTIONS:
             self.assertIn(f'id="{name}"', page)
 
+    def test_page_fits_phones_and_desktops(self):
+        now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None, microsecond=0)
+        s = Story()
+        for week in range(12):
+            at = str(now - datetime.timedelta(weeks=week))
+            s.insert(f"I{week}", "A" * 64, "S" * 64, at, 1, "12345.67", "USD")
+            s.move(f"I{week}", at, "PURCHASED", "O" * 64)
+        with tempfile.TemporaryDirectory() as folder:
+            write_lake(folder, [(hour_of(row), row) for row in s.rows])
+            _, page = self.run_report(folder)
+        self.assertNotRegex(report.STYLE, r"svg \{[^}]*min-width")
+        self.assertNotRegex(page, r'<(svg|table|th|td)[^>]* (width|style)="')
+        # A phone of 420 px shows a chart at this width or smaller, with a font of at least 10 px.
+        for chart in re.findall(r'<svg.*?viewBox="0 0 (\d+) \d+".*?</svg>', page, re.DOTALL):
+            self.assertGreaterEqual(13 * (420 - 32) / int(chart), 10)
+        # Only columns of ids contain long words, and these words can break.
+        self.assertIn('<td class="id">' + "S" * 64, page)
+        self.assertIn('<td class="id">' + "A" * 64, page)
+        self.assertRegex(report.STYLE, r"\.id \{ overflow-wrap: anywhere")
+        self.assertRegex(page, r'<td class="time">\d{4}-')
+        weeks = re.findall(r'<text class="middle" x="([\d.]+)" y="[\d.]+">\d\d-\d\d<', page)
+        gaps = [float(b) - float(a) for a, b in zip(weeks, weeks[1:])]
+        self.assertTrue(gaps and min(gaps) >= 42, gaps)
+
     def test_numbers_are_formatted_for_readers(self):
         shown = [report.shown("x_seconds", seconds) for seconds in (0, 59, 3_600, 90_061, 1_857_600)]
         self.assertEqual(shown, ["0 s", "59 s", "1 h", "1 d 1 h", "21 d 12 h"])

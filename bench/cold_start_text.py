@@ -12,6 +12,16 @@ NAMES = {
     "node": "Node.js",
     "python": "Python",
 }
+# The explanations in the picture. TEXT has more details.
+NOTES = {
+    "ours": "the deployed function.",
+    "hello": "a function that does nothing. It is the minimum for a Lambda function in Rust.",
+    "connected": "hello-world with our DynamoDB client, connected before the first event.",
+    "late": "schedule-payment, connected only when the first payment arrives.",
+    "untrimmed": "schedule-payment with the default features and client of the SDK.",
+    "node": "the same payment in JavaScript, with AWS SDK v3 in one minified bundle.",
+    "python": "the same payment in Python, with boto3.",
+}
 MEASURES = {
     "next": "start to first `next`",
     "answer": "start to first response",
@@ -58,7 +68,7 @@ but the first payment then waits for the connection. For the time to the first r
 schedule-payment ÷ late is {full} at full CPU{as_in_lambda}.
 """
 
-PICTURE = "Start to first response"
+PICTURE = "Milliseconds from the start of a process to its first response, by function"
 
 SHARE = """\
 ### At the CPU share of {megabytes} MB
@@ -127,10 +137,12 @@ def quantity(column, spread):
 
 def picture(result):
     shares = {"full": "full CPU", "share": f"CPU share of {result['megabytes']} MB", "lambda": "as in Lambda"}
-    panels = []
+    panels, parts = [], [part for part in shares if part in result]
+    longest = max(measured["answer"]["q3"] for part in parts for measured in result[part]["contestants"].values())
     for part, share in shares.items():
-        if part in result:
+        if part in parts:
             answers = {name: measured["answer"] for name, measured in result[part]["contestants"].items()}
             rows = [(NAMES[name], of["median"], of["q1"], of["q3"]) for name, of in answers.items()]
-            panels.append(chart.bars(f"Start to first response, {share}", rows, "ms"))
-    return chart.page(panels)
+            panels.append(chart.bars(f"Start to first response, {share}", rows, "time, ms", "function", log=True, to=longest))
+    legend = [("ours", "the deployed function (median)"), ("others", "a function for comparison (median)"), chart.RANGE]
+    return chart.page(panels, legend, [(NAMES[name], note) for name, note in NOTES.items()])

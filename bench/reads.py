@@ -4,7 +4,7 @@ import chart
 from measured import MEASURE, UNOPTIMISED, measured
 from spread import brackets, ratios, spread, table
 
-PICTURE = "Time of a page by number of payments on the day, and speedup of concurrent shards"
+PICTURE = "Time of a page by number of payments on the day, and speedup of concurrent calls by number of shards"
 MOST, ROUNDS = 1_000_000, 100
 SHARDS, DELAY, TARGET = 5, 5, 4
 
@@ -148,14 +148,27 @@ def whole_table(cases):
 
 def picture(result):
     days = [(f"{day['payments']:,}", day["pages"]["first 100"]["millis"]) for day in result["pages"]["days"]]
-    panels = [chart.bars("A page of 100, by the payments of its day", [row(*day) for day in days], "ms", ours=())]
-    cases = [case for case in result["fan_out"]["cases"] if case["delay"] == DELAY]
-    for by, words in {"shard": "each shard to its end", "page": "page after page"}.items():
-        rows = [row(f"shards: {case['shards']}", case[by]["ratio"]) for case in cases]
+    rows = [row(*day) for day in days]
+    panels = [chart.bars("The first page of 100 payments of a day", rows, "time, ms", "payments", ours=())]
+    cases = [case for case in result["fan_out"]["cases"] if case["delay"] == DELAY and case["shards"] > 1]
+    most = max(case[by]["ratio"]["q3"] for case in cases for by in ("shard", "page"))
+    for by in ("shard", "page"):
+        rows = [row(str(case["shards"]), case[by]["ratio"]) for case in cases]
+        title = f"A day of {result['fan_out']['payments']:,} payments by {by}, {DELAY} ms per call"
+        axis = "speedup: time of sequential calls ÷ time of concurrent calls"
         ours = [number for number, case in enumerate(cases) if case["shards"] == SHARDS]
-        title = f"A day, {words}: concurrent against sequential, {DELAY} ms per call"
-        panels.append(chart.bars(title, rows, "times", ours))
-    return chart.page(panels)
+        panels.append(chart.bars(title, rows, axis, "shards", ours, to=most, target=TARGET if by == "shard" else None))
+    legend = [
+        ("ours", f"{SHARDS} shards, the case of the target (median)"),
+        ("others", "other cases (median)"),
+        chart.RANGE,
+        ("target", f"target: {TARGET} times with {SHARDS} shards"),
+    ]
+    notes = [
+        ("by shard", "one worker per shard reads the shard to its end."),
+        ("by page", "the function list-due-payments returns one page after the other, sorted by time over all shards."),
+    ]
+    return chart.page(panels, legend, notes)
 
 
 def row(name, of):

@@ -66,8 +66,12 @@ def picture(name):
 def keep(name, result):
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(result) + "\n")
-    if hasattr(PARTS[name], "picture"):
-        picture(name).write_text(PARTS[name].picture(result))
+
+
+def pictures():
+    """Returns the file and the content of each picture, drawn from the stored results."""
+    files = {name: RESULTS / f"{name}.json" for name, part in PARTS.items() if hasattr(part, "picture")}
+    return {picture(name): PARTS[name].picture(json.loads(file.read_text())) for name, file in files.items() if file.exists()}
 
 
 def write_page():
@@ -78,6 +82,8 @@ def write_page():
             sections.append(part.section(json.loads(file.read_text())) + "\n")
             if hasattr(part, "picture"):
                 sections.append(f"![{part.PICTURE}]({picture(name).name})\n\n")
+    for file, drawn in pictures().items():
+        file.write_text(drawn)
     (DOCS / "performance.md").write_text(wrapped("".join(sections)))
 
 

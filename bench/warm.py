@@ -8,7 +8,7 @@ from measured import measured
 from spread import brackets, ratios, spread, table, verdict
 
 TARGET = 1.15
-PICTURE = "A warm invocation, the SDK call alone, and a function that does nothing"
+PICTURE = "Milliseconds of a warm invocation, of the SDK call alone, and of a function that does nothing"
 NAMES = {"ours": "function", "bare": "SDK call", "hello": "hello-world"}
 
 TEXT = """\
@@ -73,8 +73,16 @@ def tables(functions):
 
 def picture(result):
     panels = []
-    for place, title in (("here", "in this machine's memory"), ("away", "further away")):
-        for name, of in result["places"][place].items():
+    for place, title in (("here", "in this machine's memory"), ("away", f"{result['away_ms']} ms further away")):
+        functions = result["places"][place]
+        longest = max(of[what]["q3"] for of in functions.values() for what in NAMES)
+        for name, of in functions.items():
             rows = [(NAMES[what], of[what]["median"], of[what]["q1"], of[what]["q3"]) for what in NAMES]
-            panels.append(chart.bars(f"{name}, DynamoDB {title}", rows, "ms"))
-    return chart.page(panels)
+            panels.append(chart.bars(f"{name}, DynamoDB {title}", rows, "time, ms", "measurement", to=longest))
+    legend = [("ours", "the deployed function (median)"), ("others", "for comparison (median)"), chart.RANGE]
+    notes = [
+        ("function", "a warm invocation, from the delivery of the event to the response."),
+        ("SDK call", "the DynamoDB call of the function, made by the SDK alone."),
+        ("hello-world", "a warm invocation of a function that does nothing. It is the cost of the runtime."),
+    ]
+    return chart.page(panels, legend, notes)
