@@ -13,14 +13,16 @@ from samtranslator.yaml_helper import yaml_parse
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUCKET = "artifacts"
 
-# Everything that is left out, with the reason. The test fails if a resource is left out for another reason.
+# Everything that is left out, with the reason. The test fails if a resource is left out for another
+# reason.
 LEFT_OUT = {
     "AWS::CodeDeploy::Application": "ministack has no CodeDeploy",
     "AWS::CodeDeploy::DeploymentGroup": "ministack has no CodeDeploy",
     "AWS::Athena::NamedQuery": "the CloudFormation of ministack does not create named queries",
     "metric-math alarm": "the alarms of ministack watch one metric",
 }
-# Number of resources left out of each stack, without those of CodeDeploy. A higher number fails the test.
+# Number of resources left out of each stack, without those of CodeDeploy. A higher number fails the
+# test.
 MAX_LEFT_OUT = {"bank": 5, "cart": 3, "lake": 14, "wellness": 5, "ledger": 6}
 
 

@@ -6,8 +6,9 @@ import uuid
 import schemathesis
 
 # Fields with rules that a schema cannot express: a cursor must come from a page, a day must exist,
-# a range must not be reversed, a currency must exist, and an amount has two decimals. Only operators
-# must name the company of a user, and only a request that closes an account may have transferTo.
+# a range must not be reversed, a currency must exist, and an amount has two decimals. Only
+# operators must name the company of a user, and only a request that closes an account may have
+# transferTo.
 BEYOND_SCHEMA = re.compile(
     "/path/paymentId"
     "|/query/(companyId|cursor|date|from|to|since|until|year|idempotencyKey)"

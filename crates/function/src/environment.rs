@@ -72,8 +72,8 @@ fn is_on(variable: &str) -> bool {
     env::var(variable).is_ok_and(|value| value.eq_ignore_ascii_case("true"))
 }
 
-/// Reads `AWS_ENDPOINT_URL_DYNAMODB` first, then `AWS_ENDPOINT_URL`. An empty variable counts as not
-/// set, because a template can declare a variable whose value is only used locally.
+/// Reads `AWS_ENDPOINT_URL_DYNAMODB` first, then `AWS_ENDPOINT_URL`. An empty variable counts as
+/// not set, because a template can declare a variable whose value is only used locally.
 #[derive(Debug)]
 struct Endpoints;
 

@@ -61,8 +61,8 @@ pub struct Job {
     /// Total number of work units at the start of the job, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// The sort key of the job's hold: an item in the same partition that excludes other jobs. It is
-    /// deleted when the job is done or has failed.
+    /// The sort key of the job's hold: an item in the same partition that excludes other jobs. It
+    /// is deleted when the job is done or has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hold: Option<String>,
     /// The reason for a failure.

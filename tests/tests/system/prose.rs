@@ -161,7 +161,7 @@ fn links_lead_to_existing_files_and_headings() {
     assert_eq!(faults, Vec::<String>::new());
 }
 
-/// The lines of prose of a page, without tables, code and generated parts.
+/// The lines of prose of a page, without tables, images, code and generated parts.
 fn prose_of_page(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let (mut in_code, mut generated) = (false, false);
     text.lines().enumerate().filter(move |(_, line)| {
@@ -169,7 +169,7 @@ fn prose_of_page(text: &str) -> impl Iterator<Item = (usize, &str)> {
             in_code = !in_code;
         }
         generated = (generated || line.starts_with("<!-- written by")) && !line.starts_with("<!-- end -->");
-        !in_code && !generated && !line.starts_with('|')
+        !in_code && !generated && !line.starts_with(['|', '!'])
     })
 }
 

@@ -15,8 +15,8 @@ pub(super) struct PlanOptions {
     /// Size of a payment in KB
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..))]
     kilobytes: u64,
-    /// Number of status changes of a payment in the time span. By default, plans are printed for 0, 1
-    /// and 2 changes
+    /// Number of status changes of a payment in the time span. By default, plans are printed for 0,
+    /// 1 and 2 changes
     #[arg(long)]
     moves: Option<u64>,
     /// Maximum utilisation of a shard in percent; by default 100 and 70
