@@ -71,7 +71,7 @@ def main(binary):
                 assert serves(url), "the stack keeps serving while a build fails"
                 (folder / "broken").unlink()
                 source.write_text("// 2\n")
-                wait_for("the restart", lambda: "dev: serving the change" in log.read_text())
+                wait_for("the restart", lambda: "dev: restarted with the change" in log.read_text())
                 with urllib.request.urlopen(f"{url}{location}") as answer:
                     assert json.load(answer)["status"] == "SCHEDULED"
                 for number in (4, 5):
