@@ -25,6 +25,17 @@ def free_ports(count):
     sys.exit("there are no free ports")
 
 
+def wait_for(what, condition, seconds=60):
+    """Waits until the condition is true, and returns its value. An OSError counts as false."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            if found := condition():
+                return found
+        time.sleep(0.05)
+    sys.exit(f"waited {seconds} seconds for {what}")
+
+
 def serves(url):
     try:
         with urllib.request.urlopen(f"{url}/_local/health", timeout=5) as answer:

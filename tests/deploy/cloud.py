@@ -14,6 +14,7 @@ import urllib.request
 import boto3
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from local_stack import wait_for
 
 REGION = "us-east-1"
 AUDIENCE = "api"
@@ -148,14 +149,3 @@ def running(binary, port, folder):
         finally:
             running.terminate()
             running.wait(20)
-
-
-def wait_for(what, condition, seconds=300):
-    """Waits until the condition is true, and returns its value."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        with contextlib.suppress(OSError):
-            if found := condition():
-                return found
-        time.sleep(0.05)
-    raise TimeoutError(f"waited {seconds} seconds for {what}")

@@ -1,17 +1,16 @@
 """The stacks as SAM translates them, in the form that ministack deploys."""
 
 import io
-import logging
 import pathlib
 import re
+import sys
 import zipfile
 
-from samtranslator.parser.parser import Parser
-from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUCKET = "artifacts"
+sys.path.append(str(ROOT / "tests/template"))
+from sam import transform  # noqa: E402
 
 # Everything that is left out, with the reason. The test fails if a resource is left out for another
 # reason.
@@ -26,22 +25,12 @@ LEFT_OUT = {
 MAX_LEFT_OUT = {"bank": 5, "cart": 3, "lake": 14, "wellness": 5, "ledger": 6}
 
 
-def transform(text):
-    logging.disable(logging.WARNING)
-    template = yaml_parse(text)
-    for resource in template["Resources"].values():
-        if resource["Type"] == "AWS::Serverless::Function":
-            resource["Properties"]["CodeUri"] = f"s3://{BUCKET}/" + pathlib.Path(resource["Properties"]["CodeUri"]).name + ".zip"
-    policies = {"AWSLambdaBasicExecutionRole": "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"}
-    return Translator(policies, Parser()).translate(template, {})
-
-
 class Stack:
     """One stack: its translated template without the resources that ministack lacks."""
 
     def __init__(self, service):
         self.service = service
-        self.template = transform((ROOT / f"stacks/{service}.yaml").read_text())
+        self.template = transform(yaml_parse((ROOT / f"stacks/{service}.yaml").read_text()))
         resources = self.template["Resources"]
         self.left_out = {name: reason for name, one in resources.items() if (reason := unsupported(one))}
         others = [name for name, reason in self.left_out.items() if "CodeDeploy" not in reason]
@@ -73,7 +62,7 @@ def root_template(urls):
     template = yaml_parse((ROOT / "template.yaml").read_text())
     for resource in template["Resources"].values():
         resource["Properties"]["Location"] = urls[pathlib.Path(resource["Properties"]["Location"]).stem]
-    return Translator({}, Parser()).translate(template, {})
+    return transform(template)
 
 
 def unsupported(resource):

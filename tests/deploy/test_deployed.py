@@ -16,12 +16,12 @@ import threading
 import urllib.error
 import urllib.request
 
-os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
-from cloud import AUDIENCE, Issuer, running, wait_for  # noqa: E402
-from local_stack import free_ports  # noqa: E402
-from templates import BUCKET, LEFT_OUT, ROOT, Stack, archive, root_template  # noqa: E402
+from cloud import AUDIENCE, Issuer, running  # noqa: E402
+from local_stack import free_ports, wait_for  # noqa: E402
+from templates import LEFT_OUT, ROOT, Stack, archive, root_template  # noqa: E402
+from sam import BUCKET  # noqa: E402, I001: templates adds the folder of sam
 
 NAME = "test"
 # The lake reads the stream of the cart.
@@ -55,7 +55,7 @@ class Deployment:
         s3 = self.cloud.service("s3")
         s3.create_bucket(Bucket=BUCKET)
         for key in sorted({key for stack in self.stacks.values() for key in stack.functions}):
-            s3.put_object(Bucket=BUCKET, Key=key, Body=archive(binaries / key.removesuffix(".zip") / "bootstrap"))
+            s3.put_object(Bucket=BUCKET, Key=key, Body=archive(binaries / key / "bootstrap"))
 
     def template(self, name, body):
         """Uploads a template. A template in a request may have at most 51,200 bytes."""

@@ -12,7 +12,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 
 import boto3
@@ -20,22 +19,11 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-from local_stack import free_ports  # noqa: E402
+from local_stack import free_ports, wait_for  # noqa: E402
 
 STACK = "local"
 # The resource types that ministack deploys: the delivery stream and everything behind it.
 TYPES = ("AWS::S3::", "AWS::KinesisFirehose::", "AWS::IAM::Role", "AWS::Glue::", "AWS::Athena::", "AWS::Logs::")
-
-
-def wait_for(what, condition, seconds=60):
-    """Waits until the condition is true, and returns its value."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        with contextlib.suppress(OSError):
-            if found := condition():
-                return found
-        time.sleep(0.05)
-    sys.exit(f"waited {seconds} seconds for {what}")
 
 
 @contextlib.contextmanager

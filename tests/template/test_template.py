@@ -5,19 +5,14 @@ log to the log group of the service. Alarms and the dashboard must be complete. 
 """
 
 import json
-import logging
-import os
 import re
 import sys
 from collections import Counter
 from functools import reduce
 from pathlib import Path
 
-os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
-
 import yaml
-from samtranslator.parser.parser import Parser
-from samtranslator.translator.translator import Translator
+from sam import transform
 from samtranslator.yaml_helper import yaml_parse
 
 # CloudFormation allows 500 resources per stack. The lower limit leaves a reserve.
@@ -50,16 +45,6 @@ def main(root: Path, made: Path) -> None:
         print(f"{file.name}: {len(stack.resources)} resources, {len(stack.functions)} functions")
     print("\n".join(faults) if faults else "no faults")
     sys.exit(bool(faults))
-
-
-def transform(template: dict) -> dict:
-    logging.disable(logging.WARNING)
-    for resource in template["Resources"].values():
-        if resource["Type"] == "AWS::Serverless::Function":
-            # CodeUri as `sam package` writes it.
-            resource["Properties"]["CodeUri"] = "s3://bucket/" + Path(resource["Properties"]["CodeUri"]).name
-    policies = {"AWSLambdaBasicExecutionRole": "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"}
-    return Translator(policies, Parser()).translate(template, {})
 
 
 def root_faults(root: dict, templates: dict):

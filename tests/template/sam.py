@@ -1,0 +1,24 @@
+"""Translates templates as SAM does."""
+
+import logging
+import os
+from pathlib import Path
+
+# boto3 requires a region.
+os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
+
+from samtranslator.parser.parser import Parser
+from samtranslator.translator.translator import Translator
+
+BUCKET = "bucket"
+POLICIES = {"AWSLambdaBasicExecutionRole": "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole"}
+
+
+def transform(template: dict) -> dict:
+    """Returns the CloudFormation template. The code of each function is the object with the name of its binary."""
+    logging.disable(logging.WARNING)
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::Serverless::Function":
+            # CodeUri as `sam package` writes it.
+            resource["Properties"]["CodeUri"] = f"s3://{BUCKET}/" + Path(resource["Properties"]["CodeUri"]).name
+    return Translator(POLICIES, Parser()).translate(template, {})
