@@ -143,14 +143,14 @@ async fn measure_dispatch(stack: &Stack, projection: Projection, measured: &mut 
     delete.key("PK", key("PK")).key("SK", key("SK")).send().await.expect("deleted");
 
     let nothing = case(projection, row, 0);
-    let started = client.post("/bank/dispatches", &Value::Null).await;
+    let started = client.post("/bank/dispatches", &json!({})).await;
     measured.assert("start-dispatch", &nothing, &started);
     let path = started.headers["location"].to_str().expect("text").to_owned();
     let continued = client.invoke("continue-bank-job", &starts(text(&started.body, "jobId"))).await;
     measured.assert("continue-bank-job, dispatch", &nothing, &continued);
     measured.assert("get-bank-job", &nothing, &client.get(&path).await);
     let failed = fail(stack, &path).await;
-    measured.assert("retry-bank-job", &nothing, &client.post(&failed, &Value::Null).await);
+    measured.assert("retry-bank-job", &nothing, &client.post(&failed, &json!({})).await);
     let set = client.put("/bank/dispatching", &json!({"enabled": true})).await;
     measured.assert("set-dispatching", &nothing, &set);
 }
