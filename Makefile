@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-clients
+.PHONY: help run sam-env dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -48,6 +48,9 @@ test: need ## Run the tests, check that no function has unused permissions, and 
 
 invoke: need ## Invoke a function with an event: FUNCTION=list-due-payments EVENT=events/bank/list-due-payments.json
 	@$(LOCAL) invoke $(FUNCTION) $(EVENT) $(ARGS)
+
+sam-env: need ## Write target/sam-env with the environment variables for `sam local invoke` on the tables of `make run`
+	@$(LOCAL) sam-env --dynamodb-port $(DYNAMODB_PORT) $(ARGS)
 
 token: need ## Print a token: ARGS='--scope bank:read --account Account1'
 	@$(LOCAL) token $(ARGS)
@@ -136,6 +139,10 @@ test-lambda: export CARGO_LAMBDA = $(CURDIR)/.venv/bin/cargo-lambda
 test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run the binary of every function under AWS's emulator and cargo lambda; to test the output of `make build`, set BINARIES=$PWD/target/lambda
 	cargo build --workspace --bins
 	EMULATOR=$$(echo $(EMULATOR)) tests/some.sh --package system-tests --test system -- --ignored binaries::
+
+test-sam: need .venv/sam/bin/sam ## Invoke every function with its events on the local tables, in the environment of `sam local invoke`
+	@cargo build --quiet --workspace --bins
+	.venv/sam/bin/python tests/sam/test_invoke.py target/debug/local target/debug
 
 test-openapi: need .venv/bin/.schemathesis ## Send valid and invalid requests of docs/openapi.yaml to a local stack, with schemathesis: ARGS='--seed 2'
 	@cargo build --quiet --bin local

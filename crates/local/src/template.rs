@@ -253,7 +253,7 @@ impl Template {
                 let name = scope.physical_name(key, kind.line)?;
                 self.tables.push(Table::read(name, properties)?);
             }
-            "AWS::Serverless::Function" => self.lambdas.push(Lambda::read(globals, properties)?),
+            "AWS::Serverless::Function" => self.lambdas.push(Lambda::read(key, globals, properties)?),
             "AWS::Serverless::Application" => {
                 self.merge(scope.application(key, kind.line)?.template, kind.line)?;
             }
