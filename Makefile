@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sam-env dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-clients
+.PHONY: help run sam-env dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -152,6 +152,10 @@ test-clients: need need-clients .clients/.packages .venv/clients/bin/openapi-pyt
 	@cargo build --quiet --bin local
 	.venv/clients/bin/python tests/clients/test_clients.py target/debug/local .clients
 
+test-tools: need need-clients .tools/.packages .venv/tools/bin/aws ## Use a local stack with the AWS CLI, boto3, and dynamodb-admin in a browser
+	@cargo build --quiet --bin local
+	.venv/tools/bin/python tests/tools/test_tools.py target/debug/local .tools
+
 test-dev: need need-python ## Check that `make dev` restarts after a change and keeps the data
 	@cargo build --quiet --bin local
 	python3 tests/dev/test_dev.py target/debug/local
@@ -196,11 +200,22 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 	python3 -m venv .venv/clients
 	.venv/clients/bin/pip install --quiet openapi-python-client==0.29.1 ruff
 
+.tools/.packages: PACKAGES = dynamodb-admin@5.3.3 playwright-core@1.56.1
+.tools/.packages: | need-clients
+	mkdir -p $(@D)
+	echo '{"private": true}' > $(@D)/package.json
+	npm install --silent --no-audit --no-fund --prefix $(@D) $(PACKAGES)
+	@touch $@
+
+.venv/tools/bin/aws: | need-clients
+	python3 -m venv .venv/tools
+	.venv/tools/bin/pip install --quiet boto3 awscli
+
 # Installs all tools that .ci/run needs. Its parallel lanes must not install into the same environment
 # at the same time.
 tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
 tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .venv/bin/cargo-zigbuild .dynamodb-local/DynamoDBLocal.jar
-tools: .clients/.packages .venv/clients/bin/openapi-python-client
+tools: .clients/.packages .venv/clients/bin/openapi-python-client .tools/.packages .venv/tools/bin/aws
 
 # --no-deps omits the cross compiler, which the emulator does not need.
 .venv/bin/cargo-lambda:
@@ -232,7 +247,7 @@ need-peers:
 	@for tool in node npm openssl; do command -v $$tool >/dev/null || { echo "$$tool is missing: the cold start benchmark needs it"; exit 1; }; done
 
 need-clients:
-	@for tool in node npm python3; do command -v $$tool >/dev/null || { echo "$$tool is missing: it generates and runs the clients"; exit 1; }; done
+	@for tool in node npm python3; do command -v $$tool >/dev/null || { echo "$$tool is missing: it generates and runs the clients and tools"; exit 1; }; done
 
 need-java:
 	@command -v java >/dev/null || { echo "java is missing: DynamoDB Local needs it"; exit 1; }

@@ -1,6 +1,7 @@
 //! The DynamoDB endpoint of the stack: an embedded engine, with data in memory or in a file.
 mod api;
 mod services;
+mod streams;
 
 use std::{path::Path, sync::Arc, time::Duration};
 

@@ -31,7 +31,7 @@ pub use mapping::{Mapping, Start};
 use node::{Entry, Fault, Node, fault};
 use resolve::Scope;
 pub use table::Table;
-pub(crate) use table::stream_arn;
+pub(crate) use table::{STREAM_LABEL, stream_arn};
 
 /// Region of the local stack.
 pub(crate) const REGION: &str = "us-east-1";
