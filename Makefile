@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run sam-env dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-clients
+.PHONY: help run sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -25,6 +25,8 @@ TRIPLE = $(if $(filter arm64,$(ARCHITECTURE)),aarch64,x86_64)-unknown-linux-gnu
 # One build command for all services, so that they share the compiled dependencies.
 LAMBDAS = --package bank --package cart --package wellness --package ledger --package export
 REPORT ?= report.html
+CONNECTIONS ?= 32
+SECONDS ?= 10
 SLOW ?= faults:: employees:: jobs:: random:: reconciliation::
 SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 
@@ -107,7 +109,7 @@ deny: need ## Check the licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
 
-bench: need need-valgrind need-peers .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'
+bench: need need-valgrind need-peers .tools/.packages .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'
 	@cargo build --quiet --bin local
 	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-cart-changes'
 	@cargo build --quiet --release --package measure
@@ -121,6 +123,10 @@ bench-counts: need need-valgrind own-code ## Check the counts and the pictures i
 
 own-code:
 	@cargo build --quiet --release $(LAMBDAS) --package own-code --bin own-code
+
+load: need need-clients .tools/.packages ## Print the latency percentiles of routes of each service under load: CONNECTIONS=32 SECONDS=10
+	@cargo build --quiet --bin local
+	@python3 bench/load.py $(CONNECTIONS) $(SECONDS)
 
 report: .venv/bin/.duckdb ## Run the BI team's queries on the cart changes in LAKE (lake), print tables, and write the page REPORT (report.html)
 	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT)
@@ -200,7 +206,7 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 	python3 -m venv .venv/clients
 	.venv/clients/bin/pip install --quiet openapi-python-client==0.29.1 ruff
 
-.tools/.packages: PACKAGES = dynamodb-admin@5.3.3 playwright-core@1.56.1
+.tools/.packages: PACKAGES = dynamodb-admin@5.3.3 playwright-core@1.56.1 autocannon@8.0.0
 .tools/.packages: | need-clients
 	mkdir -p $(@D)
 	echo '{"private": true}' > $(@D)/package.json
