@@ -154,7 +154,7 @@ test-openapi: need .venv/bin/.schemathesis ## Send valid and invalid requests of
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/openapi/test_answers.py target/debug/local $(ARGS)
 
-test-clients: need need-clients .clients/.packages .venv/clients/bin/openapi-python-client ## Generate a TypeScript and a Python client from docs/openapi.yaml, and call a local stack with them
+test-clients: need need-clients need-java .clients/.packages .venv/clients/bin/openapi-python-client .venv/clients/bin/openapi-generator-cli ## Generate clients from docs/openapi.yaml with three generators, and call a local stack with two of them
 	@cargo build --quiet --bin local
 	.venv/clients/bin/python tests/clients/test_clients.py target/debug/local .clients
 
@@ -206,6 +206,10 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 	python3 -m venv .venv/clients
 	.venv/clients/bin/pip install --quiet openapi-python-client==0.29.1 ruff
 
+# The package contains the generator, which needs Java.
+.venv/clients/bin/openapi-generator-cli: .venv/clients/bin/openapi-python-client
+	.venv/clients/bin/pip install --quiet openapi-generator-cli==7.26.0
+
 .tools/.packages: PACKAGES = dynamodb-admin@5.3.3 playwright-core@1.56.1 autocannon@8.0.0
 .tools/.packages: | need-clients
 	mkdir -p $(@D)
@@ -221,7 +225,7 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 # at the same time.
 tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
 tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .venv/bin/cargo-zigbuild .dynamodb-local/DynamoDBLocal.jar
-tools: .clients/.packages .venv/clients/bin/openapi-python-client .tools/.packages .venv/tools/bin/aws
+tools: .clients/.packages .venv/clients/bin/openapi-generator-cli .tools/.packages .venv/tools/bin/aws
 
 # --no-deps omits the cross compiler, which the emulator does not need.
 .venv/bin/cargo-lambda:
@@ -256,4 +260,4 @@ need-clients:
 	@for tool in node npm python3; do command -v $$tool >/dev/null || { echo "$$tool is missing: it generates and runs the clients and tools"; exit 1; }; done
 
 need-java:
-	@command -v java >/dev/null || { echo "java is missing: DynamoDB Local needs it"; exit 1; }
+	@command -v java >/dev/null || { echo "java is missing: DynamoDB Local and openapi-generator need it"; exit 1; }

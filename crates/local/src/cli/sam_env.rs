@@ -15,8 +15,8 @@ type Variables = BTreeMap<String, String>;
 /// Variables of each function, by file name and by the id that SAM uses for the function.
 type Files = BTreeMap<String, BTreeMap<String, Variables>>;
 
-/// Writes a file for the root template and a file for each stack. SAM prefers a logical id to the id
-/// of a nested function, so one file for all templates would be ambiguous.
+/// Writes a file for the root template and a file for each stack. One file for all templates would
+/// be ambiguous (docs/decisions/sam-local.md).
 pub(super) fn write(options: &SamEnvOptions) -> Result<(), CliError> {
     let template = options.stack.builder().template()?;
     let url = format!("http://{}:{}", options.host, options.dynamodb_port);
