@@ -30,7 +30,7 @@ pub(super) fn write(options: &SamEnvOptions) -> Result<(), CliError> {
     Ok(())
 }
 
-fn files(template: &Template, url: &str) -> Files {
+pub(super) fn files(template: &Template, url: &str) -> Files {
     let mut files = Files::new();
     for lambda in &template.lambdas {
         let mut variables = lambda.environment.clone();
