@@ -170,8 +170,8 @@ test-smoke: need ## Run the smoke test on a local stack, without a token and wit
 	@cargo build --quiet --bin local
 	python3 tests/smoke/test_local.py target/debug/local
 
-test-deploy: .venv/sam/bin/sam .venv/bin/ministack ## Deploy the built functions to ministack, an emulator of AWS, and test them there: all stacks, each alone, and nested in one; or some of them with STACKS=bank
-	.venv/sam/bin/python tests/deploy/test_deployed.py target/lambda $(STACKS)
+test-deploy: .venv/sam/bin/sam .venv/bin/ministack ## Deploy the built functions to ministack, an emulator of AWS, and test them there: all stacks, each alone, and nested in one; or some of them with STACKS=bank; BINARIES=… names another folder with <function>/bootstrap
+	.venv/sam/bin/python tests/deploy/test_deployed.py $(or $(BINARIES),target/lambda) $(STACKS)
 
 test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local, or some of them with SUITES='cart::* *::requests'; docs/dynamodb-local.md lists the expected failures
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the checks in tests/"; exit 1; }
