@@ -26,13 +26,15 @@ use self::{
 use crate::{
     auth::{self, Auth, Claims, Tokens},
     follower::EventSourcePoller,
-    lambda::{Lambda, Outcome},
+    lambda::{Lambda, MAX_EVENT, Outcome, length},
     server::{Endpoint, Origins, Received, Refusal},
     store::Store,
     usage,
 };
 
 const LONGEST_CALL: Duration = Duration::from_secs(30);
+/// API Gateway's own words for the status 413.
+const TOO_LARGE: &str = "Request Entity Too Large";
 
 /// State shared by all requests.
 pub(crate) struct Gateway {
@@ -59,9 +61,8 @@ impl Endpoint for Gateway {
     }
 
     fn refuse(refusal: Refusal) -> Response {
-        // API Gateway's own words for this status.
         let name = match refusal {
-            Refusal::TooLarge => "Request Entity Too Large",
+            Refusal::TooLarge => TOO_LARGE,
             _ => refusal.status().canonical_reason().unwrap_or_default(),
         };
         explained(refusal.status(), name, refusal.detail())
@@ -93,6 +94,10 @@ impl Gateway {
             now: Timestamp::now(),
         }
         .event(&matched, &claims);
+        let size = length(&event);
+        if size > MAX_EVENT {
+            return Err(too_large(size));
+        }
         Ok(self.call(&matched.target.function, event).await)
     }
 
@@ -168,6 +173,15 @@ fn check_scopes(matched: &Match<'_>, claims: &Claims) -> Result<(), Response> {
         scopes => format!("The token needs one of the scopes {}", scopes.join(", ")),
     };
     Err(forbidden(&needs, &held))
+}
+
+/// Response to a request whose event Lambda would reject. API Gateway returns the status of Lambda.
+fn too_large(size: usize) -> Response {
+    let detail = format!(
+        "The request is an event of {size} bytes. Lambda accepts {MAX_EVENT}. Quotation marks, line ends and \
+         control characters in the body have two or more bytes in an event."
+    );
+    explained(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE, &detail)
 }
 
 /// Response to a token without the scopes. The detail also names the scopes of the token.

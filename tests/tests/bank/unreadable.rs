@@ -342,3 +342,59 @@ async fn archive_passes_over_a_payment_without_a_transaction_id() {
     assert_eq!(scene.read(Reader::Payments("A-1")).await.count(), 1, "the payment remains");
     scene.stack.stop().await;
 }
+
+/// Each attribute of a payment is damaged in turn, in each status that can change. Every change of
+/// an operator either succeeds or leaves the payment as it is.
+#[tokio::test]
+async fn a_change_of_an_unreadable_payment_succeeds_or_changes_nothing() {
+    let scene = Scene::start("KEYS_ONLY", false).await;
+    let client = scene.stack.client().expect("a client");
+    let table = scene.stack.table("PaymentScheduler").expect("a table");
+    let stored = async |id: &str| {
+        let items = client.scan().table_name(table).consistent_read(true).send().await.expect("items").items;
+        let items = items.unwrap_or_default().into_iter().map(|item| item.into_iter().collect::<Item>());
+        let guards = |item: &Item| unreadable::text(item, "PK").starts_with("TRANSACTION#");
+        items.filter(|item| guards(item) || unreadable::text(item, "SK").contains(id)).collect::<Vec<_>>()
+    };
+    let cancelled = (&scene.scheduled, json!({"status": "CANCELLED"}));
+    let claimed = (&scene.scheduled, json!({"status": "PENDING"}));
+    let failed = (&scene.pending[0], json!({"status": "FAILED"}));
+    let processed = (&scene.pending[0], json!({"status": "PROCESSED", "transactionId": "T-77"}));
+    let (mut refused, mut changed) = (0, 0);
+    for (id, body) in [cancelled, claimed, failed, processed] {
+        let healthy = stored(id).await;
+        let is_it = |item: &Item| unreadable::text(item, "SK").contains(id.as_str());
+        let payment = |items: &[Item]| items.iter().find(|item| is_it(item)).expect("a payment").clone();
+        let names: Vec<String> = payment(&healthy).into_keys().filter(|name| name != "PK" && name != "SK").collect();
+        for (name, how) in names.iter().flat_map(|name| DAMAGES.map(|how| (name, how))) {
+            let is_index_key = name.starts_with("GSI");
+            if is_index_key && matches!(how, unreadable::Damage::Type) {
+                // DynamoDB rejects index keys of another type.
+                continue;
+            }
+            damage(&scene.stack, "PaymentScheduler", is_it, name, how).await;
+            let before = stored(id).await;
+            let answer = scene.change(id, &body).await;
+            let when = format!("{body}, {name} {how:?}: {answer:?}");
+            let after = stored(id).await;
+            if answer.status == 200 {
+                changed += 1;
+                let moved = unreadable::text(&payment(&after), "GSI1SK");
+                assert!(moved.starts_with(text(&body, "status")), "{when}: {moved}");
+            } else {
+                refused += 1;
+                assert_eq!(after, before, "{when}");
+            }
+            for item in &healthy {
+                let put = client.put_item().table_name(table).set_item(Some(item.clone().into_iter().collect()));
+                put.send().await.expect("repaired");
+            }
+            let guard = client.delete_item().table_name(table);
+            let key = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+            let guard = guard.key("PK", key("TRANSACTION#T-77")).key("SK", key("TRANSACTION"));
+            guard.send().await.expect("deleted");
+        }
+    }
+    assert!(refused >= 40 && changed >= 4, "{refused} refused, {changed} changed");
+    scene.stack.stop().await;
+}

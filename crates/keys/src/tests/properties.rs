@@ -64,7 +64,8 @@ fn sort_text() -> impl Strategy<Value = String> {
     "[#-%0-2T-Uz\u{e000}\u{d7ff}\u{10fffe}]{1,4}"
 }
 
-/// A character that no identifier, label or text may contain.
+/// A character that no identifier or label may contain. Texts may contain emoji selectors and
+/// joiners.
 fn odd_character() -> impl Strategy<Value = char> {
     let chosen = "\u{0}\n\t\r\u{1b}\u{7f}\u{85}\u{a0}\u{ad}\u{34f}\u{61c}\u{1680}\u{180e}\u{2000}\u{2003}\u{200b}\u{200c}\u{200d}\
                   \u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{202f}\u{205f}\u{2060}\u{2066}\u{2067}\
@@ -215,7 +216,11 @@ proptest! {
         let put = |odd: &str| { let mut text: Vec<char> = "a-1b".chars().collect(); text.splice(at..at, odd.chars()); text.into_iter().collect::<String>() };
         prop_assert!(!is_identifier(&put(&odd.to_string())), "{:?}", odd);
         prop_assert!(put(&odd.to_string()).parse::<Department>().is_err(), "{:?}", odd);
-        prop_assert!(odd == '\u{fe0f}' || !is_plain_text(&put(&odd.to_string())), "{:?}", odd);
+        let is_joiner = matches!(odd, '\u{200c}' | '\u{200d}');
+        let is_allowed = odd == '\u{fe0f}' || (is_joiner && (1..4).contains(&at));
+        prop_assert_eq!(is_plain_text(&put(&odd.to_string())), is_allowed, "{:?} at {}", odd, at);
+        prop_assert!(!is_joiner || !is_plain_text(&put(&format!("{odd} "))), "{:?}", odd);
+        prop_assert!(!is_joiner || !is_plain_text(&put(&format!("{odd}{odd}"))), "{:?}", odd);
         if is_identifier(&text) {
             prop_assert!(!text.contains(|c: char| c.is_whitespace() || c.is_control() || "#[]".contains(c)));
             prop_assert!(is_plain_text(&text));
