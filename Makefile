@@ -57,7 +57,7 @@ plan: need ## Print the number of shards that an index needs: ARGS='--payments 1
 
 docs: need ## Generate the derived parts of docs/ and the templates
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- registry::
-	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries:: openapi::has_the_skeleton_of_every_route
+	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries:: workbench::models_are_current openapi::has_the_skeleton_of_every_route
 
 picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and stacks/
 	.venv/bin/python tests/template/draw.py
