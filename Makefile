@@ -52,7 +52,7 @@ invoke: need ## Invoke a function with an event: FUNCTION=list-due-payments EVEN
 token: need ## Print a token: ARGS='--scope bank:read --account Account1'
 	@$(LOCAL) token $(ARGS)
 
-plan: need ## Print the number of shards that an index needs: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
+plan: need ## Print the capacity and the cost of the bank's day, or the shards for a single rate: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
 	@$(LOCAL) plan $(ARGS)
 
 docs: need ## Generate the derived parts of docs/ and the templates

@@ -31,7 +31,7 @@ enum Command {
     Invoke(InvokeOptions),
     /// Print a token for a local stack
     Token(TokenOptions),
-    /// Print the number of shards that an index needs for its writes
+    /// Print the capacity and the cost of the bank's day, or the shards for a single rate
     Plan(plan::PlanOptions),
 }
 
