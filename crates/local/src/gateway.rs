@@ -46,6 +46,8 @@ pub(crate) struct Gateway {
     pub(crate) auth: Auth,
     pub(crate) scopes: Vec<String>,
     pub(crate) stack: String,
+    /// Fixed time of the requests. `None` is the current time.
+    pub(crate) clock: Option<Timestamp>,
     /// Body of `GET /_local/health`. Set when the stack is ready.
     pub(crate) health: OnceLock<serde_json::Value>,
 }
@@ -70,6 +72,11 @@ impl Endpoint for Gateway {
 }
 
 impl Gateway {
+    /// Time of a request that arrives now.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.unwrap_or_else(Timestamp::now)
+    }
+
     async fn respond(&self, request: Received) -> Result<Response, Response> {
         let Received { peer, parts, body } = request;
         if guard::has_too_large_head(&parts) {
@@ -91,7 +98,7 @@ impl Gateway {
             body: &body,
             peer: peer.ip(),
             request_id: &Uuid::new_v4().to_string(),
-            now: Timestamp::now(),
+            now: self.now(),
         }
         .event(&matched, &claims);
         let size = length(&event);

@@ -38,9 +38,9 @@ pub(crate) async fn load(client: &Client, stack: &Stack) -> Result<Loaded, Sampl
     let mut loaded = Loaded::default();
     for service in stack.template().services() {
         match service {
-            "bank" => loaded.payments = Some(bank::load(client).await?),
+            "bank" => loaded.payments = Some(bank::load(client, stack.now()).await?),
             "cart" => loaded.cart_items = Some(cart::load(client).await?),
-            "wellness" => loaded.activities = Some(wellness::load(client).await?),
+            "wellness" => loaded.activities = Some(wellness::load(client, stack.now()).await?),
             "ledger" => loaded.books = Some(ledger::load(client).await?),
             _ => {}
         }

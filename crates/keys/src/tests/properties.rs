@@ -7,7 +7,7 @@ use crate::{
     bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
     cart::{self, CartItemSort, ItemId, ItemSort},
     is_identifier, is_plain_text,
-    plan::{Plan, Writes, plan},
+    plan::{Load, Plan, UNITS_A_SHARD, WARM_STEP, Writes, peak, plan, shards, warm},
     wellness::{Department, PlanTime},
 };
 use proptest::prelude::*;
@@ -399,6 +399,63 @@ fn plans_the_documented_numbers_of_shards() {
     assert_eq!(shards(&[payments(8), payments(16)], 70), 20);
     assert_eq!(shards(&[payments(1), payments(2)], 70), 3);
     assert_eq!(shards(&[], 70), 1);
+}
+
+#[test]
+fn plans_round_up_at_their_boundaries() {
+    assert_eq!([0, 1, 1_000, 1_001, 5_000, 5_001].map(|units| shards(units, 100)), [1, 1, 1, 2, 5, 6]);
+    assert_eq!([700, 701, 3_500, 3_501].map(|units| shards(units, 70)), [1, 2, 5, 6]);
+    assert_eq!(
+        [4_000, 4_001, 5_000, 5_001].map(|units| warm(units, 100, 4_000)),
+        [None, Some(5_000), Some(5_000), Some(6_000)]
+    );
+    assert_eq!([2_800, 2_801].map(|units| warm(units, 70, 4_000)), [None, Some(5_000)]);
+    let rate = |units, until| Load { from: 0, until, units }.per_second();
+    assert_eq!([(0, 60), (60, 60), (61, 60), (7, 0)].map(|(units, until)| rate(units, until)), [0, 1, 2, 7]);
+    // The end of a load is exclusive.
+    let load = |from, until| Load { from, until, units: 60 };
+    assert_eq!(peak(&[load(0, 60), load(60, 120)]), 1);
+    assert_eq!(peak(&[load(0, 60), load(59, 119)]), 2);
+    assert_eq!(peak(&[]), 0);
+}
+
+fn load() -> impl Strategy<Value = Load> {
+    (0_u64..500, 1_u64..500, 0_u64..100_000).prop_map(|(from, long, units)| Load { from, until: from + long, units })
+}
+
+proptest! {
+    #[test]
+    fn the_peak_is_the_highest_sum_of_any_second(loads in prop::collection::vec(load(), 0..8)) {
+        let of = |second| loads.iter().filter(|l| l.from <= second && second < l.until).map(Load::per_second).sum();
+        let highest: u64 = (0..1_000).map(of).max().unwrap_or_default();
+        prop_assert_eq!(peak(&loads), highest);
+        for load in &loads {
+            prop_assert!(load.per_second() * (load.until - load.from) >= load.units);
+        }
+    }
+
+    #[test]
+    fn shards_and_warm_throughput_hold_the_rate(units in 0_u64..10_000_000, percent in 1_u64..=100) {
+        let (count, limit) = (shards(units, percent), UNITS_A_SHARD * percent);
+        prop_assert!(count * limit >= units * 100);
+        prop_assert!(count == 1 || (count - 1) * limit < units * 100);
+        match warm(units, percent, 4_000) {
+            None => prop_assert!(units * 100 <= 4_000 * percent),
+            Some(asked) => {
+                prop_assert!(asked * percent >= units * 100 && asked.is_multiple_of(WARM_STEP) && asked > 4_000);
+                prop_assert!((asked - WARM_STEP) * percent < units * 100);
+            }
+        }
+    }
+
+    #[test]
+    fn plans_of_any_size_do_not_overflow(count: u64, units_each: u64, percent: u64, from: u64, until: u64) {
+        let loads = [Load { from, until, units: count }; 2];
+        let planned = plan(&[Writes { count, units_each }; 2], until, percent);
+        prop_assert!(planned.shards > 0 && shards(count, percent) > 0);
+        prop_assert_eq!(peak(&loads) > 0, from < until && count > 0);
+        prop_assert!(warm(count, percent, units_each).is_none_or(|asked| asked > 0));
+    }
 }
 
 #[test]
