@@ -37,9 +37,9 @@ def bank(step):
     step("B4", "update-payment-status", "PATCH", path, {"status": "PENDING"}, types="Payment")
     paid = {"status": "PROCESSED", "transactionId": "cost-1"}
     step("B4", "update-payment-status to PROCESSED", "PATCH", path, paid, types="Payment")
-    archive = "/_local/functions/archive-processed-payments/invocations"
+    archive = "/_local/functions/archive-settled-payments/invocations"
     # The archive also moves a payment of the sample data, which is smaller than 1 KB.
-    step("B5", "archive-processed-payments, two", "POST", archive, {"date": "2099-12-01"},
+    step("B5", "archive-settled-payments, two", "POST", archive, {"date": "2099-12-01"},
          types="Payment Transaction", reads=True)
     step("B6", "list-account-transactions", "GET", "/bank/accounts/Erin/transactions")
     step("B7", "list-transactions-by-date", "GET", "/bank/transactions?date=2099-12-01")

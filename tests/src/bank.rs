@@ -77,10 +77,10 @@ pub async fn bring_to(client: &Client, payment: &Value, status: &str, transactio
     payment
 }
 
-/// Archives the processed payments that are due by the end of the date. Returns the number of moved
+/// Archives the settled payments that are due by the end of the date. Returns the number of moved
 /// payments.
 pub async fn archive(client: &Client, date: &str) -> u64 {
-    let answer = client.invoke("archive-processed-payments", &json!({"date": date})).await;
+    let answer = client.invoke("archive-settled-payments", &json!({"date": date})).await;
     assert_eq!(answer.body["left"], json!(false), "{}", answer.body);
     answer.body["moved"].as_u64().expect("a number")
 }

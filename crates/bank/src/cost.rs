@@ -48,6 +48,11 @@ impl Case {
         u64::try_from(self.items).unwrap_or(u64::MAX)
     }
 
+    /// RRUs consumed by querying all shards without finding an item.
+    pub(crate) fn empty_shards(&self) -> Units {
+        cost::read_eventually(0).times(u64::try_from(self.shards).unwrap_or_default())
+    }
+
     /// RRUs consumed by reading a page of the sharded index. Each shard has at most one item.
     pub(crate) fn sharded_page(&self, table: &'static str, index: &'static str) -> Cost {
         let empty = u64::try_from(self.shards.saturating_sub(self.items)).unwrap_or_default();

@@ -2,7 +2,7 @@
 //!
 //! `make docs` writes this file from the names of the modules.
 
-pub mod archive_processed_payments;
+pub mod archive_settled_payments;
 pub mod find_transaction;
 pub mod get_payment;
 pub mod list_account_payments;
@@ -18,7 +18,7 @@ use crate::Pattern;
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
     function::by_number(vec![
-        archive_processed_payments::PATTERN,
+        archive_settled_payments::PATTERN,
         find_transaction::PATTERN,
         get_payment::PATTERN,
         list_account_payments::PATTERN,

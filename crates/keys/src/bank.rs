@@ -45,6 +45,9 @@ names!(
 );
 
 impl Status {
+    /// The final statuses. A payment with one of them is settled.
+    pub const SETTLED: [Self; 3] = [Self::Cancelled, Self::Failed, Self::Processed];
+
     /// Returns the only status from which a payment can change to this status. Returns `None` for
     /// the initial status.
     #[must_use]

@@ -104,9 +104,10 @@ async fn measure_all_patterns(stack: &Stack, projection: Projection, data: usize
     let processed = client.patch(&path, &json!({"status": "PROCESSED", "transactionId": transaction})).await;
     measured.assert("update-payment-status to PROCESSED", &one().await, &processed);
     let row = only_payment(stack).await;
-    let archived = client.invoke("archive-processed-payments", &json!({"date": "2099-12-01"})).await;
-    measured.assert("archive-processed-payments", &case(projection, &row, 1), &archived);
+    let archived = client.invoke("archive-settled-payments", &json!({"date": "2099-12-01"})).await;
+    measured.assert("archive-settled-payments", &case(projection, &row, 1), &archived);
     let one = case(projection, &transactions(stack).await.pop().expect("a transaction"), 1);
+    measured.assert("get-payment archived", &one, &client.get(&path).await);
     let of_account = client.get("/bank/accounts/A-1/transactions").await;
     measured.assert("list-account-transactions", &one, &of_account);
     let of_date = client.get("/bank/transactions?date=2099-12-01").await;
@@ -139,8 +140,8 @@ async fn page_of_four_items_consumes_its_declared_cost() {
         measured.assert("list-account-payments", &four, &client.get(&range).await);
         let due = client.get("/bank/payments/due?date=2099-12-01&status=PROCESSED").await;
         measured.assert("list-due-payments", &four, &due);
-        let archived = client.invoke("archive-processed-payments", &json!({"date": "2099-12-01"})).await;
-        measured.assert("archive-processed-payments", &four, &archived);
+        let archived = client.invoke("archive-settled-payments", &json!({"date": "2099-12-01"})).await;
+        measured.assert("archive-settled-payments", &four, &archived);
         let four = case(projection, &transactions(&stack).await.pop().expect("a transaction"), 4);
         let of_date = client.get("/bank/transactions?date=2099-12-01").await;
         measured.assert("list-transactions-by-date", &four, &of_date);

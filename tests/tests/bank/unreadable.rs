@@ -107,9 +107,7 @@ impl Scene {
             }
             Reader::Payment => self.payment(&self.first).await,
             Reader::OtherPayment => self.payment(&self.second).await,
-            Reader::Archive => {
-                unreadable::invoke(&self.stack, "archive-processed-payments", json!({"date": DAY})).await
-            }
+            Reader::Archive => unreadable::invoke(&self.stack, "archive-settled-payments", json!({"date": DAY})).await,
             Reader::Transactions(of) => {
                 let path = format!("/bank/accounts/{of}/transactions");
                 get("GET /bank/accounts/{accountId}/transactions", path, account(of)).await
@@ -213,7 +211,7 @@ const MATRIX: [(Reader, [Effect; 4]); 18] = [
     (Reader::CancelOther, [Nothing; 4]),
     (Reader::Process(0, "T-1"), [Nothing, Nothing, Nothing, Failed]),
     (Reader::Process(1, "T-9"), [Nothing; 4]),
-    (Reader::Payment, [Failed, Nothing, Nothing, Nothing]),
+    (Reader::Payment, [Failed, Failed, Nothing, Nothing]),
     (Reader::OtherPayment, [Nothing; 4]),
     (Reader::Archive, [Skipped, Nothing, Nothing, Nothing]),
     (Reader::Transactions("A-1"), [Nothing, Skipped, Nothing, Nothing]),

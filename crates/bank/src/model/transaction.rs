@@ -1,4 +1,4 @@
-use crate::Payment;
+use crate::{Payment, PaymentBody};
 use keys::{
     AccountId, Shard, TimestampSeconds, TransactionId,
     bank::{DueSort, GuardPartition, GuardSort, PaymentId, PaymentSort, Status},
@@ -6,7 +6,8 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText};
 
-/// Processed payment in the permanent history: one item of `TransactionHistory`.
+/// Settled payment in the permanent history: one item of `TransactionHistory`. A settled payment
+/// has the status `PROCESSED`, `FAILED` or `CANCELLED`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Transaction {
@@ -22,9 +23,10 @@ pub struct Transaction {
     /// Status, scheduled time and payment id.
     #[serde(rename = "GSI1SK")]
     pub due: DueSort,
-    /// Transaction id: the partition key of GSI2.
-    #[serde(rename = "GSI2PK")]
-    pub transaction_id: TransactionId,
+    /// Transaction id: the partition key of GSI2. Only a `PROCESSED` payment has one, so the index
+    /// is sparse.
+    #[serde(rename = "GSI2PK", skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<TransactionId>,
     /// Time at which the payment was created.
     pub created_at: TimestampSeconds,
     /// Time at which the archive moved the payment.
@@ -38,19 +40,40 @@ impl Item for Transaction {
 }
 
 impl Transaction {
-    /// Converts a payment to a transaction. Returns `None` if the payment has no transaction id.
+    /// Converts a settled payment to a transaction. Returns `None` if the payment is not settled,
+    /// or is `PROCESSED` and has no transaction id.
     #[must_use]
     pub fn archived(payment: Payment, now: TimestampSeconds) -> Option<Self> {
-        Some(Self {
+        let is_complete = match payment.due.status {
+            Status::Processed => payment.transaction_id.is_some(),
+            Status::Failed | Status::Cancelled => true,
+            Status::Scheduled | Status::Pending => false,
+        };
+        is_complete.then_some(Self {
             account: payment.account,
             sort: payment.sort,
             shard: payment.shard,
             due: payment.due,
-            transaction_id: payment.transaction_id?,
+            transaction_id: payment.transaction_id,
             created_at: payment.created_at,
             archived_at: now,
             data: payment.data,
         })
+    }
+
+    /// Converts the transaction back to the payment that was archived.
+    #[must_use]
+    pub fn payment(self) -> Payment {
+        let mut payment = Payment::scheduled(self.account, self.sort.0, self.shard, self.data, self.created_at);
+        payment.due = self.due;
+        payment.transaction_id = self.transaction_id;
+        payment
+    }
+}
+
+impl From<Transaction> for PaymentBody {
+    fn from(transaction: Transaction) -> Self {
+        transaction.payment().into()
     }
 }
 
@@ -88,7 +111,8 @@ impl TransactionGuard {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TransactionBody {
-    transaction_id: TransactionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transaction_id: Option<TransactionId>,
     account_id: AccountId,
     payment_id: PaymentId,
     scheduled_time: TimestampSeconds,

@@ -62,10 +62,10 @@ impl Guide {
             check(reply.body["status"] == body["status"], "the payment must have the new status")?;
         }
         let call = Call::post(
-            "/_local/functions/archive-processed-payments/invocations",
+            "/_local/functions/archive-settled-payments/invocations",
             json!({"date": sample::tomorrow().to_string()}),
         );
-        let what = "Archive the processed payments of the day";
+        let what = "Archive the settled payments of the day";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(!reply.headers.contains_key("x-amz-function-error"), "the archive must run")
     }
