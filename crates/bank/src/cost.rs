@@ -33,6 +33,7 @@ pub(crate) const PAYMENTS: &str = "PaymentScheduler";
 pub(crate) const TRANSACTIONS: &str = "TransactionHistory";
 pub(crate) const DUE_PAYMENTS: &str = "PaymentScheduler/GSI1";
 pub(crate) const DUE_TRANSACTIONS: &str = "TransactionHistory/GSI1";
+pub(crate) const JOBS: &str = "BankJobs";
 pub(crate) const BY_TRANSACTION: &str = "TransactionHistory/GSI2";
 
 impl Case {
@@ -42,6 +43,24 @@ impl Case {
             Projection::All => self.item,
             Projection::KeysOnly => self.entry,
         })
+    }
+
+    /// RRUs consumed by queries of the sharded index, of which each finds at most one item.
+    pub(crate) fn queried(&self, queries: usize) -> Units {
+        let entry = cost::read_eventually(match self.projection {
+            Projection::All => self.item,
+            Projection::KeysOnly => self.entry,
+        });
+        let empty = u64::try_from(queries.saturating_sub(self.items)).unwrap_or_default();
+        entry.times(self.count()) + cost::read_eventually(0).times(empty)
+    }
+
+    /// RRUs consumed by reading the items of index entries from the table.
+    pub(crate) fn fetched(&self) -> Units {
+        match self.projection {
+            Projection::All => Units::ZERO,
+            Projection::KeysOnly => cost::read_eventually(self.item).times(self.count()),
+        }
     }
 
     pub(crate) fn count(&self) -> u64 {

@@ -406,7 +406,6 @@ async fn archived_payment_moves_to_the_transaction_lists(projection: &str) {
 fn archived(payment: &Value, transaction: &Value) -> Value {
     let mut wanted = payment.clone();
     let members = wanted.as_object_mut().expect("an object");
-    members.remove("createdAt");
     members.insert("archivedAt".to_owned(), transaction["archivedAt"].clone());
     assert!(text(transaction, "archivedAt").ends_with('Z'));
     wanted

@@ -4,12 +4,15 @@
 mod access;
 mod archive;
 mod batches;
+mod close;
 mod cost;
+mod dispatch;
 mod due_scale;
 mod idempotency;
 mod lists;
 mod model;
 mod moves;
+mod overdue;
 mod requests;
 mod roles;
 mod shards;

@@ -1,4 +1,4 @@
-use crate::{Payment, PaymentBody};
+use crate::{Payment, model::payment::is_zero};
 use keys::{
     AccountId, Shard, TimestampSeconds, TransactionId,
     bank::{DueSort, GuardPartition, GuardSort, PaymentId, PaymentSort, Status},
@@ -33,6 +33,24 @@ pub struct Transaction {
     pub archived_at: TimestampSeconds,
     /// Payment details, as the caller sent them.
     pub data: JsonText,
+    /// Whether an operator scheduled the payment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_operator: bool,
+    /// Failed payment that this payment repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<PaymentId>,
+    /// Time of the change to `PENDING`. Absent if the payment was cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dispatched_at: Option<TimestampSeconds>,
+    /// Time of the change to the final status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled_at: Option<TimestampSeconds>,
+    /// Number of attempts to execute the payment that had no outcome.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempts: u8,
+    /// Reason for the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_reason: Option<String>,
 }
 
 impl Item for Transaction {
@@ -58,6 +76,12 @@ impl Transaction {
             created_at: payment.created_at,
             archived_at: now,
             data: payment.data,
+            by_operator: payment.by_operator,
+            retry_of: payment.retry_of,
+            dispatched_at: payment.dispatched_at,
+            settled_at: payment.settled_at,
+            attempts: payment.attempts,
+            failure_reason: payment.failure_reason,
         })
     }
 
@@ -67,13 +91,13 @@ impl Transaction {
         let mut payment = Payment::scheduled(self.account, self.sort.0, self.shard, self.data, self.created_at);
         payment.due = self.due;
         payment.transaction_id = self.transaction_id;
+        payment.by_operator = self.by_operator;
+        payment.retry_of = self.retry_of;
+        payment.dispatched_at = self.dispatched_at;
+        payment.settled_at = self.settled_at;
+        payment.attempts = self.attempts;
+        payment.failure_reason = self.failure_reason;
         payment
-    }
-}
-
-impl From<Transaction> for PaymentBody {
-    fn from(transaction: Transaction) -> Self {
-        transaction.payment().into()
     }
 }
 
@@ -119,6 +143,17 @@ pub struct TransactionBody {
     status: Status,
     #[serde(with = "table::raw_json")]
     data: JsonText,
+    created_at: TimestampSeconds,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_of: Option<PaymentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dispatched_at: Option<TimestampSeconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled_at: Option<TimestampSeconds>,
+    #[serde(skip_serializing_if = "is_zero")]
+    attempts: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<String>,
     archived_at: TimestampSeconds,
 }
 
@@ -132,6 +167,12 @@ impl From<Transaction> for TransactionBody {
             scheduled_time: payment_id.time(),
             status: transaction.due.status,
             data: transaction.data,
+            created_at: transaction.created_at,
+            retry_of: transaction.retry_of,
+            dispatched_at: transaction.dispatched_at,
+            settled_at: transaction.settled_at,
+            attempts: transaction.attempts,
+            failure_reason: transaction.failure_reason,
             archived_at: transaction.archived_at,
         }
     }

@@ -91,20 +91,22 @@ pub struct Archived {
 pub async fn archive_settled_payments(bank: Bank, run: Scheduled<Until>) -> Result<Archived, Error> {
     let until = run.input.date.unwrap_or_else(|| run.now.day().before());
     let stop = run.deadline.with_reserve(RESERVE);
-    let mut tally = Tally::default();
+    let mut moves = Moves::default();
     for status in Status::SETTLED {
-        if !bank.archive_all(&DueSort::due_until(until, status), run.now, stop, &mut tally).await? {
-            return Ok(tally.archived(until, true));
+        if !bank.archive_all(&DueSort::due_until(until, status), run.now, stop, &mut moves).await? {
+            return Ok(moves.archived(until, true));
         }
     }
-    Ok(tally.archived(until, tally.stuck || tally.skipped > 0))
+    let left = !moves.stuck.is_empty() || moves.skipped > 0;
+    Ok(moves.archived(until, left))
 }
 
+/// Result of moving payments.
 #[derive(Debug, Default)]
-struct Tally {
+pub(crate) struct Moves {
     moved: u64,
-    /// Whether the run found a payment that no run can move. The log contains the reason.
-    stuck: bool,
+    /// Keys of payments that no run can move. The log contains the reasons.
+    pub(crate) stuck: Vec<Key>,
     /// Number of payments that cannot be read.
     skipped: usize,
 }
@@ -116,16 +118,16 @@ enum Outcome {
     Stuck(&'static str, Key),
 }
 
-impl Tally {
-    fn note(&mut self, outcome: &Outcome) {
+impl Moves {
+    fn note(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Moved => self.moved += 1,
             Outcome::MovedBefore => {}
             Outcome::Stuck(reason, key) => {
-                self.stuck = true;
                 let (partition, sort) = (key.partition(), key.sort());
                 tracing::error!(reason, partition, sort, "cannot archive a settled payment");
                 function::count("UnreadableItems", 1);
+                self.stuck.push(key);
             }
         }
     }
@@ -142,11 +144,11 @@ impl Bank {
         range: &KeyRange,
         now: TimestampSeconds,
         stop: Deadline,
-        tally: &mut Tally,
+        moves: &mut Moves,
     ) -> Result<bool, Error> {
         let mut rest = range.clone();
         while !stop.has_passed() {
-            match self.archive_page(&rest, now, tally).await {
+            match self.archive_page(&rest, now, moves).await {
                 Ok(Some(position)) => rest = range.after(&position),
                 Ok(None) => return Ok(true),
                 Err(Error::Table(table::Error::Throttled | table::Error::Contended { .. })) => return Ok(false),
@@ -158,14 +160,14 @@ impl Bank {
 
     /// Moves the payments on the first page of the range. Returns the position of the next page, if
     /// any, or the first error.
-    async fn archive_page(
+    pub(crate) async fn archive_page(
         &self,
         range: &KeyRange,
         now: TimestampSeconds,
-        tally: &mut Tally,
+        moves: &mut Moves,
     ) -> Result<Option<String>, Error> {
         let page = self.payments.sharded_page::<Payment>(&self.due, range, PAGE).await?;
-        tally.skipped += page.skipped;
+        moves.skipped += page.skipped;
         let mut next = Ok(page.next);
         let mut waiting = page.items.into_iter();
         let mut under_way: FuturesUnordered<_> =
@@ -173,7 +175,7 @@ impl Bank {
         // After an error, no new move starts. The moves in progress are finished and counted.
         while let Some(outcome) = under_way.next().await {
             match outcome {
-                Ok(outcome) => tally.note(&outcome),
+                Ok(outcome) => moves.note(outcome),
                 Err(error) => next = next.and(Err(error)),
             }
             if next.is_ok() {

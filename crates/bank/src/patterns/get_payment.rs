@@ -50,8 +50,8 @@ pub const PATTERN: Pattern = Pattern {
 /// Path parameters of the request: the account and the payment id.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    account: AccountId,
-    payment: PaymentId,
+    pub(crate) account: AccountId,
+    pub(crate) payment: PaymentId,
 }
 
 impl Input for Wanted {
@@ -73,10 +73,17 @@ impl Input for Wanted {
 pub async fn get_payment(bank: Bank, request: Request<Wanted>) -> Result<Json<PaymentBody>, Error> {
     let Wanted { account, payment } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    let key = Key::new(account, &PaymentSort(*payment));
-    if let Some(payment) = bank.payments.get::<Payment>(&key).await? {
-        return Ok(Json(payment.into()));
+    let found = bank.find_payment(&Key::new(account, &PaymentSort(*payment))).await?;
+    Ok(Json(found.ok_or(Error::NotFound("payment"))?.into()))
+}
+
+impl Bank {
+    /// Reads a payment from `PaymentScheduler`, or from `TransactionHistory` if it is archived.
+    pub(crate) async fn find_payment(&self, key: &Key) -> Result<Option<Payment>, Error> {
+        if let Some(payment) = self.payments.get::<Payment>(key).await? {
+            return Ok(Some(payment));
+        }
+        let archived = self.transactions.get::<Transaction>(key).await?;
+        Ok(archived.map(Transaction::payment))
     }
-    let archived = bank.transactions.get::<Transaction>(&key).await?;
-    Ok(Json(archived.ok_or(Error::NotFound("payment"))?.into()))
 }

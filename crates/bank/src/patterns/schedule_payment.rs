@@ -102,6 +102,7 @@ pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Resul
     request.caller.must_own(&account, DOMAIN)?;
     let id = PaymentId::new(scheduled_time, request.milli.instant(), &request.random);
     let mut payment = Payment::scheduled(account, id, bank.due.shards.pick(&request.random), data, request.now);
+    payment.by_operator = request.caller.operates(DOMAIN);
     payment.must_fit()?;
     if let Some(key) = &request.idempotency_key {
         bank.schedule_once(&mut payment, key, &request).await?;
@@ -115,7 +116,7 @@ pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Resul
 impl Bank {
     /// Puts the payment, unless it already exists. An existing item with the same key is the same
     /// payment, because payment ids are unique.
-    async fn put(&self, payment: &Payment) -> Result<(), Error> {
+    pub(crate) async fn put(&self, payment: &Payment) -> Result<(), Error> {
         match self.dynamo.write(self.payments.put_new(payment)?).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),
@@ -142,7 +143,9 @@ impl Bank {
             return Err(Error::KeyReused);
         }
         let (account, data) = (payment.account.clone(), payment.data.clone());
+        let by_operator = payment.by_operator;
         *payment = Payment::scheduled(account, first.payment_id, payment.shard, data, first.created_at);
+        payment.by_operator = by_operator;
         self.finish(payment).await
     }
 
@@ -170,7 +173,7 @@ impl Bank {
     /// Ensures that the payment of a repeated request is stored, either as a payment or, after
     /// archiving, as a transaction. If the payment is not stored, the first request failed before
     /// the put.
-    async fn finish(&self, payment: &Payment) -> Result<(), Error> {
+    pub(crate) async fn finish(&self, payment: &Payment) -> Result<(), Error> {
         if self.payments.get::<Payment>(&payment.key()).await?.is_some()
             || self.transactions.get::<Transaction>(&payment.key()).await?.is_some()
         {
