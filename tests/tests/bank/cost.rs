@@ -148,14 +148,14 @@ async fn measure_dispatch(stack: &Stack, projection: Projection, measured: &mut 
     delete.key("PK", key("PK")).key("SK", key("SK")).send().await.expect("deleted");
 
     let nothing = case(projection, row, 0);
-    let started = client.post("/bank/dispatches", &Value::Null).await;
+    let started = client.post("/bank/dispatches", &json!({})).await;
     measured.assert("start-dispatch", &nothing, &started);
     let path = started.headers["location"].to_str().expect("text").to_owned();
     let continued = client.invoke("continue-bank-job", &starts(text(&started.body, "jobId"))).await;
     measured.assert("continue-bank-job, dispatch", &nothing, &continued);
     measured.assert("get-bank-job", &nothing, &client.get(&path).await);
     let failed = fail(stack, &path).await;
-    measured.assert("retry-bank-job", &nothing, &client.post(&failed, &Value::Null).await);
+    measured.assert("retry-bank-job", &nothing, &client.post(&failed, &json!({})).await);
     let set = client.put("/bank/dispatching", &json!({"enabled": true})).await;
     measured.assert("set-dispatching", &nothing, &set);
 }
@@ -172,7 +172,7 @@ async fn measure_close(stack: &Stack, projection: Projection, measured: &mut Mea
     let closed = client.invoke("continue-bank-job", &starts(text(&closing.body, "jobId"))).await;
     measured.assert("continue-bank-job, close", &one, &closed);
     measured.assert("get-day", &one, &client.get("/bank/days/2099-11-30").await);
-    let started = client.post("/bank/days/2020-01-01/close", &Value::Null).await;
+    let started = client.post("/bank/days/2020-01-01/close", &json!({})).await;
     measured.assert("start-close", &one, &started);
 }
 
@@ -190,7 +190,7 @@ async fn measure_retry(stack: &Stack, projection: Projection, measured: &mut Mea
         if archived {
             client.invoke("archive-settled-payments", &json!({"date": "2099-12-01"})).await;
         }
-        measured.assert(function, &one, &client.post(&format!("{path}/retry"), &Value::Null).await);
+        measured.assert(function, &one, &client.post(&format!("{path}/retry"), &json!({})).await);
         client.invoke("archive-settled-payments", &json!({"date": "2099-12-01"})).await;
     }
 }

@@ -92,7 +92,7 @@ async fn failed(client: &Client) -> Value {
 }
 
 async fn retry(client: &Client, payment: &Value) -> Value {
-    let answer = client.post(&format!("{}/retry", path(payment)), &Value::Null).await;
+    let answer = client.post(&format!("{}/retry", path(payment)), &json!({})).await;
     assert_eq!(answer.status, 201, "{}", answer.body);
     assert_eq!(answer.headers["location"].to_str().expect("text"), path(&answer.body));
     answer.body
@@ -159,7 +159,7 @@ async fn only_failed_payments_can_be_retried() {
         let payment = schedule(&client, "A-1", TIME).await;
         let payment = bring_to(&client, &payment, status, &format!("T-{status}")).await;
         for archived in [false, true] {
-            let answer = client.post(&format!("{}/retry", path(&payment)), &Value::Null).await;
+            let answer = client.post(&format!("{}/retry", path(&payment)), &json!({})).await;
             assert_problem(&answer, 409, "status-conflict");
             assert!(text(&answer.body, "detail").contains(status), "{}", answer.body);
             if !archived {

@@ -101,7 +101,7 @@ impl Scene {
         let scheduled = id(&schedule(&operator, "A-1", TIME).await);
         let pending = [pending(&operator).await, pending(&operator).await];
         assert_eq!(operator.put("/bank/dispatching", &json!({"enabled": true})).await.status, 200);
-        let job = text(&operator.post("/bank/dispatches", &Value::Null).await.body, "jobId").to_owned();
+        let job = text(&operator.post("/bank/dispatches", &json!({})).await.body, "jobId").to_owned();
         until(&operator, &format!("/bank/jobs/{job}"), |answer| answer.body["status"] == "done").await;
         Self { stack, first: id(&first), second: id(&second), scheduled, pending, job }
     }
