@@ -331,8 +331,8 @@ constant_key!(
 );
 
 prefixed_key!(
-    /// Sort key of the record that a failed payment was retried: `RETRY#<payment id>`. Its partition
-    /// key is the account.
+    /// Sort key of the record that a failed payment was retried: `RETRY#<payment id>`. Its
+    /// partition key is the account.
     RetrySort,
     "RETRY",
     PaymentId

@@ -71,8 +71,8 @@ pub struct OverduePayment {
     overdue: Reason,
 }
 
-/// Lists the payments that are `PENDING` for longer than the setting `OVERDUE_MINUTES`, and then the
-/// payments that are `SCHEDULED` for a past day. Both are in order of scheduled time.
+/// Lists the payments that are `PENDING` for longer than the setting `OVERDUE_MINUTES`, and then
+/// the payments that are `SCHEDULED` for a past day. Both are in order of scheduled time.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.
