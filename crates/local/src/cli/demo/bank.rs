@@ -79,7 +79,7 @@ impl Guide {
         let call = Call::post("/bank/accounts/Account3/payments", body).key("demo-due");
         let due = self.step(Step { what: "Schedule a payment for now", call, status: StatusCode::CREATED }).await?;
         let what = "Dispatch the due payments, as the schedule does every two minutes";
-        let call = Call::post("/_local/schedules/dispatch-due-payments", json!({}));
+        let call = Call::post("/_local/functions/dispatch-due-payments/invocations", json!({}));
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(reply.body["claimed"] == 1, "the dispatch must claim one payment")?;
         let path = format!("/bank/accounts/Account3/payments/{}", due.body["paymentId"].as_str().unwrap_or_default());
@@ -87,7 +87,8 @@ impl Guide {
         check(reply.body["status"] == "PENDING", "the payment must be PENDING")?;
         for enabled in [false, true] {
             let what = if enabled { "Resume dispatching" } else { "Stop dispatching" };
-            self.put(what, "/bank/dispatching", json!({"enabled": enabled})).await?;
+            let call = Call::put("/bank/dispatching", json!({"enabled": enabled}));
+            self.step(Step { what, call, status: StatusCode::OK }).await?;
             let reply = self.get("Get the dispatch switch", "/bank/dispatching").await?;
             check(reply.body["enabled"] == enabled, "the switch must have changed")?;
         }
