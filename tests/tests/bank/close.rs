@@ -14,7 +14,7 @@ use system_tests::{
     bank::{archive, path, payment, payments, put, rows, scheduled_at, transactions, without_jobs},
     clock::At,
     faults::{Fault, MOMENTS, Process, Twins},
-    on_both_projections, parsed, text,
+    on_both_projections, parsed, text, unreadable,
 };
 
 const DAY: &str = "2099-12-01";
@@ -416,4 +416,74 @@ async fn each_payment_is_accounted_for_once_while_payments_move() {
         }
         assert!(unaccounted > 0, "seed {seed}: no payment was open");
     }
+}
+
+/// Damages the only item of the table with this type for which the attribute has this value.
+async fn damage_one(stack: &Stack, table: &str, (name, value): (&str, &str), attribute: &str) -> (String, String) {
+    let is_it = |item: &unreadable::Item| unreadable::text(item, name) == value;
+    unreadable::damage(stack, table, is_it, attribute, unreadable::Damage::Missing).await
+}
+
+#[tokio::test]
+async fn unreadable_payments_are_counted_and_reported() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let statuses = [Status::Processed, Status::Processed, Status::Failed, Status::Pending, Status::Pending];
+    let all: Vec<Payment> =
+        statuses.iter().enumerate().map(|(number, status)| of(*status, number, &usd("1.00"))).collect();
+    put(&stack, &all[..1]).await;
+    assert_eq!(archive(&client, DAY).await, 1);
+    put(&stack, &all[1..]).await;
+    let mut keys = vec![damage_one(&stack, "TransactionHistory", ("PK", "A-0"), "ArchivedAt").await];
+    for account in ["A-1", "A-3"] {
+        keys.push(damage_one(&stack, "PaymentScheduler", ("PK", account), "CreatedAt").await);
+    }
+    let day = close(&client, AFTER).await;
+    let counts = json!({"SCHEDULED": 0, "PENDING": 3, "PROCESSED": 1, "FAILED": 1, "CANCELLED": 0});
+    assert_eq!(day["counts"], counts, "an unreadable payment that cannot be archived is open: {day}");
+    assert_eq!(day["totals"], json!([total("FAILED", "USD", "1.00")]), "{day}");
+    assert_eq!((&day["withoutAmount"], &day["openCount"], &day["discrepancyCount"]), (&json!(1), &json!(3), &json!(3)));
+    let found = day["discrepancies"].as_array().expect("discrepancies").iter();
+    let found: BTreeSet<(String, String)> = found
+        .map(|one| {
+            assert_eq!(one["kind"], "unreadable-item", "{day}");
+            (text(&one["key"], "PK").to_owned(), text(&one["key"], "SK").to_owned())
+        })
+        .collect();
+    assert_eq!(found, keys.into_iter().collect(), "{day}");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn payment_that_cannot_be_archived_is_open_and_reported() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    put(&stack, &[of(Status::Processed, 1, &usd("1.00"))]).await;
+    let key = damage_one(&stack, "PaymentScheduler", ("PK", "A-1"), "TransactionId").await;
+    let day = close(&client, AFTER).await;
+    assert_eq!((&day["counts"]["PENDING"], &day["openCount"]), (&json!(1), &json!(1)), "{day}");
+    let found = json!([{"kind": "not-archived", "key": {"PK": key.0, "SK": key.1}}]);
+    assert_eq!(day["discrepancies"], found, "{day}");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn unreadable_items_of_a_close_are_skipped_or_fail_the_request() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    put(&stack, &[of(Status::Pending, 1, "1"), of(Status::Pending, 2, "1")]).await;
+    damage_one(&stack, "PaymentScheduler", ("PK", "A-2"), "CreatedAt").await;
+    close(&client, AFTER).await;
+    let path = format!("/bank/days/{DAY}");
+    damage_one(&stack, "BankJobs", ("AccountID", "A-1"), "Status").await;
+    let day = client.get(&path).await.body;
+    assert_eq!((&day["skipped"], &day["openCount"], &day["discrepancyCount"]), (&json!(1), &json!(2), &json!(1)));
+    damage_one(&stack, "BankJobs", ("Type", "Discrepancy"), "Kind").await;
+    assert_eq!(client.get(&path).await.body["skipped"], 2);
+    damage_one(&stack, "BankJobs", ("Type", "Certificate"), "Settled").await;
+    assert_problem(&client.get(&path).await, 500, "internal");
+    let job = start_again(&stack, &client, DAY).await;
+    finish(&client, &job).await;
+    assert_eq!(job, format!("close-{DAY}-0002"), "an unreadable certificate does not prevent a supplement");
+    stack.stop().await;
 }

@@ -10,10 +10,12 @@ use system_tests::{
     Client, assert_problem,
     bank::{archive, bring_to, path, payment, payments, put, rows, schedule, stack_with},
     faults::{Fault, MOMENTS, Twins},
-    on_both_projections, stack, text, texts,
+    on_both_projections, stack, text, texts, unreadable,
 };
 
 const TIME: &str = "2099-12-01T09:30:00Z";
+/// Minutes of a day.
+const DAY: i64 = 24 * 60;
 const OVERDUE: &str = "/bank/payments/overdue";
 
 /// A payment that is due, and if it is `PENDING` was dispatched, the given number of minutes ago.
@@ -27,7 +29,6 @@ fn minutes_ago(status: Status, minutes: i64, number: usize) -> Payment {
 
 async fn lists_what_is_pending_too_long_and_what_is_scheduled_for_a_past_day(projection: &str) {
     let (stack, client) = stack_with(projection).await;
-    const DAY: i64 = 24 * 60;
     let mut all = Vec::new();
     for number in 0..30 {
         all.push(minutes_ago(Status::Pending, 32 + 7 * i64::try_from(number).expect("a number"), number));
@@ -73,14 +74,8 @@ async fn overdue_list_skips_an_unreadable_payment() {
     let stack = stack().start().await.expect("a stack");
     let all = [minutes_ago(Status::Pending, 60, 0), minutes_ago(Status::Pending, 61, 1)];
     put(&stack, &all).await;
-    system_tests::unreadable::damage(
-        &stack,
-        "PaymentScheduler",
-        |item| system_tests::unreadable::text(item, "PK") == "A-1",
-        "CreatedAt",
-        system_tests::unreadable::DAMAGES[0],
-    )
-    .await;
+    let is_it = |item: &unreadable::Item| unreadable::text(item, "PK") == "A-1";
+    unreadable::damage(&stack, "PaymentScheduler", is_it, "CreatedAt", unreadable::DAMAGES[0]).await;
     let page = Client::operator(&stack).get(OVERDUE).await.body;
     assert_eq!((page["items"].as_array().map(Vec::len), &page["skipped"]), (Some(1), &json!(1)), "{page}");
     stack.stop().await;
@@ -148,6 +143,20 @@ async fn concurrent_and_repeated_retries_schedule_one_payment() {
     assert_eq!(archive(&client, "2099-12-01").await, 1);
     assert_eq!(retry(&client, &before).await["status"], "CANCELLED", "the retry is archived");
     assert_eq!(payments(&stack).await.len(), 0, "an archived payment is not restored");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn unreadable_record_of_a_retry_fails_the_next_one() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let before = failed(&client).await;
+    retry(&client, &before).await;
+    let is_record = |item: &unreadable::Item| unreadable::text(item, "Type") == "PaymentRetry";
+    unreadable::damage(&stack, "PaymentScheduler", is_record, "PaymentId", unreadable::DAMAGES[0]).await;
+    let answer = client.post(&format!("{}/retry", path(&before)), &json!({})).await;
+    assert_problem(&answer, 500, "internal");
+    assert_eq!(payments(&stack).await.len(), 2, "no second retry");
     stack.stop().await;
 }
 

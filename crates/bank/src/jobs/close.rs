@@ -44,10 +44,10 @@ struct Close {
 
 impl Close {
     fn of(job: &Job) -> Result<Self, Error> {
-        match job.task()? {
-            Task::Close { day, number, .. } => Ok(Self { day, number, step: job.step, started_at: job.started_at }),
-            _ => Err(Error::Internal("the job is not a close".to_owned())),
-        }
+        let Task::Close { day, number, .. } = job.task()? else {
+            return Err(Error::Internal("the job is not a close".to_owned()));
+        };
+        Ok(Self { day, number, step: job.step, started_at: job.started_at })
     }
 
     fn partition(&self) -> DayPartition {

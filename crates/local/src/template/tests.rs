@@ -81,6 +81,7 @@ fn reads_the_template_of_the_project() {
         [
             "stack-PaymentScheduler",
             "stack-TransactionHistory",
+            "stack-BankJobs",
             "stack-Cart",
             "stack-Activities",
             "stack-WellnessJobs",
@@ -128,7 +129,7 @@ fn reads_the_template_with_a_key() {
 fn reads_only_the_selected_stacks() {
     let bank = whole(&[], &["bank"]).unwrap();
     assert_eq!(bank.services().into_iter().collect::<Vec<_>>(), ["bank"]);
-    assert_eq!(bank.tables.len(), 2);
+    assert_eq!(bank.tables.len(), 3);
     let lake = whole(&[], &["cart", "Lake"]).unwrap();
     assert_eq!(lake.lambdas.iter().filter(|lambda| !lambda.mappings.is_empty()).count(), 1);
     let unknown = "template.yaml:1: there is no stack bnak; the stacks are bank, cart, wellness, ledger, lake; did you mean bank?";
