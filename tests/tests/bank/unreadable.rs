@@ -122,6 +122,17 @@ impl Scene {
                 let path = format!("/bank/payments/due?date={DAY}&status=PROCESSED");
                 get("GET /bank/payments/due", path, json!({})).await
             }
+            Reader::Overdue => get("GET /bank/payments/overdue", "/bank/payments/overdue".to_owned(), json!({})).await,
+            Reader::Day => get("GET /bank/days/{date}", format!("/bank/days/{DAY}"), json!({"date": DAY})).await,
+            Reader::StartClose => {
+                let (path, parameters) = ("/bank/days/2020-01-01/close".to_owned(), json!({"date": "2020-01-01"}));
+                self.ask("POST /bank/days/{date}/close", path, parameters, None, None).await
+            }
+            Reader::RetryPayment => {
+                let route = "POST /bank/accounts/{accountId}/payments/{paymentId}/retry";
+                let path = format!("/bank/accounts/A-1/payments/{}/retry", self.first);
+                self.ask(route, path, json!({"accountId": "A-1", "paymentId": self.first}), None, None).await
+            }
             Reader::Dispatch => unreadable::invoke(&self.stack, "dispatch-due-payments", scheduled_at(TIME)).await,
             Reader::StartDispatch => {
                 self.ask("POST /bank/dispatches", "/bank/dispatches".to_owned(), json!({}), None, None).await
@@ -147,9 +158,7 @@ impl Scene {
             }
             Reader::Payment => self.payment(&self.first).await,
             Reader::OtherPayment => self.payment(&self.second).await,
-            Reader::Archive => {
-                unreadable::invoke(&self.stack, "archive-processed-payments", json!({"date": DAY})).await
-            }
+            Reader::Archive => unreadable::invoke(&self.stack, "archive-settled-payments", json!({"date": DAY})).await,
             Reader::Transactions(of) => {
                 let path = format!("/bank/accounts/{of}/transactions");
                 get("GET /bank/accounts/{accountId}/transactions", path, account(of)).await
@@ -211,6 +220,10 @@ enum Reader {
     OtherKey,
     Payments(&'static str),
     Due,
+    Overdue,
+    Day,
+    StartClose,
+    RetryPayment,
     Dispatch,
     StartDispatch,
     GetSwitch,
@@ -236,6 +249,10 @@ impl Reader {
             Self::Due => "B3",
             Self::Cancel | Self::CancelOther | Self::Process(..) => "B4",
             Self::Archive => "B5",
+            Self::StartClose => "B14",
+            Self::Day => "B15",
+            Self::Overdue => "B16",
+            Self::RetryPayment => "B17",
             Self::Transactions(_) => "B6",
             Self::TransactionsOfDay => "B7",
             Self::Find(_) => "B8",
@@ -251,7 +268,7 @@ use Effect::{Failed, None as Nothing, Passed, Skipped};
 
 /// Each reader, and the effect of each type of item: payment, transaction, idempotency record,
 /// transaction guard, dispatch switch and job. The archive runs after all readers of payments.
-const MATRIX: [(Reader, [Effect; 6]); 25] = [
+const MATRIX: [(Reader, [Effect; 6]); 29] = [
     (Reader::Schedule, [Nothing; 6]),
     (Reader::OtherKey, [Nothing; 6]),
     (Reader::Retry, [Failed, Failed, Failed, Nothing, Nothing, Nothing]),
@@ -262,7 +279,7 @@ const MATRIX: [(Reader, [Effect; 6]); 25] = [
     (Reader::CancelOther, [Nothing; 6]),
     (Reader::Process(0, "T-1"), [Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
     (Reader::Process(1, "T-9"), [Nothing; 6]),
-    (Reader::Payment, [Failed, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Payment, [Failed, Failed, Nothing, Nothing, Nothing, Nothing]),
     (Reader::OtherPayment, [Nothing; 6]),
     (Reader::GetSwitch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
     (Reader::Dispatch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
@@ -271,6 +288,10 @@ const MATRIX: [(Reader, [Effect; 6]); 25] = [
     (Reader::GetSwitch, [Nothing; 6]),
     (Reader::GetJob, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
     (Reader::RetryJob, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
+    (Reader::Overdue, [Nothing; 6]),
+    (Reader::Day, [Nothing; 6]),
+    (Reader::StartClose, [Nothing; 6]),
+    (Reader::RetryPayment, [Failed, Failed, Nothing, Nothing, Nothing, Nothing]),
     (Reader::Archive, [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing]),
     (Reader::Transactions("A-1"), [Nothing, Skipped, Nothing, Nothing, Nothing, Nothing]),
     (Reader::Transactions("A-2"), [Nothing; 6]),

@@ -122,10 +122,10 @@ fn bank(curl: &str, url: &str) -> String {
   {curl} {url}/bank/accounts/Account1/payments -H 'content-type: application/json' \\
     -d '{{\"scheduledTime\": \"{day}T09:30:00Z\", \"data\": {{\"amount\": \"12.50\"}}}}'
 
-List the due payments, list an account's payments of the next 90 days, and archive processed payments:
+List the due payments, list an account's payments of the next 90 days, and archive settled payments:
   {curl} '{url}/bank/payments/due?date={day}'
   {curl} {url}/bank/accounts/Account1/payments
-  {curl} -X POST {url}/_local/schedules/archive-processed-payments"
+  {curl} -X POST {url}/_local/schedules/archive-settled-payments"
     )
 }
 
