@@ -196,7 +196,7 @@ impl Bank {
                 range: &range,
                 behind: None,
             };
-            let (page, unreadable) = self.payments.merged_page_with_unreadable::<DueEntry>(&list, PAGE).await?;
+            let (page, unreadable) = self.payments.merged_page::<DueEntry>(list, PAGE, |_| true).await?;
             let MergedPage { items, next, .. } = page;
             let findings = unreadable.iter().map(|key| Finding::new(Kind::UnreadableItem, key)).collect();
             self.keep_findings(close, progress, findings).await?;
@@ -317,7 +317,7 @@ impl Bank {
             range,
             behind: None,
         };
-        let (page, unreadable) = self.transactions.merged_page_with_unreadable::<Transaction>(&list, PAGE).await?;
+        let (page, unreadable) = self.transactions.merged_page::<Transaction>(list, PAGE, |_| true).await?;
         let unread: Vec<(Option<PaymentId>, Key)> =
             unreadable.into_iter().map(|key| (key.sort().parse().ok().map(|PaymentSort(id)| id), key)).collect();
         let ids = page.items.iter().map(|item| item.sort.0).chain(unread.iter().filter_map(|(id, _)| *id));

@@ -4,7 +4,13 @@
 //! query that returns one payment, so the planned reads are upper bounds.
 use std::fmt::Write;
 
-use bank::Case;
+use bank::{
+    Case, Pattern,
+    patterns::{
+        archive_settled_payments, dispatch_due_payments, list_transactions_by_date, schedule_payment,
+        update_payment_status,
+    },
+};
 use clap::Args;
 use keys::plan::{Load, UNITS_A_SHARD, peak, shards, warm};
 use table::{Projection, Units, cost::Cost};
@@ -109,11 +115,14 @@ impl Phase {
     }
 }
 
-/// Declared cost of an access pattern, by its number and its variant. Zero if there is none.
-fn declared(id: &str, variant: &str, case: &Case) -> Cost {
-    let patterns = bank::patterns();
-    let mut calls = patterns.iter().filter(|pattern| pattern.id == id).flat_map(|pattern| pattern.calls);
-    calls.find(|calls| calls.variant == variant).map(|calls| (calls.cost)(case)).unwrap_or_default()
+/// Declared cost of the first calls of an access pattern.
+fn declared(pattern: &Pattern, case: &Case) -> Cost {
+    (pattern.calls[0].cost)(case)
+}
+
+/// Declared cost of the change to `PROCESSED`, the second calls of its access pattern.
+fn processed(case: &Case) -> Cost {
+    (update_payment_status::PATTERN.calls[1].cost)(case)
 }
 
 fn clock(second: u64) -> String {
@@ -135,15 +144,15 @@ impl<'a> Day<'a> {
         let archived = ARCHIVE + archive_minutes * MINUTE;
         // The import B12 writes each line as B1 with an Idempotency-Key. The close counts like B7.
         let mut phases = vec![
-            phase("archive", ARCHIVE, archived, intake + daytime, declared("B5", "", &case)),
-            phase("close", ARCHIVE, archived, intake + daytime, declared("B7", "", &case)),
+            phase("archive", ARCHIVE, archived, intake + daytime, declared(&archive_settled_payments::PATTERN, &case)),
+            phase("close", ARCHIVE, archived, intake + daytime, declared(&list_transactions_by_date::PATTERN, &case)),
         ];
         let end = INTAKE + intake_minutes * MINUTE;
         for (from, until, payments) in [(INTAKE, end, intake), (DAYTIME.0, DAYTIME.1, daytime)] {
             let (next, last) = (from + WINDOW, until + WINDOW);
-            phases.push(phase("intake", from, until, payments, declared("B1", "", &case)));
-            phases.push(phase("dispatch", next, last, payments, declared("B10", "", &case)));
-            phases.push(phase("execution", next, last, payments, declared("B4", " to PROCESSED", &case)));
+            phases.push(phase("intake", from, until, payments, declared(&schedule_payment::PATTERN, &case)));
+            phases.push(phase("dispatch", next, last, payments, declared(&dispatch_due_payments::PATTERN, &case)));
+            phases.push(phase("execution", next, last, payments, processed(&case)));
         }
         Self { options, case, phases }
     }
@@ -245,7 +254,7 @@ impl<'a> Day<'a> {
     }
 
     fn backlog(&self, text: &mut String) {
-        let (payments, each) = (self.options.day.intake, declared("B10", "", &self.case));
+        let (payments, each) = (self.options.day.intake, declared(&dispatch_due_payments::PATTERN, &self.case));
         let claim = Phase { name: "claim", from: 0, until: WINDOW, payments, cost: each };
         let (table, index) = (claim.per_second(PLACES[0], Kind::Write), claim.per_second(PLACES[1], Kind::Write));
         let limit = UNITS_A_SHARD.saturating_mul(self.options.day.shards);
