@@ -283,7 +283,7 @@ impl Churn<'_> {
     async fn operate(&mut self) {
         match self.pick(16) {
             0 if self.payments.len() < 110 => self.schedule().await,
-            1 => drop(archive(self.client, DAY).await),
+            1 | 15 => drop(archive(self.client, DAY).await),
             // Another run of the same job, as after a repeated stream record.
             2 => drop(self.client.invoke(CONTINUE, &starts(&self.job)).await),
             3 | 4 => self.advance("CANCELLED").await,
@@ -416,6 +416,41 @@ async fn each_payment_is_accounted_for_once_while_payments_move() {
         }
         assert!(unaccounted > 0, "seed {seed}: no payment was open");
     }
+}
+
+#[tokio::test]
+async fn payment_that_is_settled_and_archived_before_the_count_stays_open() {
+    let twins = Twins::start(without_jobs).await;
+    let client = Client::operator(&twins.healthy);
+    let open = of(Status::Pending, 1, &usd("1.00"));
+    put(&twins.healthy, &[open.clone(), of(Status::Failed, 2, &usd("2.00"))]).await;
+    let job = start(&client, AFTER).await;
+    let is_count = |table: Option<&str>| table.is_some_and(|table| table.ends_with("TransactionHistory"));
+    twins.proxy.rule(
+        move |call| {
+            if call.action == "Query" && is_count(call.table.as_deref()) { Fault::Held } else { Fault::None }
+        },
+    );
+    let settled = async {
+        twins.proxy.held(1).await;
+        let path = format!("/bank/accounts/A-1/payments/{}", open.id());
+        assert_eq!(client.patch(&path, &json!({"status": "FAILED"})).await.status, 200);
+        assert_eq!(archive(&client, DAY).await, 1);
+        twins.proxy.release();
+    };
+    let (process, event) = (process(&twins), starts(&job));
+    let (run, ()) = futures::join!(process.run(&event, MINUTE), settled);
+    assert!(run.is_some());
+    finish(&client, &job).await;
+    let day = client.get(&format!("/bank/days/{DAY}")).await.body;
+    assert_eq!((&day["counts"]["PENDING"], &day["counts"]["FAILED"]), (&json!(1), &json!(1)), "{day}");
+    assert_eq!(day["totals"], json!([total("FAILED", "USD", "2.00")]), "{day}");
+    let job = start_again(&twins.healthy, &client, DAY).await;
+    finish(&client, &job).await;
+    let day = client.get(&format!("/bank/days/{DAY}")).await.body;
+    let supplement = &day["supplements"][0];
+    assert_eq!(supplement["totals"], json!([total("FAILED", "USD", "1.00")]), "{day}");
+    assert_eq!((&supplement["counts"]["FAILED"], &supplement["openCount"]), (&json!(1), &json!(0)), "{day}");
 }
 
 /// Damages the only item of the table with this type for which the attribute has this value.
