@@ -19,6 +19,7 @@ fn lambda(address: &str, dynamo: &str) -> Command {
         ("DUE_INDEX", "GSI1"),
         ("BANK_JOBS_TABLE", "local-BankJobs"),
         ("TRANSACTION_SERVICE", "none"),
+        ("OVERDUE_MINUTES", "30"),
     ];
     runtime::command(env!("CARGO_BIN_EXE_schedule-payment"), "schedule-payment", address, &environment)
 }
