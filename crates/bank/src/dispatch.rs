@@ -69,7 +69,7 @@ impl DueEntry {
     }
 }
 
-/// Numbers of a sweep.
+/// Result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Dispatched {
@@ -147,36 +147,35 @@ impl Bank {
 }
 
 impl Sweep<'_> {
-    /// Works through one shard. Reads the next page, and whether dispatching is still enabled,
-    /// while it changes the payments of the current page.
+    /// Works through one shard. If DynamoDB throttles a call, the shard is left to the next sweep.
     async fn shard(&self, work: Work, shard: Shard) -> Result<Dispatched, Error> {
+        let mut numbers = Dispatched::default();
+        match self.pages(work, shard, &mut numbers).await {
+            Err(Error::Table(Store::Throttled | Store::Contended { .. })) => numbers.left = true,
+            ended => ended?,
+        }
+        Ok(numbers)
+    }
+
+    /// Works through the pages of one shard. Reads the next page, and whether dispatching is still
+    /// enabled, while it changes the payments of the current page.
+    async fn pages(&self, work: Work, shard: Shard, numbers: &mut Dispatched) -> Result<(), Error> {
         let status = match work {
             Work::Claim => Status::Scheduled,
             Work::Retry => Status::Pending,
         };
         let whole = DueSort::due_by(self.now, status);
-        let mut numbers = Dispatched::default();
         let mut page = self.page(shard, &whole).await?;
         loop {
             let rest = page.next.take().map(|position| whole.after(&position));
             let next = OptionFuture::from(rest.as_ref().map(|rest| self.page(shard, rest)));
             let (done, next, enabled) = futures::join!(self.work(work, page), next, self.bank.is_dispatching());
-            match done {
-                Ok(done) => numbers += done,
-                Err(Error::Table(Store::Throttled | Store::Contended { .. })) => {
-                    numbers.left = true;
-                    return Ok(numbers);
-                }
-                Err(error) => return Err(error),
-            }
-            let Some(following) = next.transpose()? else { return Ok(numbers) };
-            if !enabled? {
-                numbers.disabled = true;
-                return Ok(numbers);
-            }
-            if self.stop.has_passed() {
-                numbers.left = true;
-                return Ok(numbers);
+            *numbers += done?;
+            let Some(following) = next.transpose()? else { return Ok(()) };
+            numbers.disabled = !enabled?;
+            numbers.left = self.stop.has_passed();
+            if numbers.disabled || numbers.left {
+                return Ok(());
             }
             page = following;
         }

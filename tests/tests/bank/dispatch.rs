@@ -148,9 +148,11 @@ async fn claim_whose_response_is_lost_is_counted() {
 async fn throttled_dispatch_stops_and_says_so() {
     let twins = Twins::start(stack).await;
     put(&twins.healthy, &[at(NOW, 0)]).await;
-    twins.proxy.rule(|call| if call.action == "UpdateItem" { Fault::throttled() } else { Fault::None });
-    let run = dispatch(&Client::operator(&twins.faulty), NOW).await;
-    assert_eq!(run, json!({"claimed": 0, "retried": 0, "left": true}));
+    for action in ["Query", "UpdateItem"] {
+        twins.proxy.rule(move |call| if call.action == action { Fault::throttled() } else { Fault::None });
+        let run = dispatch(&Client::operator(&twins.faulty), NOW).await;
+        assert_eq!(run, json!({"claimed": 0, "retried": 0, "left": true}), "{action}");
+    }
     twins.proxy.heal();
     assert_eq!(dispatch(&Client::operator(&twins.faulty), NOW).await, claimed(1));
 }
@@ -257,7 +259,7 @@ async fn dispatch_by_hand_is_a_job_with_progress() {
 }
 
 #[tokio::test]
-async fn failed_dispatch_job_can_be_retried() {
+async fn only_a_failed_dispatch_job_can_be_retried() {
     let stack = without_jobs().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let started = client.post("/bank/dispatches", &json!({})).await;

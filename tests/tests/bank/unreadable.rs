@@ -10,65 +10,52 @@ use system_tests::{
     on_both_projections,
     patterns::all,
     text,
-    unreadable::{self, DAMAGES, Effect, Item, Reading, damage},
+    unreadable::{self, DAMAGES, Effect, Item, ItemType, Reading, damage},
     until,
 };
 
 const DAY: &str = "2099-12-01";
 const TIME: &str = "2099-12-01T09:30:00Z";
 
-/// An item type, and an attribute that the test damages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Type {
-    Payment,
-    Transaction,
-    IdempotencyRecord,
-    TransactionGuard,
-    DispatchSwitch,
-    Job,
+fn has(item: &Item, name: &str, value: &str) -> bool {
+    unreadable::text(item, name) == value
 }
 
-impl Type {
-    const ALL: [Self; 6] = [
-        Self::Payment,
-        Self::Transaction,
-        Self::IdempotencyRecord,
-        Self::TransactionGuard,
-        Self::DispatchSwitch,
-        Self::Job,
-    ];
+type Type = ItemType<()>;
 
-    fn table(self) -> &'static str {
-        match self {
-            Self::Transaction => "TransactionHistory",
-            Self::Job => "BankJobs",
-            _ => "PaymentScheduler",
-        }
-    }
-
-    fn attribute(self) -> &'static str {
-        match self {
-            Self::Payment | Self::IdempotencyRecord => "CreatedAt",
-            Self::Transaction => "ArchivedAt",
-            Self::TransactionGuard => "PaymentId",
-            Self::DispatchSwitch => "ChangedAt",
-            Self::Job => "StartedAt",
-        }
-    }
-
-    /// Whether this is the item that the scenario damages.
-    fn is(self, item: &Item) -> bool {
-        let is = |name: &str, value: &str| unreadable::text(item, name) == value;
-        match self {
-            Self::Payment => is("Type", "Payment") && is("TransactionId", "T-1"),
-            Self::Transaction => is("Type", "Transaction") && is("GSI2PK", "T-1"),
-            Self::IdempotencyRecord => is("SK", "IDEMPOTENCY#K-1"),
-            Self::TransactionGuard => is("PK", "TRANSACTION#T-1"),
-            Self::DispatchSwitch => is("Type", "DispatchSwitch"),
-            Self::Job => is("Type", "Job"),
-        }
-    }
-}
+const PAYMENT: Type = Type {
+    name: "Payment",
+    table: "PaymentScheduler",
+    attribute: "CreatedAt",
+    is: |item, ()| has(item, "Type", "Payment") && has(item, "TransactionId", "T-1"),
+};
+const TRANSACTION: Type = Type {
+    name: "Transaction",
+    table: "TransactionHistory",
+    attribute: "ArchivedAt",
+    is: |item, ()| has(item, "Type", "Transaction") && has(item, "GSI2PK", "T-1"),
+};
+const IDEMPOTENCY_RECORD: Type = Type {
+    name: "IdempotencyRecord",
+    table: "PaymentScheduler",
+    attribute: "CreatedAt",
+    is: |item, ()| has(item, "SK", "IDEMPOTENCY#K-1"),
+};
+const TRANSACTION_GUARD: Type = Type {
+    name: "TransactionGuard",
+    table: "PaymentScheduler",
+    attribute: "PaymentId",
+    is: |item, ()| has(item, "PK", "TRANSACTION#T-1"),
+};
+const DISPATCH_SWITCH: Type = Type {
+    name: "DispatchSwitch",
+    table: "PaymentScheduler",
+    attribute: "ChangedAt",
+    is: |item, ()| has(item, "Type", "DispatchSwitch"),
+};
+const JOB: Type =
+    Type { name: "Job", table: "BankJobs", attribute: "StartedAt", is: |item, ()| has(item, "Type", "Job") };
+const TYPES: [Type; 6] = [PAYMENT, TRANSACTION, IDEMPOTENCY_RECORD, TRANSACTION_GUARD, DISPATCH_SWITCH, JOB];
 
 /// Payments of two accounts. P-1 and P-2 belong to A-1, P-3 to A-2.
 struct Scene {
@@ -301,8 +288,8 @@ const MATRIX: [(Reader, [Effect; 6]); 29] = [
 ];
 
 async fn one_unreadable_item_does_not_stop_the_others(projection: &str) {
-    for (column, kind) in Type::ALL.into_iter().enumerate() {
-        let archived = kind == Type::Transaction;
+    for (column, kind) in TYPES.into_iter().enumerate() {
+        let archived = kind.name == TRANSACTION.name;
         let healthy = Scene::start(projection, archived).await;
         let mut expected = Vec::new();
         for (reader, _) in MATRIX {
@@ -310,11 +297,11 @@ async fn one_unreadable_item_does_not_stop_the_others(projection: &str) {
         }
         for how in DAMAGES {
             let scene = Scene::start(projection, archived).await;
-            let key = damage(&scene.stack, kind.table(), |item| kind.is(item), kind.attribute(), how).await;
+            let key = kind.damage(&scene.stack, &(), how).await;
             for ((reader, effects), healthy) in MATRIX.into_iter().zip(&expected) {
-                let when = format!("{projection} {kind:?} {how:?}: {reader:?}");
+                let when = format!("{projection} {} {how:?}: {reader:?}", kind.name);
                 let effect =
-                    if kind == Type::Payment && is_archived_there(reader) { continue } else { effects[column] };
+                    if kind.name == PAYMENT.name && is_archived_there(reader) { continue } else { effects[column] };
                 effect.check(&scene.read(reader).await, healthy, &key, &when);
             }
             scene.stack.stop().await;
@@ -343,8 +330,8 @@ async fn archive_reports_an_unreadable_payment_and_moves_it_after_its_repair() {
     let client = scene.stack.client().expect("a client");
     let table = scene.stack.table("PaymentScheduler").expect("a table");
     let items = client.scan().table_name(table).send().await.expect("items").items.unwrap_or_default();
-    let whole = items.into_iter().find(|item| Type::Payment.is(&item.clone().into_iter().collect()));
-    damage(&scene.stack, "PaymentScheduler", |item| Type::Payment.is(item), "CreatedAt", DAMAGES[0]).await;
+    let whole = items.into_iter().find(|item| (PAYMENT.is)(&item.clone().into_iter().collect(), &()));
+    PAYMENT.damage(&scene.stack, &(), DAMAGES[0]).await;
     let run = scene.read(Reader::Archive).await;
     assert_eq!(run.body, json!({"until": DAY, "moved": 2, "left": true, "skipped": 1}));
     client.put_item().table_name(table).set_item(whole).send().await.expect("repaired");
@@ -357,7 +344,7 @@ async fn archive_reports_an_unreadable_payment_and_moves_it_after_its_repair() {
 #[tokio::test]
 async fn archive_passes_over_a_payment_without_a_transaction_id() {
     let scene = Scene::start("KEYS_ONLY", false).await;
-    damage(&scene.stack, "PaymentScheduler", |item| Type::Payment.is(item), "TransactionId", DAMAGES[0]).await;
+    Type { attribute: "TransactionId", ..PAYMENT }.damage(&scene.stack, &(), DAMAGES[0]).await;
     let run = scene.read(Reader::Archive).await;
     assert_eq!(run.body, json!({"until": DAY, "moved": 2, "left": true}));
     assert_eq!(scene.read(Reader::Payments("A-1")).await.count(), 1, "the payment remains");

@@ -171,10 +171,6 @@ pub(crate) struct Finding {
     pub(crate) kind: Kind,
     /// Primary key of the payment, as stored.
     pub(crate) key: ItemKey,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) expected: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) actual: Option<Decimal>,
 }
 
 /// Primary key of an item, as stored.
@@ -190,7 +186,7 @@ impl Finding {
     /// Creates a finding about the item with this key.
     pub(crate) fn new(kind: Kind, key: &Key) -> Self {
         let key = ItemKey { partition: key.partition().to_owned(), sort: key.sort().to_owned() };
-        Self { kind, key, expected: None, actual: None }
+        Self { kind, key }
     }
 }
 
@@ -285,15 +281,11 @@ impl From<OpenPayment> for OpenBody {
 pub(crate) struct FindingBody {
     kind: Kind,
     key: ItemKey,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expected: Option<Decimal>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    actual: Option<Decimal>,
 }
 
 impl From<Discrepancy> for FindingBody {
-    fn from(Discrepancy { what: Finding { kind, key, expected, actual }, .. }: Discrepancy) -> Self {
-        Self { kind, key, expected, actual }
+    fn from(Discrepancy { what: Finding { kind, key }, .. }: Discrepancy) -> Self {
+        Self { kind, key }
     }
 }
 

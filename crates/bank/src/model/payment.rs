@@ -84,8 +84,8 @@ pub struct Payment {
     /// to the transaction service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
-    /// Time after which the dispatch hands the payment to the executor again. Absent if nobody
-    /// does.
+    /// Time after which the dispatch hands the payment to the executor again. Absent if
+    /// no further attempt is planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_attempt_at: Option<TimestampSeconds>,
 }

@@ -6,13 +6,10 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     dispatch::Dispatched,
 };
-use function::{Error, Fields, Function, Input, Scheduled, Trigger};
+use function::{Error, Function, Scheduled, Trigger};
 use keys::RequestId;
 use std::time::Duration;
-use table::{
-    Units,
-    cost::{Cost, read, read_eventually},
-};
+use table::cost::{Cost, read, read_eventually};
 
 /// Maximum time reserved before the deadline, to finish the current pages.
 const RESERVE: Duration = Duration::from_secs(10);
@@ -32,7 +29,7 @@ pub const PATTERN: Pattern = Pattern {
         variant: "",
         condition: "get the dispatch switch. GSI1, one worker for each shard: GSI1SK from SCHEDULED# to SCHEDULED#now; update GSI1SK of each payment to PENDING#… if it is unchanged. With a transaction service, a second worker for each shard: GSI1SK from PENDING# to PENDING#now; get the payments in batches, and update those whose next attempt is due",
         formula: "1 R for the switch, once and for each page of 100 entries; GSI1 ½ ⌈Σ entries⌉ R for each page (ALL: ½ ⌈Σ items⌉ R). For each payment ⌈item⌉ W, GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W). For each payment that is still PENDING ½ ⌈item⌉ R, and ⌈item⌉ W if it is handed over again. The table shows the claims without a transaction service",
-        cost: |case| swept(case),
+        cost: swept,
     }],
     function,
 };
@@ -49,17 +46,7 @@ fn swept(case: &Case) -> Cost {
         .read(cost::PAYMENTS, read(0).times(1 + shards))
         .read(cost::DUE_PAYMENTS, empty + read_eventually(entry).times(claimed))
         .write(cost::PAYMENTS, table::cost::write(case.item).times(claimed))
-        .write(cost::DUE_PAYMENTS, case.index_write().times(2 * claimed) + Units::ZERO)
-}
-
-/// Input of a manual run: none.
-#[derive(Debug, Clone, Copy)]
-pub struct Nothing;
-
-impl Input for Nothing {
-    fn read(_: &mut Fields) -> Option<Self> {
-        Some(Self)
-    }
+        .write(cost::DUE_PAYMENTS, case.index_write().times(2 * claimed))
 }
 
 /// Claims all `SCHEDULED` payments whose scheduled time has come, including those of past days, by
@@ -71,7 +58,7 @@ impl Input for Nothing {
 /// # Errors
 /// 400 for an invalid event. Any other error means that DynamoDB was unreachable or rejected a
 /// call.
-pub async fn dispatch_due_payments(bank: Bank, run: Scheduled<Nothing>) -> Result<Dispatched, Error> {
+pub async fn dispatch_due_payments(bank: Bank, run: Scheduled<()>) -> Result<Dispatched, Error> {
     let id = RequestId::new(run.now.instant(), &run.random);
     bank.sweep(run.now, run.deadline.with_reserve(RESERVE), id).await
 }

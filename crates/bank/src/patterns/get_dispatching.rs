@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     switch::SwitchBody,
 };
-use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use function::{Error, Function, Json, Request, Route, Trigger};
 use table::cost::{Cost, read};
 
 /// Entry point of the Lambda.
@@ -28,21 +28,11 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Input of the request: none.
-#[derive(Debug, Clone, Copy)]
-pub struct Nothing;
-
-impl Input for Nothing {
-    fn read(_: &mut Fields) -> Option<Self> {
-        Some(Self)
-    }
-}
-
 /// Reads whether payments are dispatched and executed.
 ///
 /// # Errors
 /// 403 for a caller without the operator scope.
-pub async fn get_dispatching(bank: Bank, request: Request<Nothing>) -> Result<Json<SwitchBody>, Error> {
+pub async fn get_dispatching(bank: Bank, request: Request<()>) -> Result<Json<SwitchBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     Ok(Json(bank.switch().await?.into()))
 }

@@ -5,7 +5,7 @@ use crate::{
     cost::{self, Calls, Pattern},
     jobs::{Task, accepted, job_key},
 };
-use function::{Accepted, Error, Fields, Function, Input, Problem, Request, Route, Trigger};
+use function::{Accepted, Error, Function, Problem, Request, Route, Trigger};
 use jobs::{Job, JobBody};
 use keys::bank::{DispatchId, JobId};
 use table::{
@@ -33,21 +33,11 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Body of the request: none.
-#[derive(Debug, Clone, Copy)]
-pub struct Nothing;
-
-impl Input for Nothing {
-    fn read(_: &mut Fields) -> Option<Self> {
-        Some(Self)
-    }
-}
-
 /// Starts a job that dispatches the payments that are due now.
 ///
 /// # Errors
 /// 403 for a caller without the operator scope, 409 if dispatching is disabled.
-pub async fn start_dispatch(bank: Bank, request: Request<Nothing>) -> Result<Accepted<JobBody>, Error> {
+pub async fn start_dispatch(bank: Bank, request: Request<()>) -> Result<Accepted<JobBody>, Error> {
     request.caller.must_operate(DOMAIN)?;
     if !bank.is_dispatching().await? {
         let detail = "Dispatching is disabled. PUT /bank/dispatching enables it.".to_owned();

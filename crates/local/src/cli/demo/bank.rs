@@ -75,7 +75,8 @@ impl Guide {
     }
 
     async fn dispatch(&self) -> Result<(), CliError> {
-        let body = json!({"scheduledTime": format!("{}T00:00:00Z", sample::tomorrow().saturating_sub(1.day())), "data": {"amount": "5.00"}});
+        let midnight = format!("{}T00:00:00Z", sample::tomorrow().saturating_sub(1.day()));
+        let body = json!({"scheduledTime": midnight, "data": {"amount": "5.00"}});
         let call = Call::post("/bank/accounts/Account3/payments", body).key("demo-due");
         let due = self.step(Step { what: "Schedule a payment for now", call, status: StatusCode::CREATED }).await?;
         let what = "Dispatch the due payments, as the schedule does every two minutes";
