@@ -20,8 +20,9 @@ use crate::{
     engine::{self, Engine},
     follower::{Context, EventSourcePoller, Follower, Positions},
     gateway::{Gateway, Routes},
-    lake::Lake,
+    lake::{Lake, Services},
     lambda::{self, Bind, Handler, Lambda},
+    notifier::Notifier,
     role::{Notes, Role},
     server::{PATIENCE, Port, Server},
     template::{self, Authorizer, Mapping, Selection, Template, TemplateError},
@@ -30,6 +31,8 @@ use crate::{
 // Default lifetime of a token. `--expires-in` or an `exp` claim overrides it.
 const TOKEN_LIFE: Duration = Duration::from_hours(1);
 
+/// Prefix of the objects that a service imports.
+const INBOX: &str = "inbox/";
 /// Environment variable with the folder for the log of used permissions.
 const PERMISSIONS_USED: &str = "PERMISSIONS_USED";
 /// Environment variable with the URL of a DynamoDB that replaces the embedded engine.
@@ -312,7 +315,8 @@ impl Builder {
             services_url,
             server: Server::start(port, Arc::clone(&gateway), self.patience),
             gateway: Arc::clone(&gateway),
-            services: Server::start(services, Arc::clone(&lake), self.patience),
+            services: Server::start(services, Arc::new(Services(Arc::clone(&lake))), self.patience),
+            notifier: Notifier::start(&lake, &gateway.lambdas),
             follower: Follower::start(&gateway.pollers),
             engine,
             lake,
@@ -453,6 +457,7 @@ pub struct Stack {
     server: Server,
     gateway: Arc<Gateway>,
     services: Server,
+    notifier: Notifier,
     follower: Follower,
     engine: Engine,
     lake: Arc<Lake>,
@@ -568,6 +573,7 @@ impl Stack {
     /// Stops the stack and closes its connections and its data file.
     pub async fn stop(self) {
         self.server.stop().await;
+        self.notifier.stop().await;
         self.follower.stop().await;
         self.services.stop().await;
         self.engine.stop().await;
@@ -581,7 +587,7 @@ impl Stack {
 
     fn health(&self) -> Value {
         let functions: Vec<_> = self.template.lambdas.iter().map(|lambda| &lambda.name).collect();
-        json!({
+        let mut health = json!({
             "status": "ok",
             "services": self.template.services(),
             "functions": functions,
@@ -590,6 +596,17 @@ impl Stack {
             "firehose": self.services_url,
             "s3": self.services_url,
             "lake": self.lake.folder(),
-        })
+        });
+        if let Some(inbox) = self.inbox() {
+            health["inbox"] = inbox.into();
+        }
+        health
+    }
+
+    /// Physical name of the bucket for files to import, if the stack has one.
+    #[must_use]
+    pub fn inbox(&self) -> Option<&str> {
+        let mut triggers = self.template.lambdas.iter().flat_map(|lambda| &lambda.objects);
+        triggers.find(|trigger| trigger.prefix == INBOX).map(|trigger| trigger.bucket.as_str())
     }
 }
