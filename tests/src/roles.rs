@@ -34,7 +34,7 @@ pub enum Outcome {
 impl Outcome {
     fn of(answer: &Answer) -> Option<Self> {
         match (answer.status, answer.body["type"].as_str()) {
-            (200 | 201 | 204, None) => Some(Self::Done),
+            (200 | 201 | 202 | 204, None) => Some(Self::Done),
             (401, None) => Some(Self::NoToken),
             (403, None) => Some(Self::NoScope),
             (403, Some("/problems/forbidden")) => Some(Self::Forbidden),
