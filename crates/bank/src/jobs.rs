@@ -1,6 +1,7 @@
 //! Jobs of the bank: work that takes longer than a request (docs/decisions/jobs.md).
 
 pub(crate) mod dispatch;
+pub(crate) mod import;
 
 use function::Accepted;
 use jobs::{Job, JobBody};
@@ -8,7 +9,7 @@ use keys::bank::{JobId, JobPartition, JobSort};
 use serde::{Deserialize, Serialize};
 use table::Key;
 
-use crate::patterns::get_bank_job;
+use crate::{model::import::ImportedFile, patterns::get_bank_job};
 
 /// The task of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,12 +17,15 @@ use crate::patterns::get_bank_job;
 pub enum Task {
     /// Dispatches the payments that are due.
     Dispatch,
+    /// Schedules the payments of a file.
+    Import(ImportedFile),
 }
 
 impl jobs::Task for Task {
     fn kind(&self) -> &'static str {
         match self {
             Self::Dispatch => "dispatch",
+            Self::Import(_) => "import",
         }
     }
 }

@@ -8,12 +8,15 @@ pub mod dispatch_due_payments;
 pub mod find_transaction;
 pub mod get_bank_job;
 pub mod get_dispatching;
+pub mod get_import;
 pub mod get_payment;
+pub mod import_payments;
 pub mod list_account_payments;
 pub mod list_account_transactions;
 pub mod list_due_payments;
 pub mod list_transactions_by_date;
 pub mod retry_bank_job;
+pub mod retry_import;
 pub mod schedule_payment;
 pub mod set_dispatching;
 pub mod start_dispatch;
@@ -31,12 +34,15 @@ pub fn patterns() -> Vec<Pattern> {
         find_transaction::PATTERN,
         get_bank_job::PATTERN,
         get_dispatching::PATTERN,
+        get_import::PATTERN,
         get_payment::PATTERN,
+        import_payments::PATTERN,
         list_account_payments::PATTERN,
         list_account_transactions::PATTERN,
         list_due_payments::PATTERN,
         list_transactions_by_date::PATTERN,
         retry_bank_job::PATTERN,
+        retry_import::PATTERN,
         schedule_payment::PATTERN,
         set_dispatching::PATTERN,
         start_dispatch::PATTERN,

@@ -86,7 +86,7 @@ pub use error::{Error, Fault, optimistically};
 pub use fingerprint::Fingerprint;
 pub use http::{Request, http};
 pub use idempotency::IdempotentRequest;
-pub use input::{Fields, Input};
+pub use input::{Fields, Input, read_record};
 pub use lambda_runtime::{Context, Diagnostic};
 pub use objects::{ObjectCreated, Objects, objects};
 pub use observe::count;

@@ -8,6 +8,7 @@ mod cost;
 mod dispatch;
 mod due_scale;
 mod idempotency;
+mod intake;
 mod lists;
 mod model;
 mod moves;

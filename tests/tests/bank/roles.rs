@@ -39,6 +39,8 @@ fn attempts() -> Vec<Attempt> {
         Attempt::of_operators("POST /bank/dispatches", OPERATE),
         Attempt::of_operators("GET /bank/dispatching", OPERATE),
         Attempt::of_operators("PUT /bank/dispatching", OPERATE).with("", json!({"enabled": true})),
+        Attempt::of_operators("GET /bank/imports/{importId}", OPERATE).gets(Missing, Missing),
+        Attempt::of_operators("POST /bank/imports/{importId}/retry", OPERATE).gets(Missing, Missing),
         Attempt::of_operators("GET /bank/jobs/{jobId}", OPERATE).gets(Missing, Missing),
         Attempt::of_operators("POST /bank/jobs/{jobId}/retry", OPERATE).gets(Missing, Missing),
         Attempt::of_operators("GET /bank/transactions/{transactionId}", OPERATE).with("ARCHIVED", Value::Null),

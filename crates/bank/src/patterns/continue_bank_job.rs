@@ -4,14 +4,17 @@
 use crate::{
     Bank,
     cost::{self, Calls, Pattern},
-    jobs::{Task, dispatch},
+    jobs::{Task, dispatch, import},
     patterns::dispatch_due_payments,
 };
 use function::{Batch, Error, Function, Trigger};
 use jobs::{JobService, Jobs, Run};
 use keys::Random;
 use std::collections::BTreeSet;
-use table::{Units, cost::read};
+use table::{
+    Units,
+    cost::{Cost, read, write},
+};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -24,15 +27,33 @@ pub const PATTERN: Pattern = Pattern {
     id: "B19",
     name: "continue-bank-job",
     trigger: Trigger::Stream("BankJobs"),
-    calls: &[Calls {
-        variant: ", dispatch",
-        condition: "as B10 dispatch-due-payments, in steps of five seconds",
-        formula: "as B10 dispatch-due-payments for each step. Per invocation ⌈job⌉ R and ⌈job⌉ W, and ⌈job⌉ W for each step",
-        cost: |case| {
-            let jobs = (read(0), Units::whole(2));
-            (dispatch_due_payments::PATTERN.calls[0].cost)(case).read(cost::JOBS, jobs.0).write(cost::JOBS, jobs.1)
+    calls: &[
+        Calls {
+            variant: ", dispatch",
+            condition: "as B10 dispatch-due-payments, in steps of five seconds",
+            formula: "as B10 dispatch-due-payments for each step. Per invocation ⌈job⌉ R and ⌈job⌉ W, and ⌈job⌉ W for each step",
+            cost: |case| {
+                let jobs = (read(0), Units::whole(2));
+                (dispatch_due_payments::PATTERN.calls[0].cost)(case).read(cost::JOBS, jobs.0).write(cost::JOBS, jobs.1)
+            },
         },
-    }],
+        Calls {
+            variant: ", import",
+            condition: "for each line as B1 schedule-payment with an Idempotency-Key",
+            formula: "for each new payment as B1 schedule-payment. For a duplicate 1 W and ⌈item⌉ R, and 1 R more if it is archived. \
+            Per invocation ⌈job⌉ R and ⌈job⌉ W, and ⌈job⌉ W for each of at least two steps",
+            cost: |case| {
+                let lines = case.count();
+                let payments = (write(case.item) + Units::whole(1)).times(lines);
+                let jobs = (read(0), Units::whole(3));
+                Cost::default()
+                    .write(cost::PAYMENTS, payments)
+                    .write(cost::DUE_PAYMENTS, case.index_write().times(lines))
+                    .read(cost::JOBS, jobs.0)
+                    .write(cost::JOBS, jobs.1)
+            },
+        },
+    ],
     function,
 };
 
@@ -59,6 +80,9 @@ impl JobService for Service {
         match run.job().task::<Task>()? {
             Task::Dispatch => {
                 run.steps(dispatch::Steps { bank: &self.bank, random: self.random.clone() }).await?;
+            }
+            Task::Import(file) => {
+                run.steps(import::Steps::new(&self.bank, self.random.clone(), file)).await?;
             }
         }
         Ok(())
