@@ -32,7 +32,7 @@ const BANK: [Event; 42] = [
     ("get-payment", "", Some(404)),
     ("get-payment", "no-payment-id", Some(400)),
     ("dispatch-due-payments", "", None),
-    ("dispatch-due-payments", "no-time", None),
+    ("dispatch-due-payments", "no-such-time", None),
     ("start-dispatch", "", Some(202)),
     ("start-dispatch", "no-operator", Some(403)),
     ("continue-bank-job", "", None),

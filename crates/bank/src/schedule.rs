@@ -66,6 +66,9 @@ impl Bank {
     /// Schedules the payment, unless the account has a payment with the same idempotency key.
     /// Replaces `payment` by the payment that was scheduled first.
     ///
+    /// `is_repeated` tells whether an earlier invocation may have used the same payment id. The
+    /// payment may then have been archived.
+    ///
     /// # Errors
     /// [`Error::KeyReused`] if the key was used for a payment with another time or other data.
     /// [`Error::Invalid`] if the scheduled day is before `now` and the key is new.
@@ -74,6 +77,7 @@ impl Bank {
         payment: &mut Payment,
         key: &IdempotencyKey,
         now: TimestampSeconds,
+        is_repeated: bool,
     ) -> Result<Scheduled, Error> {
         let record = Record {
             account: payment.account.clone(),
@@ -84,6 +88,11 @@ impl Bank {
         };
         let first = match self.first(&record, now).await? {
             First::Created => return self.put(payment).await.map(|()| Scheduled::New),
+            // This request created the record: the response to the SDK's first attempt was lost,
+            // and the SDK retried.
+            First::Found(first) if first == record && !is_repeated => {
+                return self.put(payment).await.map(|()| Scheduled::New);
+            }
             First::Found(first) => first,
         };
         if first.request != record.request {
@@ -94,7 +103,6 @@ impl Bank {
         *payment = Payment::scheduled(account, first.payment_id, payment.shard, data, first.created_at);
         payment.by_operator = by_operator;
         self.finish(payment).await?;
-        // The record of this request: the response to an earlier attempt was lost.
         Ok(if first == record { Scheduled::New } else { Scheduled::Before })
     }
 

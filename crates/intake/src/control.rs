@@ -156,7 +156,9 @@ mod tests {
 
     fn totals(data: &[&str]) -> Totals {
         let mut totals = Totals::default();
-        data.iter().for_each(|data| totals.add_data(data));
+        for data in data {
+            totals.add_data(data);
+        }
         totals
     }
 

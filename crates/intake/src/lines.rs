@@ -15,7 +15,8 @@ pub struct Range {
     bytes: Vec<u8>,
     /// Position of the first byte in the file.
     offset: u64,
-    range: ops::Range<u64>,
+    /// Positions at which the lines of this range start.
+    starts: ops::Range<u64>,
     /// Whether the first byte belongs to the line before the range.
     follows: bool,
     size: u64,
@@ -43,13 +44,13 @@ impl Range {
 
     pub(crate) fn new(bytes: Vec<u8>, range: ops::Range<u64>, start: u64, size: u64) -> Self {
         let offset = Self::bytes(&range, start, size).start;
-        Self { bytes, offset, follows: offset < range.start, range, size }
+        Self { bytes, offset, follows: offset < range.start, starts: range, size }
     }
 
     /// Position after the range.
     #[must_use]
     pub fn end(&self) -> u64 {
-        self.range.end
+        self.starts.end
     }
 
     /// Returns the lines that start in the range, in order.
@@ -68,14 +69,14 @@ impl Range {
     fn line(&self, at: usize) -> Option<Line<'_>> {
         let start = self.offset + at as u64;
         let rest = self.bytes.get(at..)?;
-        if start >= self.range.end || rest.is_empty() {
+        if start >= self.starts.end || rest.is_empty() {
             return None;
         }
         let (text, end) = match rest.iter().position(|byte| *byte == b'\n') {
             Some(length) => (&rest[..length], start + length as u64 + 1),
             None if self.offset + self.bytes.len() as u64 >= self.size => (rest, self.size),
             // The end of the line was not read, so no other line starts in the range.
-            None => (rest, self.range.end.max(start + 1)),
+            None => (rest, self.starts.end.max(start + 1)),
         };
         let text = text.strip_suffix(b"\r").unwrap_or(text);
         let text = match text.len() {

@@ -117,22 +117,19 @@ fn values(line: &str) -> Result<Vec<Cow<'_, str>>, String> {
     const OPEN: &str = "a quoted value does not end on its line.";
     let (mut values, mut rest) = (Vec::new(), line);
     loop {
-        let (value, after) = match rest.strip_prefix('"') {
-            Some(quoted) => {
-                let (value, after) = unquoted(quoted).ok_or(OPEN)?;
-                match after.strip_prefix(',') {
-                    Some(next) => (value, Some(next)),
-                    None if after.is_empty() => (value, None),
-                    None => return Err("a quoted value is followed by other text.".to_owned()),
-                }
+        let (value, after) = if let Some(quoted) = rest.strip_prefix('"') {
+            let (value, after) = unquoted(quoted).ok_or(OPEN)?;
+            match after.strip_prefix(',') {
+                Some(next) => (value, Some(next)),
+                None if after.is_empty() => (value, None),
+                None => return Err("a quoted value is followed by other text.".to_owned()),
             }
-            None => {
-                let (value, after) = rest.split_once(',').map_or((rest, None), |(value, next)| (value, Some(next)));
-                if value.contains('"') {
-                    return Err("a value with a quote must be in double quotes.".to_owned());
-                }
-                (Cow::Borrowed(value), after)
+        } else {
+            let (value, after) = rest.split_once(',').map_or((rest, None), |(value, next)| (value, Some(next)));
+            if value.contains('"') {
+                return Err("a value with a quote must be in double quotes.".to_owned());
             }
+            (Cow::Borrowed(value), after)
         };
         values.push(value);
         match after {
@@ -149,9 +146,9 @@ fn unquoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     loop {
         let (part, after) = rest.split_once('"')?;
         if value.is_empty() {
-            value = Cow::Borrowed(part)
+            value = Cow::Borrowed(part);
         } else {
-            value.to_mut().push_str(part)
+            value.to_mut().push_str(part);
         }
         match after.strip_prefix('"') {
             Some(next) => {

@@ -49,8 +49,8 @@ impl Jobs {
         Ok(self.table.get(key).await?)
     }
 
-    /// Creates the job, unless a job with the same key exists. Wakes up an existing job, and returns
-    /// it.
+    /// Creates the job, unless a job with the same key exists. Wakes up an existing job and
+    /// returns it.
     ///
     /// # Errors
     /// The call failed, or the existing item cannot be deserialized as a job.

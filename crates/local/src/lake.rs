@@ -150,10 +150,7 @@ fn object_name(stream: &DeliveryStream, prefix: &str, now: Timestamp) -> String 
     format!("{prefix}{}-1-{time}-{}.json", stream.name, Uuid::new_v4())
 }
 
-/// Endpoint of the services other than DynamoDB.
-pub(crate) struct Services(pub(crate) Arc<Lake>);
-
-impl Endpoint for Services {
+impl Endpoint for Arc<Lake> {
     const MAX_BODY: usize = 64 * 1024 * 1024;
     const ORIGINS: Origins = Origins::None;
 
@@ -161,8 +158,8 @@ impl Endpoint for Services {
         let Received { parts, body, .. } = request;
         // Only Firehose requests have this header.
         match parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok()) {
-            Some(target) => firehose::answer(&self.0, target, &body, Timestamp::now()),
-            None => s3::answer(&self.0, &parts, &body).await,
+            Some(target) => firehose::answer(self, target, &body, Timestamp::now()),
+            None => s3::answer(self, &parts, &body).await,
         }
     }
 
@@ -171,7 +168,7 @@ impl Endpoint for Services {
     }
 
     async fn receive(&self, parts: Parts, body: Arriving) -> Response {
-        s3::receive(&self.0, &parts, body).await
+        s3::receive(self, &parts, body).await
     }
 
     fn refuse(refusal: Refusal) -> Response {

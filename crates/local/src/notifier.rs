@@ -96,7 +96,7 @@ async fn deliver(lake: Arc<Lake>, lambda: Arc<Lambda>, pending: Pending) -> Path
             "a function failed for an event"
         );
         if attempt > lambda.spec.retries {
-            give_up(&lake, &lambda, event, &failure, attempt);
+            give_up(&lake, &lambda, &event, &failure, attempt);
             break;
         }
         sleep(pause).await;
@@ -105,7 +105,7 @@ async fn deliver(lake: Arc<Lake>, lambda: Arc<Lambda>, pending: Pending) -> Path
     file
 }
 
-fn give_up(lake: &Lake, lambda: &Lambda, event: Value, failure: &Failure, attempts: u32) {
+fn give_up(lake: &Lake, lambda: &Lambda, event: &Value, failure: &Failure, attempts: u32) {
     tracing::error!(function = lambda.spec.name, "an event was discarded");
     let Some(bucket) = &lambda.spec.failure_bucket else { return };
     let now = Timestamp::now();

@@ -33,7 +33,7 @@ use node::{Entry, Fault, Node, fault};
 pub use objects::ObjectTrigger;
 use resolve::Scope;
 pub use table::Table;
-pub(crate) use table::stream_arn;
+pub(crate) use table::{STREAM_LABEL, stream_arn};
 
 /// Region of the local stack.
 pub(crate) const REGION: &str = "us-east-1";
@@ -256,7 +256,7 @@ impl Template {
                 let name = scope.physical_name(key, kind.line)?;
                 self.tables.push(Table::read(name, properties)?);
             }
-            "AWS::Serverless::Function" => self.lambdas.push(Lambda::read(globals, properties)?),
+            "AWS::Serverless::Function" => self.lambdas.push(Lambda::read(key, globals, properties)?),
             "AWS::Serverless::Application" => {
                 self.merge(scope.application(key, kind.line)?.template, kind.line)?;
             }

@@ -211,7 +211,7 @@ async fn disabled_dispatching_claims_nothing_and_resumes_where_it_stopped() {
     let before = payments(&stack).await;
     let run = dispatch(&client, NOW).await;
     assert_eq!(run, json!({"claimed": 0, "retried": 0, "left": false, "disabled": true}));
-    assert_problem(&client.post("/bank/dispatches", &Value::Null).await, 409, "dispatching-disabled");
+    assert_problem(&client.post("/bank/dispatches", &json!({})).await, 409, "dispatching-disabled");
     assert_eq!(payments(&stack).await, before);
     assert_eq!(client.put("/bank/dispatching", &json!({"enabled": true})).await.status, 200);
     // The second payment was handed over before the switch was changed.
@@ -243,12 +243,12 @@ async fn dispatch_by_hand_is_a_job_with_progress() {
     let stack = stack().start().await.expect("a stack");
     let client = Client::operator(&stack);
     put(&stack, &(0..250).map(|number| at("2020-01-01T00:00:00Z", number)).collect::<Vec<_>>()).await;
-    let started = client.post_once("/bank/dispatches", "D-1", &Value::Null).await;
+    let started = client.post_once("/bank/dispatches", "D-1", &json!({})).await;
     assert_eq!((started.status, text(&started.body, "status")), (202, "running"), "{}", started.body);
     let path = started.headers["location"].to_str().expect("text");
     let done = until(&client, path, |answer| answer.body["status"] == "done").await;
     assert_eq!((&done.body["kind"], &done.body["done"]), (&json!("dispatch"), &json!(250)), "{}", done.body);
-    let again = client.post_once("/bank/dispatches", "D-1", &Value::Null).await;
+    let again = client.post_once("/bank/dispatches", "D-1", &json!({})).await;
     assert_eq!((again.status, &again.body), (202, &done.body));
     assert_eq!(statuses(&stack).await, BTreeMap::from([("PENDING".to_owned(), 250)]));
     stack.stop().await;
@@ -258,9 +258,9 @@ async fn dispatch_by_hand_is_a_job_with_progress() {
 async fn failed_dispatch_job_can_be_retried() {
     let stack = without_jobs().start().await.expect("a stack");
     let client = Client::operator(&stack);
-    let started = client.post("/bank/dispatches", &Value::Null).await;
+    let started = client.post("/bank/dispatches", &json!({})).await;
     let path = started.headers["location"].to_str().expect("text").to_owned();
-    assert_problem(&client.post(&format!("{path}/retry"), &Value::Null).await, 409, "job-not-failed");
+    assert_problem(&client.post(&format!("{path}/retry"), &json!({})).await, 409, "job-not-failed");
     assert_problem(&client.get("/bank/jobs/dispatch-unknown").await, 404, "not-found");
     assert_problem(&client.get("/bank/jobs/unknown").await, 400, "invalid-request");
     stack.stop().await;

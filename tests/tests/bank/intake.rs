@@ -173,6 +173,9 @@ async fn every_rejected_line_is_reported_with_its_number() {
     stack.stop().await;
 }
 
+/// Name, metadata and content of a file, and the start of the reason.
+type InvalidFile = (&'static str, &'static [(&'static str, &'static str)], Vec<u8>, &'static str);
+
 #[tokio::test]
 async fn every_invalid_file_is_rejected_with_a_reason() {
     let stack = stack().stacks(["bank"]).start().await.expect("a stack");
@@ -182,7 +185,7 @@ async fn every_invalid_file_is_rejected_with_a_reason() {
     let before = payments(&stack).await;
     let count: &[(&str, &str)] = &[("expected-count", "2")];
     let sum: &[(&str, &str)] = &[("expected-sum", "12.49 USD"), ("expected-count", "1")];
-    let cases: &[(&str, &[(&str, &str)], Vec<u8>, &str)] = &[
+    let cases: &[InvalidFile] = &[
         ("a.txt", &[], good.clone().into(), "The name of the file must end with .jsonl or .csv."),
         ("b.jsonl.gz", &[], b"\x1f\x8b\x08".to_vec(), "The name of the file must end with"),
         ("c.jsonl", &[], b"\x1f\x8b\x08".to_vec(), "The file is compressed with gzip."),

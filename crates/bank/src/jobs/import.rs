@@ -109,7 +109,9 @@ impl Part {
             }
             Outcome::Rejected { id, reason, data } => {
                 self.counts.rejected += 1;
-                data.iter().for_each(|data| self.rejected.add_data(data.text()));
+                if let Some(data) = data {
+                    self.rejected.add_data(data.text());
+                }
                 self.rows.push((self.lines, id, reason));
             }
         }
@@ -300,7 +302,7 @@ impl<'a> Steps<'a> {
         let mut payment = Payment::scheduled(account, payment, shard, data.clone(), now);
         payment.by_operator = true;
         let scheduled = match payment.must_fit() {
-            Ok(()) => self.bank.schedule_once(&mut payment, &id, now).await,
+            Ok(()) => self.bank.schedule_once(&mut payment, &id, now, true).await,
             Err(error) => Err(error),
         };
         let reason = match scheduled {
@@ -329,16 +331,12 @@ impl<'a> Steps<'a> {
             "totals": progress.totals(),
         });
         let done = std::mem::take(&mut progress.composition);
-        match self.report.compose(progress.rows, &summary.to_string(), done).await? {
-            Some(composition) => {
-                progress.composition = composition;
-                Ok(Next::Continue)
-            }
-            None => {
-                progress.phase = Phase::End;
-                Ok(Next::End)
-            }
+        if let Some(composition) = self.report.compose(progress.rows, &summary.to_string(), done).await? {
+            progress.composition = composition;
+            return Ok(Next::Continue);
         }
+        progress.phase = Phase::End;
+        Ok(Next::End)
     }
 }
 

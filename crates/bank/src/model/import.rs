@@ -9,7 +9,7 @@ use table::Key;
 /// Prefix of the objects that are imported.
 pub(crate) const INBOX: &str = "inbox/";
 
-/// The task of an import: one version of an object in the inbox.
+/// The task of an import: one version of an object in the inbox (docs/decisions/intake.md).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct ImportedFile {

@@ -41,11 +41,11 @@ pub const PATTERN: Pattern = Pattern {
             variant: ", import",
             condition: "for each line as B1 schedule-payment with an Idempotency-Key",
             formula: "for each new payment as B1 schedule-payment. For a duplicate 1 W and ⌈item⌉ R, and 1 R more if it is archived. \
-            Per invocation ⌈job⌉ R and ⌈job⌉ W, and ⌈job⌉ W for each of at least two steps",
+            Per invocation ⌈job⌉ R and ⌈job⌉ W, and ⌈job⌉ W for each of at least three steps",
             cost: |case| {
                 let lines = case.count();
                 let payments = (write(case.item) + Units::whole(1)).times(lines);
-                let jobs = (read(0), Units::whole(3));
+                let jobs = (read(0), Units::whole(4));
                 Cost::default()
                     .write(cost::PAYMENTS, payments)
                     .write(cost::DUE_PAYMENTS, case.index_write().times(lines))

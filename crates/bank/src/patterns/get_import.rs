@@ -55,7 +55,7 @@ impl Bank {
         let job = self.jobs.table().page::<Job>(&query, 1).await?.complete()?.pop().ok_or(Error::NotFound("import"))?;
         match job.task::<Task>()? {
             Task::Import(file) => Ok((job, file)),
-            _ => Err(Error::NotFound("import")),
+            Task::Dispatch => Err(Error::NotFound("import")),
         }
     }
 

@@ -72,7 +72,7 @@ pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Resul
     payment.by_operator = request.caller.operates(DOMAIN);
     payment.must_fit()?;
     if let Some(key) = &request.idempotency_key {
-        bank.schedule_once(&mut payment, key, request.now).await?;
+        bank.schedule_once(&mut payment, key, request.now, false).await?;
     } else {
         must_not_be_past(scheduled_time, request.now)?;
         bank.put(&payment).await?;

@@ -379,7 +379,7 @@ impl Page {
     fn add(&mut self, object: &Listed, group: Option<String>) {
         self.count += 1;
         let key = self.encoded(group.as_ref().unwrap_or(&object.key));
-        self.text += &match &group {
+        let entry = match &group {
             Some(_) => format!("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>", escaped(&key)),
             None => format!(
                 "<Contents><Key>{}</Key><LastModified>{}</LastModified><ETag>&quot;{}&quot;</ETag><Size>{}</Size>\
@@ -390,6 +390,7 @@ impl Page {
                 object.size
             ),
         };
+        self.text.push_str(&entry);
         self.last = Some(group.unwrap_or_else(|| object.key.clone()));
     }
 

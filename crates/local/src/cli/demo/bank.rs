@@ -18,6 +18,7 @@ impl Guide {
         self.payments(&first, &second).await?;
         self.moves(&first).await?;
         self.dispatch().await?;
+        self.import().await?;
         self.history(&first).await?;
         self.get_payment(&second).await
     }
@@ -77,7 +78,7 @@ impl Guide {
         let call = Call::post("/bank/accounts/Account3/payments", body).key("demo-due");
         let due = self.step(Step { what: "Schedule a payment for now", call, status: StatusCode::CREATED }).await?;
         let what = "Dispatch the due payments, as the schedule does every two minutes";
-        let call = Call::post("/_local/schedules/dispatch-due-payments", json!({}));
+        let call = Call::post("/_local/functions/dispatch-due-payments/invocations", json!({}));
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(reply.body["claimed"] == 1, "the dispatch must claim one payment")?;
         let path = format!("/bank/accounts/Account3/payments/{}", due.body["paymentId"].as_str().unwrap_or_default());
@@ -85,7 +86,8 @@ impl Guide {
         check(reply.body["status"] == "PENDING", "the payment must be PENDING")?;
         for enabled in [false, true] {
             let what = if enabled { "Resume dispatching" } else { "Stop dispatching" };
-            self.put(what, "/bank/dispatching", json!({"enabled": enabled})).await?;
+            let call = Call::put("/bank/dispatching", json!({"enabled": enabled}));
+            self.step(Step { what, call, status: StatusCode::OK }).await?;
             let reply = self.get("Get the dispatch switch", "/bank/dispatching").await?;
             check(reply.body["enabled"] == enabled, "the switch must have changed")?;
         }
@@ -97,6 +99,22 @@ impl Guide {
         check(reply.body["status"] == "done", "the job must be done")?;
         let call = Call { body: None, ..Call::post(format!("{job}/retry"), Value::Null) };
         let what = "Retry the job, which has not failed";
+        self.step(Step { what, call, status: StatusCode::CONFLICT }).await.map(drop)
+    }
+
+    async fn import(&self) -> Result<(), CliError> {
+        let line = |id: &str, amount: &str| {
+            let time = format!("{}T09:30:00Z", sample::tomorrow().saturating_add(1.day()));
+            let data = json!({"amount": amount, "currency": "USD"});
+            json!({"id": id, "accountId": "Account3", "scheduledTime": time, "data": data}).to_string()
+        };
+        let file = [line("demo-file-1", "12.50"), line("demo-file-2", "0.50"), "nonsense".to_owned()].join("\n");
+        self.upload("inbox/demo.jsonl", file, "import-payments").await?;
+        self.wait("/bank/imports/demo", |import| import["status"] == "done").await?;
+        let reply = self.get("Get the import", "/bank/imports/demo").await?;
+        check(reply.body["scheduled"] == 2 && reply.body["rejected"] == 1, "the import must schedule two payments")?;
+        let call = Call { body: None, ..Call::post("/bank/imports/demo/retry", Value::Null) };
+        let what = "Retry the import, which has not failed";
         self.step(Step { what, call, status: StatusCode::CONFLICT }).await.map(drop)
     }
 
