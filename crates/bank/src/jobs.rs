@@ -1,11 +1,15 @@
 //! Jobs of the bank: work that takes longer than a request (docs/decisions/jobs.md).
 
+pub(crate) mod close;
 pub(crate) mod dispatch;
 pub(crate) mod import;
 
-use function::Accepted;
+use function::{Accepted, Fingerprint};
 use jobs::{Job, JobBody};
-use keys::bank::{JobId, JobPartition, JobSort};
+use keys::{
+    Day,
+    bank::{CloseNumber, JobId, JobPartition, JobSort},
+};
 use serde::{Deserialize, Serialize};
 use table::Key;
 
@@ -19,6 +23,16 @@ pub enum Task {
     Dispatch,
     /// Schedules the payments of a file.
     Import(ImportedFile),
+    /// Closes a day.
+    Close {
+        /// The day.
+        day: Day,
+        /// Number of the close.
+        number: CloseNumber,
+        /// Fingerprint of the caller and the idempotency key of the request that started the close.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<Fingerprint>,
+    },
 }
 
 impl jobs::Task for Task {
@@ -26,6 +40,7 @@ impl jobs::Task for Task {
         match self {
             Self::Dispatch => "dispatch",
             Self::Import(_) => "import",
+            Self::Close { .. } => "close",
         }
     }
 }

@@ -126,7 +126,7 @@ impl Bank {
     /// Ensures that the payment of a repeated request is stored, either as a payment or, after
     /// archiving, as a transaction. If the payment is not stored, the first request failed before
     /// the put.
-    async fn finish(&self, payment: &Payment) -> Result<(), Error> {
+    pub(crate) async fn finish(&self, payment: &Payment) -> Result<(), Error> {
         if self.payments.get::<Payment>(&payment.key()).await?.is_some()
             || self.transactions.get::<Transaction>(&payment.key()).await?.is_some()
         {

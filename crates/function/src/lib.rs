@@ -2,8 +2,8 @@
 //!
 //! Each access pattern has a handler, which is an async function. [`http`] creates a [`Function`]
 //! from the handler of a route. [`stream`], [`scheduled`] and [`objects`] do the same for DynamoDB
-//! streams, for schedules and for objects in S3. The `main` of a Lambda calls [`run`] with this function. The service crates
-//! depend neither on HTTP nor on the Lambda runtime.
+//! streams, for schedules and for objects in S3. The `main` of a Lambda calls [`run`] with this
+//! function. The service crates depend neither on HTTP nor on the Lambda runtime.
 //!
 //! Handlers receive the time and a random source as arguments. Only the module `system` reads the
 //! clock and the random source of the operating system (docs/decisions/randomness.md).

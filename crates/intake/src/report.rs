@@ -6,8 +6,8 @@ use aws_sdk_s3::Client;
 use function::Error;
 use serde::{Deserialize, Serialize};
 
-/// Bytes that are collected before they are uploaded. S3 requires at least 5 MB for each part except
-/// the last one.
+/// Bytes that are collected before they are uploaded. S3 requires at least 5 MB for each part
+/// except the last one.
 const PART: usize = 8 * 1024 * 1024;
 /// Maximum number of parts. It bounds the size of the job item, which contains their entity tags.
 const MAX_PARTS: usize = 1_000;

@@ -36,7 +36,7 @@ impl Ledger {
         now: TimestampMillis,
         random: &Random,
     ) -> Result<Posted, Error> {
-        let reads = join3(self.outcome(draft), self.touched(draft), self.knows(draft.merchant.as_ref()));
+        let reads = join3(self.outcome(draft), self.touched(draft, caller), self.knows(draft.merchant.as_ref()));
         let (before, accounts, has_merchant) = Box::pin(reads).await;
         // A retry gets its outcome, even if an account cannot be read.
         if let Some(posted) = before? {
@@ -68,7 +68,7 @@ impl Ledger {
     ) -> Result<Posted, Error> {
         let accounts = match accounts {
             Some(accounts) => accounts,
-            None => self.touched(draft).await?,
+            None => self.touched(draft, caller).await?,
         };
         let entry = PostingPlan::new(draft, &accounts, has_merchant, caller, now, shard)?;
         match self.dynamo.transact_once(entry.changes(&self.table)?).await {
@@ -80,10 +80,10 @@ impl Ledger {
         }
     }
 
-    /// Reads the accounts of the draft. Omits missing accounts.
-    async fn touched(&self, draft: &Draft) -> Result<HashMap<AccountId, Account>, Error> {
+    /// Reads the accounts of the draft, as [`Self::accounts`] does.
+    async fn touched(&self, draft: &Draft, caller: &Caller) -> Result<HashMap<AccountId, Account>, Error> {
         let ids: BTreeSet<_> = draft.postings.iter().map(|posting| &posting.account).collect();
-        self.accounts(ids.into_iter()).await
+        self.accounts(ids.into_iter(), caller).await
     }
 
     /// If the draft was already posted, reads the resulting transaction.

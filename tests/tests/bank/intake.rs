@@ -107,7 +107,8 @@ async fn a_repeated_file_changes_nothing() {
     bring_to(&client, &listed[0], "CANCELLED", "").await;
     let (listed, _) = client.all("/bank/accounts/A-1/payments?to=2099-12-31T00:00:00Z").await;
     bring_to(&client, &listed[0], "PROCESSED", "T-1").await;
-    assert_eq!(archive(&client, "2099-12-01").await, 1);
+    // The archive moves the cancelled payment too.
+    assert_eq!(archive(&client, "2099-12-01").await, 2);
     bring_to(&client, &listed[1], "PENDING", "").await;
     let items = |stored: BTreeSet<String>| -> BTreeSet<String> {
         stored.into_iter().filter(|item| !item.contains("BankJobs")).collect()
@@ -467,6 +468,37 @@ async fn an_import_that_loses_s3_at_any_call_continues_exactly() {
         assert_eq!(text(&status, "status"), "running", "{number}: {status}");
         scene.s3.heal();
         scene.finish(&process, &name, &run, &format!("{moment:?} {number}")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_large_report_whose_completion_was_lost_is_complete() {
+    let scene = Scene::start().await;
+    let process = scene.process();
+    let file = "x\n".repeat(160_000);
+    let mut calls = 0;
+    for name in ["whole", "lost"] {
+        upload(&scene.stack, &format!("inbox/{name}.jsonl"), &[], file.clone()).await;
+        let path = format!("/bank/imports/{name}");
+        let run = until(&scene.client, &path, |answer| answer.status == 200).await.body;
+        scene.s3.heal();
+        if name == "lost" {
+            // The completion of the upload is the last call.
+            scene.s3.fail_from(calls, Moment::After);
+            let _ = process.run(&starts(name, text(&run, "run")), MINUTE).await;
+            assert_eq!(text(&scene.client.get(&path).await.body, "status"), "running");
+            scene.s3.heal();
+        }
+        for _ in 0..20 {
+            let _ = process.run(&starts(name, text(&run, "run")), MINUTE).await;
+            if text(&scene.client.get(&path).await.body, "status") != "running" {
+                break;
+            }
+        }
+        calls = calls.max(scene.s3.calls());
+        let import = scene.client.get(&path).await.body;
+        assert_eq!((text(&import, "status"), numbers(&import)), ("done", [160_000, 0, 0, 160_000]), "{name}: {import}");
+        assert_eq!(report(&scene.stack, &import).len(), 160_001, "{name}");
     }
 }
 

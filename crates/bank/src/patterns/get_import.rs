@@ -55,7 +55,7 @@ impl Bank {
         let job = self.jobs.table().page::<Job>(&query, 1).await?.complete()?.pop().ok_or(Error::NotFound("import"))?;
         match job.task::<Task>()? {
             Task::Import(file) => Ok((job, file)),
-            Task::Dispatch => Err(Error::NotFound("import")),
+            Task::Dispatch | Task::Close { .. } => Err(Error::NotFound("import")),
         }
     }
 

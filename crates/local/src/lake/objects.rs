@@ -1,5 +1,5 @@
-//! Objects as files. The path of an object below the folder of the lake is `<bucket>/<key>`, so that
-//! other programs can read it. Everything else that S3 stores is in the folder `.s3`.
+//! Objects as files. The path of an object below the folder of the lake is `<bucket>/<key>`, so
+//! that other programs can read it. Everything else that S3 stores is in the folder `.s3`.
 use std::{
     collections::BTreeMap,
     fs::{self, File, Metadata, OpenOptions},

@@ -254,8 +254,8 @@ fn describe_object(response: &mut Response, object: &Object) {
     }
 }
 
-/// Reads a header such as `bytes=0-99`. Returns the start and the exclusive end, or `None` without a
-/// range.
+/// Reads a header such as `bytes=0-99`. Returns the start and the exclusive end, or `None` without
+/// a range.
 fn range(header: &str, size: u64) -> Result<Option<(u64, u64)>, Fault> {
     let Some((first, last)) = header.strip_prefix("bytes=").and_then(|range| range.split_once('-')) else {
         return Ok(None);

@@ -34,10 +34,10 @@ Resources:
 ";
 
 /// Keys of the objects that the function has received.
-type Seen = Arc<Mutex<Vec<String>>>;
+type Keys = Arc<Mutex<Vec<String>>>;
 
 /// Function that fails for the first `failures` events.
-fn import(seen: &Seen, failures: usize) -> Vec<(String, Bind)> {
+fn import(seen: &Keys, failures: usize) -> Vec<(String, Bind)> {
     let seen = Arc::clone(seen);
     let bind: Bind = Box::new(move |_, _| {
         let seen = Arc::clone(&seen);
@@ -77,7 +77,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[tokio::test]
 async fn created_objects_that_match_the_filter_invoke_the_function() {
-    let seen = Seen::default();
+    let seen = Keys::default();
     let stack = Stack::of_text(TEMPLATE).bound(import(&seen, 0)).start().await.unwrap();
     assert_eq!(stack.inbox(), Some("local-inbox"));
     for path in ["inbox/a.jsonl", "outbox/a.csv", "inbox/a%20b.csv", "inbox/c.csv"] {
@@ -94,7 +94,7 @@ async fn created_objects_that_match_the_filter_invoke_the_function() {
 
 #[tokio::test]
 async fn a_failed_invocation_is_repeated_and_then_discarded() {
-    let seen = Seen::default();
+    let seen = Keys::default();
     let stack = Stack::of_text(TEMPLATE).bound(import(&seen, 2)).start().await.unwrap();
     put(&stack, "local-inbox/inbox/a.csv").await;
     let failed = stack.lake().join("local-failed/aws/lambda/async/import");
@@ -112,7 +112,7 @@ async fn a_failed_invocation_is_repeated_and_then_discarded() {
 #[tokio::test]
 async fn the_next_start_delivers_the_events_that_remain() {
     let folder = env::temp_dir().join(format!("lake-{}", Uuid::new_v4()));
-    let seen = Seen::default();
+    let seen = Keys::default();
     let stack = Stack::of_text(TEMPLATE).lake(&folder).bound(import(&seen, usize::MAX)).start().await.unwrap();
     put(&stack, "local-inbox/inbox/a.csv").await;
     until(|| seen.lock().unwrap().len() == 1).await;
