@@ -1,6 +1,7 @@
 //! Lines in a byte range of a file. A line belongs to the range in which it starts, so that several
 //! workers can read the ranges of a file independently.
 
+use memchr::memchr;
 use std::ops;
 
 /// Maximum length of a line in bytes, without its end. A longer line is rejected without being
@@ -55,7 +56,7 @@ impl Range {
 
     /// Returns the lines that start in the range, in order.
     pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
-        let first = match self.bytes.iter().position(|byte| *byte == b'\n') {
+        let first = match memchr(b'\n', &self.bytes) {
             _ if !self.follows => Some(0),
             Some(end) => Some(end + 1),
             None => None,
@@ -72,7 +73,7 @@ impl Range {
         if start >= self.starts.end || rest.is_empty() {
             return None;
         }
-        let (text, end) = match rest.iter().position(|byte| *byte == b'\n') {
+        let (text, end) = match memchr(b'\n', rest) {
             Some(length) => (&rest[..length], start + length as u64 + 1),
             None if self.offset + self.bytes.len() as u64 >= self.size => (rest, self.size),
             // The end of the line was not read, so no other line starts in the range.
