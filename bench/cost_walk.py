@@ -46,6 +46,13 @@ def bank(step):
     step("B10", "dispatch-due-payments", "POST", "/_local/schedules/dispatch-due-payments", reads=True)
     job = step("B10", "start-dispatch", "POST", "/bank/dispatches", types="Job", key="cost-dispatch")["jobId"]
     step("B19", "get-bank-job", "GET", f"/bank/jobs/{job}", item=("Job", job))
+    created = {"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": {
+        "bucket": {"name": "local-inbox"},
+        "object": {"key": "inbox/cost.jsonl", "size": 1, "eTag": "cost", "sequencer": "01"}}}
+    event = {"Records": [created]}
+    step("B12", "import-payments", "POST", "/_local/functions/import-payments/invocations", event, types="Job",
+         under="RUN#")
+    step("B13", "get-import", "GET", "/bank/imports/cost")
     step("B6", "list-account-transactions", "GET", "/bank/accounts/Erin/transactions")
     step("B7", "list-transactions-by-date", "GET", "/bank/transactions?date=2099-12-01")
     step("B8", "find-transaction", "GET", "/bank/transactions/cost-1")

@@ -1,7 +1,7 @@
 //! Helpers for tests of the bank. They create payments through the API, or put payments directly
 //! into the table.
 
-use crate::{Answer, Client, changed, dynamo, random, stack, text};
+use crate::{Answer, Client, changed, dynamo, random, stack, text, until};
 use aws_sdk_dynamodb::types::AttributeValue;
 use bank::Payment;
 use jiff::{SignedDuration, Timestamp};
@@ -156,7 +156,7 @@ pub fn second_of(day: &str, second: i64) -> Timestamp {
     start + SignedDuration::from_secs(second)
 }
 
-/// An item: its attribute values by name. All attributes of the bank's tables are strings.
+/// An item: its attribute values by name, as text.
 pub type Row = BTreeMap<String, String>;
 
 /// Reads all items with the given `Type` from a table, with strong consistency.
@@ -174,7 +174,7 @@ pub async fn rows(stack: &Stack, table: &str, kind: &str) -> Vec<Row> {
         let text = |value: AttributeValue| match value {
             AttributeValue::S(text) | AttributeValue::N(text) => text,
             AttributeValue::Bool(value) => u8::from(value).to_string(),
-            other => unreachable!("{other:?}"),
+            other => in_order(&other),
         };
         rows.push(item.into_iter().map(|(name, value)| (name, text(value))).collect());
     }
@@ -205,4 +205,36 @@ pub fn payment(account: &str, time: &str, status: Status, shard: usize) -> Payme
         payment.transaction_id = Some(format!("T-{id}").parse().expect("a transaction id"));
     }
     payment
+}
+
+/// Stores an object in the inbox.
+pub async fn upload(stack: &Stack, key: &str, metadata: &[(&str, &str)], content: impl Into<Vec<u8>>) {
+    let bucket = stack.inbox().expect("a bucket");
+    let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+    let mut put = http.put(format!("{}/{bucket}/{key}", stack.services_url())).body(content.into());
+    for (name, value) in metadata {
+        put = put.header(format!("x-amz-meta-{name}"), *value);
+    }
+    let answer = put.send().await.expect("an answer");
+    assert_eq!(answer.status(), 200, "{key}");
+}
+
+/// Uploads a file, and waits until its import has ended. Returns the import.
+pub async fn import(stack: &Stack, file: &str, metadata: &[(&str, &str)], content: impl Into<Vec<u8>>) -> Value {
+    let client = Client::operator(stack);
+    let name = file.strip_suffix(".jsonl").or_else(|| file.strip_suffix(".csv")).unwrap_or(file);
+    let path = format!("/bank/imports/{name}");
+    let before = client.get(&path).await.body["run"].clone();
+    upload(stack, &format!("inbox/{file}"), metadata, content).await;
+    let is_over =
+        |answer: &Answer| answer.status == 200 && answer.body["run"] != before && answer.body["status"] != "running";
+    until(&client, &path, is_over).await.body
+}
+
+/// The lines of the report of an import.
+#[must_use]
+pub fn report(stack: &Stack, import: &Value) -> Vec<Value> {
+    let path = text(import, "report").strip_prefix("s3://").expect("a location");
+    let report = std::fs::read_to_string(stack.lake().join(path)).expect("a report");
+    report.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }

@@ -10,7 +10,7 @@ use std::{fs, path::PathBuf};
 /// status is `None` for events that are not HTTP requests.
 pub type Event = (&'static str, &'static str, Option<u16>);
 
-const BANK: [Event; 42] = [
+const BANK: [Event; 51] = [
     ("schedule-payment", "", Some(201)),
     ("schedule-payment", "day-is-over", Some(400)),
     ("list-account-payments", "", Some(200)),
@@ -44,6 +44,15 @@ const BANK: [Event; 42] = [
     ("set-dispatching", "no-boolean", Some(400)),
     ("get-bank-job", "", Some(404)),
     ("get-bank-job", "no-job-id", Some(400)),
+    ("import-payments", "", None),
+    ("import-payments", "folder", None),
+    ("import-payments", "test-event", None),
+    ("import-payments", "no-name", None),
+    ("import-payments", "removed", None),
+    ("get-import", "", Some(200)),
+    ("get-import", "no-import-id", Some(400)),
+    ("retry-import", "", Some(409)),
+    ("retry-import", "no-import-id", Some(400)),
     ("close-day", "", None),
     ("close-day", "by-hand", None),
     ("close-day", "not-over", None),

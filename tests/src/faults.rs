@@ -448,6 +448,12 @@ impl<'a> Process<'a> {
 /// responses.
 #[must_use]
 pub fn service(stack: &Stack, endpoint: &str, name: &str, function: &Function) -> Service {
+    service_at(stack, endpoint, stack.services_url(), name, function)
+}
+
+/// The same function, which calls S3 at `s3`.
+#[must_use]
+pub fn service_at(stack: &Stack, endpoint: &str, s3: &str, name: &str, function: &Function) -> Service {
     let lambda = stack.template().lambdas.iter().find(|lambda| lambda.name == name);
     let lambda = lambda.expect("a function of the template");
     let settings = lambda.environment.clone().into_iter().collect();
@@ -456,7 +462,8 @@ pub fn service(stack: &Stack, endpoint: &str, name: &str, function: &Function) -
     let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(10));
     let client = client.config().to_builder().endpoint_url(endpoint).retry_config(retries).retry_partition(allowance);
     let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client.build()), random());
-    function.bind(&settings, dynamo).expect("valid settings")
+    let clients = stack.clients_of(lambda).with_dynamo(dynamo).at("s3", s3);
+    function.bind(&settings, clients).expect("valid settings")
 }
 
 /// An invocation context with a deadline after `timeout`.

@@ -23,12 +23,13 @@ KINDS = {
         {"Records.dynamodb.Keys", "Records.dynamodb.NewImage", "Records.dynamodb.OldImage"},
     ),
     "detail-type": (["cloudwatch", "scheduled-event"], set(), {"detail"}),
+    "objects": (["s3", "put"], set(), set()),
 }
 # Fields that are missing from SAM's samples: the version of an event, and the user identity of a
 # TTL deletion.
 UNKNOWN_TO_SAM = {"detail-type": {"version": str}, "Records": {"Records.userIdentity.type": str, "Records.userIdentity.principalId": str}}
 # Events that differ on purpose, because no service sends them.
-NO_SHAPE = ("by-hand", "empty", "no-batch", "no-such-day", "not-over", "unknown-fields", "unreadable")
+NO_SHAPE = ("test-event", "by-hand", "empty", "no-batch", "no-such-day", "not-over", "unknown-fields", "unreadable")
 
 
 def members(value, free, path=""):
@@ -66,6 +67,14 @@ def faults(event, kind, sample):
     yield from (f"{path} is missing" for path in sorted(needed - has.keys()))
 
 
+def kind_of(event):
+    if "routeKey" in event:
+        return "version"
+    if any(record.get("eventSource") == "aws:s3" for record in event.get("Records", [])):
+        return "objects"
+    return next(kind for kind in KINDS if kind in event and kind != "version")
+
+
 def main():
     samples = {kind: generated(kind) for kind in KINDS}
     seen, bad = 0, []
@@ -73,7 +82,7 @@ def main():
         event = json.loads(file.read_text())
         if "routeKey" not in event and file.stem.partition(".")[2] in NO_SHAPE:
             continue
-        kind = "version" if "routeKey" in event else next(kind for kind in KINDS if kind in event and kind != "version")
+        kind = kind_of(event)
         bad += [f"{file.relative_to(ROOT)}: {fault}" for fault in faults(event, kind, samples[kind])]
         seen += 1
     print("\n".join(bad) if bad else f"{seen} events have the same fields as SAM's")

@@ -2,6 +2,7 @@
 
 pub(crate) mod close;
 pub(crate) mod dispatch;
+pub(crate) mod import;
 
 use function::{Accepted, Fingerprint};
 use jobs::{Job, JobBody};
@@ -12,7 +13,7 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::Key;
 
-use crate::patterns::get_bank_job;
+use crate::{model::import::ImportedFile, patterns::get_bank_job};
 
 /// The task of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +21,8 @@ use crate::patterns::get_bank_job;
 pub enum Task {
     /// Dispatches the payments that are due.
     Dispatch,
+    /// Schedules the payments of a file.
+    Import(ImportedFile),
     /// Closes a day.
     Close {
         /// The day.
@@ -36,6 +39,7 @@ impl jobs::Task for Task {
     fn kind(&self) -> &'static str {
         match self {
             Self::Dispatch => "dispatch",
+            Self::Import(_) => "import",
             Self::Close { .. } => "close",
         }
     }

@@ -12,11 +12,13 @@ mod jobs;
 mod lists;
 mod model;
 pub mod patterns;
+mod schedule;
 mod switch;
 
 pub use cost::{Case, Pattern};
 pub use dispatch::Dispatched;
 pub use jobs::{Task, job_key};
+pub use model::import::{ImportBody, ImportProgress, ImportedFile};
 pub use model::payment::{Execution, MAX_BYTES, MAX_REASON, Payment, PaymentBody};
 pub use model::transaction::{Transaction, TransactionBody};
 pub use patterns::patterns;
@@ -25,6 +27,7 @@ pub use switch::Switch;
 use ::jobs::Jobs;
 use dispatch::Handover;
 use function::{App, Clients, SettingsReader};
+use intake::Files;
 use table::{Dynamo, Index, Key, Projection, Query, ShardedIndex, Table};
 
 /// Prefix of the scopes `bank:read`, `bank:write` and `bank:operate`.
@@ -40,6 +43,7 @@ pub struct Bank {
     due: ShardedIndex,
     jobs: Jobs,
     handover: Handover,
+    files: Files,
     /// Number of minutes after which a `PENDING` payment is overdue.
     overdue_minutes: u32,
 }
@@ -59,6 +63,7 @@ impl App for Bank {
             "GSI1All" => Projection::All,
             _ => return settings.fault("DUE_INDEX must be GSI1 (KEYS_ONLY) or GSI1All (ALL)"),
         };
+        let by_path = settings.optional::<String>("AWS_ENDPOINT_URL_S3").is_some();
         let index = Index { name: name.into(), partition: Payment::SHARD, sort: Payment::DUE };
         Some(Self {
             dynamo: dynamo.clone(),
@@ -67,6 +72,7 @@ impl App for Bank {
             due: ShardedIndex { index, projection, shards: shards? },
             jobs: Jobs::new(dynamo, jobs?),
             handover: handover?,
+            files: Files::new(clients.config("s3"), by_path),
             overdue_minutes: overdue_minutes?,
         })
     }

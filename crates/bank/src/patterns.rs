@@ -10,13 +10,16 @@ pub mod find_transaction;
 pub mod get_bank_job;
 pub mod get_day;
 pub mod get_dispatching;
+pub mod get_import;
 pub mod get_payment;
+pub mod import_payments;
 pub mod list_account_payments;
 pub mod list_account_transactions;
 pub mod list_due_payments;
 pub mod list_overdue_payments;
 pub mod list_transactions_by_date;
 pub mod retry_bank_job;
+pub mod retry_import;
 pub mod retry_payment;
 pub mod schedule_payment;
 pub mod set_dispatching;
@@ -38,13 +41,16 @@ pub fn patterns() -> Vec<Pattern> {
         get_bank_job::PATTERN,
         get_day::PATTERN,
         get_dispatching::PATTERN,
+        get_import::PATTERN,
         get_payment::PATTERN,
+        import_payments::PATTERN,
         list_account_payments::PATTERN,
         list_account_transactions::PATTERN,
         list_due_payments::PATTERN,
         list_overdue_payments::PATTERN,
         list_transactions_by_date::PATTERN,
         retry_bank_job::PATTERN,
+        retry_import::PATTERN,
         retry_payment::PATTERN,
         schedule_payment::PATTERN,
         set_dispatching::PATTERN,

@@ -35,6 +35,13 @@ impl Clients {
         self
     }
 
+    /// Replaces the DynamoDB client, for tests.
+    #[must_use]
+    pub fn with_dynamo(mut self, dynamo: Dynamo) -> Self {
+        self.dynamo = dynamo;
+        self
+    }
+
     /// The DynamoDB client.
     #[must_use]
     pub fn dynamo(&self) -> &Dynamo {

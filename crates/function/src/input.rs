@@ -205,6 +205,15 @@ fn values(pairs: &[(String, String)], name: &str) -> Vec<String> {
     pairs.iter().filter(|(member, _)| member == name).map(|(_, value)| value.clone()).collect()
 }
 
+/// Reads the fields of a JSON object that is not the body of a request, such as a line of a file.
+/// The rules for bodies apply.
+///
+/// # Errors
+/// [`Error::Invalid`] lists all faults. Their pointers start with `/body`.
+pub fn read_record<I: Input>(json: &str) -> Result<I, Error> {
+    Fields::of_event(json)?.read()
+}
+
 /// Input of an access pattern without parameters.
 impl Input for () {
     fn read(_: &mut Fields) -> Option<Self> {

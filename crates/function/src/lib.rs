@@ -1,9 +1,9 @@
 //! Lambda functions: settings, requests, callers, responses, errors, logs and metrics.
 //!
 //! Each access pattern has a handler, which is an async function. [`http`] creates a [`Function`]
-//! from the handler of a route. [`stream`] and [`scheduled`] do the same for DynamoDB streams and
-//! for schedules. The `main` of a Lambda calls [`run`] with this function. The service crates
-//! depend neither on HTTP nor on the Lambda runtime.
+//! from the handler of a route. [`stream`], [`scheduled`] and [`objects`] do the same for DynamoDB
+//! streams, for schedules and for objects in S3. The `main` of a Lambda calls [`run`] with this
+//! function. The service crates depend neither on HTTP nor on the Lambda runtime.
 //!
 //! Handlers receive the time and a random source as arguments. Only the module `system` reads the
 //! clock and the random source of the operating system (docs/decisions/randomness.md).
@@ -66,6 +66,7 @@ mod http;
 mod idempotency;
 mod input;
 mod json;
+mod objects;
 mod observe;
 mod pattern;
 mod problem;
@@ -85,8 +86,9 @@ pub use error::{Error, Fault, optimistically};
 pub use fingerprint::Fingerprint;
 pub use http::{Request, http};
 pub use idempotency::IdempotentRequest;
-pub use input::{Fields, Input};
+pub use input::{Fields, Input, read_record};
 pub use lambda_runtime::{Context, Diagnostic};
+pub use objects::{ObjectCreated, Objects, objects};
 pub use observe::count;
 pub use pattern::{Calls, Declared, Pattern, Route, Trigger, by_number};
 pub use problem::Problem;

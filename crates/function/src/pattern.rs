@@ -29,15 +29,18 @@ pub enum Trigger {
     Schedule(&'static str),
     /// A DynamoDB stream, as the name of its table.
     Stream(&'static str),
+    /// Objects created in an S3 bucket, as the logical name of the bucket and the prefix of the
+    /// keys.
+    Objects(&'static str, &'static str),
 }
 
 impl Trigger {
-    /// Returns the routes. A schedule or stream has no routes.
+    /// Returns the routes. Other triggers have no routes.
     #[must_use]
     pub const fn routes(&self) -> &'static [Route] {
         match self {
             Self::Http(routes) => routes,
-            Self::Schedule(_) | Self::Stream(_) => &[],
+            Self::Schedule(_) | Self::Stream(_) | Self::Objects(..) => &[],
         }
     }
 }

@@ -69,6 +69,8 @@ problems! {
         "an employee reports progress on an activity that is not active or has ended";
     JobUnderWay, 409, "job-under-way", CONFLICT,
         "a job is already changing the same references";
+    ImportRejected, 409, "import-rejected", CONFLICT,
+        "the import to retry has failed because of its file";
     JobNotFailed, 409, "job-not-failed", CONFLICT,
         "the job to retry is running or done";
     InsufficientFunds, 409, "insufficient-funds", CONFLICT,

@@ -57,6 +57,13 @@ pub trait JobRunner: Send {
     fn skipped(_: &Self::Progress) -> u64 {
         0
     }
+
+    /// Returns the reason if the job ends without success, for example because its input is not
+    /// valid. A retry of the job starts after its last step.
+    #[must_use]
+    fn failure(_: &Self::Progress) -> Option<String> {
+        None
+    }
 }
 
 /// The result of a step.
@@ -77,7 +84,7 @@ pub enum Next {
     Continue,
     /// End this run. The stream then starts another run.
     Wait,
-    /// End the job successfully.
+    /// End the job: successfully, unless [`JobRunner::failure`] returns a reason.
     End,
 }
 
@@ -106,9 +113,11 @@ impl Run<'_> {
         let mut progress = self.job.progress()?;
         loop {
             let step = Box::pin(runner.step(&self.job, progress, self.stop)).await?;
-            let is_written = self.jobs.write(&mut self.job, &step, R::skipped(&step.progress)).await?;
+            let failure = R::failure(&step.progress);
+            let is_written =
+                self.jobs.write(&mut self.job, &step, R::skipped(&step.progress), failure.as_deref()).await?;
             match step.next {
-                Next::End if is_written => return Ok(Some(step.progress)),
+                Next::End if is_written && failure.is_none() => return Ok(Some(step.progress)),
                 Next::Continue if is_written && !self.stop.has_passed() => progress = step.progress,
                 _ => return Ok(None),
             }

@@ -138,7 +138,13 @@ impl Jobs {
 
     /// Writes the result of a step. Returns `false` if another run has written this step, or if the
     /// job has ended or was retried.
-    pub(crate) async fn write<P: Serialize>(&self, job: &mut Job, step: &Step<P>, skipped: u64) -> Result<bool, Error> {
+    pub(crate) async fn write<P: Serialize>(
+        &self,
+        job: &mut Job,
+        step: &Step<P>,
+        skipped: u64,
+        failure: Option<&str>,
+    ) -> Result<bool, Error> {
         let update =
             self.update(job).set(Job::PROGRESS, Value::of(&step.progress)?).set(Job::DONE, Value::of(&step.done)?);
         let mut update = update.set(Job::STEP, job.step + 1).set(Job::ATTEMPTS, 0);
@@ -146,7 +152,11 @@ impl Jobs {
             update = update.set(Job::SKIPPED, Value::of(&skipped)?);
         }
         let is_written = if step.next == Next::End {
-            self.finish(job, update.set(Job::STATE, Value::of(&State::Done)?).remove(Job::RUN)).await?
+            let (state, update) = match failure {
+                Some(reason) => (State::Failed, update.set(Job::REASON, &reason.to_owned())),
+                None => (State::Done, update),
+            };
+            self.finish(job, update.set(Job::STATE, Value::of(&state)?).remove(Job::RUN)).await?
         } else {
             written(self.dynamo.write(update).await)?
         };

@@ -14,6 +14,7 @@
 //! | item | PK | SK |
 //! | --- | --- | --- |
 //! | job | `JOB#<job id>` | `JOB` |
+//! | run of an import | `IMPORT#<import id>` | `RUN#<run>` |
 //! | certificate of a day | `DAY#<date>` | `CERTIFICATE#<number>` |
 //! | payment that was open at the close | `DAY#<date>` | `OPEN#<number>#<time>#<payment id>` |
 //! | discrepancy that the close found | `DAY#<date>` | `DISCREPANCY#<number>#<item hash>` |
@@ -88,6 +89,14 @@ impl PaymentId {
     #[must_use]
     pub fn new(time: TimestampSeconds, now: Timestamp, random: &Random) -> Self {
         Self { time, unique: uuid_of(now, random) }
+    }
+
+    /// Returns the id of the payment that a line of a file schedules. A repeated import of the same
+    /// run gets the same id, so it recognizes its own payments (docs/decisions/intake.md).
+    #[must_use]
+    pub fn imported(time: TimestampSeconds, import: &ImportId, run: &ImportRun, position: u64) -> Self {
+        let unique = derived(&["import", import.as_str(), run.as_str(), &position.to_string()]);
+        Self { time, unique }
     }
 
     /// Scheduled time of the payment.
@@ -329,6 +338,97 @@ constant_key!(
     JobSort,
     "JOB"
 );
+
+/// Checks the id of an import: an identifier that can be one segment of a path.
+fn check_import(text: &str) -> Result<(), Invalid> {
+    crate::id::check(text)?;
+    if text.contains(['/', '\\', '%']) || text.starts_with('.') {
+        return Err(Invalid::new("must not contain `/`, `\\` or `%`, or start with a dot"));
+    }
+    Ok(())
+}
+
+/// Id of an import: the name of its file without its ending.
+///
+/// The text is an identifier without `/`, `\` and `%` that does not start with a dot.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ImportId(String);
+
+impl ImportId {
+    /// The id as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ImportId {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        check_import(text).map(|()| Self(text.to_owned()))
+    }
+}
+
+impl fmt::Display for ImportId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+serde_as_text!(ImportId);
+
+/// Run of an import: the sequencer of the event of its object, a hexadecimal number. A later object
+/// with the same key has a greater sequencer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ImportRun(String);
+
+impl ImportRun {
+    /// The run as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for ImportRun {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let is_number = (1..=64).contains(&text.len()) && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        if is_number { Ok(Self(text.to_ascii_uppercase())) } else { Err(Invalid::new("is not a sequencer")) }
+    }
+}
+
+impl fmt::Display for ImportRun {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+serde_as_text!(ImportRun);
+
+prefixed_key!(
+    /// Partition key of the runs of an import: `IMPORT#<import id>`.
+    ImportPartition,
+    "IMPORT",
+    ImportId
+);
+
+prefixed_key!(
+    /// Sort key of a run of an import: `RUN#<run>`.
+    ImportSort,
+    "RUN",
+    ImportRun
+);
+
+impl ImportSort {
+    /// Returns the range of all runs of an import, latest first.
+    #[must_use]
+    pub fn latest() -> KeyRange {
+        KeyRange::beginning_with("RUN#").newest_first()
+    }
+}
 
 prefixed_key!(
     /// Sort key of the record that a failed payment was retried: `RETRY#<payment id>`. Its

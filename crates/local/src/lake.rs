@@ -1,5 +1,9 @@
-//! The local lake: Firehose and S3 endpoints that store objects as files in a folder.
+//! The local lake: Firehose and S3 endpoints that store objects as files in a folder
+//! (docs/decisions/objects-locally.md).
+mod chunked;
+mod events;
 mod firehose;
+mod objects;
 mod prefix;
 mod s3;
 
@@ -9,16 +13,20 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use axum::response::Response;
+use http::{Method, request::Parts};
 use jiff::{Timestamp, tz::TimeZone};
 pub use prefix::Prefix;
 use uuid::Uuid;
 
+use events::Events;
+pub(crate) use events::{Pending, pending};
+
 use crate::{
-    server::{Endpoint, Origins, Received, Refusal},
+    server::{Arriving, Endpoint, Origins, Received, Refusal},
     template::{DeliveryStream, Template},
 };
 
@@ -31,6 +39,9 @@ pub(crate) struct Lake {
     streams: Vec<DeliveryStream>,
     /// Current object of each delivery stream.
     open: Mutex<BTreeMap<String, Object>>,
+    /// Held while an object or its attributes change.
+    writing: Mutex<()>,
+    pub(crate) events: Events,
 }
 
 struct Object {
@@ -49,6 +60,8 @@ impl Lake {
             buckets: template.buckets.clone(),
             streams: template.delivery_streams.clone(),
             open: Mutex::default(),
+            writing: Mutex::default(),
+            events: Events::of(template),
         };
         fs::create_dir_all(&lake.folder)?;
         for bucket in &lake.buckets {
@@ -89,25 +102,8 @@ impl Lake {
         appended
     }
 
-    /// Stores an object in a bucket. Returns `false` if the bucket does not exist.
-    pub(crate) fn put(&self, bucket: &str, key: &str, data: &[u8]) -> io::Result<bool> {
-        let Some(path) = self.path(bucket, key)? else { return Ok(false) };
-        path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        // A rename replaces the object as a whole, so a full disk leaves no part of it.
-        let part = self.folder.join(format!(".part-{}", Uuid::new_v4()));
-        let stored = fs::write(&part, data).and_then(|()| fs::rename(&part, path));
-        if stored.is_err() {
-            let _ = fs::remove_file(&part);
-        }
-        stored.map(|()| true)
-    }
-
-    /// Returns the file of an object, or `None` if the bucket does not exist.
-    fn path(&self, bucket: &str, key: &str) -> io::Result<Option<PathBuf>> {
-        if key.split('/').any(|part| matches!(part, "" | "." | "..")) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the object key is not a valid file path"));
-        }
-        Ok(self.buckets.iter().any(|known| known == bucket).then(|| self.folder.join(bucket).join(key)))
+    fn writes(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -154,7 +150,7 @@ fn object_name(stream: &DeliveryStream, prefix: &str, now: Timestamp) -> String 
     format!("{prefix}{}-1-{time}-{}.json", stream.name, Uuid::new_v4())
 }
 
-impl Endpoint for Lake {
+impl Endpoint for Arc<Lake> {
     const MAX_BODY: usize = 64 * 1024 * 1024;
     const ORIGINS: Origins = Origins::None;
 
@@ -163,8 +159,16 @@ impl Endpoint for Lake {
         // Only Firehose requests have this header.
         match parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok()) {
             Some(target) => firehose::answer(self, target, &body, Timestamp::now()),
-            None => s3::answer(self, &parts, &body),
+            None => s3::answer(self, &parts, &body).await,
         }
+    }
+
+    fn streams(parts: &Parts) -> bool {
+        parts.method == Method::PUT
+    }
+
+    async fn receive(&self, parts: Parts, body: Arriving) -> Response {
+        s3::receive(self, &parts, body).await
     }
 
     fn refuse(refusal: Refusal) -> Response {

@@ -14,6 +14,7 @@ mod gateway;
 mod lake;
 mod lambda;
 mod nearest;
+mod notifier;
 mod remote;
 mod role;
 mod sample;

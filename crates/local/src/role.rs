@@ -16,6 +16,7 @@ use aws_sdk_dynamodb::config::{
 use aws_smithy_runtime_api::client::http::{
     HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
 };
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::template::{ACCOUNT, Lambda, REGION, Statement};
@@ -153,11 +154,23 @@ fn parts_of(batch: &Value) -> Vec<Value> {
     }
 }
 
-/// Permission for the object of a path-style request (`/bucket/key`).
+/// Permission for a path-style request (`/bucket/key`).
 fn of_s3(request: &HttpRequest) -> Need {
-    let path = request.uri().parse::<http::Uri>().map(|uri| uri.path().trim_start_matches('/').to_owned());
-    let action = if request.method() == "PUT" { "s3:PutObject" } else { "s3:GetObject" };
-    Need { action: action.to_owned(), resource: format!("arn:aws:s3:::{}", path.unwrap_or_default()), key: None }
+    let uri = request.uri().parse::<http::Uri>().unwrap_or_default();
+    let path = percent_decode_str(uri.path().trim_start_matches('/')).decode_utf8_lossy();
+    let (bucket, key) = path.split_once('/').unwrap_or((&path, ""));
+    let query = uri.query().unwrap_or_default();
+    let has = |name: &str| form_urlencoded::parse(query.as_bytes()).any(|(key, _)| key == name);
+    let (action, resource) = match (request.method(), key) {
+        (_, "") => ("s3:ListBucket", bucket),
+        // Uploads in parts need no other permission than the put of an object.
+        ("PUT" | "POST", _) => ("s3:PutObject", &*path),
+        ("DELETE", _) if has("uploadId") => ("s3:AbortMultipartUpload", &*path),
+        ("DELETE", _) => ("s3:DeleteObject", &*path),
+        _ if has("versionId") => ("s3:GetObjectVersion", &*path),
+        _ => ("s3:GetObject", &*path),
+    };
+    Need { action: action.to_owned(), resource: format!("arn:aws:s3:::{resource}"), key: None }
 }
 
 /// HTTP client or HTTP connector that checks each call against a role.

@@ -12,11 +12,11 @@ use std::{
 };
 
 use axum::{
-    body::{Body, Bytes},
+    body::{Body, BodyDataStream, Bytes, HttpBody},
     extract::Request,
     response::Response,
 };
-use futures::StreamExt;
+use futures::{StreamExt, stream};
 use http::{StatusCode, request::Parts};
 use hyper::service::service_fn;
 use hyper_util::{
@@ -53,8 +53,35 @@ pub(crate) trait Endpoint: Send + Sync + 'static {
     /// Responds to a complete request from this machine.
     fn answer(&self, request: Received) -> impl Future<Output = Response> + Send;
 
+    /// Whether [`Endpoint::receive`] reads the body of this request while it arrives. The body may
+    /// then have any size.
+    fn streams(_: &Parts) -> bool {
+        false
+    }
+
+    /// Responds to a request of this machine whose body is still arriving.
+    fn receive(&self, _: Parts, _: Arriving) -> impl Future<Output = Response> + Send {
+        async { Self::refuse(Refusal::TooLarge) }
+    }
+
     /// Response to a request that the server rejects, in the format of the endpoint.
     fn refuse(refusal: Refusal) -> Response;
+}
+
+/// Body that is still arriving. Each part must arrive within the patience of the server.
+pub(crate) struct Arriving {
+    parts: BodyDataStream,
+    patience: Duration,
+}
+
+impl Arriving {
+    /// Returns the next part, or `None` at the end of the body.
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Refusal>> {
+        match timeout(self.patience, self.parts.next()).await {
+            Ok(part) => part.map(|part| part.map_err(|_| Refusal::Malformed("The body is not complete."))),
+            Err(_) => Some(Err(Refusal::Incomplete)),
+        }
+    }
 }
 
 /// Complete request from this machine.
@@ -201,8 +228,7 @@ async fn connection<E: Endpoint>(
         let (service, running) = (service.clone(), Running::new(&count));
         async move {
             let response = service.respond(peer, request.map(Body::new)).await;
-            drop(running);
-            Ok::<_, Infallible>(response)
+            Ok::<_, Infallible>(response.map(|body| running.until_sent(body)))
         }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -229,6 +255,17 @@ impl Running {
         count.send_modify(|count| *count += 1);
         Self(Arc::clone(count))
     }
+
+    /// Counts the request as running until the client has read a body that is streamed.
+    fn until_sent(self, body: Body) -> Body {
+        if body.size_hint().exact().is_some() {
+            return body;
+        }
+        let parts = stream::unfold((body.into_data_stream(), self), |(mut parts, running)| async {
+            parts.next().await.map(|part| (part, (parts, running)))
+        });
+        Body::from_stream(parts)
+    }
 }
 
 impl Drop for Running {
@@ -253,6 +290,10 @@ impl<E: Endpoint> Service<E> {
         let (mut parts, body) = request.into_parts();
         if let Err(refusal) = guard::check(&mut parts, E::ORIGINS, &self.hosts) {
             return E::refuse(refusal);
+        }
+        if E::streams(&parts) {
+            let body = Arriving { parts: body.into_data_stream(), patience: self.patience };
+            return self.endpoint.receive(parts, body).await;
         }
         match timeout(self.patience, read(body, E::MAX_BODY)).await.unwrap_or(Err(Refusal::Incomplete)) {
             Ok(body) => self.endpoint.answer(Received { peer, parts, body }).await,

@@ -25,6 +25,7 @@ use crate::{
     gateway::{Gateway, Routes},
     lake::Lake,
     lambda::{self, Bind, Handler, Lambda},
+    notifier::Notifier,
     role::{Notes, Role},
     sample,
     server::{PATIENCE, Port, Server},
@@ -34,6 +35,8 @@ use crate::{
 // Default lifetime of a token. `--expires-in` or an `exp` claim overrides it.
 const TOKEN_LIFE: Duration = Duration::from_hours(1);
 
+/// Prefix of the objects that a service imports.
+const INBOX: &str = "inbox/";
 /// Host name of the machine inside a Docker container.
 pub(crate) const DOCKER_HOST: &str = "host.docker.internal";
 /// Environment variable with the folder for the log of used permissions.
@@ -341,7 +344,8 @@ impl Builder {
             services_url,
             server: Server::start(port, Arc::clone(&gateway), self.patience),
             gateway: Arc::clone(&gateway),
-            services: Server::start(services, Arc::clone(&lake), self.patience),
+            services: Server::start(services, Arc::new(Arc::clone(&lake)), self.patience),
+            notifier: Notifier::start(&lake, &gateway.lambdas),
             follower: Follower::start(&gateway.pollers),
             engine,
             lake,
@@ -499,6 +503,7 @@ pub struct Stack {
     server: Server,
     gateway: Arc<Gateway>,
     services: Server,
+    notifier: Notifier,
     follower: Follower,
     engine: Engine,
     lake: Arc<Lake>,
@@ -629,6 +634,7 @@ impl Stack {
     /// Stops the stack and closes its connections and its data file.
     pub async fn stop(self) {
         self.server.stop().await;
+        self.notifier.stop().await;
         self.follower.stop().await;
         self.services.stop().await;
         self.engine.stop().await;
@@ -642,7 +648,7 @@ impl Stack {
 
     fn health(&self) -> Value {
         let functions: Vec<_> = self.template.lambdas.iter().map(|lambda| &lambda.name).collect();
-        json!({
+        let mut health = json!({
             "status": "ok",
             "services": self.template.services(),
             "functions": functions,
@@ -651,6 +657,17 @@ impl Stack {
             "firehose": self.services_url,
             "s3": self.services_url,
             "lake": self.lake.folder(),
-        })
+        });
+        if let Some(inbox) = self.inbox() {
+            health["inbox"] = inbox.into();
+        }
+        health
+    }
+
+    /// Physical name of the bucket for files to import, if the stack has one.
+    #[must_use]
+    pub fn inbox(&self) -> Option<&str> {
+        let mut triggers = self.template.lambdas.iter().flat_map(|lambda| &lambda.objects);
+        triggers.find(|trigger| trigger.prefix == INBOX).map(|trigger| trigger.bucket.as_str())
     }
 }

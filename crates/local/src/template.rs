@@ -9,6 +9,7 @@ mod lake;
 mod lambda;
 mod mapping;
 mod node;
+mod objects;
 mod parameters;
 mod resolve;
 mod table;
@@ -29,6 +30,7 @@ pub use lake::DeliveryStream;
 pub use lambda::{Lambda, Route, Schedule, Statement};
 pub use mapping::{Mapping, Start};
 use node::{Entry, Fault, Node, fault};
+pub use objects::ObjectTrigger;
 use resolve::Scope;
 pub use table::Table;
 pub(crate) use table::{STREAM_LABEL, stream_arn};
@@ -102,6 +104,7 @@ impl Template {
         let read = build(text, file, stack, parameters, selection).and_then(|(template, _)| {
             check_routes(&template)?;
             check_streams(&template)?;
+            check_objects(&template)?;
             Ok(template)
         });
         read.map_err(|fault| {
@@ -294,6 +297,17 @@ fn check_routes(template: &Template) -> node::Result<()> {
             return lambda.fault(route.line, again);
         }
         seen.push(shape);
+    }
+    Ok(())
+}
+
+/// Checks that the stack contains the bucket of each event and of each failure destination.
+fn check_objects(template: &Template) -> node::Result<()> {
+    for lambda in &template.lambdas {
+        let triggers = lambda.objects.iter().map(|trigger| (&trigger.bucket, trigger.line));
+        for (bucket, line) in triggers.chain(lambda.failure_bucket.as_ref().map(|bucket| (bucket, lambda.line))) {
+            check_bucket(template, bucket, line).or_else(|fault| lambda.fault(fault.line, fault.message))?;
+        }
     }
     Ok(())
 }

@@ -10,11 +10,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Answer, Client,
-    bank::{Row, payment, payments, put, scheduled_at, transactions, without_jobs},
+    bank::{Row, payment, payments, put, scheduled_at, transactions, upload, without_jobs},
     dynamo,
     patterns::{cost_of, labels},
     stack, text,
     units::{consumed, declared},
+    until,
 };
 use table::Projection;
 
@@ -109,6 +110,7 @@ async fn measure_all_patterns(stack: &Stack, projection: Projection, data: usize
     measured.assert("list-overdue-payments", &one().await, &client.get("/bank/payments/overdue").await);
     measured.assert("get-day not closed", &one().await, &client.get("/bank/days/2099-12-01").await);
     measure_dispatch(stack, projection, &mut measured, data).await;
+    measure_import(stack, projection, &mut measured, data).await;
     let processed = client.patch(&path, &json!({"status": "PROCESSED", "transactionId": transaction})).await;
     measured.assert("update-payment-status to PROCESSED", &one().await, &processed);
     let row = only_payment(stack).await;
@@ -142,10 +144,7 @@ async fn measure_dispatch(stack: &Stack, projection: Projection, measured: &mut 
     let row = rows.iter().find(|row| row["PK"] == "A-2").expect("the payment");
     measured.assert("dispatch-due-payments", &case(projection, row, 1), &dispatched);
     assert!(row["GSI1SK"].starts_with("PENDING#"), "{row:?}");
-    let client_of_table = stack.client().expect("a client");
-    let key = |name: &str| AttributeValue::S(row[name].clone());
-    let delete = client_of_table.delete_item().table_name(stack.table("PaymentScheduler").expect("a table"));
-    delete.key("PK", key("PK")).key("SK", key("SK")).send().await.expect("deleted");
+    delete(stack, row).await;
 
     let nothing = case(projection, row, 0);
     let started = client.post("/bank/dispatches", &json!({})).await;
@@ -158,6 +157,46 @@ async fn measure_dispatch(stack: &Stack, projection: Projection, measured: &mut 
     measured.assert("retry-bank-job", &nothing, &client.post(&failed, &json!({})).await);
     let set = client.put("/bank/dispatching", &json!({"enabled": true})).await;
     measured.assert("set-dispatching", &nothing, &set);
+}
+
+/// Measures an import of one payment of another account, which is deleted at the end.
+async fn measure_import(stack: &Stack, projection: Projection, measured: &mut Measured, data: usize) {
+    let client = Client::operator(stack);
+    let row = only_payment(stack).await;
+    let line = json!({"id": "K-1", "accountId": "A-3", "scheduledTime": TIME, "data": "x".repeat(data - 2)});
+    upload(stack, "inbox/cost.jsonl", &[], line.to_string()).await;
+    let started = until(&client, "/bank/imports/cost", |answer| answer.status == 200).await;
+    measured.assert("get-import", &case(projection, &row, 0), &started);
+    // The event of a later run.
+    let http = reqwest::Client::new();
+    let object = http.head(format!("{}/{}/inbox/cost.jsonl", stack.services_url(), stack.inbox().expect("a bucket")));
+    let object = object.send().await.expect("an object");
+    let event = json!({"Records": [{"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": {
+        "bucket": {"name": stack.inbox()},
+        "object": {"key": "inbox/cost.jsonl", "size": 1, "eTag": object.headers()["etag"].to_str().expect("a tag"), "sequencer": "FF"},
+    }}]});
+    let begun = client.invoke("import-payments", &event).await;
+    measured.assert("import-payments", &case(projection, &row, 0), &begun);
+    let keys = json!({"PK": {"S": "IMPORT#cost"}, "SK": {"S": "RUN#FF"}});
+    let step = json!({"Records": [{"eventName": "INSERT", "dynamodb": {"SequenceNumber": "1", "Keys": keys}}]});
+    let continued = client.invoke("continue-bank-job", &step).await;
+    let rows = payments(stack).await;
+    let row = rows.iter().find(|row| row["PK"] == "A-3").expect("the payment");
+    measured.assert("continue-bank-job, import", &case(projection, row, 1), &continued);
+    delete(stack, row).await;
+    let table = dynamo(stack).table(stack.table("BankJobs").expect("a table"));
+    let key = table::Key::new(&"IMPORT#cost", &"RUN#FF");
+    let failed = table.update(key).set(Job::STATE, &"failed").remove(Job::RUN);
+    dynamo(stack).write(failed).await.expect("failed");
+    let retried = client.post("/bank/imports/cost/retry", &json!({})).await;
+    measured.assert("retry-import", &case(projection, row, 0), &retried);
+}
+
+async fn delete(stack: &Stack, row: &Row) {
+    let client = stack.client().expect("a client");
+    let key = |name: &str| AttributeValue::S(row[name].clone());
+    let delete = client.delete_item().table_name(stack.table("PaymentScheduler").expect("a table"));
+    delete.key("PK", key("PK")).key("SK", key("SK")).send().await.expect("deleted");
 }
 
 /// Measures the close of the day before [`TIME`], which has one payment.

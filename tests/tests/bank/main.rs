@@ -9,6 +9,7 @@ mod cost;
 mod dispatch;
 mod due_scale;
 mod idempotency;
+mod intake;
 mod lists;
 mod model;
 mod moves;

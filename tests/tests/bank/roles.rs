@@ -5,10 +5,10 @@ use local::Auth;
 use serde_json::{Value, json};
 use system_tests::{
     Client,
-    bank::{archive, bring_to, schedule, without_jobs},
+    bank::{archive, bring_to, schedule, upload, without_jobs},
     openapi::Document,
     roles::{Attempt, OTHER, OWN, Outcome, check},
-    text,
+    text, until,
 };
 
 const READ: &[&str] = &["bank:read", "bank:operate"];
@@ -46,6 +46,10 @@ fn attempts() -> Vec<Attempt> {
         Attempt::of_operators("POST /bank/dispatches", OPERATE),
         Attempt::of_operators("GET /bank/dispatching", OPERATE),
         Attempt::of_operators("PUT /bank/dispatching", OPERATE).with("", json!({"enabled": true})),
+        Attempt::of_operators("GET /bank/imports/{importId}", OPERATE).with("IMPORT", Value::Null),
+        Attempt::of_operators("POST /bank/imports/{importId}/retry", OPERATE)
+            .with("IMPORT", Value::Null)
+            .gets(Conflict, Missing),
         Attempt::of_operators("GET /bank/jobs/{jobId}", OPERATE).with("JOB", Value::Null).unknown(NO_JOB),
         Attempt::of_operators("POST /bank/jobs/{jobId}/retry", OPERATE)
             .with("JOB", Value::Null)
@@ -82,6 +86,11 @@ async fn each_role_may_do_what_the_table_of_actors_says() {
             "JOB" => {
                 let job = operator.post("/bank/dispatches", &json!({})).await.body;
                 return text(&job, "jobId").to_owned();
+            }
+            "IMPORT" => {
+                upload(&stack, "inbox/file.jsonl", &[], "nonsense").await;
+                until(&operator, "/bank/imports/file", |answer| answer.status == 200).await;
+                return "file".to_owned();
             }
             _ => schedule(&operator, account, TIME).await,
         };

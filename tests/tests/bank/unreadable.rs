@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Asks, Client,
-    bank::{archive, bring_to, schedule, scheduled_at, stack_with},
+    bank::{archive, bring_to, import, schedule, scheduled_at, stack_with},
     on_both_projections,
     patterns::all,
     text,
@@ -53,9 +53,20 @@ const DISPATCH_SWITCH: Type = Type {
     attribute: "ChangedAt",
     is: |item, ()| has(item, "Type", "DispatchSwitch"),
 };
-const JOB: Type =
-    Type { name: "Job", table: "BankJobs", attribute: "StartedAt", is: |item, ()| has(item, "Type", "Job") };
-const TYPES: [Type; 6] = [PAYMENT, TRANSACTION, IDEMPOTENCY_RECORD, TRANSACTION_GUARD, DISPATCH_SWITCH, JOB];
+const JOB: Type = Type {
+    name: "Job",
+    table: "BankJobs",
+    attribute: "StartedAt",
+    is: |item, ()| has(item, "Type", "Job") && has(item, "SK", "JOB"),
+};
+const IMPORT_RUN: Type = Type {
+    name: "ImportRun",
+    table: "BankJobs",
+    attribute: "StartedAt",
+    is: |item, ()| has(item, "PK", "IMPORT#file"),
+};
+const TYPES: [Type; 7] =
+    [PAYMENT, TRANSACTION, IDEMPOTENCY_RECORD, TRANSACTION_GUARD, DISPATCH_SWITCH, JOB, IMPORT_RUN];
 
 /// Payments of two accounts. P-1 and P-2 belong to A-1, P-3 to A-2.
 struct Scene {
@@ -70,6 +81,8 @@ struct Scene {
     pending: [String; 2],
     /// A dispatch that is done.
     job: String,
+    /// Run of an import that is done.
+    run: String,
 }
 
 impl Scene {
@@ -90,7 +103,9 @@ impl Scene {
         assert_eq!(operator.put("/bank/dispatching", &json!({"enabled": true})).await.status, 200);
         let job = text(&operator.post("/bank/dispatches", &json!({})).await.body, "jobId").to_owned();
         until(&operator, &format!("/bank/jobs/{job}"), |answer| answer.body["status"] == "done").await;
-        Self { stack, first: id(&first), second: id(&second), scheduled, pending, job }
+        let import = import(&stack, "file.jsonl", &[], "nonsense").await;
+        let run = text(&import, "run").to_owned();
+        Self { run, stack, first: id(&first), second: id(&second), scheduled, pending, job }
     }
 
     async fn read(&self, reader: Reader) -> Reading {
@@ -136,6 +151,15 @@ impl Scene {
             Reader::RetryJob => {
                 let path = format!("/bank/jobs/{}/retry", self.job);
                 get("POST /bank/jobs/{jobId}/retry", path, json!({"jobId": self.job})).await
+            }
+            Reader::Import => unreadable::invoke(&self.stack, "import-payments", import_event(&self.run)).await,
+            Reader::GetImport => {
+                let path = "/bank/imports/file".to_owned();
+                get("GET /bank/imports/{importId}", path, json!({"importId": "file"})).await
+            }
+            Reader::RetryImport => {
+                let path = "/bank/imports/file/retry".to_owned();
+                get("POST /bank/imports/{importId}/retry", path, json!({"importId": "file"})).await
             }
             Reader::Cancel => self.change(&self.first, &json!({"status": "CANCELLED"})).await,
             Reader::CancelOther => self.change(&self.scheduled, &json!({"status": "CANCELLED"})).await,
@@ -194,6 +218,14 @@ fn new_payment() -> Value {
     json!({"scheduledTime": TIME, "data": 1})
 }
 
+/// The repeated event of an import.
+fn import_event(run: &str) -> Value {
+    json!({"Records": [{"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": {
+        "bucket": {"name": "local-inbox"},
+        "object": {"key": "inbox/file.jsonl", "size": 1, "eTag": "t", "sequencer": run},
+    }}]})
+}
+
 async fn pending(operator: &Client) -> String {
     let payment = schedule(operator, "A-1", TIME).await;
     text(&bring_to(operator, &payment, "PENDING", "").await, "paymentId").to_owned()
@@ -217,6 +249,9 @@ enum Reader {
     SetSwitch,
     GetJob,
     RetryJob,
+    Import,
+    GetImport,
+    RetryImport,
     Cancel,
     CancelOther,
     Process(usize, &'static str),
@@ -245,6 +280,8 @@ impl Reader {
             Self::Find(_) => "B8",
             Self::Payment | Self::OtherPayment => "B9",
             Self::Dispatch | Self::StartDispatch => "B10",
+            Self::Import => "B12",
+            Self::GetImport | Self::RetryImport => "B13",
             Self::GetSwitch | Self::SetSwitch => "B18",
             Self::GetJob | Self::RetryJob => "B19",
         }
@@ -254,37 +291,41 @@ impl Reader {
 use Effect::{Failed, None as Nothing, Passed, Skipped};
 
 /// Each reader, and the effect of each type of item: payment, transaction, idempotency record,
-/// transaction guard, dispatch switch and job. The archive runs after all readers of payments.
-const MATRIX: [(Reader, [Effect; 6]); 29] = [
-    (Reader::Schedule, [Nothing; 6]),
-    (Reader::OtherKey, [Nothing; 6]),
-    (Reader::Retry, [Failed, Failed, Failed, Nothing, Nothing, Nothing]),
-    (Reader::Payments("A-1"), [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Payments("A-2"), [Nothing; 6]),
-    (Reader::Due, [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Cancel, [Failed, Nothing, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::CancelOther, [Nothing; 6]),
-    (Reader::Process(0, "T-1"), [Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
-    (Reader::Process(1, "T-9"), [Nothing; 6]),
-    (Reader::Payment, [Failed, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::OtherPayment, [Nothing; 6]),
-    (Reader::GetSwitch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
-    (Reader::Dispatch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
-    (Reader::StartDispatch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
-    (Reader::SetSwitch, [Nothing, Nothing, Nothing, Nothing, Passed, Nothing]),
-    (Reader::GetSwitch, [Nothing; 6]),
-    (Reader::GetJob, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
-    (Reader::RetryJob, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
-    (Reader::Overdue, [Nothing; 6]),
-    (Reader::Day, [Nothing; 6]),
-    (Reader::StartClose, [Nothing; 6]),
-    (Reader::RetryPayment, [Failed, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Archive, [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Transactions("A-1"), [Nothing, Skipped, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Transactions("A-2"), [Nothing; 6]),
-    (Reader::TransactionsOfDay, [Nothing, Skipped, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Find("T-1"), [Nothing, Failed, Nothing, Nothing, Nothing, Nothing]),
-    (Reader::Find("T-2"), [Nothing; 6]),
+/// transaction guard, dispatch switch, job and run of an import. The archive runs after all readers
+/// of payments.
+const MATRIX: [(Reader, [Effect; 7]); 32] = [
+    (Reader::Schedule, [Nothing; 7]),
+    (Reader::OtherKey, [Nothing; 7]),
+    (Reader::Retry, [Failed, Failed, Failed, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Payments("A-1"), [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Payments("A-2"), [Nothing; 7]),
+    (Reader::Due, [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Cancel, [Failed, Nothing, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::CancelOther, [Nothing; 7]),
+    (Reader::Process(0, "T-1"), [Nothing, Nothing, Nothing, Failed, Nothing, Nothing, Nothing]),
+    (Reader::Process(1, "T-9"), [Nothing; 7]),
+    (Reader::Payment, [Failed, Failed, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::OtherPayment, [Nothing; 7]),
+    (Reader::GetSwitch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
+    (Reader::Dispatch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
+    (Reader::StartDispatch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
+    (Reader::SetSwitch, [Nothing, Nothing, Nothing, Nothing, Passed, Nothing, Nothing]),
+    (Reader::GetSwitch, [Nothing; 7]),
+    (Reader::GetImport, [Nothing, Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
+    (Reader::RetryImport, [Nothing, Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
+    (Reader::Import, [Nothing, Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
+    (Reader::GetJob, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
+    (Reader::RetryJob, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
+    (Reader::Overdue, [Nothing; 7]),
+    (Reader::Day, [Nothing; 7]),
+    (Reader::StartClose, [Nothing; 7]),
+    (Reader::RetryPayment, [Failed, Failed, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Archive, [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Transactions("A-1"), [Nothing, Skipped, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Transactions("A-2"), [Nothing; 7]),
+    (Reader::TransactionsOfDay, [Nothing, Skipped, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Find("T-1"), [Nothing, Failed, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Find("T-2"), [Nothing; 7]),
 ];
 
 async fn one_unreadable_item_does_not_stop_the_others(projection: &str) {

@@ -8,6 +8,9 @@ use regex_lite::Regex;
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs::File,
+    io::{BufWriter, Write},
+    path::Path,
     process::Stdio,
     sync::{
         Arc,
@@ -17,6 +20,7 @@ use std::{
 };
 use system_tests::{
     Answer, Client,
+    bank::without_jobs,
     emulator::{Environment, Lambdas, PATIENCE, Place, Port, binary, listening},
     events::{all, event, file},
     faults::{Fault, Proxy},
@@ -308,5 +312,76 @@ async fn eight_processes_serve_eight_concurrent_events() {
     eight_payments(&port).await;
     // The functions exit by themselves, because the Runtime API is gone.
     watch.kill().await.expect("cargo lambda");
+    stack.stop().await;
+}
+
+/// Writes a file of a gigabyte: lines that are too long, lines that are not JSON, and a few payments.
+fn write_gigabyte(path: &Path) -> (u64, u64) {
+    let mut file = BufWriter::new(File::create(path).expect("a file"));
+    let (long, nonsense) = ("x".repeat(60_000), "y".repeat(15_000));
+    let (mut size, mut rejected, mut payments) = (0, 0, 0_u64);
+    while size < 1 << 30 {
+        let payment = json!({"id": format!("L-{payments}"), "accountId": "A-1", "scheduledTime": "2099-12-01T09:30:00Z",
+            "data": {"amount": "1.00", "currency": "USD"}});
+        let lines = format!("{long}\n{}{payment}\n", format!("{nonsense}\n").repeat(60));
+        file.write_all(lines.as_bytes()).expect("written");
+        (size, rejected, payments) = (size + lines.len(), rejected + 61, payments + 1);
+    }
+    file.flush().expect("written");
+    (payments, rejected)
+}
+
+/// Peak resident memory of the processes of a binary, in KB.
+fn peak(binary: &Path) -> u64 {
+    let binary = binary.canonicalize().expect("a binary");
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten().map(|entry| entry.path());
+    let own = processes.filter(|process| std::fs::read_link(process.join("exe")).is_ok_and(|exe| exe == binary));
+    let status = own.filter_map(|process| std::fs::read_to_string(process.join("status")).ok());
+    let peaks = status.filter_map(|status| {
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:").map(str::to_owned))?;
+        line.trim().trim_end_matches(" kB").parse().ok()
+    });
+    peaks.max().expect("a process")
+}
+
+#[tokio::test]
+#[ignore = "make test-lambda: needs every binary and the emulator"]
+async fn a_gigabyte_is_imported_within_256_mb() {
+    const MOST: i32 = 256;
+    let stack = without_jobs().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let bucket = stack.inbox().expect("a bucket");
+    let folder = stack.lake().join(bucket).join("inbox");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (payments, rejected) = write_gigabyte(&folder.join("large.jsonl"));
+    let object = reqwest::Client::new().head(format!("{}/{bucket}/inbox/large.jsonl", stack.services_url()));
+    let object = object.send().await.expect("an object");
+    let tag = object.headers()["etag"].to_str().expect("a tag").to_owned();
+    let event = json!({"Records": [{"eventSource": "aws:s3", "eventName": "ObjectCreated:Put", "s3": {
+        "bucket": {"name": bucket},
+        "object": {"key": "inbox/large.jsonl", "size": 1 << 30, "eTag": tag, "sequencer": "01"},
+    }}]});
+    client.invoke("import-payments", &event).await;
+    // The environment cannot allocate more than the limit, which is stricter than Lambda's limit.
+    let place = Place { memory: MOST, ..Place::of(&stack, "continue-bank-job") };
+    let binary = binary("continue-bank-job");
+    let environment = Environment::start(&binary, &place).await;
+    let keys = json!({"PK": {"S": "IMPORT#large"}, "SK": {"S": "RUN#01"}});
+    let step = json!({"Records": [{"eventName": "INSERT", "dynamodb": {"SequenceNumber": "1", "Keys": keys}}]});
+    let mut import = Value::Null;
+    for _ in 0..100 {
+        let answer = environment.invoke(step.to_string()).await.expect("no crash");
+        assert_eq!(answer["batchItemFailures"], json!([]), "{answer}");
+        import = client.get("/bank/imports/large").await.body;
+        if import["status"] != "running" {
+            break;
+        }
+    }
+    let peak = peak(&binary);
+    println!("the import of 1 GB used at most {} MB", peak / 1024);
+    let numbers = [&import["status"], &import["scheduled"], &import["rejected"]];
+    assert_eq!(numbers, [&json!("done"), &json!(payments), &json!(rejected)], "{import}");
+    assert!(peak < u64::try_from(MOST).expect("a size") * 1024, "{peak} KB");
+    environment.stop().await;
     stack.stop().await;
 }

@@ -1,7 +1,7 @@
 //! Compares the generated pages with the code. `make docs` writes the pages.
 
 use function::{Calls, Pattern, Problem, Route, Trigger};
-use local::template::{Lambda, Mapping};
+use local::template::{Lambda, Mapping, ObjectTrigger};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
@@ -21,6 +21,7 @@ fn trigger(trigger: Trigger) -> String {
         }
         Trigger::Schedule(expression) => format!("`{expression}`"),
         Trigger::Stream(table) => format!("stream of {table}"),
+        Trigger::Objects(bucket, prefix) => format!("object created in {bucket}, `{prefix}`"),
     }
 }
 
@@ -278,6 +279,7 @@ fn declared(trigger: Trigger) -> BTreeSet<String> {
         }
         Trigger::Schedule(expression) => [expression.to_owned()].into(),
         Trigger::Stream(table) => [format!("stream of {table}")].into(),
+        Trigger::Objects(bucket, prefix) => [format!("object in {} {prefix}", bucket.to_lowercase())].into(),
     }
 }
 
@@ -289,7 +291,9 @@ fn deployed(lambda: &Lambda) -> BTreeSet<String> {
     let schedules = lambda.schedules.iter().map(|schedule| schedule.expression.clone());
     let table = |mapping: &Mapping| mapping.table.rsplit('-').next().unwrap_or_default().to_owned();
     let streams = lambda.mappings.iter().map(|mapping| format!("stream of {}", table(mapping)));
-    routes.chain(schedules).chain(streams).collect()
+    let bucket = |trigger: &ObjectTrigger| trigger.bucket.rsplit('-').next().unwrap_or_default().to_owned();
+    let objects = lambda.objects.iter().map(|trigger| format!("object in {} {}", bucket(trigger), trigger.prefix));
+    routes.chain(schedules).chain(streams).chain(objects).collect()
 }
 
 #[test]

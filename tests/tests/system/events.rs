@@ -9,7 +9,7 @@ use system_tests::{
 };
 
 /// File name suffixes of events that the function cannot read.
-const NONSENSE: [&str; 4] = ["no-such-day", "no-such-time", "no-batch", "not-over"];
+const NONSENSE: [&str; 6] = ["no-such-day", "no-such-time", "no-batch", "not-over", "no-name", "removed"];
 
 /// Functions whose response must contain an item that an earlier event created. Each entry also has
 /// a field of the item and the value of that field.
@@ -40,6 +40,9 @@ async fn each_event_gets_the_expected_response() {
             None if *function == "start-daily-reconciliation" => {
                 let id = answer.body["reconciliationId"].as_str().unwrap_or_default();
                 assert!(!failed && id.starts_with("daily-2026-11-"), "{file}: {}", answer.body);
+            }
+            None if *function == "import-payments" => {
+                assert!(!failed && answer.body["started"].is_array(), "{file}: {}", answer.body);
             }
             None if *function == "close-day" => {
                 let id = answer.body["jobId"].as_str().unwrap_or_default();

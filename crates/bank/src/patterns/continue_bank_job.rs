@@ -4,14 +4,17 @@
 use crate::{
     Bank,
     cost::{self, Calls, Pattern},
-    jobs::{Task, close, dispatch},
+    jobs::{Task, close, dispatch, import},
     patterns::{archive_settled_payments, dispatch_due_payments},
 };
 use function::{Batch, Error, Function, Trigger};
 use jobs::{JobService, Jobs, Run};
 use keys::{Random, bank::Status};
 use std::collections::BTreeSet;
-use table::{Units, cost::read};
+use table::{
+    Units,
+    cost::{Cost, read, write},
+};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -32,6 +35,22 @@ pub const PATTERN: Pattern = Pattern {
             cost: |case| {
                 let jobs = (read(0), Units::whole(2));
                 (dispatch_due_payments::PATTERN.calls[0].cost)(case).read(cost::JOBS, jobs.0).write(cost::JOBS, jobs.1)
+            },
+        },
+        Calls {
+            variant: ", import",
+            condition: "for each line as B1 schedule-payment with an Idempotency-Key",
+            formula: "for each new payment as B1 schedule-payment. For a duplicate 1 W and ⌈item⌉ R, and 1 R more if it is archived. \
+            Per invocation ⌈job⌉ R and ⌈job⌉ W, and ⌈job⌉ W for each of at least three steps",
+            cost: |case| {
+                let lines = case.count();
+                let payments = (write(case.item) + Units::whole(1)).times(lines);
+                let jobs = (read(0), Units::whole(4));
+                Cost::default()
+                    .write(cost::PAYMENTS, payments)
+                    .write(cost::DUE_PAYMENTS, case.index_write().times(lines))
+                    .read(cost::JOBS, jobs.0)
+                    .write(cost::JOBS, jobs.1)
             },
         },
         Calls {
@@ -75,6 +94,9 @@ impl JobService for Service {
         match run.job().task::<Task>()? {
             Task::Dispatch => {
                 run.steps(dispatch::Steps { bank: &self.bank, random: self.random.clone() }).await?;
+            }
+            Task::Import(file) => {
+                run.steps(import::Steps::new(&self.bank, self.random.clone(), file)).await?;
             }
             Task::Close { .. } => {
                 if let Some(progress) = run.steps(close::Steps { bank: &self.bank }).await? {

@@ -47,7 +47,8 @@ pub(super) async fn demo(options: &StackOptions) -> Result<(), CliError> {
 async fn walk(stack: &Stack, events: PathBuf) -> Result<(), CliError> {
     let client = Client::new(stack.url())?.with_token(stack.operator_token()?);
     let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
-    let guide = Guide::new(client, stack.template(), events);
+    let inbox = stack.inbox().map(|bucket| format!("{}/{bucket}", stack.services_url()));
+    let guide = Guide { inbox, ..Guide::new(client, stack.template(), events) };
     guide.bank().await?;
     guide.cart().await?;
     guide.wellness().await?;
@@ -74,6 +75,8 @@ struct Guide {
     patterns: Vec<Declared>,
     /// The folder with the sample events.
     events: PathBuf,
+    /// URL of the bucket for files to import.
+    inbox: Option<String>,
     /// The functions that were called.
     shown: Mutex<BTreeSet<&'static str>>,
 }
@@ -81,7 +84,8 @@ struct Guide {
 impl Guide {
     fn new(client: Client, template: &Template, events: PathBuf) -> Self {
         let patterns = domains().into_iter().flat_map(|domain| domain.patterns).collect();
-        Self { client, routes: Routes::of(template), patterns, events, shown: Mutex::default() }
+        let routes = Routes::of(template);
+        Self { client, routes, patterns, events, inbox: None, shown: Mutex::default() }
     }
 
     /// Returns the number of the access pattern of a call, and marks the pattern as called.
@@ -148,6 +152,17 @@ impl Guide {
         print(pattern, &step, &reply);
         check(reply.status == step.status, &format!("{pattern} must return {}", step.status))?;
         Ok(reply)
+    }
+
+    /// Stores an object in the inbox. Its event invokes the function.
+    async fn upload(&self, key: &str, content: String, function: &str) -> Result<(), CliError> {
+        let failed = |reason: String| CliError::Failed(format!("PUT {key}: {reason}"));
+        let inbox = self.inbox.as_ref().ok_or_else(|| failed("the stack has no inbox".to_owned()))?;
+        let http = reqwest::Client::builder().no_proxy().build().map_err(|error| failed(error.to_string()))?;
+        let sent = http.put(format!("{inbox}/{key}")).body(content).send().await;
+        let status = sent.map_err(|error| failed(error.to_string()))?.status();
+        println!("{} Upload a file to the inbox bucket\n  PUT {key}\n  {status}\n", self.show_function(function)?);
+        check(status == StatusCode::OK, "the object must be stored")
     }
 
     /// Polls until the response satisfies the condition, for at most 20 seconds. Prints nothing.

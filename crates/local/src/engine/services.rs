@@ -6,8 +6,11 @@ use http::{HeaderValue, request::Parts};
 
 use crate::{
     lake::Lake,
-    server::{Endpoint, Origins, Received, Refusal},
+    server::{Arriving, Endpoint, Origins, Received, Refusal},
 };
+
+/// Maximum size of a body that the lake does not read while it arrives.
+const LAKE: usize = <Arc<Lake> as Endpoint>::MAX_BODY;
 
 /// Endpoint that passes each request to DynamoDB or to the lake.
 pub(super) struct Services<D> {
@@ -16,7 +19,7 @@ pub(super) struct Services<D> {
 }
 
 impl<D: Endpoint> Endpoint for Services<D> {
-    const MAX_BODY: usize = if D::MAX_BODY > Lake::MAX_BODY { D::MAX_BODY } else { Lake::MAX_BODY };
+    const MAX_BODY: usize = if D::MAX_BODY > LAKE { D::MAX_BODY } else { LAKE };
     const ORIGINS: Origins = Origins::None;
 
     async fn answer(&self, request: Received) -> Response {
@@ -27,6 +30,14 @@ impl<D: Endpoint> Endpoint for Services<D> {
         } else {
             self.dynamodb.answer(request).await
         }
+    }
+
+    fn streams(parts: &Parts) -> bool {
+        is_for_lake(parts) && Arc::<Lake>::streams(parts)
+    }
+
+    async fn receive(&self, parts: Parts, body: Arriving) -> Response {
+        self.lake.receive(parts, body).await
     }
 
     fn refuse(refusal: Refusal) -> Response {

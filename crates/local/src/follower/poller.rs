@@ -252,7 +252,11 @@ impl EventSourcePoller {
             let document = given_up.document(now).to_string();
             let put = self.context.lake.put(bucket, &key(self.id, SHARD, now), document.as_bytes());
             if let Err(error) = put {
-                tracing::error!(mapping = self.name, %error, "a discarded batch can't be written to the failure destination");
+                tracing::error!(
+                    mapping = self.name,
+                    ?error,
+                    "a discarded batch can't be written to the failure destination"
+                );
             }
         }
         tracing::warn!(mapping = self.name, records = batch.records.len(), ?condition, "a batch was discarded");

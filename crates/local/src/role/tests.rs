@@ -57,6 +57,23 @@ fn firehose_and_s3_calls_require_their_stream_or_object() {
     put.set_uri("http://127.0.0.1:1/bucket/failed/1.json?x-id=PutObject").expect("a URI");
     let resource = "arn:aws:s3:::bucket/failed/1.json".to_owned();
     assert_eq!(needs(&put), [Need { action: "s3:PutObject".to_owned(), resource, key: None }]);
+    for (method, path, action, resource) in [
+        ("GET", "bucket/a%20b", "s3:GetObject", "bucket/a b"),
+        ("HEAD", "bucket/a", "s3:GetObject", "bucket/a"),
+        ("GET", "bucket/a?versionId=1", "s3:GetObjectVersion", "bucket/a"),
+        ("POST", "bucket/a?uploads", "s3:PutObject", "bucket/a"),
+        ("PUT", "bucket/a?partNumber=1&uploadId=u", "s3:PutObject", "bucket/a"),
+        ("DELETE", "bucket/a?uploadId=u", "s3:AbortMultipartUpload", "bucket/a"),
+        ("DELETE", "bucket/a", "s3:DeleteObject", "bucket/a"),
+        ("GET", "bucket/?list-type=2", "s3:ListBucket", "bucket"),
+        ("GET", "bucket?list-type=2", "s3:ListBucket", "bucket"),
+    ] {
+        let mut request = HttpRequest::empty();
+        request.set_method(method).expect("a method");
+        request.set_uri(format!("http://127.0.0.1:1/{path}")).expect("a URI");
+        let resource = format!("arn:aws:s3:::{resource}");
+        assert_eq!(needs(&request), [Need { action: action.to_owned(), resource, key: None }], "{method} {path}");
+    }
 }
 
 fn role(leading_keys: &[&str]) -> Role {

@@ -3,17 +3,20 @@ use std::{collections::BTreeMap, time::Duration};
 
 use super::mapping::Mapping;
 use super::node::{Entry, Fault, Node, Result, Value, fault};
+use super::objects::ObjectTrigger;
 use super::resolve::Scope;
 
 const WHAT: &str = "AWS::Serverless::Function";
-const READ: [&str; 6] = ["CodeUri", "Environment", "Events", "MemorySize", "Policies", "Timeout"];
+const READ: [&str; 7] = ["CodeUri", "Environment", "EventInvokeConfig", "Events", "MemorySize", "Policies", "Timeout"];
+const INVOKE: &str = "EventInvokeConfig";
+/// Maximum number of retries of an asynchronous invocation in AWS, which is also the default.
+const MAX_RETRIES: u32 = 2;
 // The local stack runs the current build, without versions, aliases or concurrency limits.
-const MEANINGLESS: [&str; 11] = [
+const MEANINGLESS: [&str; 10] = [
     "Architectures",
     "AutoPublishAlias",
     "AutoPublishAliasAllProperties",
     "DeploymentPreference",
-    "EventInvokeConfig",
     "FunctionName",
     "Handler",
     "LoggingConfig",
@@ -41,6 +44,12 @@ pub struct Lambda {
     pub schedules: Vec<Schedule>,
     /// Event source mappings that invoke the function.
     pub mappings: Vec<Mapping>,
+    /// Objects whose creation invokes the function.
+    pub objects: Vec<ObjectTrigger>,
+    /// Maximum number of retries of an asynchronous invocation.
+    pub retries: u32,
+    /// Bucket of the failure destination of asynchronous invocations.
+    pub failure_bucket: Option<String>,
     /// Statements of the function's policy.
     pub statements: Vec<Statement>,
     /// File of the nested template that declares the function.
@@ -105,6 +114,9 @@ impl Lambda {
             routes: Vec::new(),
             schedules: Vec::new(),
             mappings: Vec::new(),
+            objects: Vec::new(),
+            retries: retries(&merged)?,
+            failure_bucket: failure_bucket(&merged)?,
             statements: statements(&merged)?,
             file: None,
             line: properties.line,
@@ -135,6 +147,7 @@ impl Lambda {
                 self.schedules.push(Schedule { name: key.clone(), expression });
             }
             "DynamoDB" => self.mappings.push(Mapping::read(key, properties)?),
+            "S3" => self.objects.push(ObjectTrigger::read(properties)?),
             other => return fault(kind.line, format!("the local stack does not support events of type {other}")),
         }
         Ok(())
@@ -165,6 +178,32 @@ fn environment(lambda: &Node) -> Result<BTreeMap<String, String>> {
     environment.only("Environment", &["Variables"], &[])?;
     let variables = environment.need("Environment", "Variables")?.map()?;
     variables.iter().map(|entry| Ok((entry.key.clone(), entry.node.text()?.to_owned()))).collect()
+}
+
+/// Reads the retries of asynchronous invocations (docs/decisions/objects-locally.md). The maximum
+/// age of an event has no effect in the local stack, because its retries follow within a second.
+fn retries(lambda: &Node) -> Result<u32> {
+    let Some(config) = lambda.get(INVOKE) else { return Ok(MAX_RETRIES) };
+    config.only(INVOKE, &["MaximumRetryAttempts", "DestinationConfig"], &["MaximumEventAgeInSeconds"])?;
+    match config.get("MaximumRetryAttempts") {
+        None => Ok(MAX_RETRIES),
+        Some(retries) => match retries.number()? {
+            number @ 0..=MAX_RETRIES => Ok(number),
+            _ => fault(retries.line, format!("MaximumRetryAttempts must be between 0 and {MAX_RETRIES}")),
+        },
+    }
+}
+
+fn failure_bucket(lambda: &Node) -> Result<Option<String>> {
+    let Some(config) = lambda.get(INVOKE).and_then(|config| config.get("DestinationConfig")) else { return Ok(None) };
+    config.only("DestinationConfig", &["OnFailure"], &[])?;
+    let on_failure = config.need("DestinationConfig", "OnFailure")?;
+    on_failure.only("OnFailure", &["Type", "Destination"], &[])?;
+    let kind = on_failure.need("OnFailure", "Type")?;
+    if kind.text()? != "S3Bucket" {
+        return fault(kind.line, "the local stack supports only failure destinations of type S3Bucket");
+    }
+    super::lake::bucket_of(on_failure.need("OnFailure", "Destination")?).map(Some)
 }
 
 fn statements(lambda: &Node) -> Result<Vec<Statement>> {

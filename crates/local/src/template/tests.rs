@@ -309,4 +309,5 @@ fn rejects_a_duplicate_route() {
     assert_eq!(read(&text, &[]).unwrap_err(), expected);
 }
 
+mod objects;
 mod streams;

@@ -18,6 +18,7 @@ impl Guide {
         self.payments(&first, &second).await?;
         self.moves(&first).await?;
         self.dispatch().await?;
+        self.import().await?;
         self.history(&first).await?;
         self.get_payment(&second).await?;
         self.retry(&second).await?;
@@ -101,6 +102,22 @@ impl Guide {
         check(reply.body["status"] == "done", "the job must be done")?;
         let call = Call { body: None, ..Call::post(format!("{job}/retry"), Value::Null) };
         let what = "Retry the job, which has not failed";
+        self.step(Step { what, call, status: StatusCode::CONFLICT }).await.map(drop)
+    }
+
+    async fn import(&self) -> Result<(), CliError> {
+        let line = |id: &str, amount: &str| {
+            let time = format!("{}T09:30:00Z", sample::tomorrow().saturating_add(1.day()));
+            let data = json!({"amount": amount, "currency": "USD"});
+            json!({"id": id, "accountId": "Account3", "scheduledTime": time, "data": data}).to_string()
+        };
+        let file = [line("demo-file-1", "12.50"), line("demo-file-2", "0.50"), "nonsense".to_owned()].join("\n");
+        self.upload("inbox/demo.jsonl", file, "import-payments").await?;
+        self.wait("/bank/imports/demo", |import| import["status"] == "done").await?;
+        let reply = self.get("Get the import", "/bank/imports/demo").await?;
+        check(reply.body["scheduled"] == 2 && reply.body["rejected"] == 1, "the import must schedule two payments")?;
+        let call = Call { body: None, ..Call::post("/bank/imports/demo/retry", Value::Null) };
+        let what = "Retry the import, which has not failed";
         self.step(Step { what, call, status: StatusCode::CONFLICT }).await.map(drop)
     }
 

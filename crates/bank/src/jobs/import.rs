@@ -1,0 +1,434 @@
+//! The steps of an import (docs/decisions/intake.md).
+
+use crate::{
+    Bank, Payment,
+    model::import::{Counts, ImportProgress, ImportedFile, Phase},
+    schedule::Scheduled,
+};
+use function::{Deadline, Error, Fault, Fields, Input, read_record};
+use futures::{
+    StreamExt,
+    stream::{self, FuturesOrdered},
+};
+use intake::{Expected, File, Line, Opened, Report, Row, Stop, Totals};
+use jobs::{Job, JobRunner, Next, Step};
+use keys::{AccountId, IdempotencyKey, Random, TimestampSeconds, bank::PaymentId};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::{ops, time::Duration};
+use table::{Error as Store, JsonText};
+
+/// Columns of a CSV file that are not members of `data`.
+const COLUMNS: [&str; 3] = ["id", "accountId", "scheduledTime"];
+/// Maximum duration of a step, so that the job reports its progress in the meantime.
+const STEP: Duration = Duration::from_secs(5);
+/// Size of the ranges that the workers read: for scheduling and for checking.
+const SCHEDULED_RANGE: u64 = 128 * 1024;
+const CHECKED_RANGE: u64 = 1024 * 1024;
+/// Number of workers, each with its own range.
+const WORKERS: usize = 4;
+/// Number of payments that a worker schedules concurrently.
+const SIDE_BY_SIDE: usize = 16;
+/// Size of the rows after which a step ends. They are kept in memory.
+const MAX_ROWS: usize = 4 * 1024 * 1024;
+/// Maximum length of a reason in characters.
+const MAX_REASON: usize = 400;
+
+/// Executes the steps of an import.
+pub(crate) struct Steps<'a> {
+    bank: &'a Bank,
+    random: Random,
+    task: ImportedFile,
+    file: File,
+    report: Report,
+    /// The start of the file, which each run reads once.
+    opened: Option<Opened>,
+}
+
+/// One record of a file.
+struct Record {
+    id: IdempotencyKey,
+    account: AccountId,
+    scheduled_time: TimestampSeconds,
+    data: JsonText,
+}
+
+impl Input for Record {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        let (id, account) = (fields.body("id"), fields.body("accountId"));
+        let scheduled_time = fields.body("scheduledTime");
+        let data = fields.body::<Box<RawValue>>("data").map(JsonText::from);
+        Some(Self { id: id?, account: account?, scheduled_time: scheduled_time?, data: data? })
+    }
+}
+
+/// A line that is not valid.
+struct Invalid {
+    /// The id, if it can be read.
+    id: Option<String>,
+    reason: String,
+}
+
+/// Result of a line.
+enum Outcome {
+    Blank,
+    Scheduled(JsonText),
+    Duplicate(JsonText),
+    Rejected { id: Option<String>, reason: String, data: Option<JsonText> },
+}
+
+/// Result of a range, or of its first lines.
+#[derive(Default)]
+struct Part {
+    counts: Counts,
+    scheduled: Totals,
+    duplicates: Totals,
+    rejected: Totals,
+    lines: u64,
+    /// Rejected lines. Their numbers count from the start of the range.
+    rows: Vec<(u64, Option<String>, String)>,
+    end: u64,
+    is_complete: bool,
+}
+
+impl Part {
+    fn add(&mut self, outcome: Outcome) {
+        self.lines += 1;
+        if !matches!(outcome, Outcome::Blank) {
+            self.counts.read += 1;
+        }
+        match outcome {
+            Outcome::Blank => {}
+            Outcome::Scheduled(data) => {
+                self.counts.scheduled += 1;
+                self.scheduled.add_data(data.text());
+            }
+            Outcome::Duplicate(data) => {
+                self.counts.duplicates += 1;
+                self.duplicates.add_data(data.text());
+            }
+            Outcome::Rejected { id, reason, data } => {
+                self.counts.rejected += 1;
+                if let Some(data) = data {
+                    self.rejected.add_data(data.text());
+                }
+                self.rows.push((self.lines, id, reason));
+            }
+        }
+    }
+
+    /// Adds the part to the progress. Returns the rows with the numbers of their lines.
+    fn apply(self, progress: &mut ImportProgress) -> Result<Vec<u8>, Error> {
+        let mut text = Vec::new();
+        for (line, id, reason) in &self.rows {
+            let row = Row { line: progress.line + line, id: id.as_deref(), reason };
+            serde_json::to_writer(&mut text, &row).map_err(|error| Error::Internal(error.to_string()))?;
+            text.push(b'\n');
+        }
+        progress.line += self.lines;
+        progress.position = self.end;
+        progress.counts += self.counts;
+        progress.scheduled.add_all(&self.scheduled);
+        progress.duplicates.add_all(&self.duplicates);
+        progress.rejected.add_all(&self.rejected);
+        Ok(text)
+    }
+}
+
+/// Ranges of this size from a position to the end of the file.
+fn ranges(from: u64, size: u64, step: u64) -> impl Iterator<Item = ops::Range<u64>> {
+    let next = move |start: u64| (start < size).then(|| start..start.saturating_add(step).min(size));
+    std::iter::successors(next(from), move |range| next(range.end))
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn new(bank: &'a Bank, random: Random, task: ImportedFile) -> Self {
+        let file = File::new(&bank.files, &task.bucket, &task.key, &task.tag);
+        let report = Report::new(&bank.files, &task.bucket, task.report());
+        Self { bank, random, task, file, report, opened: None }
+    }
+
+    async fn run_phase(&mut self, job: &Job, progress: &mut ImportProgress, stop: Deadline) -> Result<Next, Stop> {
+        let opened = match self.opened.take() {
+            Some(opened) => opened,
+            None => self.file.open(&COLUMNS, "data").await?,
+        };
+        let done = match progress.phase {
+            Phase::Start => {
+                let phase = if opened.expected.is_empty() { Phase::Schedule } else { Phase::Check };
+                go_to(progress, phase, &opened);
+                Ok(Next::Continue)
+            }
+            Phase::Check => self.check(progress, &opened, stop).await.map(|()| Next::Continue),
+            Phase::Schedule => self.schedule(job, progress, &opened, stop).await,
+            Phase::Report => self.compose(progress).await,
+            Phase::End => Ok(Next::End),
+        };
+        self.opened = Some(opened);
+        done
+    }
+
+    /// Reads the file and counts its records and amounts. Nothing is written before this phase has
+    /// ended.
+    async fn check(&self, progress: &mut ImportProgress, opened: &Opened, stop: Deadline) -> Result<(), Stop> {
+        let soon = stop.at_most(STEP);
+        let ranges = ranges(progress.position, opened.size, CHECKED_RANGE).take_while(|_| !soon.has_passed());
+        let mut parts = stream::iter(ranges).map(|range| self.check_range(opened, range)).buffered(WORKERS);
+        while let Some(part) = parts.next().await {
+            part?.apply(progress)?;
+        }
+        if progress.position >= opened.size {
+            if let Some(difference) = opened.expected.difference(progress.counts.read, &progress.scheduled) {
+                return Err(Stop::File(difference));
+            }
+            go_to(progress, Phase::Schedule, opened);
+        }
+        Ok(())
+    }
+
+    async fn check_range(&self, opened: &Opened, range: ops::Range<u64>) -> Result<Part, Stop> {
+        let range = self.file.read(opened, range).await?;
+        let mut part = Part { end: range.end(), is_complete: true, ..Part::default() };
+        for line in range.lines() {
+            part.add(counted(opened, &line));
+        }
+        part.end = part.end.max(range.end());
+        part.rows.clear();
+        Ok(part)
+    }
+
+    /// Schedules the payments of the next ranges.
+    async fn schedule(
+        &self,
+        job: &Job,
+        progress: &mut ImportProgress,
+        opened: &Opened,
+        stop: Deadline,
+    ) -> Result<Next, Stop> {
+        let soon = stop.at_most(STEP);
+        let ranges = ranges(progress.position, opened.size, SCHEDULED_RANGE).take_while(|_| !soon.has_passed());
+        let run = |range| self.schedule_range(opened, range, job.started_at, stop);
+        let mut parts = stream::iter(ranges).map(run).buffered(WORKERS);
+        let (mut rows, mut next) = (Vec::new(), Next::Continue);
+        let first = progress.position;
+        while let Some(part) = parts.next().await {
+            let part = match part {
+                Ok(part) => part,
+                // What is done is written. The next run meets the error again, or not.
+                Err(Stop::Error(error)) if progress.position > first => {
+                    tracing::warn!(%error, "an import pauses");
+                    next = Next::Wait;
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+            let is_complete = part.is_complete;
+            rows.extend(part.apply(progress)?);
+            if !is_complete || rows.len() >= MAX_ROWS {
+                break;
+            }
+        }
+        if progress.position == first && first < opened.size {
+            let reason = "no time was left for a line".to_owned();
+            return Err(Error::from(Store::Unavailable(reason)).into());
+        }
+        if !rows.is_empty() {
+            self.report.put_rows(progress.rows, rows).await?;
+            progress.rows += 1;
+        }
+        if progress.position >= opened.size {
+            progress.phase = Phase::Report;
+        }
+        Ok(next)
+    }
+
+    async fn schedule_range(
+        &self,
+        opened: &Opened,
+        range: ops::Range<u64>,
+        now: TimestampSeconds,
+        stop: Deadline,
+    ) -> Result<Part, Stop> {
+        let first = range.start;
+        let range = self.file.read(opened, range).await?;
+        let mut part = Part { end: range.end(), is_complete: true, ..Part::default() };
+        let (mut waiting, mut under_way) = (range.lines().peekable(), FuturesOrdered::new());
+        let mut end = None;
+        loop {
+            while under_way.len() < SIDE_BY_SIDE && !stop.has_passed() {
+                let Some(line) = waiting.next() else { break };
+                under_way.push_back(self.schedule_line(opened, line, now));
+            }
+            let Some((line_end, outcome)) = under_way.next().await else { break };
+            match outcome {
+                Ok(outcome) => part.add(outcome),
+                // The lines before this one are done.
+                Err(error) if end.is_some() => {
+                    tracing::warn!(%error, "an import pauses");
+                    part.is_complete = false;
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            end = Some(line_end);
+        }
+        if !part.is_complete || waiting.peek().is_some() {
+            part.is_complete = false;
+            part.end = end.unwrap_or(first);
+        }
+        Ok(part)
+    }
+
+    /// Schedules the payment of a line. Returns the outcome with the position after the line.
+    async fn schedule_line(
+        &self,
+        opened: &Opened,
+        line: Line<'_>,
+        now: TimestampSeconds,
+    ) -> (u64, Result<Outcome, Error>) {
+        (line.end, self.outcome(opened, &line, now).await)
+    }
+
+    /// Schedules the payment of a line, as the same request of an operator would.
+    async fn outcome(&self, opened: &Opened, line: &Line<'_>, now: TimestampSeconds) -> Result<Outcome, Error> {
+        let record = match record(opened, line) {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(Outcome::Blank),
+            Err(Invalid { id, reason }) => return Ok(Outcome::Rejected { id, reason, data: None }),
+        };
+        let Record { id, account, scheduled_time, data } = record;
+        let payment = PaymentId::imported(scheduled_time, &self.task.import, &self.task.run, line.start);
+        let shard = self.bank.due.shards.pick(&self.random);
+        let mut payment = Payment::scheduled(account, payment, shard, data.clone(), now);
+        payment.by_operator = true;
+        let scheduled = match payment.must_fit() {
+            Ok(()) => self.bank.schedule_once(&mut payment, &id, now, true).await,
+            Err(error) => Err(error),
+        };
+        let reason = match scheduled {
+            Ok(Scheduled::New) => return Ok(Outcome::Scheduled(data)),
+            Ok(Scheduled::Before) => return Ok(Outcome::Duplicate(data)),
+            Err(Error::Invalid(faults)) => described(&faults),
+            Err(Error::TooLarge(reason)) => reason,
+            Err(Error::KeyReused) => {
+                "The account has another payment with this id: its scheduledTime or its data differs.".to_owned()
+            }
+            Err(Error::Table(Store::Unreadable(..))) => {
+                "A stored item with this id cannot be read. The log contains its key.".to_owned()
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Outcome::Rejected { id: Some(id.to_string()), reason, data: Some(data) })
+    }
+
+    async fn compose(&self, progress: &mut ImportProgress) -> Result<Next, Stop> {
+        let Counts { read, scheduled, duplicates, rejected } = progress.counts;
+        let summary = serde_json::json!({
+            "read": read,
+            "scheduled": scheduled,
+            "duplicates": duplicates,
+            "rejected": rejected,
+            "totals": progress.totals(),
+        });
+        let done = std::mem::take(&mut progress.composition);
+        if let Some(composition) = self.report.compose(progress.rows, &summary.to_string(), done).await? {
+            progress.composition = composition;
+            return Ok(Next::Continue);
+        }
+        progress.phase = Phase::End;
+        Ok(Next::End)
+    }
+}
+
+/// Starts a phase at the first line of the file.
+fn go_to(progress: &mut ImportProgress, phase: Phase, opened: &Opened) {
+    *progress = ImportProgress { phase, position: opened.start, line: opened.lines, ..ImportProgress::default() };
+}
+
+/// Reads the record of a line. Returns `None` for a blank line, and the reason if the line is not
+/// valid.
+fn record(opened: &Opened, line: &Line<'_>) -> Result<Option<Record>, Invalid> {
+    let unread = |reason: String| Invalid { id: None, reason };
+    let text = line.text.map_err(|reason| unread(reason.to_owned()))?;
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let json = opened.records.json(text).map_err(unread)?;
+    read_record(&json).map(Some).map_err(|error| {
+        let reason = match error {
+            Error::Invalid(faults) => described(&faults),
+            error => error.to_string(),
+        };
+        Invalid { id: id_of(&json), reason }
+    })
+}
+
+/// Returns the id of a record that is not valid otherwise.
+fn id_of(json: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        id: IdempotencyKey,
+    }
+    serde_json::from_str::<Named>(json).ok().map(|named| named.id.to_string())
+}
+
+/// Counts a line for the control totals. A line that is not valid has no amount.
+fn counted(opened: &Opened, line: &Line<'_>) -> Outcome {
+    let is_blank = line.text.is_ok_and(|text| text.trim().is_empty());
+    if is_blank {
+        return Outcome::Blank;
+    }
+    let rejected = |reason| Outcome::Rejected { id: None, reason, data: None };
+    if !Expected::has_sum(&opened.expected) {
+        return rejected(String::new());
+    }
+    match record(opened, line) {
+        Ok(Some(record)) => Outcome::Scheduled(record.data),
+        Ok(None) => Outcome::Blank,
+        Err(Invalid { reason, .. }) => rejected(reason),
+    }
+}
+
+/// Describes the faults of a line, with the names of its members.
+fn described(faults: &[Fault]) -> String {
+    let text = |Fault { pointer, detail }: &Fault| match pointer.strip_prefix("/body/") {
+        Some(member) => format!("{member} {detail}"),
+        None => format!("The line {detail}"),
+    };
+    let text = faults.iter().map(text).collect::<Vec<_>>().join("; ");
+    match text.char_indices().nth(MAX_REASON) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+impl JobRunner for Steps<'_> {
+    type Progress = ImportProgress;
+
+    async fn step(
+        &mut self,
+        job: &Job,
+        mut progress: ImportProgress,
+        stop: Deadline,
+    ) -> Result<Step<ImportProgress>, Error> {
+        let next = match self.run_phase(job, &mut progress, stop).await {
+            Ok(next) => next,
+            Err(Stop::Error(error)) => return Err(error),
+            Err(Stop::File(reason)) => {
+                tracing::warn!(import = %self.task.import, run = %self.task.run, reason, "a file was rejected");
+                function::count("RejectedFiles", 1);
+                if progress.phase == Phase::Check {
+                    progress = ImportProgress::default();
+                }
+                progress.fault = Some(reason);
+                Next::End
+            }
+        };
+        let done = if progress.phase == Phase::Check { 0 } else { progress.counts.read };
+        Ok(Step { progress, done, next })
+    }
+
+    fn failure(progress: &ImportProgress) -> Option<String> {
+        progress.fault.clone()
+    }
+}

@@ -1,0 +1,160 @@
+use function::Error;
+use intake::{Composition, Report, Totals};
+use jobs::{Job, JobBody};
+use keys::bank::{ImportId, ImportPartition, ImportRun, ImportSort};
+use money::Money;
+use serde::{Deserialize, Serialize};
+use table::Key;
+
+/// Prefix of the objects that are imported.
+pub(crate) const INBOX: &str = "inbox/";
+
+/// The task of an import: one version of an object in the inbox (docs/decisions/intake.md).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct ImportedFile {
+    /// Id of the import: the name of the file without its ending.
+    pub import: ImportId,
+    /// Run of the import.
+    pub run: ImportRun,
+    /// Bucket of the object.
+    pub bucket: String,
+    /// Key of the object.
+    pub key: String,
+    /// Entity tag of the object.
+    pub tag: String,
+}
+
+impl ImportedFile {
+    /// Primary key of the job.
+    #[must_use]
+    pub fn job_key(&self) -> Key {
+        Key::new(&ImportPartition(self.import.clone()), &ImportSort(self.run.clone()))
+    }
+
+    /// Name of the report of rejected lines.
+    pub(crate) fn report(&self) -> String {
+        format!("{}/{}", self.import, self.run)
+    }
+}
+
+/// Phase of an import. Each phase reads the whole file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Phase {
+    /// The file has not been opened.
+    #[default]
+    Start,
+    /// Compares the file with the totals that its sender expects. Writes nothing.
+    Check,
+    /// Schedules the payments.
+    Schedule,
+    /// Composes the report.
+    Report,
+    /// Nothing is left to do.
+    End,
+}
+
+/// Progress of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct ImportProgress {
+    pub(crate) phase: Phase,
+    /// Position in the file. All lines that start before it are done.
+    pub(crate) position: u64,
+    /// Number of lines before the position.
+    pub(crate) line: u64,
+    pub(crate) counts: Counts,
+    pub(crate) scheduled: Totals,
+    pub(crate) duplicates: Totals,
+    pub(crate) rejected: Totals,
+    /// Number of objects with rows of the report.
+    pub(crate) rows: u32,
+    pub(crate) composition: Composition,
+    /// Reason for which the file cannot be imported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fault: Option<String>,
+}
+
+/// Numbers of records. Blank lines and the header are not records.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Counts {
+    /// Number of records that were read.
+    pub read: u64,
+    /// Number of payments that this run scheduled.
+    pub scheduled: u64,
+    /// Number of records that had been scheduled before, with the same content.
+    pub duplicates: u64,
+    /// Number of records that are not valid, or whose id was used for another payment.
+    pub rejected: u64,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.read += other.read;
+        self.scheduled += other.scheduled;
+        self.duplicates += other.duplicates;
+        self.rejected += other.rejected;
+    }
+}
+
+/// Sum of the amounts of records in one currency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Total {
+    outcome: &'static str,
+    currency: &'static str,
+    amount: String,
+}
+
+impl ImportProgress {
+    pub(crate) fn totals(&self) -> Vec<Total> {
+        let of = |outcome, totals: &Totals| -> Vec<Total> {
+            let total =
+                |sum: Money| Total { outcome, currency: sum.currency().code(), amount: sum.amount().to_string() };
+            totals.sums().map(total).collect()
+        };
+        let kinds = [("scheduled", &self.scheduled), ("duplicate", &self.duplicates), ("rejected", &self.rejected)];
+        kinds.into_iter().flat_map(|(outcome, totals)| of(outcome, totals)).collect()
+    }
+}
+
+/// Response body of an import.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportBody {
+    #[serde(flatten)]
+    job: JobBody,
+    import_id: ImportId,
+    run: ImportRun,
+    #[serde(flatten)]
+    counts: Counts,
+    totals: Vec<Total>,
+    /// Number of lines that the import has worked through, with the header and blank lines.
+    lines: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<String>,
+}
+
+impl ImportBody {
+    /// Describes the job of an import.
+    ///
+    /// # Errors
+    /// The task or the progress cannot be deserialized.
+    pub(crate) fn of(job: Job, file: ImportedFile) -> Result<Self, Error> {
+        // What the check counts was neither scheduled nor rejected.
+        let progress: ImportProgress = job.progress()?;
+        let progress = if progress.phase == Phase::Check { ImportProgress::default() } else { progress };
+        let report = (progress.phase == Phase::End && progress.fault.is_none())
+            .then(|| format!("s3://{}/{}", file.bucket, Report::key(&file.report())));
+        Ok(Self {
+            totals: progress.totals(),
+            counts: progress.counts,
+            lines: progress.line,
+            report,
+            import_id: file.import,
+            run: file.run,
+            job: job.into(),
+        })
+    }
+}

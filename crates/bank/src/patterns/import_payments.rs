@@ -1,0 +1,95 @@
+//! B12: starts the import of a file (docs/requirements/bank.md#import-payments).
+
+use crate::{
+    Bank,
+    cost::{self, Calls, Pattern},
+    jobs::Task,
+    model::import::{INBOX, ImportedFile},
+};
+use function::{Error, Fault, Function, ObjectCreated, Objects, Trigger};
+use intake::Format;
+use jobs::Job;
+use keys::{
+    RequestId,
+    bank::{ImportId, ImportRun},
+};
+use serde::Serialize;
+use table::{Units, cost::Cost};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::objects(import_payments, Bank::warm_by_job)
+}
+
+/// Declares the access pattern's trigger, key condition and cost.
+pub const PATTERN: Pattern = Pattern {
+    id: "B12",
+    name: "import-payments",
+    trigger: Trigger::Objects("Inbox", INBOX),
+    calls: &[Calls {
+        variant: "",
+        condition: "put if it does not exist: PK = IMPORT#<import id>, SK = RUN#<sequencer>",
+        formula: "1 W",
+        cost: |_| Cost::default().write(cost::JOBS, Units::whole(1)),
+    }],
+    function,
+};
+
+/// The imports of an event.
+#[derive(Debug, Default, Serialize)]
+pub struct Started {
+    started: Vec<Run>,
+}
+
+/// Run of an import.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run {
+    import_id: ImportId,
+    run: ImportRun,
+}
+
+/// Starts an import for each object. If the event is delivered again, the imports continue.
+///
+/// # Errors
+/// An object whose name is not an import id. The other objects of the event are imported.
+pub async fn import_payments(bank: Bank, event: Objects) -> Result<Started, Error> {
+    let (mut started, mut faults) = (Started::default(), Vec::new());
+    for (index, object) in event.created.iter().enumerate() {
+        // A console creates such objects as folders.
+        if object.key.ends_with('/') {
+            continue;
+        }
+        let file = match imported(object) {
+            Ok(file) => file,
+            Err((member, detail)) => {
+                faults.push(Fault { pointer: format!("/Records/{index}/s3/object/{member}"), detail });
+                continue;
+            }
+        };
+        let key = file.job_key();
+        let request = RequestId::new(event.now.instant(), &event.random);
+        let (import_id, run) = (file.import.clone(), file.run.clone());
+        let job = Job::new(&key, &import_id, &request, &Task::Import(file), event.now)?;
+        bank.jobs.start(job, &request).await?;
+        started.started.push(Run { import_id, run });
+    }
+    if faults.is_empty() { Ok(started) } else { Err(Error::Invalid(faults)) }
+}
+
+fn imported(object: &ObjectCreated) -> Result<ImportedFile, (&'static str, String)> {
+    let name = object.key.strip_prefix(INBOX).ok_or_else(|| ("key", format!("must start with {INBOX}")))?;
+    let import = Format::stem(name).parse().map_err(|error| ("key", format!("is not the name of a file: {error}")))?;
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(&byte);
+    if !(3..=63).contains(&object.bucket.len()) || !object.bucket.bytes().all(is_name) {
+        return Err(("bucket", "is not the name of a bucket".to_owned()));
+    }
+    Ok(ImportedFile {
+        import,
+        run: object.sequencer.parse().map_err(|error| ("sequencer", format!("{error}")))?,
+        bucket: object.bucket.clone(),
+        key: object.key.clone(),
+        tag: object.tag.clone(),
+    })
+}

@@ -1,0 +1,143 @@
+//! Scheduling a payment under an idempotency key. Requests and imported lines share this code, so
+//! that both have the same effect (docs/decisions/idempotency.md).
+
+use crate::{Bank, Payment, Transaction};
+use function::{Error, Fingerprint};
+use keys::{AccountId, IdempotencyKey, IdempotencySort, TimestampSeconds, bank::PaymentId};
+use serde::{Deserialize, Serialize};
+use table::{Item, Key};
+
+/// Idempotency record of a request. The record contains the payment's id and creation time. The
+/// response to a repeated request consists of these values and the body of the repeated request.
+///
+/// The record is put before the payment and never expires. It costs one WRU. Putting both items in
+/// a transaction would double the cost of the payment. If the function crashes between the two
+/// puts, only the record exists, and the retry puts the payment (docs/decisions/idempotency.md).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Record {
+    #[serde(rename = "PK")]
+    account: AccountId,
+    #[serde(rename = "SK")]
+    sort: IdempotencySort,
+    request: Fingerprint,
+    payment_id: PaymentId,
+    created_at: TimestampSeconds,
+}
+
+impl Item for Record {
+    const TYPE: &'static str = "IdempotencyRecord";
+}
+
+/// What a request found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scheduled {
+    /// This request schedules the payment. A repeated request with the same payment id and creation
+    /// time gets the same outcome.
+    New,
+    /// Another request with the same key and content has scheduled the payment.
+    Before,
+}
+
+enum First {
+    Created,
+    Found(Record),
+}
+
+/// Returns an error if the scheduled day is before today (UTC). A payment is due on a day, not at a
+/// time, so a time earlier today is valid.
+pub(crate) fn must_not_be_past(time: TimestampSeconds, now: TimestampSeconds) -> Result<(), Error> {
+    if time.day() < now.day() {
+        return Err(Error::invalid("/body/scheduledTime", format!("must not be on a day before {}", now.day())));
+    }
+    Ok(())
+}
+
+impl Bank {
+    /// Puts the payment, unless it already exists. An existing item with the same key is the same
+    /// payment, because payment ids are unique.
+    pub(crate) async fn put(&self, payment: &Payment) -> Result<(), Error> {
+        match self.dynamo.write(self.payments.put_new(payment)?).await {
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Schedules the payment, unless the account has a payment with the same idempotency key.
+    /// Replaces `payment` by the payment that was scheduled first.
+    ///
+    /// `is_repeated` tells whether an earlier invocation may have used the same payment id. The
+    /// payment may then have been archived.
+    ///
+    /// # Errors
+    /// [`Error::KeyReused`] if the key was used for a payment with another time or other data.
+    /// [`Error::Invalid`] if the scheduled day is before `now` and the key is new.
+    pub(crate) async fn schedule_once(
+        &self,
+        payment: &mut Payment,
+        key: &IdempotencyKey,
+        now: TimestampSeconds,
+        is_repeated: bool,
+    ) -> Result<Scheduled, Error> {
+        let record = Record {
+            account: payment.account.clone(),
+            sort: IdempotencySort(key.clone()),
+            request: Fingerprint::of(&[&payment.id().time().to_string(), payment.data.text()]),
+            payment_id: payment.id(),
+            created_at: payment.created_at,
+        };
+        let first = match self.first(&record, now).await? {
+            First::Created => return self.put(payment).await.map(|()| Scheduled::New),
+            // This request created the record: the response to the SDK's first attempt was lost,
+            // and the SDK retried.
+            First::Found(first) if first == record && !is_repeated => {
+                return self.put(payment).await.map(|()| Scheduled::New);
+            }
+            First::Found(first) => first,
+        };
+        if first.request != record.request {
+            return Err(Error::KeyReused);
+        }
+        let (account, data) = (payment.account.clone(), payment.data.clone());
+        let by_operator = payment.by_operator;
+        *payment = Payment::scheduled(account, first.payment_id, payment.shard, data, first.created_at);
+        payment.by_operator = by_operator;
+        self.finish(payment).await?;
+        Ok(if first == record { Scheduled::New } else { Scheduled::Before })
+    }
+
+    /// Puts the record, or returns the record of an earlier request with the same idempotency key.
+    async fn first(&self, record: &Record, now: TimestampSeconds) -> Result<First, Error> {
+        // If the scheduled day is in the past, reject only new requests. A retry still gets the
+        // original response.
+        if let Err(past) = must_not_be_past(record.payment_id.time(), now) {
+            let first = self.payments.get(&Key::new(&record.account, &record.sort)).await?;
+            return first.map(First::Found).ok_or(past);
+        }
+        match self.dynamo.write(self.payments.put_new(record)?).await {
+            Ok(()) => Ok(First::Created),
+            Err(table::Error::Refused(refused)) => {
+                refused.found::<Record>(0)?.map(First::Found).ok_or_else(Error::stale)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Ensures that the payment of a repeated request is stored, either as a payment or, after
+    /// archiving, as a transaction. If the payment is not stored, the first request failed before
+    /// the put.
+    pub(crate) async fn finish(&self, payment: &Payment) -> Result<(), Error> {
+        if self.payments.get::<Payment>(&payment.key()).await?.is_some()
+            || self.transactions.get::<Transaction>(&payment.key()).await?.is_some()
+        {
+            return Ok(());
+        }
+        // The archive may move the payment between the reads and the put. The put is therefore in a
+        // transaction that also checks that the payment is not archived.
+        let changes = vec![self.payments.put_new(payment)?, self.transactions.absent(payment.key())];
+        match self.dynamo.transact(changes).await {
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

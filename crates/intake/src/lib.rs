@@ -1,0 +1,39 @@
+//! Files of records in S3: JSON Lines and CSV of up to 10 GB.
+//!
+//! A job reads a file by byte ranges with constant memory, and can resume after any range
+//! (docs/decisions/intake.md). A service defines the meaning of a record.
+#![deny(clippy::disallowed_methods)]
+
+mod control;
+mod file;
+mod lines;
+mod record;
+mod report;
+mod store;
+
+pub use control::{Expected, MAX_COUNTED, Totals};
+pub use file::{File, MAX_FILE, Opened};
+pub use lines::{Line, MAX_LINE, Range};
+pub use record::{Columns, Format, Records};
+pub use report::{Composition, Report, Row};
+pub use store::Files;
+
+use function::Error;
+
+/// The reason for which a file cannot be read any further.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    /// The file is not valid, or no longer there. A retry cannot succeed. The text is for the
+    /// sender of the file.
+    #[error("{0}")]
+    File(String),
+    /// A call failed. A retry may succeed.
+    #[error(transparent)]
+    Error(#[from] Error),
+}
+
+impl Stop {
+    fn file(reason: impl Into<String>) -> Self {
+        Self::File(reason.into())
+    }
+}

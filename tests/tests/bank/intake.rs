@@ -1,0 +1,575 @@
+//! Tests of imports (B12, B13): every form of file, repeated files, and crashes
+//! (docs/requirements/bank.md#import-payments).
+
+use axum::{
+    Router,
+    body::Body,
+    extract::{Request, State},
+    http::StatusCode,
+    response::Response,
+};
+use local::Stack;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeSet,
+    fmt::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+use system_tests::{
+    Answer, Client, assert_problem,
+    bank::{archive, bring_to, import, payments, report, rows, schedule, stored, transactions, upload, without_jobs},
+    faults::{Fault, MOMENTS, Moment, Process, Proxy, service_at},
+    send, stack, text, until,
+};
+
+const TIME: &str = "2099-12-01T09:30:00Z";
+const JOB: &str = "continue-bank-job";
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// A line with an amount in cents.
+fn line(id: &str, account: &str, cents: u32) -> String {
+    let amount = format!("{}.{:02}", cents / 100, cents % 100);
+    format!(
+        "{{\"id\": \"{id}\", \"accountId\": \"{account}\", \"scheduledTime\": \"{TIME}\", \"data\": \
+         {{\"amount\": \"{amount}\", \"currency\": \"USD\"}}}}\n"
+    )
+}
+
+fn lines(count: u32) -> String {
+    (0..count).fold(String::new(), |text, number| {
+        text + &line(&format!("L-{number}"), &format!("A-{}", number % 7), 100 + number)
+    })
+}
+
+/// The numbers of an import: read, scheduled, duplicates and rejected.
+fn numbers(import: &Value) -> [u64; 4] {
+    ["read", "scheduled", "duplicates", "rejected"].map(|name| import[name].as_u64().expect("a number"))
+}
+
+fn total(outcome: &str, amount: &str) -> Value {
+    json!({"outcome": outcome, "currency": "USD", "amount": amount})
+}
+
+#[tokio::test]
+async fn lines_are_scheduled_as_requests_of_an_operator() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let done = import(&stack, "morning.jsonl", &[], line("L-1", "A-1", 1_250) + &line("L-2", "A-2", 5)).await;
+    assert_eq!((text(&done, "status"), numbers(&done)), ("done", [2, 2, 0, 0]), "{done}");
+    assert_eq!((&done["jobId"], &done["kind"], &done["done"]), (&json!("morning"), &json!("import"), &json!(2)));
+    assert_eq!((&done["importId"], &done["totals"]), (&json!("morning"), &json!([total("scheduled", "12.55")])));
+    let summary =
+        json!({"read": 2, "scheduled": 2, "duplicates": 0, "rejected": 0, "totals": [total("scheduled", "12.55")]});
+    assert_eq!(report(&stack, &done), [summary]);
+    let client = Client::operator(&stack);
+    let listed = client.get("/bank/accounts/A-1/payments?to=2099-12-31T00:00:00Z").await.body["items"][0].clone();
+    assert_eq!((text(&listed, "scheduledTime"), text(&listed, "status")), (TIME, "SCHEDULED"));
+    assert_eq!(listed["data"], json!({"amount": "12.50", "currency": "USD"}));
+    assert!(payments(&stack).await.iter().all(|row| row["ByOperator"] == "1"));
+    // The id is the idempotency key of the account: the same request gets the same payment.
+    let body = json!({"scheduledTime": TIME, "data": {"amount": "12.50", "currency": "USD"}});
+    let text_of = r#"{"scheduledTime": "2099-12-01T09:30:00Z", "data": {"amount": "12.50", "currency": "USD"}}"#;
+    assert_eq!(serde_json::from_str::<Value>(text_of).expect("JSON"), body);
+    let request = client.request("POST", "/bank/accounts/A-1/payments").header("idempotency-key", "L-1");
+    let again = send(request.header("content-type", "application/json").body(text_of)).await;
+    assert_eq!((again.status, &again.body["paymentId"]), (201, &listed["paymentId"]), "{}", again.body);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn columns_of_a_csv_file_become_members_of_the_data() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let file = format!(
+        "\u{feff}currency,id,to,accountId,amount,scheduledTime\r\n\
+         USD,L-1,\"Ann, \"\"A\"\"\",A-1,12.50,{TIME}\r\n\r\nUSD,L-2,,A-1,1,{TIME}"
+    );
+    let done = import(&stack, "morning.csv", &[("expected-count", "2"), ("expected-sum", "13.50 USD")], file).await;
+    assert_eq!((text(&done, "status"), numbers(&done)), ("done", [2, 2, 0, 0]), "{done}");
+    let data: BTreeSet<_> = payments(&stack).await.into_iter().map(|row| row["Data"].clone()).collect();
+    let expected =
+        [r#"{"amount":"1","currency":"USD","to":""}"#, r#"{"amount":"12.50","currency":"USD","to":"Ann, \"A\""}"#];
+    assert_eq!(data, expected.map(str::to_owned).into());
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_repeated_file_changes_nothing() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let file = lines(12);
+    let first = import(&stack, "morning.jsonl", &[], file.clone()).await;
+    assert_eq!(numbers(&first), [12, 12, 0, 0]);
+    // One payment of each status, and one in the history.
+    let (listed, _) = client.all("/bank/accounts/A-0/payments?to=2099-12-31T00:00:00Z").await;
+    bring_to(&client, &listed[0], "CANCELLED", "").await;
+    let (listed, _) = client.all("/bank/accounts/A-1/payments?to=2099-12-31T00:00:00Z").await;
+    bring_to(&client, &listed[0], "PROCESSED", "T-1").await;
+    // The archive moves the cancelled payment too.
+    assert_eq!(archive(&client, "2099-12-01").await, 2);
+    bring_to(&client, &listed[1], "PENDING", "").await;
+    let items = |stored: BTreeSet<String>| -> BTreeSet<String> {
+        stored.into_iter().filter(|item| !item.contains("BankJobs")).collect()
+    };
+    let before = items(stored(&stack).await);
+    for (name, overlap) in [("morning.jsonl", file.clone()), ("evening.jsonl", file.clone())] {
+        let again = import(&stack, name, &[], overlap).await;
+        assert_eq!((text(&again, "status"), numbers(&again)), ("done", [12, 0, 12, 0]), "{name}: {again}");
+        assert_ne!(again["report"], first["report"]);
+        assert!(items(stored(&stack).await) == before, "{name}");
+    }
+    // Overlapping files, and an id with other content.
+    let overlap =
+        line("L-11", "A-4", 111) + &line("L-1", "A-1", 999) + &line("L-new", "A-1", 1) + &line("L-new", "A-1", 1);
+    let third = import(&stack, "third.jsonl", &[], overlap).await;
+    assert_eq!(numbers(&third), [4, 1, 2, 1], "{third}");
+    let reason = "The account has another payment with this id: its scheduledTime or its data differs.";
+    assert_eq!(report(&stack, &third)[0], json!({"line": 2, "id": "L-1", "reason": reason}));
+    let outcomes = [total("scheduled", "0.01"), total("duplicate", "1.12"), total("rejected", "9.99")];
+    assert_eq!(third["totals"], json!(outcomes), "{third}");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn every_rejected_line_is_reported_with_its_number() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let long = "x".repeat(20_000);
+    let cases: &[(Vec<u8>, &str)] = &[
+        (line("L-1", "A-1", 1).into_bytes(), ""),
+        (b"\r\n".to_vec(), ""),
+        (b"{\n".to_vec(), "The line "),
+        (b"[1]\n".to_vec(), "The line must be a JSON object"),
+        (b"\xff\xfe\n".to_vec(), "The line is not valid UTF-8."),
+        (format!("{long}\n").into_bytes(), "The line has more than 16384 bytes."),
+        (line("L-1", "A-1", 1).replace("\"data\"", "\"date\"").into_bytes(), "data is missing; date is unknown"),
+        (line("L 1 ", "A-1", 1).into_bytes(), "id must have single spaces"),
+        (line("L-2", "A 1", 1).into_bytes(), "accountId must not contain white space"),
+        (
+            line("L-2", "A-1", 1).replace("2099-12-01", "2020-12-01").into_bytes(),
+            "scheduledTime must not be on a day before",
+        ),
+        (line("L-2", "A-1", 1).replace("2099-12-01", "2099-13-01").into_bytes(), "scheduledTime "),
+        (
+            line("L-2", "A-1", 1).replace("USD", &"x".repeat(9_000)).into_bytes(),
+            "A payment with its keys must not exceed 8 KB.",
+        ),
+        (line("L-2", "A-1", 1).replace("0.01", "\\ud800").into_bytes(), "data/amount has half of a surrogate pair"),
+        (line("L-3", "A-1", 1).into_bytes(), ""),
+        (line("L-1", "A-1", 2).into_bytes(), "The account has another payment with this id"),
+        (line("L-4", "A-1", 2).trim_end().as_bytes().to_vec(), ""),
+    ];
+    let file: Vec<u8> = cases.iter().flat_map(|(line, _)| line.clone()).collect();
+    let done = import(&stack, "odd.jsonl", &[], file).await;
+    assert_eq!((text(&done, "status"), numbers(&done)), ("done", [15, 3, 0, 12]), "{done}");
+    assert_eq!(done["lines"], 16);
+    let report = report(&stack, &done);
+    let rejected = cases.iter().zip(1..).filter(|((_, reason), _)| !reason.is_empty());
+    for (((_, reason), number), row) in rejected.clone().zip(&report) {
+        assert_eq!(row["line"], number, "{row}");
+        assert!(text(row, "reason").starts_with(reason), "{row}: {reason}");
+    }
+    assert_eq!(report.len(), rejected.count() + 1);
+    stack.stop().await;
+}
+
+/// Name, metadata and content of a file, and the start of the reason.
+type InvalidFile = (&'static str, &'static [(&'static str, &'static str)], Vec<u8>, &'static str);
+
+#[tokio::test]
+async fn every_invalid_file_is_rejected_with_a_reason() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let csv = format!("id,accountId,scheduledTime,amount\nL-1,A-1,{TIME},1\n");
+    let good = line("L-1", "A-1", 1_250);
+    let before = payments(&stack).await;
+    let count: &[(&str, &str)] = &[("expected-count", "2")];
+    let sum: &[(&str, &str)] = &[("expected-sum", "12.49 USD"), ("expected-count", "1")];
+    let cases: &[InvalidFile] = &[
+        ("a.txt", &[], good.clone().into(), "The name of the file must end with .jsonl or .csv."),
+        ("b.jsonl.gz", &[], b"\x1f\x8b\x08".to_vec(), "The name of the file must end with"),
+        ("c.jsonl", &[], b"\x1f\x8b\x08".to_vec(), "The file is compressed with gzip."),
+        ("d.jsonl", &[], Vec::new(), "The file is empty."),
+        ("e.csv", &[], b"\xef\xbb\xbf".to_vec(), "The file is empty."),
+        ("f.csv", &[], b"\xff\xfei\0d\0".to_vec(), "The file is in UTF-16."),
+        ("g.csv", &[], b"L-1,A-1,2099-12-01T09:30:00Z\n".to_vec(), "The first line must name the columns"),
+        ("h.csv", &[], csv.replace("amount", "id").into(), "The header has the column `id` more than once."),
+        ("i.csv", &[], csv.replace(',', ";").into(), "The first line must name the columns"),
+        ("j.csv", &[], vec![b'x'; 20_000], "The header has more than 16384 bytes."),
+        ("k.csv", &[], b"id,accountId,scheduledTime,\xff\n".to_vec(), "The header is not valid UTF-8."),
+        ("l.jsonl", &[("expected-count", "two")], good.clone().into(), "The metadata expected-count must be"),
+        ("m.jsonl", &[("expected-sum", "12.50")], good.clone().into(), "The metadata expected-sum must have the form"),
+        ("n.jsonl", count, good.clone().into(), "expected-count is 2, and the file has 1 records. Nothing"),
+        ("o.jsonl", sum, good.clone().into(), "expected-sum is 12.49 USD, and the sum of the file is 12.50 USD."),
+        ("p.csv", count, csv.clone().into(), "expected-count is 2, and the file has 1 records."),
+    ];
+    for (file, metadata, content, reason) in cases {
+        let failed = import(&stack, file, metadata, content.clone()).await;
+        assert_eq!((text(&failed, "status"), numbers(&failed)), ("failed", [0; 4]), "{file}: {failed}");
+        assert!(text(&failed, "reason").starts_with(reason), "{file}: {failed}");
+        assert_eq!(failed.get("report"), None, "{file}");
+        let path = format!("/bank/imports/{}/retry", text(&failed, "importId"));
+        assert_problem(&retry(&client, &path).await, 409, "import-rejected");
+    }
+    assert_eq!(payments(&stack).await, before);
+    // A file with the right totals, under the name of one that was rejected.
+    let right: &[(&str, &str)] = &[("expected-count", "1"), ("expected-sum", "12.50 USD")];
+    let done = import(&stack, "o.jsonl", right, good).await;
+    assert_eq!((text(&done, "status"), numbers(&done)), ("done", [1, 1, 0, 0]), "{done}");
+    let header = import(&stack, "q.csv", &[("expected-count", "0")], "id,accountId,scheduledTime").await;
+    assert_eq!((text(&header, "status"), numbers(&header)), ("done", [0; 4]), "{header}");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn workers_read_a_large_file_in_ranges() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let mut file = String::new();
+    let mut bad = Vec::new();
+    for number in 1..=4_000_u32 {
+        if number % 500 == 0 {
+            let _ = writeln!(file, "{}", "y".repeat(40_000));
+            bad.push(number);
+        } else {
+            file += &line(&format!("L-{number}"), &format!("A-{}", number % 50), number);
+        }
+    }
+    let done = import(&stack, "large.jsonl", &[("expected-count", "4000")], file.clone()).await;
+    assert_eq!((text(&done, "status"), numbers(&done)), ("done", [4_000, 3_992, 0, 8]), "{done}");
+    let report = report(&stack, &done);
+    assert_eq!(
+        report.iter().filter_map(|row| row["line"].as_u64()).collect::<Vec<_>>(),
+        bad.iter().map(|line| u64::from(*line)).collect::<Vec<_>>()
+    );
+    assert_eq!(payments(&stack).await.len(), 3_992);
+    let again = import(&stack, "large.jsonl", &[], file).await;
+    assert_eq!(numbers(&again), [4_000, 0, 3_992, 8], "{again}");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_report_larger_than_one_part_is_uploaded_in_parts() {
+    const LINES: usize = 160_000;
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let done = import(&stack, "nonsense.jsonl", &[], "x\n".repeat(LINES)).await;
+    assert_eq!((text(&done, "status"), numbers(&done)), ("done", [160_000, 0, 0, 160_000]), "{done}");
+    let rows = report(&stack, &done);
+    assert_eq!(rows.len(), LINES + 1);
+    assert!(rows.iter().zip(1..=LINES).all(|(row, number)| row["line"] == number));
+    assert_eq!(rows[LINES]["rejected"], LINES);
+    let key = text(&done, "report").strip_prefix("s3://").expect("a location");
+    assert!(std::fs::metadata(stack.lake().join(key)).expect("a file").len() > 9 * 1024 * 1024);
+    stack.stop().await;
+}
+
+async fn retry(client: &Client, path: &str) -> Answer {
+    send(client.request("POST", path)).await
+}
+
+/// The event of the stream for the import.
+fn starts(import: &str, run: &str) -> Value {
+    let keys = json!({"PK": {"S": format!("IMPORT#{import}")}, "SK": {"S": format!("RUN#{run}")}});
+    json!({"Records": [{"eventName": "INSERT", "dynamodb": {"SequenceNumber": "1", "Keys": keys}}]})
+}
+
+/// A proxy in front of S3. It fails all calls from a given one on.
+struct S3 {
+    url: String,
+    state: Arc<Failing>,
+    server: tokio::task::JoinHandle<()>,
+}
+
+struct Failing {
+    target: String,
+    http: reqwest::Client,
+    calls: AtomicUsize,
+    /// Number of the first call that fails, starting at 1.
+    from: AtomicUsize,
+    /// Whether S3 executes the first call that fails.
+    after: AtomicUsize,
+}
+
+impl S3 {
+    async fn start(target: &str) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let state = Arc::new(Failing {
+            target: target.to_owned(),
+            http,
+            calls: AtomicUsize::new(0),
+            from: AtomicUsize::new(usize::MAX),
+            after: AtomicUsize::new(0),
+        });
+        let router = Router::new().fallback(pass).with_state(Arc::clone(&state));
+        let server = tokio::spawn(async { axum::serve(listener, router).await.expect("serves") });
+        Self { url, state, server }
+    }
+
+    fn fail_from(&self, number: usize, moment: Moment) {
+        self.state.calls.store(0, Ordering::SeqCst);
+        self.state.from.store(number, Ordering::SeqCst);
+        self.state.after.store(usize::from(moment == Moment::After), Ordering::SeqCst);
+    }
+
+    fn heal(&self) {
+        self.fail_from(usize::MAX, Moment::Before);
+    }
+
+    fn calls(&self) -> usize {
+        self.state.calls.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for S3 {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn pass(State(state): State<Arc<Failing>>, request: Request) -> Response {
+    let number = state.calls.fetch_add(1, Ordering::SeqCst) + 1;
+    let from = state.from.load(Ordering::SeqCst);
+    let failed = || {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        response
+    };
+    if number > from || number == from && state.after.load(Ordering::SeqCst) == 0 {
+        return failed();
+    }
+    let (parts, body) = request.into_parts();
+    let body = axum::body::to_bytes(body, usize::MAX).await.expect("a body");
+    let url = format!("{}{}", state.target, parts.uri);
+    let mut headers = parts.headers;
+    headers.remove("host");
+    let answer = state.http.request(parts.method, url).headers(headers).body(body).send().await.expect("an answer");
+    if number == from {
+        return failed();
+    }
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = answer.status();
+    *response.headers_mut() = answer.headers().clone();
+    response.headers_mut().remove("transfer-encoding");
+    let bytes = answer.bytes().await.expect("a body");
+    response.map(|_| Body::from(bytes))
+}
+
+/// A scene for crashes: a file with new, repeated and rejected lines, imported by a process that
+/// reaches DynamoDB and S3 only through proxies.
+struct Scene {
+    stack: Stack,
+    client: Client,
+    dynamo: Proxy,
+    s3: S3,
+}
+
+const METADATA: &[(&str, &str)] = &[("expected-count", "9"), ("expected-sum", "21.22 USD")];
+
+impl Scene {
+    async fn start() -> Self {
+        let stack = without_jobs().start().await.expect("a stack");
+        let client = Client::operator(&stack);
+        let dynamo = Proxy::start(stack.dynamo_url()).await;
+        let s3 = S3::start(stack.services_url()).await;
+        Self { stack, client, dynamo, s3 }
+    }
+
+    /// A file whose ids start with `name`. One line was scheduled before, and one line repeats
+    /// another.
+    async fn upload(&self, name: &str) -> String {
+        let id = |number: u32| format!("{name}-{number}");
+        let new =
+            format!("{{\"scheduledTime\": \"{TIME}\", \"data\": {{\"amount\": \"3.03\", \"currency\": \"USD\"}}}}");
+        let request = self.client.request("POST", "/bank/accounts/A-1/payments").header("idempotency-key", id(3));
+        let before = send(request.header("content-type", "application/json").body(new)).await;
+        assert_eq!(before.status, 201, "{}", before.body);
+        let mut file: String = (1..=6).map(|number| line(&id(number), "A-1", 300 + number)).collect();
+        file += &line(&id(1), "A-1", 301);
+        file += "nonsense\n\n";
+        file += &line(&id(3), "A-1", 0);
+        upload(&self.stack, &format!("inbox/{name}.jsonl"), METADATA, file).await;
+        let path = format!("/bank/imports/{name}");
+        let import = until(&self.client, &path, |answer| answer.status == 200).await.body;
+        text(&import, "run").to_owned()
+    }
+
+    /// Invokes the job until the import has ended, and checks its result.
+    async fn finish(&self, process: &Process<'_>, name: &str, run: &str, when: &str) {
+        for _ in 0..20 {
+            let _ = process.run(&starts(name, run), MINUTE).await;
+            let import = self.client.get(&format!("/bank/imports/{name}")).await.body;
+            if import["status"] != "running" {
+                break;
+            }
+        }
+        let import = self.client.get(&format!("/bank/imports/{name}")).await.body;
+        assert_eq!((text(&import, "status"), numbers(&import)), ("done", [9, 5, 2, 2]), "{when}: {import}");
+        let totals = [total("scheduled", "15.18"), total("duplicate", "6.04"), total("rejected", "0.00")];
+        assert_eq!(import["totals"], json!(totals), "{when}");
+        let report = report(&self.stack, &import);
+        let found: Vec<_> = report.iter().map(|row| row["line"].as_u64()).collect();
+        assert_eq!(found, [Some(8), Some(10), None], "{when}: {report:?}");
+        let stored = payments(&self.stack).await;
+        let own = rows(&self.stack, "PaymentScheduler", "IdempotencyRecord").await;
+        let own: BTreeSet<_> = own
+            .iter()
+            .filter(|row| row["SK"].starts_with(&format!("IDEMPOTENCY#{name}-")))
+            .map(|row| row["PaymentId"].clone())
+            .collect();
+        assert_eq!(own.len(), 6, "{when}");
+        let found = stored.iter().filter(|row| own.iter().any(|id| row["SK"].ends_with(id.as_str()))).count();
+        assert_eq!(found, 6, "{when}");
+    }
+
+    fn process(&self) -> Process<'_> {
+        let function = bank::patterns::continue_bank_job::function();
+        Process::of(service_at(&self.stack, self.dynamo.url(), &self.s3.url, JOB, &function), &self.dynamo)
+    }
+}
+
+#[tokio::test]
+async fn an_import_that_is_killed_at_any_call_of_dynamodb_continues_exactly() {
+    let scene = Scene::start().await;
+    let process = scene.process();
+    let run = scene.upload("healthy").await;
+    scene.dynamo.heal();
+    let _ = process.run(&starts("healthy", &run), MINUTE).await;
+    let calls = scene.dynamo.calls().len();
+    scene.finish(&process, "healthy", &run, "healthy").await;
+    assert!(calls > 20, "{calls}");
+    for (number, moment) in (1..=calls).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
+        let name = format!("d{number}{moment:?}").to_lowercase();
+        let run = scene.upload(&name).await;
+        scene.dynamo.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+        let _ = process.run(&starts(&name, &run), MINUTE).await;
+        scene.dynamo.heal();
+        scene.finish(&process, &name, &run, &format!("{moment:?} {number}")).await;
+    }
+}
+
+#[tokio::test]
+async fn an_import_that_loses_s3_at_any_call_continues_exactly() {
+    let scene = Scene::start().await;
+    let process = scene.process();
+    let run = scene.upload("healthy").await;
+    scene.s3.heal();
+    let _ = process.run(&starts("healthy", &run), MINUTE).await;
+    let calls = scene.s3.calls();
+    scene.finish(&process, "healthy", &run, "healthy").await;
+    assert!(calls >= 5, "{calls}");
+    for (number, moment) in (1..=calls).flat_map(|number| MOMENTS.map(|moment| (number, moment))) {
+        let name = format!("s{number}{moment:?}").to_lowercase();
+        let run = scene.upload(&name).await;
+        scene.s3.fail_from(number, moment);
+        let _ = process.run(&starts(&name, &run), MINUTE).await;
+        let status = scene.client.get(&format!("/bank/imports/{name}")).await.body;
+        assert_eq!(text(&status, "status"), "running", "{number}: {status}");
+        scene.s3.heal();
+        scene.finish(&process, &name, &run, &format!("{moment:?} {number}")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_large_report_whose_completion_was_lost_is_complete() {
+    let scene = Scene::start().await;
+    let process = scene.process();
+    let file = "x\n".repeat(160_000);
+    let mut calls = 0;
+    for name in ["whole", "lost"] {
+        upload(&scene.stack, &format!("inbox/{name}.jsonl"), &[], file.clone()).await;
+        let path = format!("/bank/imports/{name}");
+        let run = until(&scene.client, &path, |answer| answer.status == 200).await.body;
+        scene.s3.heal();
+        if name == "lost" {
+            // The completion of the upload is the last call.
+            scene.s3.fail_from(calls, Moment::After);
+            let _ = process.run(&starts(name, text(&run, "run")), MINUTE).await;
+            assert_eq!(text(&scene.client.get(&path).await.body, "status"), "running");
+            scene.s3.heal();
+        }
+        for _ in 0..20 {
+            let _ = process.run(&starts(name, text(&run, "run")), MINUTE).await;
+            if text(&scene.client.get(&path).await.body, "status") != "running" {
+                break;
+            }
+        }
+        calls = calls.max(scene.s3.calls());
+        let import = scene.client.get(&path).await.body;
+        assert_eq!((text(&import, "status"), numbers(&import)), ("done", [160_000, 0, 0, 160_000]), "{name}: {import}");
+        assert_eq!(report(&scene.stack, &import).len(), 160_001, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_import_of_a_replaced_or_deleted_object_fails() {
+    let scene = Scene::start().await;
+    let process = scene.process();
+    let run = scene.upload("old").await;
+    upload(&scene.stack, "inbox/old.jsonl", &[], line("other", "A-9", 1)).await;
+    let newer = until(&scene.client, "/bank/imports/old", |answer| answer.body["run"] != run.as_str()).await.body;
+    let _ = process.run(&starts("old", &run), MINUTE).await;
+    // The old run fails, and the new one is what the caller sees.
+    let jobs = rows(&scene.stack, "BankJobs", "Job").await;
+    let old = jobs.iter().find(|row| row["SK"] == format!("RUN#{run}")).expect("the old run");
+    assert_eq!(old["State"], "failed");
+    assert!(old["Reason"].starts_with("The object was replaced"), "{old:?}");
+    let now = scene.client.get("/bank/imports/old").await.body;
+    assert_eq!((&now["run"], text(&now, "status")), (&newer["run"], "running"));
+    assert!(payments(&scene.stack).await.iter().all(|row| row["PK"] != "A-9"));
+    let bucket = scene.stack.inbox().expect("a bucket");
+    std::fs::remove_file(scene.stack.lake().join(bucket).join("inbox/old.jsonl")).expect("removed");
+    let _ = process.run(&starts("old", text(&newer, "run")), MINUTE).await;
+    let gone = scene.client.get("/bank/imports/old").await.body;
+    assert!(text(&gone, "reason").starts_with("The object does not exist"), "{gone}");
+    assert_problem(&retry(&scene.client, "/bank/imports/old/retry").await, 409, "import-rejected");
+    assert_problem(&scene.client.get("/bank/imports/never").await, 404, "not-found");
+}
+
+#[tokio::test]
+async fn a_failed_import_continues_after_a_retry() {
+    let scene = Scene::start().await;
+    let process = scene.process();
+    let run = scene.upload("retried").await;
+    assert_problem(&retry(&scene.client, "/bank/imports/retried/retry").await, 409, "job-not-failed");
+    scene.dynamo.heal();
+    // A call that DynamoDB rejects is a defect, after which the job does not continue.
+    let rejected = json!({"__type": "com.amazon.coral.validate#ValidationException", "message": "injected"});
+    scene.dynamo.rule(move |call| {
+        let is_payment = call.action == "PutItem" && call.nth >= 4;
+        if is_payment { Fault::Refused(StatusCode::BAD_REQUEST, rejected.clone()) } else { Fault::None }
+    });
+    let _ = process.run(&starts("retried", &run), MINUTE).await;
+    scene.dynamo.heal();
+    let failed = scene.client.get("/bank/imports/retried").await.body;
+    assert_eq!((text(&failed, "status"), failed["reason"].is_string()), ("failed", true), "{failed}");
+    let retried = retry(&scene.client, "/bank/imports/retried/retry").await;
+    assert_eq!(
+        (retried.status, &retried.headers["location"]),
+        (202, &"/bank/imports/retried".parse().expect("a path"))
+    );
+    assert_eq!(text(&retried.body, "status"), "running", "{}", retried.body);
+    scene.finish(&process, "retried", &run, "retried").await;
+}
+
+#[tokio::test]
+async fn a_repeated_event_starts_no_second_run() {
+    let stack = stack().stacks(["bank"]).start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let done = import(&stack, "once.jsonl", &[], line("L-1", "A-1", 1)).await;
+    let jobs = rows(&stack, "BankJobs", "Job").await;
+    let event = json!({"Records": [{
+        "eventSource": "aws:s3", "eventName": "ObjectCreated:Put",
+        "s3": {"bucket": {"name": "local-inbox"}, "object": {"key": "inbox/once.jsonl", "size": 1, "eTag": "t", "sequencer": done["run"]}},
+    }]});
+    let again = client.invoke("import-payments", &event).await;
+    assert_eq!(again.body, json!({"started": [{"importId": "once", "run": done["run"]}]}));
+    assert_eq!(rows(&stack, "BankJobs", "Job").await, jobs);
+    assert_eq!(client.get("/bank/imports/once").await.body, done);
+    // A payment that a customer scheduled is neither changed nor marked as an operator's.
+    let customer = Client::caller(&stack, "bank:write", &["A-1"]);
+    schedule(&customer, "A-1", TIME).await;
+    assert_eq!(transactions(&stack).await.len(), 0);
+    stack.stop().await;
+}
