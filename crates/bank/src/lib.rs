@@ -10,6 +10,7 @@ mod cost;
 mod lists;
 mod model;
 pub mod patterns;
+pub mod service;
 
 pub use cost::{Case, Pattern};
 pub use model::payment::{MAX_BYTES, Payment, PaymentBody};

@@ -8,7 +8,7 @@
 //! | transaction guard | `TRANSACTION#<transaction id>` | `TRANSACTION` | | | |
 
 use crate::{
-    Day, KeyRange, Random, TimestampSeconds, TransactionId,
+    Day, IdempotencyKey, KeyRange, Random, TimestampSeconds, TransactionId,
     text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -78,6 +78,12 @@ impl PaymentId {
     #[must_use]
     pub fn time(self) -> TimestampSeconds {
         self.time
+    }
+}
+
+impl From<PaymentId> for IdempotencyKey {
+    fn from(id: PaymentId) -> Self {
+        Self::generated(&id.to_string())
     }
 }
 

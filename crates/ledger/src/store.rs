@@ -1,4 +1,7 @@
-use crate::{Account, Leg, Posted, Reversal, Transaction, model::account_count::AccountCount};
+use crate::{
+    Account, Leg, Posted, Reversal, Transaction,
+    model::{account_count::AccountCount, refusal::Refusal},
+};
 use function::{App, Caller, Clients, Error, Fingerprint, Problem, SettingsReader};
 use jobs::Jobs;
 use keys::{
@@ -17,20 +20,25 @@ const PAUSES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(
 /// The dependencies of every function of the service: tables, indexes and settings.
 #[derive(Debug, Clone)]
 pub struct Ledger {
-    pub(crate) dynamo: Dynamo,
-    /// The table of merchants, accounts, transactions and legs. Items are never deleted from this
-    /// table.
-    pub(crate) table: Table,
+    pub(crate) books: Books,
     /// The table of reconciliations and their findings.
     pub(crate) jobs: Jobs,
     /// `GSI1`: transactions by status and time, legs by account and time, and accounts by user.
     pub(crate) by_time: Index,
     /// `GSI2`: transactions by idempotency key, and all accounts.
     pub(crate) by_key: Index,
-    /// Shards of the status index.
-    pub(crate) shards: Shards,
     /// Maximum number of accounts that a user can open.
     pub(crate) accounts_per_user: NonZeroU32,
+}
+
+/// The table of merchants, accounts, transactions and legs. Items are never deleted from this
+/// table.
+#[derive(Debug, Clone)]
+pub(crate) struct Books {
+    pub(crate) dynamo: Dynamo,
+    pub(crate) table: Table,
+    /// Shards of the status index.
+    pub(crate) shards: Shards,
 }
 
 impl App for Ledger {
@@ -42,12 +50,10 @@ impl App for Ledger {
         let index = |name: &str, partition, sort| Index { name: name.into(), partition, sort };
         let dynamo = clients.dynamo();
         Some(Self {
-            dynamo: dynamo.clone(),
-            table: dynamo.table(table?),
+            books: Books { dynamo: dynamo.clone(), table: dynamo.table(table?), shards: shards? },
             jobs: Jobs::new(dynamo, jobs?),
             by_time: index("GSI1", Transaction::BY_STATUS, Transaction::BY_TIME),
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
-            shards: shards?,
             accounts_per_user: accounts_per_user?,
         })
     }
@@ -57,15 +63,15 @@ impl App for Ledger {
 /// failure persists, the first event reports it.
 impl Ledger {
     pub(crate) async fn warm_by_get(self) {
-        let _ = self.table.get_eventually::<Account>(&Key::placeholder()).await;
+        let _ = self.books.table.get_eventually::<Account>(&Key::placeholder()).await;
     }
 
     pub(crate) async fn warm_by_batch_get(self) {
-        let _ = self.table.get_all::<Account>(&[Key::placeholder()], false).await;
+        let _ = self.books.table.get_all::<Account>(&[Key::placeholder()], false).await;
     }
 
     pub(crate) async fn warm_by_query(self) {
-        let _ = self.table.page::<Leg>(&Query::new(&"#", &CreatedSort::nothing()), 1).await;
+        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &CreatedSort::nothing()), 1).await;
     }
 
     pub(crate) async fn warm_by_job(self) {
@@ -74,7 +80,7 @@ impl Ledger {
 
     pub(crate) async fn warm_by_index(self) {
         let range = CreatedSort::nothing();
-        let _ = self.table.page::<Leg>(&Query::new(&"#", &range).on(&self.by_time), 1).await;
+        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.by_time), 1).await;
     }
 }
 
@@ -101,6 +107,7 @@ enum Row {
     Transaction(Box<Transaction>),
     TransactionLeg(Box<Leg>),
     Reversal(Reversal),
+    Refusal(Refusal),
 }
 
 impl Item for Row {
@@ -115,7 +122,7 @@ impl Ledger {
     /// # Errors
     /// Returns 422 if a different request created the existing item.
     pub(crate) async fn make<T: IdempotentItem>(&self, thing: T) -> Result<T, Error> {
-        match self.dynamo.write(self.table.put_new(&thing)?).await {
+        match self.books.dynamo.write(self.books.table.put_new(&thing)?).await {
             Ok(()) => Ok(thing),
             Err(table::Error::Refused(refused)) => existing(&thing, &refused),
             Err(error) => Err(error.into()),
@@ -129,8 +136,8 @@ impl Ledger {
     /// already opened the maximum number of accounts.
     pub(crate) async fn make_counted(&self, account: Account) -> Result<Account, Error> {
         let limit = self.accounts_per_user;
-        let count = AccountCount::another(&self.table, &account.user, limit.get().into());
-        match self.dynamo.transact(vec![self.table.put_new(&account)?, count]).await {
+        let count = AccountCount::another(&self.books.table, &account.user, limit.get().into());
+        match self.books.dynamo.transact(vec![self.books.table.put_new(&account)?, count]).await {
             Ok(()) => Ok(account),
             // A retry gets the account, even if the user can open no further account.
             Err(table::Error::Refused(refused)) if refused.at(0) => existing(&account, &refused),
@@ -148,12 +155,14 @@ impl Ledger {
     /// Returns 403 if the account belongs to another user. For a missing account, operators get
     /// 404, and other callers get 403. Only operators may find out whether an id exists.
     pub(crate) async fn account(&self, id: &AccountId, caller: &Caller) -> Result<Account, Error> {
-        let account = self.table.get::<Account>(&Account::key_of(id)).await?;
+        let account = self.books.table.get::<Account>(&Account::key_of(id)).await?;
         let account = account.ok_or_else(|| missing("account", caller))?;
         caller.must_be(&account.user, crate::DOMAIN)?;
         Ok(account)
     }
+}
 
+impl Books {
     /// Reads accounts with strong consistency. Omits missing accounts.
     pub(crate) async fn accounts<'a>(
         &self,
@@ -170,9 +179,17 @@ impl Ledger {
     /// # Errors
     /// An item of the transaction cannot be read.
     pub(crate) async fn transaction(&self, id: &TransactionId) -> Result<Option<Posted>, Error> {
-        let Collection { posted, unreadable } = self.collection(id).await?;
-        match unreadable.len() {
-            0 => Ok(posted),
+        Ok(self.readable(id).await?.posted)
+    }
+
+    /// Reads the items of a transaction as [`Self::collection`] does.
+    ///
+    /// # Errors
+    /// An item of the transaction cannot be read.
+    pub(crate) async fn readable(&self, id: &TransactionId) -> Result<Collection, Error> {
+        let found = self.collection(id).await?;
+        match found.unreadable.len() {
+            0 => Ok(found),
             count => Err(table::Error::unreadable(Row::TYPE, &format!("{count} items")).into()),
         }
     }
@@ -196,16 +213,17 @@ impl Ledger {
     async fn collection_once(&self, id: &TransactionId) -> Result<Collection, Error> {
         let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::collection());
         let (rows, unreadable) = self.table.query_all_with_unreadable::<Row>(&Query::new(&partition, &range)).await?;
-        let (mut transaction, mut legs, mut reversal) = (None, Vec::new(), None);
+        let (mut transaction, mut legs, mut reversal, mut refusal) = (None, Vec::new(), None, None);
         for row in rows.items {
             match row {
                 Row::Transaction(header) => transaction = Some(*header),
                 Row::TransactionLeg(leg) => legs.push(*leg),
                 Row::Reversal(found) => reversal = Some(found),
+                Row::Refusal(found) => refusal = Some(found),
             }
         }
         let posted = transaction.map(|transaction| Posted { transaction, legs, reversal });
-        Ok(Collection { posted, unreadable })
+        Ok(Collection { posted, refusal, unreadable })
     }
 }
 
@@ -214,6 +232,8 @@ impl Ledger {
 pub(crate) struct Collection {
     /// The readable items. `None` if the header is missing or unreadable.
     pub(crate) posted: Option<Posted>,
+    /// The final refusal of a transfer with this id.
+    pub(crate) refusal: Option<Refusal>,
     /// The keys of the unreadable items.
     pub(crate) unreadable: Vec<Key>,
 }

@@ -62,7 +62,7 @@ pub async fn get_statement(ledger: Ledger, request: Request<OfAccount>) -> Resul
     let listing = request.listing(LegTimeSort::all().newest_first(), "")?;
     let partition = AccountPartition(id.clone());
     let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
-    let legs = async { Ok(ledger.table.page::<Leg>(&query, listing.limit).await?) };
+    let legs = async { Ok(ledger.books.table.page::<Leg>(&query, listing.limit).await?) };
     let (_, page) = Box::pin(try_join(ledger.account(id, &request.caller), legs)).await?;
     Ok(listing.list(page.map(|leg| LegBody::of(leg, &request.caller))))
 }

@@ -145,11 +145,11 @@ impl Ledger {
         let list = MergedQuery {
             index: &self.by_time,
             projection: Projection::All,
-            partitions: self.shards.read().map(partition).collect(),
+            partitions: self.books.shards.read().map(partition).collect(),
             range,
             behind,
         };
-        let (page, unreadable) = self.table.merged_page_with_unreadable::<Transaction>(&list, limit).await?;
+        let (page, unreadable) = self.books.table.merged_page_with_unreadable::<Transaction>(&list, limit).await?;
         let next = page.next.map(|place| {
             let (CreatedSort(created), StatusPartition { shard, .. }) = (place.sort.parse()?, place.partition.parse()?);
             let TransactionPartition(transaction) = place.key.partition().parse()?;
@@ -173,7 +173,7 @@ impl Ledger {
             behind: position::<TransactionPartition>(listing)?.map(behind),
             partitions: vec![partition.clone()],
         };
-        let page = self.table.merged_page::<Transaction>(&list, listing.limit).await?;
+        let page = self.books.table.merged_page::<Transaction>(&list, listing.limit).await?;
         let next = page.next.map(|place| place.key.partition().to_owned());
         Ok(Page { items: page.items, next, skipped: page.skipped })
     }

@@ -150,7 +150,7 @@ impl Ledger {
         if change.status == AccountStatus::Closed && rest.minor() != 0 {
             return self.close_and_transfer(request, account, rest, &next).await;
         }
-        Ok(self.dynamo.update(next.write(account.next(&self.table))).await?)
+        Ok(self.books.dynamo.update(next.write(account.next(&self.books.table))).await?)
     }
 
     /// Returns the account, which already has the requested status. If another request has closed
@@ -158,7 +158,7 @@ impl Ledger {
     async fn closed_by(&self, change: &Change, account: Account) -> Result<Account, Error> {
         let Some(to) = &change.transfer_to else { return Ok(account) };
         let key = Transaction::key_of(&TransactionId::of_closing(&account.id));
-        let transfer = self.table.get::<Transaction>(&key).await?;
+        let transfer = self.books.table.get::<Transaction>(&key).await?;
         let is_same = transfer.is_none_or(|transfer| transfer.request == fingerprint(&account.id, to));
         if is_same { Ok(account) } else { Err(account.refused(Problem::AccountClosed, "is permanently closed")) }
     }
@@ -183,10 +183,10 @@ impl Ledger {
         let mut open = account.clone();
         open.status = AccountStatus::Active;
         let accounts = [open, target].map(|account| (account.id.clone(), account)).into();
-        let shard = self.shards.pick(&request.random);
+        let shard = self.books.shards.pick(&request.random);
         let plan = PostingPlan::new(&draft, &accounts, true, &request.caller, request.milli, shard)?;
         let close = |id: &AccountId, update| if *id == account.id { next.write(update) } else { update };
-        self.dynamo.transact_once(plan.changes_with(&self.table, close)?).await?;
+        self.books.dynamo.transact_once(plan.changes_with(&self.books.table, close)?).await?;
         let last = plan.posted.legs.iter().find(|leg| leg.account == account.id).map(LastLeg::of);
         Ok(account.emptied(next, last))
     }
@@ -194,7 +194,7 @@ impl Ledger {
     /// Reads the account that receives the balance. It must have the same owner, unless the caller
     /// is an operator.
     async fn transfer_target(&self, to: &AccountId, from: &Account, caller: &Caller) -> Result<Account, Error> {
-        let target = self.table.get::<Account>(&Account::key_of(to)).await?;
+        let target = self.books.table.get::<Account>(&Account::key_of(to)).await?;
         if caller.operates(DOMAIN) {
             return target.ok_or(Error::NotFound("account"));
         }
