@@ -1,6 +1,6 @@
 # On a new machine, start with `make run` and `make test`.
 .DEFAULT_GOAL := help
-.PHONY: help run dev bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-clients
+.PHONY: help run sam-env dev load bench bench-counts own-code demo test invoke plan token docs picture build deploy lint lint-template deny report test-analytics test-lake test-slow test-lambda test-openapi test-clients test-sam test-tools tools test-dev test-smoke test-deploy test-dynamodb-local smoke need need-java need-python need-valgrind need-peers need-clients
 
 # The Runtime Interface Emulator, which `sam local invoke` also uses.
 EMULATOR = $(CURDIR)/.venv/sam/lib/*/site-packages/samcli/local/rapid/aws-lambda-rie-$(if $(filter arm64 aarch64,$(shell uname -m)),arm64,x86_64)
@@ -25,6 +25,8 @@ TRIPLE = $(if $(filter arm64,$(ARCHITECTURE)),aarch64,x86_64)-unknown-linux-gnu
 # One build command for all services, so that they share the compiled dependencies.
 LAMBDAS = --package bank --package cart --package wellness --package ledger --package export
 REPORT ?= report.html
+CONNECTIONS ?= 32
+SECONDS ?= 10
 SLOW ?= faults:: employees:: jobs:: random:: reconciliation::
 SUITES ?= bank::* cart::* wellness::* ledger::* system::table_calls
 
@@ -48,6 +50,9 @@ test: need ## Run the tests, check that no function has unused permissions, and 
 
 invoke: need ## Invoke a function with an event: FUNCTION=list-due-payments EVENT=events/bank/list-due-payments.json
 	@$(LOCAL) invoke $(FUNCTION) $(EVENT) $(ARGS)
+
+sam-env: need ## Write target/sam-env with the environment variables for `sam local invoke` on the tables of `make run`
+	@$(LOCAL) sam-env --dynamodb-port $(DYNAMODB_PORT) $(ARGS)
 
 token: need ## Print a token: ARGS='--scope bank:read --account Account1'
 	@$(LOCAL) token $(ARGS)
@@ -104,7 +109,7 @@ deny: need ## Check the licences, sources and duplicates of the dependencies
 	@cargo deny --version >/dev/null 2>&1 || cargo install --quiet --locked --debug cargo-deny
 	cargo deny check licenses bans sources
 
-bench: need need-valgrind need-peers .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'
+bench: need need-valgrind need-peers .tools/.packages .venv/bin/.boto3 .dynamodb-local/DynamoDBLocal.jar own-code ## Run the benchmarks and regenerate docs/performance.md: PARTS='cold_start cost'
 	@cargo build --quiet --bin local
 	@$(MAKE) build FUNCTIONS='schedule-payment get-payment list-account-payments export-cart-changes'
 	@cargo build --quiet --release --package measure
@@ -118,6 +123,10 @@ bench-counts: need need-valgrind own-code ## Check the counts and the pictures i
 
 own-code:
 	@cargo build --quiet --release $(LAMBDAS) --package own-code --bin own-code
+
+load: need need-clients .tools/.packages ## Print the latency percentiles of routes of each service under load: CONNECTIONS=32 SECONDS=10
+	@cargo build --quiet --bin local
+	@python3 bench/load.py $(CONNECTIONS) $(SECONDS)
 
 report: .venv/bin/.duckdb ## Run the BI team's queries on the cart changes in LAKE (lake), print tables, and write the page REPORT (report.html)
 	@.venv/bin/python analytics/report.py --lake $(LAKE) --output $(REPORT)
@@ -137,13 +146,21 @@ test-lambda: need .venv/sam/bin/sam .venv/bin/cargo-lambda ## Run the binary of 
 	cargo build --workspace --bins
 	EMULATOR=$$(echo $(EMULATOR)) tests/some.sh --package system-tests --test system -- --ignored binaries::
 
+test-sam: need .venv/sam/bin/sam ## Invoke every function with its events on the local tables, in the environment of `sam local invoke`
+	@cargo build --quiet --workspace --bins
+	.venv/sam/bin/python tests/sam/test_invoke.py target/debug/local target/debug
+
 test-openapi: need .venv/bin/.schemathesis ## Send valid and invalid requests of docs/openapi.yaml to a local stack, with schemathesis: ARGS='--seed 2'
 	@cargo build --quiet --bin local
 	.venv/bin/python tests/openapi/test_answers.py target/debug/local $(ARGS)
 
-test-clients: need need-clients .clients/.packages .venv/clients/bin/openapi-python-client ## Generate a TypeScript and a Python client from docs/openapi.yaml, and call a local stack with them
+test-clients: need need-clients need-java .clients/.packages .venv/clients/bin/openapi-python-client .venv/clients/bin/openapi-generator-cli ## Generate clients from docs/openapi.yaml with three generators, and call a local stack with two of them
 	@cargo build --quiet --bin local
 	.venv/clients/bin/python tests/clients/test_clients.py target/debug/local .clients
+
+test-tools: need need-clients .tools/.packages .venv/tools/bin/aws ## Use a local stack with the AWS CLI, boto3, and dynamodb-admin in a browser
+	@cargo build --quiet --bin local
+	.venv/tools/bin/python tests/tools/test_tools.py target/debug/local .tools
 
 test-dev: need need-python ## Check that `make dev` restarts after a change and keeps the data
 	@cargo build --quiet --bin local
@@ -153,8 +170,8 @@ test-smoke: need ## Run the smoke test on a local stack, without a token and wit
 	@cargo build --quiet --bin local
 	python3 tests/smoke/test_local.py target/debug/local
 
-test-deploy: .venv/sam/bin/sam .venv/bin/ministack ## Deploy the built functions to ministack, an emulator of AWS, and test them there: all stacks, each alone, and nested in one; or some of them with STACKS=bank
-	.venv/sam/bin/python tests/deploy/test_deployed.py target/lambda $(STACKS)
+test-deploy: .venv/sam/bin/sam .venv/bin/ministack ## Deploy the built functions to ministack, an emulator of AWS, and test them there: all stacks, each alone, and nested in one; or some of them with STACKS=bank; BINARIES=… names another folder with <function>/bootstrap
+	.venv/sam/bin/python tests/deploy/test_deployed.py $(or $(BINARIES),target/lambda) $(STACKS)
 
 test-dynamodb-local: need need-java .dynamodb-local/DynamoDBLocal.jar ## Run the tests of the services on AWS's DynamoDB Local, or some of them with SUITES='cart::* *::requests'; docs/dynamodb-local.md lists the expected failures
 	@command -v python3 >/dev/null || { echo "python3 is missing: it runs the checks in tests/"; exit 1; }
@@ -189,11 +206,26 @@ smoke: ## Check the HTTP contract of deployed stacks: bank=https://… cart=… 
 	python3 -m venv .venv/clients
 	.venv/clients/bin/pip install --quiet openapi-python-client==0.29.1 ruff
 
+# The package contains the generator, which needs Java.
+.venv/clients/bin/openapi-generator-cli: .venv/clients/bin/openapi-python-client
+	.venv/clients/bin/pip install --quiet openapi-generator-cli==7.26.0
+
+.tools/.packages: PACKAGES = dynamodb-admin@5.3.3 playwright-core@1.56.1 autocannon@8.0.0
+.tools/.packages: | need-clients
+	mkdir -p $(@D)
+	echo '{"private": true}' > $(@D)/package.json
+	npm install --silent --no-audit --no-fund --prefix $(@D) $(PACKAGES)
+	@touch $@
+
+.venv/tools/bin/aws: | need-clients
+	python3 -m venv .venv/tools
+	.venv/tools/bin/pip install --quiet boto3 awscli
+
 # Installs all tools that .ci/run needs. Its parallel lanes must not install into the same environment
 # at the same time.
 tools: .venv/sam/bin/sam .venv/checkov/bin/checkov .venv/bin/.duckdb .venv/bin/.sqlglot .venv/bin/.boto3 .venv/bin/.pyyaml
 tools: .venv/bin/.schemathesis .venv/bin/ministack .venv/bin/cargo-lambda .venv/bin/cargo-zigbuild .dynamodb-local/DynamoDBLocal.jar
-tools: .clients/.packages .venv/clients/bin/openapi-python-client
+tools: .clients/.packages .venv/clients/bin/openapi-generator-cli .tools/.packages .venv/tools/bin/aws
 
 # --no-deps omits the cross compiler, which the emulator does not need.
 .venv/bin/cargo-lambda:
@@ -225,7 +257,7 @@ need-peers:
 	@for tool in node npm openssl; do command -v $$tool >/dev/null || { echo "$$tool is missing: the cold start benchmark needs it"; exit 1; }; done
 
 need-clients:
-	@for tool in node npm python3; do command -v $$tool >/dev/null || { echo "$$tool is missing: it generates and runs the clients"; exit 1; }; done
+	@for tool in node npm python3; do command -v $$tool >/dev/null || { echo "$$tool is missing: it generates and runs the clients and tools"; exit 1; }; done
 
 need-java:
-	@command -v java >/dev/null || { echo "java is missing: DynamoDB Local needs it"; exit 1; }
+	@command -v java >/dev/null || { echo "java is missing: DynamoDB Local and openapi-generator need it"; exit 1; }

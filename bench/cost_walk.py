@@ -41,6 +41,11 @@ def bank(step):
     # The archive also moves a payment of the sample data, which is smaller than 1 KB.
     step("B5", "archive-processed-payments, two", "POST", archive, {"date": "2099-12-01"},
          types="Payment Transaction", reads=True)
+    step("B18", "get-dispatching", "GET", "/bank/dispatching")
+    step("B18", "set-dispatching", "PUT", "/bank/dispatching", {"enabled": True}, types="DispatchSwitch")
+    step("B10", "dispatch-due-payments", "POST", "/_local/schedules/dispatch-due-payments", reads=True)
+    job = step("B10", "start-dispatch", "POST", "/bank/dispatches", types="Job", key="cost-dispatch")["jobId"]
+    step("B19", "get-bank-job", "GET", f"/bank/jobs/{job}", item=("Job", job))
     step("B6", "list-account-transactions", "GET", "/bank/accounts/Erin/transactions")
     step("B7", "list-transactions-by-date", "GET", "/bank/transactions?date=2099-12-01")
     step("B8", "find-transaction", "GET", "/bank/transactions/cost-1")

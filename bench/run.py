@@ -19,6 +19,7 @@ import cold_start
 import cost
 import export
 import ledger
+import load
 import local
 import own_code
 import partitions
@@ -32,6 +33,7 @@ RESULTS, DOCS = ROOT / "bench/results", ROOT / "docs"
 PARTS = {
     "cold_start": cold_start, "warm": warm, "own_code": own_code, "size": size, "cost": cost, "partitions": partitions,
     "writes": writes, "reads": reads, "ledger": ledger, "export": export, "local": local,
+    "load": load,
 }
 WIDTH = 100
 # Parts whose counts --check verifies. The other parts measure only times.

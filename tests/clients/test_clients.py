@@ -1,7 +1,9 @@
 """Generates a TypeScript and a Python client from docs/openapi.yaml and calls a local stack with them.
 
+A third client, from openapi-generator, is only compiled and compared with the document.
+
 Usage: test_clients.py <the binary `local`> <folder of the npm packages>
-The interpreter must have openapi-python-client. See docs/decisions/clients.md.
+The interpreter must have openapi-python-client and openapi-generator-cli, which needs Java. See docs/decisions/clients.md.
 """
 
 import os
@@ -10,6 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
+
+from ruamel.yaml import YAML
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -59,8 +63,35 @@ def python(packages):
     return folder
 
 
+def openapi_generator(packages):
+    """Generates and compiles a client with openapi-generator. Checks that its models have every member of the document."""
+    folder = packages / "generator"
+    shutil.rmtree(folder, ignore_errors=True)
+    tool = pathlib.Path(sys.executable).with_name("openapi-generator-cli")
+    run(tool, "generate", "-i", DOCUMENT, "-g", "typescript-fetch", "-o", folder)
+    run(packages / "node_modules/.bin/tsc", *STRICT, "--noEmit", "--skipLibCheck", "--typeRoots", packages / "node_modules/@types", "--types", "node", "--lib", "es2022,dom", folder / "index.ts")
+    schemas = YAML(typ="safe").load(DOCUMENT)["components"]["schemas"]
+    wanted = [(schema, member) for schema in schemas for member in members(schemas, schemas[schema])]
+    lost = [f"{schema}.{member}" for schema, member in wanted if not re.search(rf"^    {camel_case(member)}\??:", (folder / f"models/{schema}.ts").read_text(), re.MULTILINE)]
+    if lost:
+        sys.exit(f"openapi-generator loses {lost}")
+    print(f"openapi-generator keeps {len(wanted)} members", flush=True)
+
+
+def members(schemas, schema):
+    """Returns the names of all members of an object, including those of its parts."""
+    parts = [schemas[part["$ref"].rpartition("/")[2]] if "$ref" in part else part for part in schema.get("allOf", [])]
+    return set(schema.get("properties", {})).union(*(members(schemas, part) for part in parts))
+
+
+def camel_case(name):
+    name = re.sub(r"[_-](\w)", lambda found: found[1].upper(), name)
+    return name[0].lower() + name[1:]
+
+
 def main(binary, packages):
     packages = pathlib.Path(packages).resolve()
+    openapi_generator(packages)
     program, folder = typescript(packages), python(packages)
     with local_stack(binary) as url:
         print("TypeScript client:", flush=True)

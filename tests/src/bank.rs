@@ -1,7 +1,7 @@
 //! Helpers for tests of the bank. They create payments through the API, or put payments directly
 //! into the table.
 
-use crate::{Answer, Client, dynamo, random, stack, text};
+use crate::{Answer, Client, changed, dynamo, random, stack, text};
 use aws_sdk_dynamodb::types::AttributeValue;
 use bank::Payment;
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +9,7 @@ use keys::{
     TimestampSeconds,
     bank::{DueSort, PaymentId, Status},
 };
-use local::Stack;
+use local::{Builder, Stack};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use table::{BatchWrite, JsonText, Table};
@@ -33,6 +33,14 @@ pub async fn stack_with(projection: &str) -> (Stack, Client) {
     let stack = stack().parameter("IndexProjection", projection).start().await.expect("a stack");
     let operator = Client::operator(&stack);
     (stack, operator)
+}
+
+/// A bank stack without the event source mapping of the jobs. The test invokes the job function
+/// itself.
+#[must_use]
+pub fn without_jobs() -> Builder {
+    let mapping = "        Jobs:\n          Type: DynamoDB\n          Properties:\n";
+    changed("bank", (mapping, 1), &format!("{mapping}            Enabled: false\n"))
 }
 
 /// Schedules a payment and returns it.
@@ -83,6 +91,12 @@ pub async fn archive(client: &Client, date: &str) -> u64 {
     let answer = client.invoke("archive-processed-payments", &json!({"date": date})).await;
     assert_eq!(answer.body["left"], json!(false), "{}", answer.body);
     answer.body["moved"].as_u64().expect("a number")
+}
+
+/// The event of a schedule at the given time.
+#[must_use]
+pub fn scheduled_at(time: &str) -> Value {
+    json!({"detail-type": "Scheduled Event", "time": time})
 }
 
 /// Returns all items of all tables of the stack.
@@ -152,7 +166,12 @@ pub async fn rows(stack: &Stack, table: &str, kind: &str) -> Vec<Row> {
     let mut pages = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
     let mut rows = Vec::new();
     while let Some(item) = pages.next().await {
-        let text = |value: AttributeValue| value.as_s().expect("a string").clone();
+        // A boolean occupies one byte, like its text here.
+        let text = |value: AttributeValue| match value {
+            AttributeValue::S(text) | AttributeValue::N(text) => text,
+            AttributeValue::Bool(value) => u8::from(value).to_string(),
+            other => unreachable!("{other:?}"),
+        };
         let row: Row = item.expect("an item").into_iter().map(|(name, value)| (name, text(value))).collect();
         rows.extend(Some(row).filter(|row| row["Type"] == kind));
     }

@@ -10,7 +10,7 @@ use std::{fs, path::PathBuf};
 /// status is `None` for events that are not HTTP requests.
 pub type Event = (&'static str, &'static str, Option<u16>);
 
-const BANK: [Event; 20] = [
+const BANK: [Event; 33] = [
     ("schedule-payment", "", Some(201)),
     ("schedule-payment", "day-is-over", Some(400)),
     ("list-account-payments", "", Some(200)),
@@ -31,6 +31,19 @@ const BANK: [Event; 20] = [
     ("find-transaction", "no-operator", Some(403)),
     ("get-payment", "", Some(404)),
     ("get-payment", "no-payment-id", Some(400)),
+    ("dispatch-due-payments", "", None),
+    ("dispatch-due-payments", "no-such-time", None),
+    ("start-dispatch", "", Some(202)),
+    ("start-dispatch", "no-operator", Some(403)),
+    ("continue-bank-job", "", None),
+    ("continue-bank-job", "unreadable-keys", None),
+    ("continue-bank-job", "no-batch", None),
+    ("retry-bank-job", "", Some(404)),
+    ("retry-bank-job", "no-job-id", Some(400)),
+    ("set-dispatching", "", Some(200)),
+    ("set-dispatching", "no-boolean", Some(400)),
+    ("get-bank-job", "", Some(404)),
+    ("get-bank-job", "no-job-id", Some(400)),
 ];
 
 /// The events of the cart. The added item is listed and then purchased.

@@ -34,7 +34,7 @@ pub enum Outcome {
 impl Outcome {
     fn of(answer: &Answer) -> Option<Self> {
         match (answer.status, answer.body["type"].as_str()) {
-            (200 | 201 | 204, None) => Some(Self::Done),
+            (200 | 201 | 202 | 204, None) => Some(Self::Done),
             (401, None) => Some(Self::NoToken),
             (403, None) => Some(Self::NoScope),
             (403, Some("/problems/forbidden")) => Some(Self::Forbidden),
@@ -62,6 +62,8 @@ pub struct Attempt {
     pub done: Outcome,
     /// The outcome of a permitted request for an id that nobody has.
     pub missing: Outcome,
+    /// An id that nobody has, if it differs from the id of the other attempts.
+    pub unknown: Option<&'static str>,
 }
 
 impl Attempt {
@@ -69,7 +71,7 @@ impl Attempt {
     #[must_use]
     pub fn of_customers(route: &'static str, gate: &'static [&'static str]) -> Self {
         let missing = if names_an_item(route) { Outcome::Missing } else { Outcome::Done };
-        Self { route, gate, customer: true, body: Value::Null, state: "", done: Outcome::Done, missing }
+        Self { route, gate, customer: true, body: Value::Null, state: "", done: Outcome::Done, missing, unknown: None }
     }
 
     /// A request that only operators may send.
@@ -90,6 +92,12 @@ impl Attempt {
         Self { done, missing, ..self }
     }
 
+    /// Sets the id that nobody has.
+    #[must_use]
+    pub fn unknown(self, unknown: &'static str) -> Self {
+        Self { unknown: Some(unknown), ..self }
+    }
+
     fn expected(&self, role: &Role, target: Target) -> Outcome {
         let Some(scopes) = &role.scopes else { return Outcome::NoToken };
         let scopes: Vec<&str> = scopes.split_whitespace().collect();
@@ -108,6 +116,7 @@ impl Attempt {
 
     /// The path of the request. An id that nobody has is below the customer's own account.
     fn path(&self, target: Target, id: &str, unknown: &str) -> String {
+        let unknown = self.unknown.unwrap_or(unknown);
         let (account, id) = match target {
             Target::Own => (OWN, id),
             Target::Other => (OTHER, id),

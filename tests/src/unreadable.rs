@@ -131,17 +131,19 @@ pub async fn request(stack: &Stack, asks: &Asks<'_>) -> Reading {
     invoke(stack, pattern.name, asks.at(Timestamp::now())).await
 }
 
-/// Invokes a function.
+/// Invokes a function. A failed invocation has the status 500.
 pub async fn invoke(stack: &Stack, name: &str, event: Value) -> Reading {
     let service = faults::service(stack, stack.dynamo_url(), name, &patterns::function_named(name));
     let invocation = service.call(event, faults::within(Duration::from_secs(10))).await;
-    let answer = invocation.answer.expect("a response");
-    let (status, body) = match answer["statusCode"].as_u64() {
-        Some(status) => {
-            let body = answer["body"].as_str().and_then(|body| serde_json::from_str(body).ok());
-            (status, body.unwrap_or_default())
-        }
-        None => (200, answer),
+    let (status, body) = match invocation.answer {
+        Err(_) => (500, Value::Null),
+        Ok(answer) => match answer["statusCode"].as_u64() {
+            Some(status) => {
+                let body = answer["body"].as_str().and_then(|body| serde_json::from_str(body).ok());
+                (status, body.unwrap_or_default())
+            }
+            None => (200, answer),
+        },
     };
     let items = invocation.usage.unreadable_items.into_iter();
     let logged =

@@ -220,6 +220,9 @@ class Stack:
             namespace = function["Environment"]["Variables"].get("METRICS_NAMESPACE")
             if namespace != {"Fn::Sub": f"${{Name}}/{self.service}"}:
                 yield f"{name} has the metrics namespace {namespace}"
+            # `sam local invoke` drops a variable whose value is not a plain reference.
+            if function["Environment"]["Variables"].get("AWS_ENDPOINT_URL") != {"Ref": "EndpointUrl"}:
+                yield f"{name} does not take its endpoint from EndpointUrl"
         group = self.of("AWS::Logs::LogGroup").get("Logs", {}).get("LogGroupName")
         if group != {"Fn::Sub": f"/${{Name}}/{self.service}"}:
             yield f"the log group is named {group}"

@@ -33,6 +33,7 @@ pub(crate) const PAYMENTS: &str = "PaymentScheduler";
 pub(crate) const TRANSACTIONS: &str = "TransactionHistory";
 pub(crate) const DUE_PAYMENTS: &str = "PaymentScheduler/GSI1";
 pub(crate) const DUE_TRANSACTIONS: &str = "TransactionHistory/GSI1";
+pub(crate) const JOBS: &str = "BankJobs";
 pub(crate) const BY_TRANSACTION: &str = "TransactionHistory/GSI2";
 
 impl Case {

@@ -7,16 +7,24 @@
 #![deny(clippy::disallowed_methods)]
 
 mod cost;
+mod dispatch;
+mod jobs;
 mod lists;
 mod model;
 pub mod patterns;
 pub mod service;
+mod switch;
 
 pub use cost::{Case, Pattern};
-pub use model::payment::{MAX_BYTES, Payment, PaymentBody};
+pub use dispatch::Dispatched;
+pub use jobs::{Task, job_key};
+pub use model::payment::{Execution, MAX_BYTES, MAX_REASON, Payment, PaymentBody};
 pub use model::transaction::{Transaction, TransactionBody};
 pub use patterns::patterns;
+pub use switch::Switch;
 
+use ::jobs::Jobs;
+use dispatch::Handover;
 use function::{App, Clients, SettingsReader};
 use table::{Dynamo, Index, Key, Projection, Query, ShardedIndex, Table};
 
@@ -31,6 +39,8 @@ pub struct Bank {
     transactions: Table,
     /// Sharded index: `GSI1` or `GSI1All`. Both tables have an index of this name.
     due: ShardedIndex,
+    jobs: Jobs,
+    handover: Handover,
 }
 
 impl App for Bank {
@@ -39,6 +49,8 @@ impl App for Bank {
         let (payments, transactions) =
             (settings.get::<String>("PAYMENTS_TABLE"), settings.get::<String>("TRANSACTIONS_TABLE"));
         let shards = settings.shards("WRITE_SHARDS", "READ_SHARDS");
+        let jobs = settings.get::<String>("BANK_JOBS_TABLE");
+        let handover = settings.get("TRANSACTION_SERVICE");
         let name = settings.get::<String>("DUE_INDEX")?;
         let projection = match name.as_str() {
             "GSI1" => Projection::KeysOnly,
@@ -51,6 +63,8 @@ impl App for Bank {
             payments: dynamo.table(payments?),
             transactions: dynamo.table(transactions?),
             due: ShardedIndex { index, projection, shards: shards? },
+            jobs: Jobs::new(dynamo, jobs?),
+            handover: handover?,
         })
     }
 }
@@ -74,6 +88,10 @@ impl Bank {
     async fn warm_by_query_transactions(self) {
         let range = keys::bank::PaymentSort::history();
         let _ = self.transactions.page::<Transaction>(&Query::new(&"#", &range), 1).await;
+    }
+
+    async fn warm_by_job(self) {
+        self.jobs.warm_up().await;
     }
 
     async fn warm_by_due_payments(self) {

@@ -3,13 +3,20 @@
 //! `make docs` writes this file from the names of the modules.
 
 pub mod archive_processed_payments;
+pub mod continue_bank_job;
+pub mod dispatch_due_payments;
 pub mod find_transaction;
+pub mod get_bank_job;
+pub mod get_dispatching;
 pub mod get_payment;
 pub mod list_account_payments;
 pub mod list_account_transactions;
 pub mod list_due_payments;
 pub mod list_transactions_by_date;
+pub mod retry_bank_job;
 pub mod schedule_payment;
+pub mod set_dispatching;
+pub mod start_dispatch;
 pub mod update_payment_status;
 
 use crate::Pattern;
@@ -19,13 +26,20 @@ use crate::Pattern;
 pub fn patterns() -> Vec<Pattern> {
     function::by_number(vec![
         archive_processed_payments::PATTERN,
+        continue_bank_job::PATTERN,
+        dispatch_due_payments::PATTERN,
         find_transaction::PATTERN,
+        get_bank_job::PATTERN,
+        get_dispatching::PATTERN,
         get_payment::PATTERN,
         list_account_payments::PATTERN,
         list_account_transactions::PATTERN,
         list_due_payments::PATTERN,
         list_transactions_by_date::PATTERN,
+        retry_bank_job::PATTERN,
         schedule_payment::PATTERN,
+        set_dispatching::PATTERN,
+        start_dispatch::PATTERN,
         update_payment_status::PATTERN,
     ])
 }

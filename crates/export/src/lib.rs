@@ -36,7 +36,8 @@ impl App for Export {
         let tokens = settings.optional::<TokenKey>("ACCOUNT_TOKEN_KEY").map(Arc::new);
         let config = clients.config("s3");
         // An S3 emulator has no host name per bucket, so the bucket is part of the path.
-        let by_path = config.endpoint_url().is_some() || settings.optional::<String>("AWS_ENDPOINT_URL_S3").is_some();
+        let mut is_set = |name| settings.optional::<String>(name).is_some();
+        let by_path = config.endpoint_url().is_some() || is_set("AWS_ENDPOINT_URL_S3") || is_set("AWS_ENDPOINT_URL");
         Some(Self {
             delivery: Delivery::new(&clients.config("firehose"), stream?),
             failures: FailureBucket::new(&config, by_path, bucket?),

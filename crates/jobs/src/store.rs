@@ -49,6 +49,23 @@ impl Jobs {
         Ok(self.table.get(key).await?)
     }
 
+    /// Creates the job, unless a job with the same key exists. Wakes up an existing job and
+    /// returns it.
+    ///
+    /// # Errors
+    /// The call failed, or the existing item cannot be deserialized as a job.
+    pub async fn start(&self, job: Job, by: &impl Display) -> Result<Job, Error> {
+        match self.dynamo.write(self.table.put_new(&job)?).await {
+            Ok(()) => Ok(job),
+            Err(table::Error::Refused(refused)) => {
+                let found = refused.found::<Job>(0)?.ok_or_else(Error::stale)?;
+                self.nudge(&found, by).await?;
+                Ok(found)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Invokes the function again for a running job, through the stream, and resets the number of
     /// attempts. Use this method if Lambda may have discarded earlier stream records of the job.
     ///

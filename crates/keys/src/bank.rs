@@ -6,10 +6,14 @@
 //! | transaction | account | `<time>#<payment id>` | shard | `<STATUS>#<time>#<payment id>` | transaction id |
 //! | idempotency record | account | `IDEMPOTENCY#<key>` | | | |
 //! | transaction guard | `TRANSACTION#<transaction id>` | `TRANSACTION` | | | |
+//! | dispatch switch | `SETTING#DISPATCHING` | `DISPATCHING` | | | |
+//!
+//! The table `BankJobs` has one item for each job: PK `JOB#<job id>`, SK `JOB`.
 
 use crate::{
     Day, IdempotencyKey, KeyRange, Random, TimestampSeconds, TransactionId,
-    text::{Invalid, constant_key, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
+    id::identifier,
+    text::{Invalid, constant_key, derived, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
 use std::{fmt, str::FromStr};
@@ -182,6 +186,12 @@ impl DueSort {
         KeyRange::through(format!("{status}#"), format!("{status}#{day}T"))
     }
 
+    /// Returns the range of items that have the status and are due at or before the time.
+    #[must_use]
+    pub fn due_by(time: TimestampSeconds, status: Status) -> KeyRange {
+        KeyRange::through(format!("{status}#"), format!("{status}#{time}#"))
+    }
+
     /// Returns an empty range, for warm-up queries.
     #[must_use]
     pub fn nothing() -> KeyRange {
@@ -228,4 +238,74 @@ constant_key!(
     /// Sort key of a transaction guard: `TRANSACTION`.
     GuardSort,
     "TRANSACTION"
+);
+
+constant_key!(
+    /// Partition key of the dispatch switch: `SETTING#DISPATCHING`. It never equals an account id,
+    /// because identifiers contain no `#`.
+    SwitchPartition,
+    "SETTING#DISPATCHING"
+);
+
+constant_key!(
+    /// Sort key of the dispatch switch: `DISPATCHING`.
+    SwitchSort,
+    "DISPATCHING"
+);
+
+identifier!(
+    /// Id of a dispatch that an operator started.
+    DispatchId
+);
+
+impl DispatchId {
+    /// Returns the id of the dispatch that a request starts. The id is derived from the caller and
+    /// the idempotency key. Without an idempotency key, it is random.
+    #[must_use]
+    pub fn of_request(caller: &str, key: Option<&IdempotencyKey>, now: Timestamp, random: &Random) -> Self {
+        let id = match key {
+            Some(key) => derived(&["dispatch", caller, key.as_str()]),
+            None => uuid_of(now, random),
+        };
+        Self::generated(&id.simple().to_string())
+    }
+}
+
+/// Id of a bank job, as returned to callers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum JobId {
+    /// `dispatch-<dispatch id>`
+    Dispatch(DispatchId),
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dispatch(id) => write!(out, "dispatch-{id}"),
+        }
+    }
+}
+
+impl FromStr for JobId {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let job = text.strip_prefix("dispatch-").and_then(|id| id.parse().ok()).map(Self::Dispatch);
+        job.ok_or_else(|| Invalid::new("is not a job id"))
+    }
+}
+
+serde_as_text!(JobId);
+
+prefixed_key!(
+    /// Partition key of a job: `JOB#<job id>`.
+    JobPartition,
+    "JOB",
+    JobId
+);
+
+constant_key!(
+    /// Sort key of a job: `JOB`.
+    JobSort,
+    "JOB"
 );

@@ -39,7 +39,10 @@ impl TimestampSeconds {
         self.plus_seconds(days.saturating_mul(24 * 60 * 60))
     }
 
-    fn plus_seconds(self, seconds: i64) -> Self {
+    /// Returns the time `seconds` later, or earlier if `seconds` is negative. A time out of range
+    /// becomes the first or last time.
+    #[must_use]
+    pub fn plus_seconds(self, seconds: i64) -> Self {
         self.0.checked_add(SignedDuration::from_secs(seconds)).map_or(Self::MAX, Self)
     }
 

@@ -3,15 +3,16 @@ mod demo;
 mod invoke;
 mod plan;
 mod run;
+mod sam_env;
 mod token;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{net::IpAddr, path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{Layer, filter::Targets, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::{Auth, Builder, Stack, StartError, TokenError, client::ClientError};
+use crate::{Auth, Builder, Stack, StartError, TokenError, client::ClientError, stack::DOCKER_HOST};
 
 /// The local stack: API, functions and DynamoDB in one process.
 #[derive(Debug, Parser)]
@@ -31,6 +32,8 @@ enum Command {
     Invoke(InvokeOptions),
     /// Print a token for a local stack
     Token(TokenOptions),
+    /// Write files with the environment variables of the functions, for `sam local invoke`
+    SamEnv(SamEnvOptions),
     /// Print the number of shards that an index needs for its writes
     Plan(plan::PlanOptions),
 }
@@ -58,6 +61,10 @@ struct RunOptions {
     /// Port of the DynamoDB endpoint
     #[arg(long, env = "DYNAMODB_PORT", default_value_t = 8000, value_parser = port)]
     dynamodb_port: u16,
+    /// Further address of the DynamoDB port, such as that of the Docker bridge; every machine that
+    /// reaches this address can read and write the tables
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    listen: Option<IpAddr>,
     /// File that stores the data; by default the data is in memory
     #[arg(long, env = "DATA")]
     data: Option<PathBuf>,
@@ -112,6 +119,21 @@ struct TokenOptions {
     stack: StackOptions,
 }
 
+#[derive(Debug, Args)]
+struct SamEnvOptions {
+    /// Folder of the files
+    #[arg(long, default_value = "target/sam-env")]
+    folder: PathBuf,
+    /// Host of the local stack, as the functions reach it
+    #[arg(long, default_value = DOCKER_HOST)]
+    host: String,
+    /// Port of the DynamoDB endpoint
+    #[arg(long, env = "DYNAMODB_PORT", default_value_t = 8000, value_parser = port)]
+    dynamodb_port: u16,
+    #[command(flatten)]
+    stack: StackOptions,
+}
+
 /// The error of a failed command. The message is one line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
@@ -123,6 +145,8 @@ pub(crate) enum CliError {
     Token(#[from] TokenError),
     #[error("{path}: {1}", path = .0.display())]
     Event(PathBuf, String),
+    #[error("{path}: {1}", path = .0.display())]
+    Write(PathBuf, std::io::Error),
     #[error("no stack is running at {0}")]
     NoStack(String),
     #[error("{0}")]
@@ -145,6 +169,7 @@ impl Cli {
             Command::Demo(options) => demo::demo(&options).await,
             Command::Invoke(options) => invoke::invoke(options).await,
             Command::Token(options) => token::token(options),
+            Command::SamEnv(options) => sam_env::write(&options),
             Command::Plan(options) => {
                 plan::print(&options);
                 Ok(())
@@ -176,6 +201,13 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 
 fn port(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| "a port is a number from 1 to 65535, or 0 for any free port".to_owned())
+}
+
+fn address(text: &str) -> Result<IpAddr, String> {
+    match text.parse::<IpAddr>() {
+        Ok(address) if !address.is_unspecified() => Ok(address),
+        _ => Err("expected the address of one interface, such as 172.17.0.1".to_owned()),
+    }
 }
 
 fn duration(text: &str) -> Result<std::time::Duration, String> {

@@ -1,5 +1,7 @@
 //! The DynamoDB endpoint of the stack: an embedded engine, with data in memory or in a file.
 mod api;
+mod services;
+mod streams;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -17,11 +19,13 @@ use aws_smithy_http_client::{
 };
 
 use api::Api;
+use services::Services;
 
 use crate::{
     StartError,
+    lake::Lake,
     remote::Remote,
-    server::{Port, Server},
+    server::{Endpoint, Port, Server},
     store::Store,
     template::{REGION, Table},
 };
@@ -30,31 +34,39 @@ use crate::{
 pub(crate) struct Engine {
     pub(crate) url: String,
     pub(crate) store: Store,
-    server: Server,
+    servers: Vec<Server>,
 }
 
 impl Engine {
-    /// Opens the data, creates missing tables and serves the endpoint. If `remote` is set, the
-    /// endpoint forwards requests to that DynamoDB.
+    /// Opens the data, creates missing tables and serves the endpoint at each port. If `remote` is
+    /// set, the endpoint forwards requests to that DynamoDB.
     pub(crate) async fn start(
-        port: Port,
+        ports: Vec<Port>,
         data: Option<&Path>,
         remote: Option<&str>,
         tables: &[Table],
+        lake: &Arc<Lake>,
         patience: Duration,
     ) -> Result<Self, StartError> {
         let store = Store::open(data, tables)?;
-        let url = format!("http://{}", port.address);
-        let server = match remote {
-            None => Server::start(port, Arc::new(Api(store.database())), patience),
-            Some(remote) => Server::start(port, Arc::new(Remote::start(remote, tables, &store).await?), patience),
+        let url = ports.first().map(|port| format!("http://{}", port.address)).unwrap_or_default();
+        let servers = match remote {
+            None => serve(ports, Api(store.database()), lake, patience),
+            Some(remote) => serve(ports, Remote::start(remote, tables, &store).await?, lake, patience),
         };
-        Ok(Self { url, store, server })
+        Ok(Self { url, store, servers })
     }
 
     pub(crate) async fn stop(self) {
-        self.server.stop().await;
+        for server in self.servers {
+            server.stop().await;
+        }
     }
+}
+
+fn serve(ports: Vec<Port>, dynamodb: impl Endpoint, lake: &Arc<Lake>, patience: Duration) -> Vec<Server> {
+    let services = Arc::new(Services { dynamodb, lake: Arc::clone(lake) });
+    ports.into_iter().map(|port| Server::start(port, Arc::clone(&services), patience)).collect()
 }
 
 /// DynamoDB client for an endpoint.

@@ -1,12 +1,12 @@
-//! HTTP servers on the loopback interface. Every listener of the stack is one of these servers, so
-//! all listeners have the same guard, the same limits and the same protocols: HTTP/1.1, and HTTP/2
-//! with prior knowledge (docs/decisions/local-security.md).
+//! HTTP servers, by default on the loopback interface. Every listener of the stack is one of these
+//! servers, so all listeners have the same guard, the same limits and the same protocols: HTTP/1.1,
+//! and HTTP/2 with prior knowledge (docs/decisions/local-security.md).
 mod guard;
 
 use std::{
     convert::Infallible,
     io,
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -93,18 +93,30 @@ impl Refusal {
     }
 }
 
-/// Bound port of the loopback interface.
+/// Bound port.
 pub(crate) struct Port {
     pub(crate) listener: TcpListener,
     pub(crate) address: SocketAddr,
+    /// Host names that requests may contain, in addition to those of the loopback interface.
+    hosts: Vec<String>,
 }
 
 impl Port {
-    /// Binds the port. 0 selects any free port.
+    /// Binds the port of the loopback interface. 0 selects any free port.
     pub(crate) async fn bind(port: u16) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        Self::bind_at(Ipv4Addr::LOCALHOST.into(), port).await
+    }
+
+    /// Binds the port of another interface.
+    pub(crate) async fn bind_at(address: IpAddr, port: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind((address, port)).await?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address })
+        Ok(Self { listener, address, hosts: Vec::new() })
+    }
+
+    /// Accepts requests with these host names as well.
+    pub(crate) fn with_hosts(self, hosts: Vec<String>) -> Self {
+        Self { hosts, ..self }
     }
 }
 
@@ -119,7 +131,7 @@ impl Server {
     /// `patience`, and so is a request whose body does not arrive within `patience`.
     pub(crate) fn start<E: Endpoint>(port: Port, endpoint: Arc<E>, patience: Duration) -> Self {
         let (stop, stopped) = oneshot::channel();
-        Self { stop, task: tokio::spawn(accept(port.listener, endpoint, patience, stopped)) }
+        Self { stop, task: tokio::spawn(accept(port, endpoint, patience, stopped)) }
     }
 
     /// Stops the server. Idle connections are closed immediately, and running requests after at
@@ -135,18 +147,19 @@ impl Server {
 }
 
 async fn accept<E: Endpoint>(
-    listener: TcpListener,
+    Port { listener, hosts, .. }: Port,
     endpoint: Arc<E>,
     patience: Duration,
     mut stopped: oneshot::Receiver<()>,
 ) {
     let (stop, stopping) = watch::channel(());
+    let service = Service { endpoint, hosts: hosts.into(), patience };
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
-                    connections.spawn(connection(stream, peer, Arc::clone(&endpoint), patience, stopping.clone()));
+                    connections.spawn(connection(stream, peer, service.clone(), stopping.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection can't be accepted");
@@ -161,21 +174,33 @@ async fn accept<E: Endpoint>(
     while connections.join_next().await.is_some() {}
 }
 
+/// Endpoint of a server with the limits of the server.
+struct Service<E> {
+    endpoint: Arc<E>,
+    hosts: Arc<[String]>,
+    patience: Duration,
+}
+
+impl<E> Clone for Service<E> {
+    fn clone(&self) -> Self {
+        Self { endpoint: Arc::clone(&self.endpoint), hosts: Arc::clone(&self.hosts), patience: self.patience }
+    }
+}
+
 async fn connection<E: Endpoint>(
     stream: TcpStream,
     peer: SocketAddr,
-    endpoint: Arc<E>,
-    patience: Duration,
+    service: Service<E>,
     mut stopping: watch::Receiver<()>,
 ) {
     // Only an optimisation, so an error does not matter.
     let _ = stream.set_nodelay(true);
     let (count, mut running) = watch::channel(0);
-    let count = Arc::new(count);
+    let (count, patience) = (Arc::new(count), service.patience);
     let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-        let (endpoint, running) = (Arc::clone(&endpoint), Running::new(&count));
+        let (service, running) = (service.clone(), Running::new(&count));
         async move {
-            let response = respond(&*endpoint, peer, request.map(Body::new), patience).await;
+            let response = service.respond(peer, request.map(Body::new)).await;
             drop(running);
             Ok::<_, Infallible>(response)
         }
@@ -223,14 +248,16 @@ async fn idle(running: &mut watch::Receiver<usize>, patience: Duration) {
     }
 }
 
-async fn respond<E: Endpoint>(endpoint: &E, peer: SocketAddr, request: Request, patience: Duration) -> Response {
-    let (mut parts, body) = request.into_parts();
-    if let Err(refusal) = guard::check(&mut parts, E::ORIGINS) {
-        return E::refuse(refusal);
-    }
-    match timeout(patience, read(body, E::MAX_BODY)).await.unwrap_or(Err(Refusal::Incomplete)) {
-        Ok(body) => endpoint.answer(Received { peer, parts, body }).await,
-        Err(refusal) => E::refuse(refusal),
+impl<E: Endpoint> Service<E> {
+    async fn respond(&self, peer: SocketAddr, request: Request) -> Response {
+        let (mut parts, body) = request.into_parts();
+        if let Err(refusal) = guard::check(&mut parts, E::ORIGINS, &self.hosts) {
+            return E::refuse(refusal);
+        }
+        match timeout(self.patience, read(body, E::MAX_BODY)).await.unwrap_or(Err(Refusal::Incomplete)) {
+            Ok(body) => self.endpoint.answer(Received { peer, parts, body }).await,
+            Err(refusal) => E::refuse(refusal),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, fs, io,
+    net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Duration,
@@ -30,6 +31,8 @@ use crate::{
 // Default lifetime of a token. `--expires-in` or an `exp` claim overrides it.
 const TOKEN_LIFE: Duration = Duration::from_hours(1);
 
+/// Host name of the machine inside a Docker container.
+pub(crate) const DOCKER_HOST: &str = "host.docker.internal";
 /// Environment variable with the folder for the log of used permissions.
 const PERMISSIONS_USED: &str = "PERMISSIONS_USED";
 /// Environment variable with the URL of a DynamoDB that replaces the embedded engine.
@@ -50,6 +53,9 @@ pub enum StartError {
     /// A port is in use.
     #[error("port {0} is already in use: choose another with --{1} or {2}")]
     PortInUse(u16, &'static str, &'static str),
+    /// The port can't be opened at the address of `--listen`.
+    #[error("port {1} can't be opened at {0}: {2}")]
+    Listen(IpAddr, u16, io::Error),
     /// A port can't be opened, for a reason other than being in use.
     #[error("port {0} can't be opened: {1}")]
     Port(u16, io::Error),
@@ -92,6 +98,7 @@ pub struct Builder {
     auth: Auth,
     port: u16,
     dynamodb_port: u16,
+    listen: Option<IpAddr>,
     data: Option<PathBuf>,
     dynamo_endpoint: Option<String>,
     lake: Option<PathBuf>,
@@ -122,6 +129,7 @@ impl Builder {
             auth: Auth::Open,
             port: 0,
             dynamodb_port: 0,
+            listen: None,
             data: None,
             dynamo_endpoint: None,
             lake: None,
@@ -182,6 +190,15 @@ impl Builder {
     #[must_use]
     pub fn dynamodb_port(mut self, port: u16) -> Self {
         self.dynamodb_port = port;
+        self
+    }
+
+    /// Opens the DynamoDB port at this address too, such as at the address of the Docker bridge.
+    /// The port then also accepts requests with the host `host.docker.internal`. Default: only
+    /// the loopback interface.
+    #[must_use]
+    pub fn listen(mut self, address: Option<IpAddr>) -> Self {
+        self.listen = address;
         self
     }
 
@@ -295,13 +312,12 @@ impl Builder {
     pub async fn start(self) -> Result<Stack, StartError> {
         let template = self.template()?;
         check_functions(&template, &self.functions)?;
-        let dynamodb = bind(self.dynamodb_port, "dynamodb-port", "DYNAMODB_PORT").await?;
+        let dynamodb = self.dynamodb_ports().await?;
         let port = bind(self.port, "port", "PORT").await?;
         let services = bind(0, "port", "PORT").await?;
         let lake = Arc::new(Lake::new(self.lake.as_deref(), &template).map_err(StartError::Lake)?);
-        let engine =
-            Engine::start(dynamodb, self.data.as_deref(), self.remote.as_deref(), &template.tables, self.patience)
-                .await?;
+        let (data, remote) = (self.data.as_deref(), self.remote.as_deref());
+        let engine = Engine::start(dynamodb, data, remote, &template.tables, &lake, self.patience).await?;
         let services_url = format!("http://{}", services.address);
         let access = Access::new(&self, &engine.url, &services_url)?;
         let lambdas = self.lambdas(&template, &access)?;
@@ -326,13 +342,29 @@ impl Builder {
         Ok(stack)
     }
 
+    /// Binds the DynamoDB port of the loopback interface and of the address of `--listen`.
+    async fn dynamodb_ports(&self) -> Result<Vec<Port>, StartError> {
+        let own = bind(self.dynamodb_port, "dynamodb-port", "DYNAMODB_PORT").await?;
+        let Some(address) = self.listen else { return Ok(vec![own]) };
+        let host = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+        let hosts = vec![host, DOCKER_HOST.to_owned()];
+        // Docker Desktop forwards host.docker.internal to the loopback interface.
+        if address == Ipv4Addr::LOCALHOST {
+            return Ok(vec![own.with_hosts(hosts)]);
+        }
+        let number = own.address.port();
+        let further = Port::bind_at(address, number).await;
+        let further = further.map_err(|error| StartError::Listen(address, number, error))?;
+        Ok(vec![own, further.with_hosts(hosts)])
+    }
+
     fn context(&self, engine: &Engine, lake: &Arc<Lake>) -> Result<Context, StartError> {
         let file = || self.data.as_deref().map(Positions::file).unwrap_or_default();
         let fail = |error: io::Error| StartError::Positions(file(), error.to_string());
         Context::new(engine.store.clone(), Arc::clone(lake), self.data.as_deref()).map_err(fail)
     }
 
-    fn template(&self) -> Result<Template, StartError> {
+    pub(crate) fn template(&self) -> Result<Template, StartError> {
         let (text, file) = match &self.source {
             Source::Text(text) => (text.clone(), Path::new("template.yaml")),
             Source::File(path) => {

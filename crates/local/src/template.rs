@@ -31,7 +31,7 @@ pub use mapping::{Mapping, Start};
 use node::{Entry, Fault, Node, fault};
 use resolve::Scope;
 pub use table::Table;
-pub(crate) use table::stream_arn;
+pub(crate) use table::{STREAM_LABEL, stream_arn};
 
 /// Region of the local stack.
 pub(crate) const REGION: &str = "us-east-1";
@@ -253,7 +253,7 @@ impl Template {
                 let name = scope.physical_name(key, kind.line)?;
                 self.tables.push(Table::read(name, properties)?);
             }
-            "AWS::Serverless::Function" => self.lambdas.push(Lambda::read(globals, properties)?),
+            "AWS::Serverless::Function" => self.lambdas.push(Lambda::read(key, globals, properties)?),
             "AWS::Serverless::Application" => {
                 self.merge(scope.application(key, kind.line)?.template, kind.line)?;
             }

@@ -241,7 +241,7 @@ impl Dynamo {
     /// [`Error::Refused`] with the stored item if a condition fails. Other errors mean that the
     /// call failed. A write that conflicts with a transaction is retried first.
     pub async fn write(&self, change: Change) -> Result<(), Error> {
-        despite_contention(|| self.write_once(change.clone())).await.map(drop)
+        despite_contention(|| self.write_once(change.clone(), ReturnValue::None)).await.map(drop)
     }
 
     /// Executes an update and returns the updated item.
@@ -249,7 +249,7 @@ impl Dynamo {
     /// # Errors
     /// The errors of [`Dynamo::write`], or the item cannot be deserialized as `T`.
     pub async fn update<T: Item>(&self, change: Change) -> Result<T, Error> {
-        let item = despite_contention(|| self.write_once(change.clone())).await?;
+        let item = despite_contention(|| self.write_once(change.clone(), ReturnValue::AllNew)).await?;
         item.ok_or_else(|| Error::Rejected("an update returned no item".to_owned())).and_then(read)
     }
 
@@ -258,12 +258,12 @@ impl Dynamo {
     /// # Errors
     /// The errors of [`Dynamo::write`], or the item cannot be deserialized as `T`.
     pub async fn put_returning_old<T: Item>(&self, put: Change) -> Result<Option<T>, Error> {
-        despite_contention(|| self.write_once(put.clone())).await?.map(read).transpose()
+        despite_contention(|| self.write_once(put.clone(), ReturnValue::AllOld)).await?.map(read).transpose()
     }
 
-    /// Executes the change without retries for conflicts. An update returns the updated item, a put
-    /// returns the replaced item, and other changes return `None`.
-    async fn write_once(&self, change: Change) -> Result<Option<Attributes>, Error> {
+    /// Executes the change without retries for conflicts. A put or an update returns the item that
+    /// `returned` selects, and other changes return `None`.
+    async fn write_once(&self, change: Change, returned: ReturnValue) -> Result<Option<Attributes>, Error> {
         let Expressions { condition, update, names, values } = change.expressions();
         let (names, values) = (some(names), some(values));
         let found = ReturnValuesOnConditionCheckFailure::AllOld;
@@ -273,7 +273,7 @@ impl Dynamo {
                 let request = self.client.put_item().table_name(&*change.table).set_item(Some(item));
                 let request = request.set_condition_expression(condition).set_expression_attribute_names(names);
                 let request = request.set_expression_attribute_values(values).return_consumed_capacity(capacity);
-                let request = request.return_values(ReturnValue::AllOld);
+                let request = request.return_values(returned);
                 let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("PutItem", None, &answer.consumed_capacity);
                 return Ok(answer.attributes);
@@ -282,7 +282,7 @@ impl Dynamo {
                 let request = self.client.update_item().table_name(&*change.table).set_key(Some(key.attributes()));
                 let request = request.set_condition_expression(condition).update_expression(update);
                 let request = request.set_expression_attribute_names(names).set_expression_attribute_values(values);
-                let request = request.return_consumed_capacity(capacity).return_values(ReturnValue::AllNew);
+                let request = request.return_consumed_capacity(capacity).return_values(returned);
                 let answer = usage::call(request.return_values_on_condition_check_failure(found).send()).await?;
                 usage::count("UpdateItem", None, &answer.consumed_capacity);
                 return Ok(answer.attributes);

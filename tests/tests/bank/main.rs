@@ -5,6 +5,7 @@ mod access;
 mod archive;
 mod batches;
 mod cost;
+mod dispatch;
 mod due_scale;
 mod idempotency;
 mod lists;

@@ -5,10 +5,10 @@ use local::Auth;
 use serde_json::{Value, json};
 use system_tests::{
     Client,
-    bank::{archive, bring_to, schedule},
+    bank::{archive, bring_to, schedule, without_jobs},
     openapi::Document,
     roles::{Attempt, OTHER, OWN, Outcome, check},
-    stack, text,
+    text,
 };
 
 const READ: &[&str] = &["bank:read", "bank:operate"];
@@ -16,6 +16,7 @@ const WRITE: &[&str] = &["bank:write", "bank:operate"];
 const OPERATE: &[&str] = &["bank:operate"];
 const CHANGE: &str = "PATCH /bank/accounts/{accountId}/payments/{paymentId}";
 const TIME: &str = "2099-12-01T09:30:00Z";
+const NO_JOB: &str = "dispatch-0";
 const NOBODYS: &str = "20991201T093000Z-01a1fc5e473c78b1a1bb5371724e7a94";
 
 /// A status change that only operators may request, for a payment in the state.
@@ -36,6 +37,14 @@ fn attempts() -> Vec<Attempt> {
         Attempt::of_customers("GET /bank/accounts/{accountId}/transactions", READ),
         Attempt::of_operators("GET /bank/payments/due", OPERATE),
         Attempt::of_operators("GET /bank/transactions", OPERATE),
+        Attempt::of_operators("POST /bank/dispatches", OPERATE),
+        Attempt::of_operators("GET /bank/dispatching", OPERATE),
+        Attempt::of_operators("PUT /bank/dispatching", OPERATE).with("", json!({"enabled": true})),
+        Attempt::of_operators("GET /bank/jobs/{jobId}", OPERATE).with("JOB", Value::Null).unknown(NO_JOB),
+        Attempt::of_operators("POST /bank/jobs/{jobId}/retry", OPERATE)
+            .with("JOB", Value::Null)
+            .gets(Conflict, Missing)
+            .unknown(NO_JOB),
         Attempt::of_operators("GET /bank/transactions/{transactionId}", OPERATE).with("ARCHIVED", Value::Null),
         cancel().with("SCHEDULED", cancelled.clone()),
         cancel().with("PENDING", cancelled.clone()).gets(Conflict, Missing),
@@ -54,7 +63,7 @@ fn attempts() -> Vec<Attempt> {
 
 #[tokio::test]
 async fn each_role_may_do_what_the_table_of_actors_says() {
-    let stack = stack().auth(Auth::Required).start().await.expect("a stack");
+    let stack = without_jobs().auth(Auth::Required).start().await.expect("a stack");
     let operator = Client::caller(&stack, "bank:operate", &[]);
     // The local stack invokes a function only for an operator of all services.
     let local = Client::caller(&stack, "bank:operate cart:operate wellness:operate ledger:operate", &[]);
@@ -63,6 +72,10 @@ async fn each_role_may_do_what_the_table_of_actors_says() {
     let make = async |account: &str, state: &str| {
         let payment = match state {
             "" => return String::new(),
+            "JOB" => {
+                let job = operator.post("/bank/dispatches", &json!({})).await.body;
+                return text(&job, "jobId").to_owned();
+            }
             _ => schedule(&operator, account, TIME).await,
         };
         let id = text(&payment, "paymentId").to_owned();
@@ -85,7 +98,7 @@ async fn each_role_may_do_what_the_table_of_actors_says() {
 /// Every status, as the target of a change by the owner of the payment.
 #[tokio::test]
 async fn customers_set_no_status_except_cancelled() {
-    let stack = stack().auth(Auth::Required).start().await.expect("a stack");
+    let stack = without_jobs().auth(Auth::Required).start().await.expect("a stack");
     let operator = Client::caller(&stack, "bank:operate", &[]);
     let customer = Client::caller(&stack, "bank:read bank:write", &[OWN]);
     let statuses = statuses();

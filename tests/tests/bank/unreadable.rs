@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use system_tests::{
     Asks, Client,
-    bank::{archive, bring_to, schedule, stack_with},
+    bank::{archive, bring_to, schedule, scheduled_at, stack_with},
     on_both_projections,
     patterns::all,
     text,
     unreadable::{self, DAMAGES, Effect, Item, Reading, damage},
+    until,
 };
 
 const DAY: &str = "2099-12-01";
@@ -23,13 +24,26 @@ enum Type {
     Transaction,
     IdempotencyRecord,
     TransactionGuard,
+    DispatchSwitch,
+    Job,
 }
 
 impl Type {
-    const ALL: [Self; 4] = [Self::Payment, Self::Transaction, Self::IdempotencyRecord, Self::TransactionGuard];
+    const ALL: [Self; 6] = [
+        Self::Payment,
+        Self::Transaction,
+        Self::IdempotencyRecord,
+        Self::TransactionGuard,
+        Self::DispatchSwitch,
+        Self::Job,
+    ];
 
     fn table(self) -> &'static str {
-        if self == Self::Transaction { "TransactionHistory" } else { "PaymentScheduler" }
+        match self {
+            Self::Transaction => "TransactionHistory",
+            Self::Job => "BankJobs",
+            _ => "PaymentScheduler",
+        }
     }
 
     fn attribute(self) -> &'static str {
@@ -37,6 +51,8 @@ impl Type {
             Self::Payment | Self::IdempotencyRecord => "CreatedAt",
             Self::Transaction => "ArchivedAt",
             Self::TransactionGuard => "PaymentId",
+            Self::DispatchSwitch => "ChangedAt",
+            Self::Job => "StartedAt",
         }
     }
 
@@ -48,6 +64,8 @@ impl Type {
             Self::Transaction => is("Type", "Transaction") && is("GSI2PK", "T-1"),
             Self::IdempotencyRecord => is("SK", "IDEMPOTENCY#K-1"),
             Self::TransactionGuard => is("PK", "TRANSACTION#T-1"),
+            Self::DispatchSwitch => is("Type", "DispatchSwitch"),
+            Self::Job => is("Type", "Job"),
         }
     }
 }
@@ -63,6 +81,8 @@ struct Scene {
     scheduled: String,
     /// PENDING, twice.
     pending: [String; 2],
+    /// A dispatch that is done.
+    job: String,
 }
 
 impl Scene {
@@ -80,7 +100,10 @@ impl Scene {
         let id = |payment: &Value| text(payment, "paymentId").to_owned();
         let scheduled = id(&schedule(&operator, "A-1", TIME).await);
         let pending = [pending(&operator).await, pending(&operator).await];
-        Self { stack, first: id(&first), second: id(&second), scheduled, pending }
+        assert_eq!(operator.put("/bank/dispatching", &json!({"enabled": true})).await.status, 200);
+        let job = text(&operator.post("/bank/dispatches", &json!({})).await.body, "jobId").to_owned();
+        until(&operator, &format!("/bank/jobs/{job}"), |answer| answer.body["status"] == "done").await;
+        Self { stack, first: id(&first), second: id(&second), scheduled, pending, job }
     }
 
     async fn read(&self, reader: Reader) -> Reading {
@@ -98,6 +121,23 @@ impl Scene {
             Reader::Due => {
                 let path = format!("/bank/payments/due?date={DAY}&status=PROCESSED");
                 get("GET /bank/payments/due", path, json!({})).await
+            }
+            Reader::Dispatch => unreadable::invoke(&self.stack, "dispatch-due-payments", scheduled_at(TIME)).await,
+            Reader::StartDispatch => {
+                self.ask("POST /bank/dispatches", "/bank/dispatches".to_owned(), json!({}), None, None).await
+            }
+            Reader::GetSwitch => get("GET /bank/dispatching", "/bank/dispatching".to_owned(), json!({})).await,
+            Reader::SetSwitch => {
+                let (path, body) = ("/bank/dispatching".to_owned(), json!({"enabled": true}));
+                self.ask("PUT /bank/dispatching", path, json!({}), None, Some(&body)).await
+            }
+            Reader::GetJob => {
+                let path = format!("/bank/jobs/{}", self.job);
+                get("GET /bank/jobs/{jobId}", path, json!({"jobId": self.job})).await
+            }
+            Reader::RetryJob => {
+                let path = format!("/bank/jobs/{}/retry", self.job);
+                get("POST /bank/jobs/{jobId}/retry", path, json!({"jobId": self.job})).await
             }
             Reader::Cancel => self.change(&self.first, &json!({"status": "CANCELLED"})).await,
             Reader::CancelOther => self.change(&self.scheduled, &json!({"status": "CANCELLED"})).await,
@@ -171,6 +211,12 @@ enum Reader {
     OtherKey,
     Payments(&'static str),
     Due,
+    Dispatch,
+    StartDispatch,
+    GetSwitch,
+    SetSwitch,
+    GetJob,
+    RetryJob,
     Cancel,
     CancelOther,
     Process(usize, &'static str),
@@ -194,33 +240,43 @@ impl Reader {
             Self::TransactionsOfDay => "B7",
             Self::Find(_) => "B8",
             Self::Payment | Self::OtherPayment => "B9",
+            Self::Dispatch | Self::StartDispatch => "B10",
+            Self::GetSwitch | Self::SetSwitch => "B18",
+            Self::GetJob | Self::RetryJob => "B19",
         }
     }
 }
 
-use Effect::{Failed, None as Nothing, Skipped};
+use Effect::{Failed, None as Nothing, Passed, Skipped};
 
-/// Each reader, and the effect of each type of item: payment, transaction, idempotency record and
-/// transaction guard. The archive runs after all readers of payments.
-const MATRIX: [(Reader, [Effect; 4]); 18] = [
-    (Reader::Schedule, [Nothing; 4]),
-    (Reader::OtherKey, [Nothing; 4]),
-    (Reader::Retry, [Failed, Failed, Failed, Nothing]),
-    (Reader::Payments("A-1"), [Skipped, Nothing, Nothing, Nothing]),
-    (Reader::Payments("A-2"), [Nothing; 4]),
-    (Reader::Due, [Skipped, Nothing, Nothing, Nothing]),
-    (Reader::Cancel, [Failed, Nothing, Nothing, Nothing]),
-    (Reader::CancelOther, [Nothing; 4]),
-    (Reader::Process(0, "T-1"), [Nothing, Nothing, Nothing, Failed]),
-    (Reader::Process(1, "T-9"), [Nothing; 4]),
-    (Reader::Payment, [Failed, Nothing, Nothing, Nothing]),
-    (Reader::OtherPayment, [Nothing; 4]),
-    (Reader::Archive, [Skipped, Nothing, Nothing, Nothing]),
-    (Reader::Transactions("A-1"), [Nothing, Skipped, Nothing, Nothing]),
-    (Reader::Transactions("A-2"), [Nothing; 4]),
-    (Reader::TransactionsOfDay, [Nothing, Skipped, Nothing, Nothing]),
-    (Reader::Find("T-1"), [Nothing, Failed, Nothing, Nothing]),
-    (Reader::Find("T-2"), [Nothing; 4]),
+/// Each reader, and the effect of each type of item: payment, transaction, idempotency record,
+/// transaction guard, dispatch switch and job. The archive runs after all readers of payments.
+const MATRIX: [(Reader, [Effect; 6]); 25] = [
+    (Reader::Schedule, [Nothing; 6]),
+    (Reader::OtherKey, [Nothing; 6]),
+    (Reader::Retry, [Failed, Failed, Failed, Nothing, Nothing, Nothing]),
+    (Reader::Payments("A-1"), [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Payments("A-2"), [Nothing; 6]),
+    (Reader::Due, [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Cancel, [Failed, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::CancelOther, [Nothing; 6]),
+    (Reader::Process(0, "T-1"), [Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
+    (Reader::Process(1, "T-9"), [Nothing; 6]),
+    (Reader::Payment, [Failed, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::OtherPayment, [Nothing; 6]),
+    (Reader::GetSwitch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
+    (Reader::Dispatch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
+    (Reader::StartDispatch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
+    (Reader::SetSwitch, [Nothing, Nothing, Nothing, Nothing, Passed, Nothing]),
+    (Reader::GetSwitch, [Nothing; 6]),
+    (Reader::GetJob, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
+    (Reader::RetryJob, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
+    (Reader::Archive, [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Transactions("A-1"), [Nothing, Skipped, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Transactions("A-2"), [Nothing; 6]),
+    (Reader::TransactionsOfDay, [Nothing, Skipped, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Find("T-1"), [Nothing, Failed, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Find("T-2"), [Nothing; 6]),
 ];
 
 async fn one_unreadable_item_does_not_stop_the_others(projection: &str) {

@@ -216,7 +216,7 @@ async fn resumes_a_run_that_is_killed_at_any_call() {
 fn only_starts_and_completed_steps_trigger_the_function() {
     let template = template();
     let image = |state: &str, attempts: &str| json!({"State": {"S": state}, "Attempts": {"N": attempts}});
-    for name in ["continue-job", "reconcile"] {
+    for name in ["continue-job", "continue-bank-job", "reconcile"] {
         let lambda = template.lambdas.iter().find(|lambda| lambda.name == name).expect("a function");
         let filters = &lambda.mappings[0].filters;
         let calls = |image: Value| {

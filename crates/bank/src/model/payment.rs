@@ -10,9 +10,25 @@ use table::{Attributes, Item, JsonText, Key};
 /// the archive add later (docs/requirements/bank.md#item-size).
 pub const MAX_BYTES: usize = 8 * 1024;
 
-/// Number of bytes reserved for `TransactionId` and `MovedBy`, which status changes add to a
-/// payment. A transaction id has up to 128 characters of four bytes.
-const LATER_BYTES: usize = Payment::TRANSACTION_ID.size() + 4 * 128 + Payment::MOVED_BY.size() + 32;
+/// Maximum length of a failure reason in bytes.
+pub const MAX_REASON: usize = 256;
+
+/// Number of bytes reserved for the attributes that status changes add to a payment.
+///
+/// A transaction id has up to 128 characters of four bytes. It needs more bytes than the attributes
+/// that a payment has only before it is settled, and than a failure reason.
+const LATER_BYTES: usize = Payment::TRANSACTION_ID.size()
+    + 4 * 128
+    + Payment::MOVED_BY.size()
+    + 32
+    + Payment::DISPATCHED_AT.size()
+    + Payment::SETTLED_AT.size()
+    + 2 * TIME_BYTES
+    + ATTEMPTS_BYTES;
+/// Length of a stored time.
+const TIME_BYTES: usize = "2026-12-01T09:30:00Z".len();
+/// Size of the number of attempts, which has at most two digits.
+const ATTEMPTS_BYTES: usize = Payment::ATTEMPTS.size() + 2;
 
 /// Payment: one item of `PaymentScheduler`.
 ///
@@ -39,9 +55,55 @@ pub struct Payment {
     /// Transaction id, present once the payment is `PROCESSED`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction_id: Option<TransactionId>,
-    /// Id of the last request that changed the status (docs/decisions/lost-answers.md).
+    /// Id of the last request or run that changed the status (docs/decisions/lost-answers.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_by: Option<RequestId>,
+    /// Whether an operator scheduled the payment. Only such a payment may debit an account other
+    /// than its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_operator: bool,
+    /// Failed payment that this payment repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<PaymentId>,
+    /// Time of the change to `PENDING`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dispatched_at: Option<TimestampSeconds>,
+    /// Time of the change to `PROCESSED`, `FAILED` or `CANCELLED`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled_at: Option<TimestampSeconds>,
+    /// Number of attempts to execute the payment that had no outcome.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempts: u8,
+    /// Reason for the failure, or for the last attempt without an outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_reason: Option<String>,
+    /// State of the automatic execution. Absent unless the payment is `PENDING` and was dispatched
+    /// to the transaction service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Execution>,
+    /// Time after which the dispatch hands the payment to the executor again. Absent if nobody
+    /// does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_attempt_at: Option<TimestampSeconds>,
+}
+
+/// State of the automatic execution of a `PENDING` payment (docs/decisions/dispatch.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Execution {
+    /// Handed to the executor. The event source mapping of the executor passes only records with
+    /// this state.
+    Due,
+    /// The last attempt had no outcome. The next attempt is due at `NextAttemptAt`.
+    Waiting,
+    /// Out of attempts. An operator decides.
+    Exhausted,
+}
+
+/// Whether the payment has no attempts. It then has no attribute or member for them.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn is_zero(attempts: &u8) -> bool {
+    *attempts == 0
 }
 
 impl Item for Payment {
@@ -67,6 +129,14 @@ impl Payment {
             data,
             transaction_id: None,
             moved_by: None,
+            by_operator: false,
+            retry_of: None,
+            dispatched_at: None,
+            settled_at: None,
+            attempts: 0,
+            failure_reason: None,
+            execution: None,
+            next_attempt_at: None,
         }
     }
 
@@ -108,6 +178,18 @@ pub struct PaymentBody {
     created_at: TimestampSeconds,
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction_id: Option<TransactionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_of: Option<PaymentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dispatched_at: Option<TimestampSeconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled_at: Option<TimestampSeconds>,
+    #[serde(skip_serializing_if = "is_zero")]
+    attempts: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<TimestampSeconds>,
 }
 
 impl From<Payment> for PaymentBody {
@@ -120,6 +202,12 @@ impl From<Payment> for PaymentBody {
             data: payment.data,
             created_at: payment.created_at,
             transaction_id: payment.transaction_id,
+            retry_of: payment.retry_of,
+            dispatched_at: payment.dispatched_at,
+            settled_at: payment.settled_at,
+            attempts: payment.attempts,
+            failure_reason: payment.failure_reason,
+            next_attempt_at: payment.next_attempt_at,
         }
     }
 }
@@ -155,7 +243,18 @@ pub(crate) mod tests {
         largest.due.status = Status::Processed;
         largest.transaction_id = Some("\u{1F4B6}".repeat(128).parse().expect("a transaction id"));
         largest.moved_by = Some(RequestId::new(largest.created_at.instant(), &Random::seeded(1)));
+        (largest.dispatched_at, largest.settled_at) = (Some(largest.created_at), Some(largest.created_at));
+        largest.attempts = 99;
         assert_eq!(table::size(&largest).expect("writable"), MAX_BYTES);
+        let waiting = Payment {
+            transaction_id: None,
+            settled_at: None,
+            failure_reason: Some("x".repeat(MAX_REASON)),
+            execution: Some(Execution::Exhausted),
+            next_attempt_at: Some(largest.created_at),
+            ..largest.clone()
+        };
+        assert!(table::size(&waiting).expect("writable") < MAX_BYTES);
         let archived_at = largest.created_at;
         let transaction = crate::Transaction::archived(largest, archived_at);
         assert!(table::size(&transaction.expect("processed")).expect("writable") <= MAX_BYTES);

@@ -102,6 +102,7 @@ pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Resul
     request.caller.must_own(&account, DOMAIN)?;
     let id = PaymentId::new(scheduled_time, request.milli.instant(), &request.random);
     let mut payment = Payment::scheduled(account, id, bank.due.shards.pick(&request.random), data, request.now);
+    payment.by_operator = request.caller.operates(DOMAIN);
     payment.must_fit()?;
     if let Some(key) = &request.idempotency_key {
         bank.schedule_once(&mut payment, key, &request).await?;
@@ -142,7 +143,9 @@ impl Bank {
             return Err(Error::KeyReused);
         }
         let (account, data) = (payment.account.clone(), payment.data.clone());
+        let by_operator = payment.by_operator;
         *payment = Payment::scheduled(account, first.payment_id, payment.shard, data, first.created_at);
+        payment.by_operator = by_operator;
         self.finish(payment).await
     }
 

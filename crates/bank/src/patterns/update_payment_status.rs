@@ -8,7 +8,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
-    AccountId, RequestId, TransactionId,
+    AccountId, RequestId, TimestampSeconds, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
 use table::{Change, Condition, Key, Units, cost::Cost};
@@ -120,6 +120,9 @@ impl Move {
     }
 }
 
+/// Id and time of the request.
+type By = (RequestId, TimestampSeconds);
+
 fn not_allowed(detail: String) -> Error {
     Error::Conflict(Problem::StatusConflict, detail)
 }
@@ -139,32 +142,33 @@ fn stands(payment: &Payment) -> Error {
 /// that does not have the expected status, or for a transaction id that belongs to a different
 /// payment.
 pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result<Json<PaymentBody>, Error> {
-    let Request { input: wanted, caller, id, .. } = &request;
+    let Request { input: wanted, caller, id, now, .. } = &request;
     caller.must_own(&wanted.account, DOMAIN)?;
     if wanted.target() != Status::Cancelled {
         caller.must_operate(DOMAIN)?;
     }
     let from = wanted.origin()?;
     let payment = match &wanted.to {
-        Target::Processed(transaction) => bank.process(wanted, from, transaction, *id).await?,
-        Target::Other(_) => bank.advance(wanted, from, *id).await?,
+        Target::Processed(transaction) => bank.process(wanted, from, transaction, (*id, *now)).await?,
+        Target::Other(_) => bank.advance(wanted, from, (*id, *now)).await?,
     };
     Ok(Json(payment.into()))
 }
 
 impl Bank {
-    fn advancement(&self, wanted: &Move, from: Status, id: RequestId) -> Change {
+    fn advancement(&self, wanted: &Move, from: Status, (id, now): By) -> Change {
         let sort = |status| DueSort { status, payment: wanted.payment };
-        let change =
-            self.payments.update(wanted.key()).set(Payment::DUE, &sort(wanted.target())).set(Payment::MOVED_BY, &id);
+        let moved_at = if wanted.target() == Status::Pending { Payment::DISPATCHED_AT } else { Payment::SETTLED_AT };
+        let change = self.payments.update(wanted.key()).set(Payment::DUE, &sort(wanted.target()));
+        let change = change.set(Payment::MOVED_BY, &id).set(moved_at, &now);
         change.only_if(Condition::is(Payment::DUE, &sort(from)))
     }
 
-    async fn advance(&self, wanted: &Move, from: Status, id: RequestId) -> Result<Payment, Error> {
-        match self.dynamo.update(self.advancement(wanted, from, id)).await {
+    async fn advance(&self, wanted: &Move, from: Status, by: By) -> Result<Payment, Error> {
+        match self.dynamo.update(self.advancement(wanted, from, by)).await {
             Err(table::Error::Refused(refused)) => match refused.found::<Payment>(0)? {
                 None => Err(Error::NotFound("payment")),
-                Some(found) if wanted.moved(&found, id) => Ok(found),
+                Some(found) if wanted.moved(&found, by.0) => Ok(found),
                 Some(found) => Err(stands(&found)),
             },
             done => Ok(done?),
@@ -176,18 +180,20 @@ impl Bank {
         wanted: &Move,
         from: Status,
         transaction: &TransactionId,
-        id: RequestId,
+        by: By,
     ) -> Result<Payment, Error> {
         let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
         if found.due.status != from {
             return Err(stands(&found));
         }
         let guard = TransactionGuard::of(&found, transaction);
-        let update = self.advancement(wanted, from, id).set(Payment::TRANSACTION_ID, transaction);
+        let update = self.advancement(wanted, from, by).set(Payment::TRANSACTION_ID, transaction);
         match self.dynamo.transact(vec![update, self.payments.put_new(&guard)?]).await {
             Ok(()) => {
                 let due = DueSort { status: Status::Processed, payment: wanted.payment };
-                Ok(Payment { due, transaction_id: Some(transaction.clone()), moved_by: Some(id), ..found })
+                let (id, now) = by;
+                let transaction_id = Some(transaction.clone());
+                Ok(Payment { due, transaction_id, moved_by: Some(id), settled_at: Some(now), ..found })
             }
             Err(table::Error::Refused(refused)) => {
                 let ours = refused.found::<TransactionGuard>(1)?.is_some_and(|found| found == guard);
@@ -198,7 +204,7 @@ impl Bank {
                 // If only the condition of the guard fails, the error does not include the payment.
                 // Read the payment to find out whether an earlier attempt changed it.
                 let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
-                if wanted.moved(&found, id) { Ok(found) } else { Err(stands(&found)) }
+                if wanted.moved(&found, by.0) { Ok(found) } else { Err(stands(&found)) }
             }
             Err(error) => Err(error.into()),
         }

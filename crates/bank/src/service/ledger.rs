@@ -2,9 +2,9 @@
 
 use super::{Order, Outcome, TransactionService};
 use crate::Payment;
+use ::ledger::{Rejection, Transfer, TransferOutcome, Transfers};
 use function::{Clients, SettingsReader};
 use keys::{AccountId, TransactionId, bank::PaymentId, ledger::TransactionType};
-use ledger::{Rejection, Transfer, TransferOutcome, Transfers};
 use money::{Currency, JsonDecimal, Money};
 use serde::Deserialize;
 

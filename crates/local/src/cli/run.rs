@@ -1,6 +1,7 @@
 //! `local run`: runs the stack until a signal stops it.
 use std::{
     io::{self, Write},
+    net::IpAddr,
     time::Duration,
 };
 
@@ -22,7 +23,7 @@ const SWEEP: Duration = Duration::from_mins(1);
 pub(super) async fn run(options: RunOptions) -> Result<(), CliError> {
     let mut signals = Signals::watch()?;
     let mut builder = options.stack.builder().port(options.port).dynamodb_port(options.dynamodb_port);
-    builder = builder.waits().auth(options.auth).stacks(&options.stacks);
+    builder = builder.waits().auth(options.auth).stacks(&options.stacks).listen(options.listen);
     if let Some(data) = &options.data {
         builder = builder.data(data);
     }
@@ -50,11 +51,23 @@ async fn serve(stack: &Stack, options: &RunOptions) -> Result<(), CliError> {
     stack.ready();
     // The stack continues without a reader of its output.
     let _ = writeln!(io::stdout(), "{}", welcome(stack, options, &loaded));
+    if let Some(address) = options.listen {
+        let _ = writeln!(io::stderr(), "{}", warning(stack, address));
+    }
     // DynamoDB may delete expired items days later. The local stack deletes them within a minute.
     loop {
         sleep(SWEEP).await;
         client.send(&Call::post("/_local/ttl", json!({}))).await?;
     }
+}
+
+/// Returns the warning of `--listen`.
+fn warning(stack: &Stack, address: IpAddr) -> String {
+    let port = stack.dynamo_url().rsplit(':').next().unwrap_or_default();
+    format!(
+        "warning: port {port} is open at {address}; every container and every machine that reaches this address \
+         can read and write the tables and the lake"
+    )
 }
 
 /// Returns the welcome text, with the endpoints and example calls of each service.

@@ -24,6 +24,23 @@ fn run_parses_its_options() {
 }
 
 #[test]
+fn sam_env_writes_only_declared_variables() {
+    let template = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml"));
+    let template = Stack::builder(template).template().unwrap();
+    let files = sam_env::files(&template, "http://host:1");
+    let functions: usize =
+        files.iter().filter(|(name, _)| *name != "system").map(|(_, functions)| functions.len()).sum();
+    assert_eq!((files["system"].len(), functions), (template.lambdas.len(), template.lambdas.len()));
+    for lambda in &template.lambdas {
+        let (stack, id) = lambda.id.split_once('/').unwrap();
+        let variables = &files["system"][&lambda.id];
+        assert_eq!(variables, &files[&stack.to_lowercase()][id]);
+        assert!(variables.keys().eq(lambda.environment.keys()), "{}", lambda.id);
+        assert_eq!(variables["AWS_ENDPOINT_URL"], "http://host:1", "{}", lambda.id);
+    }
+}
+
+#[test]
 fn invoke_parses_a_function_and_an_event() {
     let Ok(Command::Invoke(options)) = parse("invoke f e.json --url http://127.0.0.1:1") else { unreachable!() };
     assert_eq!((options.function.as_str(), options.event), ("f", PathBuf::from("e.json")));
@@ -50,6 +67,9 @@ fn rejects_invalid_arguments() {
         "run --port x",
         "run --port 70000",
         "run --auth sometimes",
+        "run --listen 0.0.0.0",
+        "run --listen ::",
+        "run --listen docker0",
         "token --scope a --expires-in=-1h",
         "token --scope a --expires-in soon",
     ] {

@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
+use super::streams;
 use crate::{
     server::{Endpoint, Origins, Received, Refusal},
     template::REGION,
@@ -54,7 +55,7 @@ impl Endpoint for Api {
 fn action(parts: &Parts) -> Result<String, Box<Response>> {
     let target = header_text(parts, "x-amz-target").unwrap_or_default();
     let action = TARGETS.iter().find_map(|prefix| target.strip_prefix(prefix));
-    let action = action.filter(|action| ACTIONS.contains(action));
+    let action = action.filter(|action| ACTIONS.contains(action) || ADAPTED.contains(action));
     let action =
         action.ok_or_else(|| Box::new(error(StatusCode::BAD_REQUEST, UNKNOWN_OPERATION, "The action is unknown.")))?;
     let material = AuthMaterial {
@@ -93,7 +94,7 @@ macro_rules! actions {
     ($($action:ident => $method:ident,)*) => {
         const ACTIONS: &[&str] = &[$(stringify!($action)),*];
 
-        fn call(database: &Database, action: &str, body: &[u8]) -> Result<String, DynoxideError> {
+        fn act(database: &Database, action: &str, body: &[u8]) -> Result<String, DynoxideError> {
             match action {
                 $(stringify!($action) => write(&database.$method(read(body)?)?),)*
                 _ => Err(DynoxideError::SerializationException(String::new())),
@@ -103,11 +104,7 @@ macro_rules! actions {
 }
 
 actions! {
-    CreateTable => create_table,
-    DeleteTable => delete_table,
-    DescribeTable => describe_table,
     ListTables => list_tables,
-    UpdateTable => update_table,
     PutItem => put_item,
     GetItem => get_item,
     DeleteItem => delete_item,
@@ -118,10 +115,6 @@ actions! {
     BatchWriteItem => batch_write_item,
     TransactWriteItems => transact_write_items,
     TransactGetItems => transact_get_items,
-    ListStreams => list_streams,
-    DescribeStream => describe_stream,
-    GetShardIterator => get_shard_iterator,
-    GetRecords => get_records,
     UpdateTimeToLive => update_time_to_live,
     DescribeTimeToLive => describe_time_to_live,
     ExecuteStatement => execute_statement,
@@ -132,12 +125,48 @@ actions! {
     ListTagsOfResource => list_tags_of_resource,
 }
 
+/// Actions whose answers contain ARNs or shard ids, which have another form in the engine.
+const ADAPTED: [&str; 8] = [
+    "CreateTable",
+    "DeleteTable",
+    "DescribeTable",
+    "UpdateTable",
+    "ListStreams",
+    "DescribeStream",
+    "GetShardIterator",
+    "GetRecords",
+];
+
+fn call(database: &Database, action: &str, body: &[u8]) -> Result<String, DynoxideError> {
+    match action {
+        "CreateTable" => describe(&database.create_table(read(body)?)?),
+        "DeleteTable" => describe(&database.delete_table(read(body)?)?),
+        "DescribeTable" => describe(&database.describe_table(read(body)?)?),
+        "UpdateTable" => describe(&database.update_table(read(body)?)?),
+        "ListStreams" => write(&streams::list(database, read(body)?)?),
+        "DescribeStream" => write(&streams::describe(database, read(body)?)?),
+        "GetShardIterator" => write(&streams::iterator(database, read(body)?)?),
+        "GetRecords" => write(&streams::records(database, read(body)?)?),
+        _ => act(database, action, body),
+    }
+}
+
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, DynoxideError> {
     serde_json::from_slice(body).map_err(|error| unreadable(&error.to_string()))
 }
 
+fn describe(answer: &impl Serialize) -> Result<String, DynoxideError> {
+    let mut description = serde_json::to_value(answer).map_err(|error| unwritable(&error))?;
+    streams::localise(&mut description);
+    write(&description)
+}
+
 fn write(answer: &impl Serialize) -> Result<String, DynoxideError> {
-    serde_json::to_string(answer).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
+    serde_json::to_string(answer).map_err(|error| unwritable(&error))
+}
+
+fn unwritable(error: &serde_json::Error) -> DynoxideError {
+    DynoxideError::InternalServerError(error.to_string())
 }
 
 /// Error of a body that is no request. The engine marks its own errors with a prefix.

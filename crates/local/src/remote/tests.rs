@@ -16,9 +16,11 @@ use super::{Stream, wire::Wire};
 use crate::{
     Stack, StartError,
     engine::{self, Engine},
+    lake::Lake,
     lambda::{Bind, Handler},
     server::{Endpoint, Origins, PATIENCE, Port, Received, Refusal, Server},
     store::{Position, Store},
+    template::Template,
 };
 
 const TEMPLATE: &str = "\
@@ -54,7 +56,9 @@ fn export(events: mpsc::UnboundedSender<Value>) -> Vec<(String, Bind)> {
 
 #[tokio::test]
 async fn creates_the_tables_and_delivers_their_stream_records() {
-    let other = Engine::start(Port::bind(0).await.unwrap(), None, None, &[], PATIENCE).await.unwrap();
+    let ports = vec![Port::bind(0).await.unwrap()];
+    let lake = Arc::new(Lake::new(None, &Template::default()).unwrap());
+    let other = Engine::start(ports, None, None, &[], &lake, PATIENCE).await.unwrap();
     let (events, mut delivered) = mpsc::unbounded_channel();
     let stack = Stack::of_text(TEMPLATE).bound(export(events)).dynamodb(&other.url).start().await.unwrap();
     let client = stack.client().unwrap();

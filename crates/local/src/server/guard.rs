@@ -15,11 +15,16 @@ pub(crate) enum Origins {
 
 /// Checks the host and the origin. With DNS rebinding, a page can call 127.0.0.1 under the page's
 /// host name; the host reveals this. A page can also post a form; the header `Origin` reveals this.
-/// Sets the header `Host` if an HTTP/2 request names its host only in `:authority`.
-pub(super) fn check(parts: &mut Parts, origins: Origins) -> Result<(), Refusal> {
+/// `hosts` are allowed in addition to the loopback hosts. Sets the header `Host` if an HTTP/2
+/// request names its host only in `:authority`.
+pub(super) fn check(parts: &mut Parts, origins: Origins, hosts: &[String]) -> Result<(), Refusal> {
     let host = host(parts)?;
-    if !host.to_str().is_ok_and(is_loopback) {
-        return Err(Refusal::Foreign("The Host must be 127.0.0.1, [::1] or localhost, with a port."));
+    if !host.to_str().is_ok_and(|host| is_loopback(host) || is_one_of(host, hosts)) {
+        return Err(Refusal::Foreign(if hosts.is_empty() {
+            "The Host must be 127.0.0.1, [::1] or localhost, with a port."
+        } else {
+            "The Host must be localhost, host.docker.internal or the address of --listen, with a port."
+        }));
     }
     if !allows(origins, &parts.headers) {
         return Err(Refusal::Foreign("Web pages may not send requests to this port."));
@@ -57,11 +62,19 @@ fn is_loopback_origin(origin: &HeaderValue) -> bool {
 }
 
 fn is_loopback(authority: &str) -> bool {
-    let name = match authority.rsplit_once(':') {
+    ["127.0.0.1", "[::1]", "localhost"].iter().any(|known| known.eq_ignore_ascii_case(name(authority)))
+}
+
+fn is_one_of(authority: &str, hosts: &[String]) -> bool {
+    hosts.iter().any(|known| known.eq_ignore_ascii_case(name(authority)))
+}
+
+/// Returns the authority without its port.
+fn name(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
         Some((name, port)) if port.parse::<u16>().is_ok() => name,
         _ => authority,
-    };
-    ["127.0.0.1", "[::1]"].contains(&name) || name.eq_ignore_ascii_case("localhost")
+    }
 }
 
 #[cfg(test)]
@@ -76,7 +89,23 @@ mod tests {
             request = request.header(*name, *value);
         }
         let mut parts = request.body(()).unwrap().into_parts().0;
-        check(&mut parts, origins).map(|()| parts.headers[header::HOST].clone())
+        check(&mut parts, origins, &[]).map(|()| parts.headers[header::HOST].clone())
+    }
+
+    #[test]
+    fn accepts_further_hosts_only_if_they_are_given() {
+        let given = ["172.17.0.1".to_owned(), "host.docker.internal".to_owned()];
+        for (host, is_given) in [
+            ("172.17.0.1:8000", true),
+            ("Host.Docker.Internal:8000", true),
+            ("localhost:8000", true),
+            ("172.17.0.2:8000", false),
+            ("host.docker.internal.example.com", false),
+        ] {
+            let request = || Request::builder().header("host", host).body(()).unwrap().into_parts().0;
+            assert_eq!(check(&mut request(), Origins::None, &given).is_ok(), is_given, "{host}");
+            assert_eq!(check(&mut request(), Origins::None, &[]).is_ok(), host.starts_with("localhost"), "{host}");
+        }
     }
 
     #[test]

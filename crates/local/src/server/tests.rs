@@ -211,3 +211,80 @@ async fn rejects_a_body_that_is_too_large() {
     }
     server.stop().await;
 }
+
+/// Further address of the loopback interface.
+#[cfg(target_os = "linux")]
+const FURTHER: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 2));
+
+/// Status of a `Scan` without a signature at the DynamoDB port of the address. `None` if nothing
+/// listens there.
+#[cfg(target_os = "linux")]
+async fn scan(stack: &Stack, address: &str, host: &str) -> Option<u16> {
+    let port = stack.dynamo_url().rsplit(':').next().unwrap();
+    let request = reqwest::Client::builder().no_proxy().build().unwrap().post(format!("http://{address}:{port}/"));
+    let request = request.header("host", format!("{host}:{port}")).header("x-amz-target", "DynamoDB_20120810.Scan");
+    request.body("{}").send().await.ok().map(|response| response.status().as_u16())
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_further_address_and_its_hosts_need_the_option() {
+    let closed = start(PATIENCE).await;
+    let open = Stack::of_text(TEMPLATE).functions([]).listen(Some(FURTHER)).start().await.unwrap();
+    for (host, status) in [
+        ("127.0.0.2", 400),
+        ("host.docker.internal", 400),
+        ("localhost", 400),
+        ("example.com", 403),
+        ("127.0.0.3", 403),
+    ] {
+        assert_eq!(scan(&open, "127.0.0.2", host).await, Some(status), "{host}");
+        assert_eq!(scan(&closed, "127.0.0.2", host).await, None, "{host}");
+        let status = if host == "localhost" { 400 } else { 403 };
+        for stack in [&open, &closed] {
+            assert_eq!(scan(stack, "127.0.0.1", host).await, Some(status), "{host}");
+        }
+    }
+    let desktop =
+        Stack::of_text(TEMPLATE).functions([]).listen(Some(Ipv4Addr::LOCALHOST.into())).start().await.unwrap();
+    assert_eq!(scan(&desktop, "127.0.0.1", "host.docker.internal").await, Some(400));
+    assert_eq!(scan(&desktop, "127.0.0.1", "example.com").await, Some(403));
+    for stack in [closed, open, desktop] {
+        stack.stop().await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_further_address_refuses_web_pages() {
+    let stack = Stack::of_text(TEMPLATE).functions([]).listen(Some(FURTHER)).start().await.unwrap();
+    let url = stack.dynamo_url().replace("127.0.0.1", "127.0.0.2");
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    for (name, value) in [("origin", "null"), ("origin", "http://127.0.0.2:8000"), ("sec-fetch-site", "cross-site")] {
+        for path in ["/", "/local-lake/key"] {
+            let answer = http.put(format!("{url}{path}")).header(name, value).body("{}").send().await.unwrap();
+            assert_eq!(answer.status(), 403, "{path} {name}: {value}");
+        }
+    }
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn the_dynamodb_port_serves_firehose_and_s3() {
+    let stack = start(PATIENCE).await;
+    let (url, http) = (stack.dynamo_url(), reqwest::Client::builder().no_proxy().build().unwrap());
+    let object = format!("{url}/local-lake/a/key");
+    assert_eq!(http.put(&object).body("content").send().await.unwrap().status(), 200);
+    assert_eq!(http.get(&object).send().await.unwrap().text().await.unwrap(), "content");
+    let deliver = http.post(url).header("x-amz-target", "Firehose_20150804.PutRecordBatch");
+    let answer = deliver.body("{\"DeliveryStreamName\": \"none\", \"Records\": []}").send().await.unwrap();
+    assert_eq!(answer.status(), 400);
+    let text = answer.text().await.unwrap();
+    assert!(text.contains("ResourceNotFoundException"), "{text}");
+    // The limit of DynamoDB is lower than that of S3.
+    let large = vec![b'x'; 17 * 1024 * 1024];
+    assert_eq!(http.put(&object).body(large.clone()).send().await.unwrap().status(), 200);
+    let scan = http.post(url).header("x-amz-target", "DynamoDB_20120810.Scan").body(large);
+    assert_eq!(scan.send().await.unwrap().status(), 413);
+    stack.stop().await;
+}

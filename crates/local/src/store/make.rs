@@ -29,8 +29,20 @@ pub(super) fn ensure(database: &Database, table: &Table) -> Result<(), StartErro
         });
         database.update_table(request(&update).map_err(fail)?).map_err(|error| fail(error.to_string()))?;
     }
+    ensure_protection(database, table, &description).map_err(fail)?;
     ensure_stream(database, table, &description).map_err(fail)?;
     ensure_expiry(database, table).map_err(fail)
+}
+
+fn ensure_protection(database: &Database, table: &Table, description: &Value) -> Result<(), String> {
+    const PROTECTION: &str = "DeletionProtectionEnabled";
+    let is = |table: &Value| table[PROTECTION].as_bool().unwrap_or_default();
+    let should = is(&table.definition);
+    if is(description) == should {
+        return Ok(());
+    }
+    let update = json!({"TableName": table.name, PROTECTION: should});
+    database.update_table(request(&update)?).map(drop).map_err(|error| error.to_string())
 }
 
 fn ensure_stream(database: &Database, table: &Table, description: &Value) -> Result<(), String> {

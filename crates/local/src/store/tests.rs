@@ -39,3 +39,32 @@ Resources:
     let other = Store::open(None, &[]).unwrap();
     assert_eq!((tables(&one), tables(&other)), (1, 0));
 }
+
+#[test]
+fn the_deletion_protection_of_an_existing_table_follows_the_template() {
+    let folder = std::env::temp_dir().join(format!("local-store-{}", Uuid::new_v4()));
+    std::fs::create_dir(&folder).unwrap();
+    let data = folder.join("data.db");
+    for protects in ["", "true", "false", "true"] {
+        let line = if protects.is_empty() { "" } else { &format!("DeletionProtectionEnabled: {protects}") };
+        let text = format!(
+            "\
+Transform: AWS::Serverless-2016-10-31
+Resources:
+  Things:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{{AttributeName: PK, AttributeType: S}}]
+      KeySchema: [{{AttributeName: PK, KeyType: HASH}}]
+      {line}
+"
+        );
+        let template = Template::read(&text, Path::new("template.yaml"), "local", &BTreeMap::new()).unwrap();
+        let store = Store::open(Some(&data), &template.tables).unwrap();
+        let request = make::request(&json!({"TableName": "local-Things"})).unwrap();
+        let described = store.database().describe_table(request).unwrap();
+        assert_eq!(described.table.deletion_protection_enabled, Some(protects == "true"), "{protects:?}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

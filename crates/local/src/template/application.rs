@@ -41,7 +41,7 @@ pub(crate) struct Application {
 }
 
 impl Application {
-    pub(crate) fn read(properties: &Node, stack: &str, folder: &Path) -> Result<Self> {
+    pub(crate) fn read(id: &str, properties: &Node, stack: &str, folder: &Path) -> Result<Self> {
         properties.only("an application", &["Location", "Parameters"], &[])?;
         let location = properties.need("an application", "Location")?;
         let path = folder.join(location.text()?);
@@ -56,6 +56,7 @@ impl Application {
             build(&text, &path, stack, &given, &Selection::default()).map_err(|fault| fault.within(&name))?;
         for lambda in &mut template.lambdas {
             lambda.file = Some(name.clone());
+            lambda.id = format!("{id}/{}", lambda.id);
         }
         Ok(Self { template, outputs, location: path })
     }

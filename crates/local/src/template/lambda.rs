@@ -25,6 +25,8 @@ const MEANINGLESS: [&str; 11] = [
 /// Function in the template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lambda {
+    /// Logical id. It starts with the application if the template is nested: `Bank/GetPayment`.
+    pub id: String,
     /// Name of the binary. It is the last segment of `CodeUri`.
     pub name: String,
     /// Timeout.
@@ -90,11 +92,12 @@ pub(crate) fn globals(section: Option<&Node>, scope: &Scope<'_>) -> Result<Node>
 }
 
 impl Lambda {
-    pub(crate) fn read(globals: &Node, properties: &Node) -> Result<Self> {
+    pub(crate) fn read(id: &str, globals: &Node, properties: &Node) -> Result<Self> {
         properties.only(WHAT, &READ, &MEANINGLESS)?;
         let merged = merge(globals, properties);
         let code = merged.need(WHAT, "CodeUri")?.text()?;
         let mut lambda = Self {
+            id: id.to_owned(),
             name: code.trim_end_matches('/').rsplit('/').next().unwrap_or(code).to_owned(),
             timeout: Duration::from_secs(merged.get("Timeout").map_or(Ok(3), Node::number)?),
             memory: merged.get("MemorySize").map_or(Ok(128), Node::number)?,

@@ -39,7 +39,7 @@ impl<'a> Scope<'a> {
         }
         self.once(name, line, || {
             let properties = self.value(self.resource(name, line)?.need("an application", "Properties")?)?;
-            Application::read(&properties, &format!("{}-{name}", self.stack), self.folder)
+            Application::read(name, &properties, &format!("{}-{name}", self.stack), self.folder)
         })
     }
 

@@ -5,7 +5,7 @@ use super::node::{Node, Result, Value as Content, fault};
 use super::{ACCOUNT, REGION};
 
 const WHAT: &str = "AWS::DynamoDB::Table";
-const READ: [&str; 7] = [
+const READ: [&str; 8] = [
     "TableName",
     "BillingMode",
     "AttributeDefinitions",
@@ -13,9 +13,9 @@ const READ: [&str; 7] = [
     "GlobalSecondaryIndexes",
     "StreamSpecification",
     "TimeToLiveSpecification",
+    "DeletionProtectionEnabled",
 ];
-const MEANINGLESS: [&str; 4] =
-    ["DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput"];
+const MEANINGLESS: [&str; 3] = ["PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput"];
 
 const VIEWS: [&str; 4] = ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"];
 /// Label of every local stream. In AWS, the label is the creation time of the stream.
@@ -58,6 +58,9 @@ impl Table {
             if !indexes.is_empty() {
                 definition["GlobalSecondaryIndexes"] = Value::Array(indexes);
             }
+        }
+        if let Some(protection) = table.get("DeletionProtectionEnabled") {
+            definition["DeletionProtectionEnabled"] = json!(protection.flag()?);
         }
         let view = view(table)?;
         if let Some(view) = &view {

@@ -1,7 +1,8 @@
 //! Demo of the bank: schedules payments, processes one, and archives it.
 use http::StatusCode;
 use itertools::Itertools;
-use serde_json::json;
+use jiff::ToSpan;
+use serde_json::{Value, json};
 
 use super::{CliError, Guide, Step, check};
 use crate::{
@@ -16,6 +17,7 @@ impl Guide {
         let (first, second) = self.schedule().await?;
         self.payments(&first, &second).await?;
         self.moves(&first).await?;
+        self.dispatch().await?;
         self.history(&first).await?;
         self.get_payment(&second).await
     }
@@ -68,6 +70,35 @@ impl Guide {
         let what = "Archive the processed payments of the day";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(!reply.headers.contains_key("x-amz-function-error"), "the archive must run")
+    }
+
+    async fn dispatch(&self) -> Result<(), CliError> {
+        let body = json!({"scheduledTime": format!("{}T00:00:00Z", sample::tomorrow().saturating_sub(1.day())), "data": {"amount": "5.00"}});
+        let call = Call::post("/bank/accounts/Account3/payments", body).key("demo-due");
+        let due = self.step(Step { what: "Schedule a payment for now", call, status: StatusCode::CREATED }).await?;
+        let what = "Dispatch the due payments, as the schedule does every two minutes";
+        let call = Call::post("/_local/functions/dispatch-due-payments/invocations", json!({}));
+        let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
+        check(reply.body["claimed"] == 1, "the dispatch must claim one payment")?;
+        let path = format!("/bank/accounts/Account3/payments/{}", due.body["paymentId"].as_str().unwrap_or_default());
+        let reply = self.client.send(&Call::get(&path)).await?;
+        check(reply.body["status"] == "PENDING", "the payment must be PENDING")?;
+        for enabled in [false, true] {
+            let what = if enabled { "Resume dispatching" } else { "Stop dispatching" };
+            let call = Call::put("/bank/dispatching", json!({"enabled": enabled}));
+            self.step(Step { what, call, status: StatusCode::OK }).await?;
+            let reply = self.get("Get the dispatch switch", "/bank/dispatching").await?;
+            check(reply.body["enabled"] == enabled, "the switch must have changed")?;
+        }
+        let call = Call { body: None, ..Call::post("/bank/dispatches", Value::Null) };
+        let reply = self.step(Step { what: "Start a dispatch by hand", call, status: StatusCode::ACCEPTED }).await?;
+        let job = format!("/bank/jobs/{}", reply.body["jobId"].as_str().unwrap_or_default());
+        self.handed_on("Progress of the job stream", "continue-bank-job").await?;
+        let reply = self.get("Get the job", &job).await?;
+        check(reply.body["status"] == "done", "the job must be done")?;
+        let call = Call { body: None, ..Call::post(format!("{job}/retry"), Value::Null) };
+        let what = "Retry the job, which has not failed";
+        self.step(Step { what, call, status: StatusCode::CONFLICT }).await.map(drop)
     }
 
     async fn history(&self, payment: &str) -> Result<(), CliError> {

@@ -1,0 +1,158 @@
+"""Measures the latency of routes under concurrent connections, and of the engine alone.
+
+    .venv/bin/python bench/load.py [<connections> [<seconds per route>]]
+
+The script starts a local stack with sample data, and prints the percentiles of each route. The load generator is autocannon.
+"""
+
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+from spread import table
+from stack import LOCAL, ROOT, SIGNED, call, dynamo
+
+sys.path.append(str(ROOT / "tests"))
+from local_stack import local_stack  # noqa: E402
+
+CONNECTIONS, SECONDS = 32, 10
+DAY, PAGE, SHARDS = "2030-12-01", 50, 5
+# The function reads 20 entries of each shard (docs/decisions/sharded-page.md).
+ENTRIES = 20
+JSON = {"content-type": "application/json"}
+NAMES = {
+    "schedule": "bank: schedule a payment of the day",
+    "due": "bank: due page of the loaded day",
+    "refused": "the same, refused before a DynamoDB call",
+    "payments": "bank: payments of an account",
+    "add": "cart: add an item",
+    "cart": "cart: list a cart",
+    "activities": "wellness: activities of a company",
+    "statement": "ledger: statement",
+    "pairs": "ledger: transfer, another pair each time",
+    "hot": "ledger: transfer, one pair",
+    "query": "engine: query of one shard of the due page",
+    "batch": "engine: batch of the items of the page",
+    "transaction": "engine: transaction of a transfer",
+}
+
+TEXT = """\
+## Load
+
+`make load` measures this section. {connections} connections send requests to one route of a local stack for {seconds}
+seconds, without a pause. The load generator is [autocannon](https://github.com/mcollina/autocannon). The stack is a
+development build, as with `make run`, and runs on the same two processors ({processor}) as the load generator. Other
+builds ran on the machine at the same time. The day has {payments} payments. The last rows send DynamoDB calls of these requests to the engine itself, without API and function.
+
+{rows}
+**The engine's part.** All processors are busy, so the connections wait for each other. A latency is therefore about
+{connections} times the time between two answers. A due page takes {shards} queries and one batch. The route completes a
+page every {due:.1f} ms. The engine alone completes the same six calls every {page:.1f} ms, so its part of the latency,
+including the tail, is {page_part:.0f} %. API and load generator take {refused:.1f} ms for a request that is refused. The
+rest is the function with the AWS SDK, which the development build does not optimise. A transfer between other accounts
+is completed every {transfer:.1f} ms, and its transaction alone every {transaction:.1f} ms: {transfer_part:.0f} %. On AWS,
+each concurrent request has its own execution environment, and calls of different requests do not wait for each other.
+
+**The hot pair.** Its tail comes from retries, not from the engine. With another pair for each transfer, p99 is
+{pairs_p99:,.0f} ms. With one pair, it is {hot_p99:,.0f} ms. A transfer that met another one reads the accounts again,
+and waits up to 0.8 s before each retry ([ledger-hot-account.md](decisions/ledger-hot-account.md)). This happens on AWS as well.
+"""
+
+
+def send(url, name, connections, seconds, method="GET", path="/", headers=None, body=None, bodies=None, keys=1):
+    target = {
+        "url": url, "run": name, "method": method, "path": path, "headers": headers or {}, "keys": keys,
+        "bodies": [json.dumps(one) for one in bodies or [body] if one], "connections": connections, "seconds": seconds,
+    }
+    environment = {**os.environ, "NODE_PATH": str(ROOT / ".tools/node_modules"), "NODE_NO_WARNINGS": "1"}
+    done = subprocess.run(["node", ROOT / "bench/load.js", json.dumps(target)], env=environment, stdout=subprocess.PIPE, check=True, text=True)
+    found = json.loads(done.stdout)
+    print(" | ".join(row(name, found)), flush=True)
+    return found
+
+
+def row(name, found):
+    others = {status: count for status, count in found["statuses"].items() if not status.startswith("2")}
+    said = ", ".join(f"{count:,} × {status}" for status, count in others.items()) or "none"
+    return [NAMES[name], *(f"{found[key]:,.1f} ms" for key in ("p50", "p95", "p99")), f"{found['rate']:,.0f}", said]
+
+
+def account(url, number):
+    body = {"userId": f"load-{number}", "accountType": "external", "currency": "USD", "allowNegative": True}
+    return call(f"{url}/ledger/accounts", "POST", body, {"idempotency-key": f"load-{number}"})[1]["accountId"]
+
+
+def transfer(debit, credit):
+    return {"transactionType": "payment", "debitAccountId": debit, "creditAccountId": credit, "amount": "0.01", "currency": "USD"}
+
+
+def measure(connections=CONNECTIONS, seconds=SECONDS):
+    with local_stack(str(LOCAL)) as url:
+        engine = call(f"{url}/_local/health")[1]["dynamodb"]
+        found = {}
+
+        def run(name, at=url, **request):
+            found[name] = send(at, name, connections, seconds, **request)
+
+        post = {**JSON, "idempotency-key": "{n}"}
+        payment = {"scheduledTime": f"{DAY}T09:30:00Z", "data": {"amount": "12.50"}}
+        run("schedule", method="POST", path="/bank/accounts/load-{k}/payments", headers=post, body=payment, keys=1000)
+        run("due", path=f"/bank/payments/due?date={DAY}&limit={PAGE}")
+        run("refused", path="/bank/payments/due?date=none")
+        run("payments", path="/bank/accounts/load-{k}/payments?from=2030-01-01T00:00:00Z&to=2030-12-31T00:00:00Z", keys=1000)
+        item = {"sku": "shoes-42", "quantity": 1, "price": "89.90", "currency": "USD"}
+        run("add", method="POST", path="/cart/accounts/load-{k}/items", headers=JSON, body=item, keys=1000)
+        run("cart", path="/cart/accounts/load-{k}/items", keys=1000)
+        run("activities", path="/wellness/companies/123/activities")
+        accounts = [account(url, number) for number in range(2 * connections)]
+        run("hot", method="POST", path="/ledger/transactions", headers=post, body=transfer(*accounts[:2]))
+        run("statement", path=f"/ledger/accounts/{accounts[0]}/statement")
+        pairs = [transfer(*accounts[number : number + 2]) for number in range(0, len(accounts), 2)]
+        run("pairs", method="POST", path="/ledger/transactions", headers=post, bodies=pairs)
+        run_engine(engine, run)
+    cpu = pathlib.Path("/proc/cpuinfo").read_text()
+    processor = next((line.split(": ")[1] for line in cpu.splitlines() if line.startswith("model name")), platform.machine())
+    return {"processor": processor, "connections": connections, "seconds": seconds, "payments": found["schedule"]["statuses"].get("201", 0), "found": found}
+
+
+def run_engine(engine, run):
+    """Sends the DynamoDB calls of a due page and of a transfer to the engine."""
+    signed = lambda operation: {**SIGNED, "content-type": "application/x-amz-json-1.0", "x-amz-target": f"DynamoDB_20120810.{operation}"}
+    index = {"TableName": "local-PaymentScheduler", "IndexName": "GSI1"}
+    day = {"FilterExpression": "contains(GSI1SK, :day)", "ExpressionAttributeValues": {":day": {"S": DAY}}}
+    entries = dynamo(engine, "Scan", {**index, **day, "Limit": 2000})["Items"]
+    shard = entries[0]["GSI1PK"]["S"]
+    values = {":shard": {"S": shard}, ":status": {"S": entries[0]["GSI1SK"]["S"].split(DAY)[0] + DAY}}
+    query = {**index, "KeyConditionExpression": "GSI1PK = :shard AND begins_with(GSI1SK, :status)", "ExpressionAttributeValues": values, "Limit": ENTRIES}
+    count = dynamo(engine, "Query", query)["Count"]
+    assert count == ENTRIES, f"{count} entries"
+    run("query", engine, method="POST", headers=signed("Query"), body=query)
+    keys = [{name: entry[name] for name in ("PK", "SK")} for entry in entries[:PAGE]]
+    run("batch", engine, method="POST", headers=signed("BatchGetItem"), body={"RequestItems": {"local-PaymentScheduler": {"Keys": keys}}})
+    items = dynamo(engine, "Scan", {"TableName": "local-FinancialTransactions", "FilterExpression": "begins_with(PK, :txn)", "ExpressionAttributeValues": {":txn": {"S": "TXN#"}}, "Limit": 1000})["Items"]
+    first = [item for item in items if item["PK"] == items[0]["PK"]]
+    accounts = dynamo(engine, "Scan", {"TableName": "local-FinancialTransactions", "FilterExpression": "begins_with(PK, :a)", "ExpressionAttributeValues": {":a": {"S": "ACCOUNT#"}}, "Limit": 1000})["Items"]
+    puts = [{**item, "PK": {"S": f"LOAD#{{n}}#{number}"}} for number, item in enumerate([*first, *accounts[:2]])]
+    puts = [{"Put": {"TableName": "local-FinancialTransactions", "Item": item, "ConditionExpression": "attribute_not_exists(PK)"}} for item in puts]
+    run("transaction", engine, method="POST", headers=signed("TransactWriteItems"), body={"TransactItems": puts})
+
+
+def section(result):
+    found, each = result["found"], lambda name: 1000 / result["found"][name]["rate"]
+    page = SHARDS * each("query") + each("batch")
+    head = ["route", "p50", "p95", "p99", "answers a second", "other answers than 2xx"]
+    return TEXT.format(
+        **{key: result[key] for key in ("processor", "connections", "seconds")}, payments=f"{result['payments']:,}", shards=SHARDS, page=page,
+        due=each("due"), page_part=100 * page / each("due"), refused=each("refused"), transfer=each("pairs"),
+        transaction=each("transaction"), transfer_part=100 * each("transaction") / each("pairs"),
+        pairs_p99=found["pairs"]["p99"], hot_p99=found["hot"]["p99"],
+        rows=table(head, [row(name, found[name]) for name in NAMES if name in found]),
+    )
+
+
+if __name__ == "__main__":
+    print("route | p50 | p95 | p99 | answers a second | other answers than 2xx")
+    measure(*map(int, sys.argv[1:]))

@@ -1,0 +1,5 @@
+//! The Lambda `get-dispatching`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&bank::patterns::get_dispatching::function())
+}

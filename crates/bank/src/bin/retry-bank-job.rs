@@ -1,0 +1,5 @@
+//! The Lambda `retry-bank-job`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&bank::patterns::retry_bank_job::function())
+}

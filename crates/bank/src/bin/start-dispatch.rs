@@ -1,0 +1,5 @@
+//! The Lambda `start-dispatch`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&bank::patterns::start_dispatch::function())
+}

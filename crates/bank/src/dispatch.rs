@@ -1,0 +1,263 @@
+//! The sweep that dispatches due payments (docs/decisions/dispatch.md).
+
+use crate::{Bank, Payment, model::payment::Execution};
+use function::{Deadline, Error, is_zero};
+use futures::{
+    StreamExt, TryStreamExt,
+    future::{OptionFuture, ready, try_join_all},
+    stream,
+};
+use keys::{
+    AccountId, KeyRange, RequestId, Shard, TimestampSeconds,
+    bank::{DueSort, PaymentSort, Status},
+};
+use serde::{Deserialize, Serialize};
+use std::{ops::AddAssign, str::FromStr};
+use table::{Attributes, Change, Condition, Error as Store, Item, Key, Page, Query, Value};
+
+/// Maximum number of index entries that one query returns.
+const PAGE: usize = 100;
+/// Number of payments of a shard that are changed concurrently.
+const SIDE_BY_SIDE: usize = 16;
+/// Time in seconds after which a payment that was handed to the executor is handed over again. It
+/// exceeds the delay of the stream under load, so that the executor receives few payments twice.
+const LEASE: i64 = 60 * 60;
+
+/// Whether the bank executes payments itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Handover {
+    /// An outside service collects the `PENDING` payments and reports their outcome.
+    Outside,
+    /// The bank's executor calls the transaction service.
+    Executor,
+}
+
+impl FromStr for Handover {
+    type Err = &'static str;
+
+    fn from_str(service: &str) -> Result<Self, &'static str> {
+        match service {
+            "none" => Ok(Self::Outside),
+            "ledger" | "http" => Ok(Self::Executor),
+            _ => Err("must be none, ledger or http"),
+        }
+    }
+}
+
+/// Entry of the due index: the keys of a payment.
+#[derive(Debug, Clone, Serialize, Deserialize, Attributes)]
+struct DueEntry {
+    #[serde(rename = "PK")]
+    account: AccountId,
+    #[serde(rename = "SK")]
+    sort: PaymentSort,
+    #[serde(rename = "GSI1SK")]
+    due: DueSort,
+}
+
+impl Item for DueEntry {
+    const TYPE: &'static str = "Payment";
+}
+
+impl DueEntry {
+    fn key(&self) -> Key {
+        Key::new(&self.account, &self.sort)
+    }
+
+    fn with(&self, status: Status) -> DueSort {
+        DueSort { status, payment: self.sort.0 }
+    }
+}
+
+/// Numbers of a sweep.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Dispatched {
+    /// Number of payments that changed from `SCHEDULED` to `PENDING`.
+    pub claimed: u64,
+    /// Number of `PENDING` payments that were handed to the executor again.
+    pub retried: u64,
+    /// Number of index entries and payments that cannot be read. The log contains their keys.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: usize,
+    /// Whether the sweep stopped before its end, because its time was up or DynamoDB throttled it.
+    pub left: bool,
+    /// Whether the sweep stopped because dispatching is disabled.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disabled: bool,
+}
+
+impl AddAssign for Dispatched {
+    fn add_assign(&mut self, other: Self) {
+        self.claimed += other.claimed;
+        self.retried += other.retried;
+        self.skipped += other.skipped;
+        self.left |= other.left;
+        self.disabled |= other.disabled;
+    }
+}
+
+/// A sweep over all shards. It stores no progress: a payment that it has claimed no longer has the
+/// status `SCHEDULED`, so the next sweep continues where this one stopped.
+pub(crate) struct Sweep<'a> {
+    bank: &'a Bank,
+    now: TimestampSeconds,
+    stop: Deadline,
+    /// Written to the claimed payments, so that a repeated call recognizes its own claim.
+    run: RequestId,
+    /// Payments that were handed over until this time are due again.
+    handed_until: TimestampSeconds,
+}
+
+/// One of the two kinds of work of a sweep.
+#[derive(Clone, Copy)]
+enum Work {
+    Claim,
+    Retry,
+}
+
+impl Bank {
+    /// Claims all `SCHEDULED` payments that are due at `now`, and hands all `PENDING` payments
+    /// whose next attempt is due to the executor again.
+    pub(crate) async fn sweep(
+        &self,
+        now: TimestampSeconds,
+        stop: Deadline,
+        run: RequestId,
+    ) -> Result<Dispatched, Error> {
+        let switch = self.switch().await?;
+        if switch.is_some_and(|switch| !switch.enabled) {
+            return Ok(Dispatched { disabled: true, ..Dispatched::default() });
+        }
+        // While dispatching was disabled, the executor passed over the payments that it received.
+        let handed_until = switch.map_or(TimestampSeconds::MIN, |switch| switch.changed_at);
+        let sweep = Sweep { bank: self, now, stop, run, handed_until };
+        let mut works = vec![Work::Claim];
+        if self.handover == Handover::Executor {
+            works.push(Work::Retry);
+        }
+        let shards = works.iter().flat_map(|work| self.due.shards.read().map(|shard| (*work, shard)));
+        let numbers = try_join_all(shards.map(|(work, shard)| sweep.shard(work, shard))).await?;
+        let mut total = Dispatched::default();
+        for part in numbers {
+            total += part;
+        }
+        Ok(total)
+    }
+}
+
+impl Sweep<'_> {
+    /// Works through one shard. Reads the next page, and whether dispatching is still enabled,
+    /// while it changes the payments of the current page.
+    async fn shard(&self, work: Work, shard: Shard) -> Result<Dispatched, Error> {
+        let status = match work {
+            Work::Claim => Status::Scheduled,
+            Work::Retry => Status::Pending,
+        };
+        let whole = DueSort::due_by(self.now, status);
+        let mut numbers = Dispatched::default();
+        let mut page = self.page(shard, &whole).await?;
+        loop {
+            let rest = page.next.take().map(|position| whole.after(&position));
+            let next = OptionFuture::from(rest.as_ref().map(|rest| self.page(shard, rest)));
+            let (done, next, enabled) = futures::join!(self.work(work, page), next, self.bank.is_dispatching());
+            match done {
+                Ok(done) => numbers += done,
+                Err(Error::Table(Store::Throttled | Store::Contended { .. })) => {
+                    numbers.left = true;
+                    return Ok(numbers);
+                }
+                Err(error) => return Err(error),
+            }
+            let Some(following) = next.transpose()? else { return Ok(numbers) };
+            if !enabled? {
+                numbers.disabled = true;
+                return Ok(numbers);
+            }
+            if self.stop.has_passed() {
+                numbers.left = true;
+                return Ok(numbers);
+            }
+            page = following;
+        }
+    }
+
+    async fn page(&self, shard: Shard, range: &KeyRange) -> Result<Page<DueEntry>, Error> {
+        let query = Query::new(&shard, range).on(&self.bank.due.index);
+        Ok(self.bank.payments.page::<DueEntry>(&query, PAGE).await?)
+    }
+
+    async fn work(&self, work: Work, page: Page<DueEntry>) -> Result<Dispatched, Error> {
+        let skipped = page.skipped;
+        let mut numbers = match work {
+            Work::Claim => {
+                let changes = page.items.iter().map(|entry| self.claim(entry));
+                Dispatched { claimed: self.apply(changes.collect::<Result<_, _>>()?).await?, ..Dispatched::default() }
+            }
+            Work::Retry => self.retry(&page.items).await?,
+        };
+        numbers.skipped += skipped;
+        Ok(numbers)
+    }
+
+    /// The conditional move to `PENDING`. It races with a cancellation, and exactly one succeeds.
+    fn claim(&self, entry: &DueEntry) -> Result<Change, Error> {
+        let update = self.bank.payments.update(entry.key()).set(Payment::DUE, &entry.with(Status::Pending));
+        let update = update.set(Payment::DISPATCHED_AT, &self.now).set(Payment::MOVED_BY, &self.run);
+        let update = match self.bank.handover {
+            Handover::Outside => update,
+            Handover::Executor => self.hand_over(update)?,
+        };
+        Ok(update.only_if(Condition::is(Payment::DUE, &entry.with(Status::Scheduled))))
+    }
+
+    /// Hands the `PENDING` payments of the page whose next attempt is due to the executor again.
+    async fn retry(&self, entries: &[DueEntry]) -> Result<Dispatched, Error> {
+        let keys: Vec<Key> = entries.iter().map(DueEntry::key).collect();
+        let found = self.bank.payments.get_all::<Payment>(&keys, false).await?;
+        let due = found.items.values().filter(|payment| self.is_due(payment));
+        let changes = due.map(|payment| {
+            let update = self.bank.payments.update(payment.key()).set(Payment::MOVED_BY, &self.run);
+            let unchanged = payment.next_attempt_at.map(|at| Condition::is(Payment::NEXT_ATTEMPT_AT, &at));
+            let pending = Condition::is(Payment::DUE, &payment.due);
+            Ok::<_, Error>(unchanged.into_iter().fold(self.hand_over(update)?.only_if(pending), Change::only_if))
+        });
+        let retried = self.apply(changes.collect::<Result<_, _>>()?).await?;
+        Ok(Dispatched { retried, skipped: found.unreadable.len(), ..Dispatched::default() })
+    }
+
+    /// Whether the next attempt is due. An exhausted payment has no next attempt.
+    fn is_due(&self, payment: &Payment) -> bool {
+        let was_handed_over = |at: TimestampSeconds| {
+            payment.execution == Some(Execution::Due) && at.plus_seconds(-LEASE) <= self.handed_until
+        };
+        payment.due.status == Status::Pending
+            && payment.next_attempt_at.is_some_and(|at| at <= self.now || was_handed_over(at))
+    }
+
+    /// Adds the attributes that make the event source mapping pass the change to the executor.
+    fn hand_over(&self, update: Change) -> Result<Change, Error> {
+        let update = update.set(Payment::EXECUTION, Value::of(&Execution::Due)?);
+        Ok(update.set(Payment::NEXT_ATTEMPT_AT, &self.now.plus_seconds(LEASE)))
+    }
+
+    /// Executes the changes concurrently. Returns the number of changed payments. A payment that
+    /// another writer has changed is not counted.
+    async fn apply(&self, changes: Vec<Change>) -> Result<u64, Error> {
+        let applied = stream::iter(changes).map(|change| self.apply_one(change)).buffer_unordered(SIDE_BY_SIDE);
+        applied.try_fold(0, |sum, is_changed| ready(Ok(sum + u64::from(is_changed)))).await
+    }
+
+    async fn apply_one(&self, change: Change) -> Result<bool, Error> {
+        match self.bank.dynamo.write(change).await {
+            Ok(()) => Ok(true),
+            // This run has already changed the payment: the response to the SDK's first attempt was
+            // lost.
+            Err(Store::Refused(refused)) => {
+                let found = refused.found::<Payment>(0).ok().flatten();
+                Ok(found.is_some_and(|found| found.moved_by == Some(self.run)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

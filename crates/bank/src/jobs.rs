@@ -1,0 +1,38 @@
+//! Jobs of the bank: work that takes longer than a request (docs/decisions/jobs.md).
+
+pub(crate) mod dispatch;
+
+use function::Accepted;
+use jobs::{Job, JobBody};
+use keys::bank::{JobId, JobPartition, JobSort};
+use serde::{Deserialize, Serialize};
+use table::Key;
+
+use crate::patterns::get_bank_job;
+
+/// The task of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all_fields = "PascalCase")]
+pub enum Task {
+    /// Dispatches the payments that are due.
+    Dispatch,
+}
+
+impl jobs::Task for Task {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Dispatch => "dispatch",
+        }
+    }
+}
+
+/// Primary key of a job.
+#[must_use]
+pub fn job_key(id: &JobId) -> Key {
+    Key::new(&JobPartition(id.clone()), &JobSort)
+}
+
+/// Creates a 202 response with the location and the progress of the job.
+pub(crate) fn accepted(job: Job) -> Accepted<JobBody> {
+    Accepted { location: get_bank_job::PATTERN.location(|_| Some(job.id.clone())), body: job.into() }
+}

@@ -1,0 +1,70 @@
+//! B18: stops or resumes dispatch and execution
+//! (docs/requirements/bank.md#stop-and-resume-dispatching).
+
+use crate::{
+    Bank, DOMAIN,
+    cost::{self, Calls, Pattern},
+    switch::{Switch, SwitchBody},
+};
+use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
+use table::{
+    Units,
+    cost::{Cost, read},
+};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(set_dispatching, Bank::warm_by_get_payment)
+}
+
+/// Declares the access pattern's route, key condition and cost.
+pub const PATTERN: Pattern = Pattern {
+    id: "B18",
+    name: "set-dispatching",
+    trigger: Trigger::Http(&[Route { method: "PUT", path: "/bank/dispatching", scopes: &["bank:operate"] }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get PK = SETTING#DISPATCHING, SK = DISPATCHING with strong consistency. Put it if it changes",
+        formula: "1 R; 1 W",
+        cost: |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::PAYMENTS, Units::whole(1)),
+    }],
+    function,
+};
+
+/// Body of the request.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    enabled: bool,
+}
+
+impl Input for Wanted {
+    const BODY: bool = true;
+
+    fn read(fields: &mut Fields) -> Option<Self> {
+        Some(Self { enabled: fields.body("enabled")? })
+    }
+}
+
+/// Stops or resumes dispatch and execution. Functions read the switch once per batch, so payments
+/// of a batch in progress are still dispatched and executed.
+///
+/// # Errors
+/// 400 for an invalid body, 403 for a caller without the operator scope.
+pub async fn set_dispatching(bank: Bank, request: Request<Wanted>) -> Result<Json<SwitchBody>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    let enabled = request.input.enabled;
+    // A repeated request must not change the time of the switch, because payments that were handed
+    // over before that time are dispatched again.
+    let found = match bank.switch().await {
+        Err(Error::Table(table::Error::Unreadable(..))) => None,
+        found => found?,
+    };
+    if let Some(switch) = found.filter(|switch| switch.enabled == enabled) {
+        return Ok(Json(Some(switch).into()));
+    }
+    let switch = Switch::new(enabled, request.now);
+    bank.dynamo.write(bank.payments.put(&switch)?).await?;
+    tracing::warn!(enabled, caller = request.caller.subject, "the dispatch switch was changed");
+    Ok(Json(Some(switch).into()))
+}

@@ -1,0 +1,60 @@
+//! B10: starts a dispatch by hand (docs/requirements/bank.md#dispatch-due-payments).
+
+use crate::{
+    Bank, DOMAIN,
+    cost::{self, Calls, Pattern},
+    jobs::{Task, accepted, job_key},
+};
+use function::{Accepted, Error, Fields, Function, Input, Problem, Request, Route, Trigger};
+use jobs::{Job, JobBody};
+use keys::bank::{DispatchId, JobId};
+use table::{
+    Units,
+    cost::{Cost, read},
+};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(start_dispatch, Bank::warm_by_get_payment)
+}
+
+/// Declares the access pattern's route, key condition and cost.
+pub const PATTERN: Pattern = Pattern {
+    id: "B10",
+    name: "start-dispatch",
+    trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/dispatches", scopes: &["bank:operate"] }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "get the dispatch switch. Put if absent: PK = JOB#dispatch-<id>, SK = JOB; the id is derived from the caller and the Idempotency-Key",
+        formula: "1 R; 1 W for the job, and 1 W for a retry of the request while the job runs. The cost of the job itself is listed under B19 continue-bank-job",
+        cost: |_| Cost::default().read(cost::PAYMENTS, read(0)).write(cost::JOBS, Units::whole(1)),
+    }],
+    function,
+};
+
+/// Body of the request: none.
+#[derive(Debug, Clone, Copy)]
+pub struct Nothing;
+
+impl Input for Nothing {
+    fn read(_: &mut Fields) -> Option<Self> {
+        Some(Self)
+    }
+}
+
+/// Starts a job that dispatches the payments that are due now.
+///
+/// # Errors
+/// 403 for a caller without the operator scope, 409 if dispatching is disabled.
+pub async fn start_dispatch(bank: Bank, request: Request<Nothing>) -> Result<Accepted<JobBody>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    if !bank.is_dispatching().await? {
+        let detail = "Dispatching is disabled. PUT /bank/dispatching enables it.".to_owned();
+        return Err(Error::Conflict(Problem::DispatchingDisabled, detail));
+    }
+    let (key, instant) = (request.idempotency_key.as_ref(), request.milli.instant());
+    let id = JobId::Dispatch(DispatchId::of_request(&request.caller.subject, key, instant, &request.random));
+    let job = Job::new(&job_key(&id), &id, &request.id, &Task::Dispatch, request.now)?;
+    Ok(accepted(bank.jobs.start(job, &request.id).await?))
+}

@@ -1,0 +1,43 @@
+//! One endpoint for DynamoDB, Firehose and S3. A container or a tool needs only one endpoint URL.
+use std::sync::Arc;
+
+use axum::response::Response;
+use http::{HeaderValue, request::Parts};
+
+use crate::{
+    lake::Lake,
+    server::{Endpoint, Origins, Received, Refusal},
+};
+
+/// Endpoint that passes each request to DynamoDB or to the lake.
+pub(super) struct Services<D> {
+    pub(super) dynamodb: D,
+    pub(super) lake: Arc<Lake>,
+}
+
+impl<D: Endpoint> Endpoint for Services<D> {
+    const MAX_BODY: usize = if D::MAX_BODY > Lake::MAX_BODY { D::MAX_BODY } else { Lake::MAX_BODY };
+    const ORIGINS: Origins = Origins::None;
+
+    async fn answer(&self, request: Received) -> Response {
+        if is_for_lake(&request.parts) {
+            self.lake.answer(request).await
+        } else if request.body.len() > D::MAX_BODY {
+            D::refuse(Refusal::TooLarge)
+        } else {
+            self.dynamodb.answer(request).await
+        }
+    }
+
+    fn refuse(refusal: Refusal) -> Response {
+        D::refuse(refusal)
+    }
+}
+
+/// Calls of Firehose name it in `x-amz-target`. Calls of S3 have a bucket in the path instead.
+fn is_for_lake(parts: &Parts) -> bool {
+    match parts.headers.get("x-amz-target").map(HeaderValue::as_bytes) {
+        Some(target) => target.starts_with(b"Firehose_"),
+        None => parts.uri.path() != "/",
+    }
+}

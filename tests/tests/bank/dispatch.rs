@@ -1,0 +1,285 @@
+//! Tests of the dispatch (B10) and its switch (B18): races, crashes, overdue days and retries
+//! (docs/requirements/bank.md#dispatch-due-payments).
+
+use bank::{Execution, Payment};
+use futures::future::{join, join_all};
+use keys::bank::Status;
+use local::{Builder, Stack};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, time::Duration};
+use system_tests::{
+    Client, assert_problem,
+    bank::{Row, payment, payments, put, scheduled_at, without_jobs},
+    faults::{Call, Fault, MOMENTS, Moment, Process, Twins},
+    on_both_projections, parsed, stack, text, texts, until,
+};
+
+const DISPATCH: &str = "dispatch-due-payments";
+const NOW: &str = "2099-12-01T09:30:00Z";
+const MINUTE: Duration = Duration::from_mins(1);
+
+fn at(time: &str, shard: usize) -> Payment {
+    payment(&format!("A-{}", shard % 3), time, Status::Scheduled, shard % 5)
+}
+
+async fn dispatch(client: &Client, time: &str) -> Value {
+    client.invoke(DISPATCH, &scheduled_at(time)).await.body
+}
+
+fn claimed(count: usize) -> Value {
+    json!({"claimed": count, "retried": 0, "left": false})
+}
+
+/// The number of payments by status.
+async fn statuses(stack: &Stack) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for row in payments(stack).await {
+        *counts.entry(status(&row)).or_default() += 1;
+    }
+    counts
+}
+
+fn status(row: &Row) -> String {
+    row["GSI1SK"].split('#').next().expect("a status").to_owned()
+}
+
+async fn claims_what_is_due_and_nothing_else(projection: &str) {
+    let stack = stack().parameter("IndexProjection", projection).start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let due = ["2098-01-01T00:00:00Z", "2099-11-30T23:59:59Z", "2099-12-01T00:00:00Z", NOW];
+    let later = ["2099-12-01T09:30:01Z", "2099-12-02T00:00:00Z"];
+    let all: Vec<Payment> = due.iter().chain(&later).flat_map(|time| (0..5).map(|shard| at(time, shard))).collect();
+    put(&stack, &all).await;
+    assert_eq!(dispatch(&client, NOW).await, claimed(20));
+    for row in payments(&stack).await {
+        let is_due = row["SK"].as_str() < "2099-12-01T09:30:01Z";
+        assert_eq!(status(&row), if is_due { "PENDING" } else { "SCHEDULED" }, "{row:?}");
+        assert_eq!(row.get("DispatchedAt").map(String::as_str), is_due.then_some(NOW), "{row:?}");
+        assert!(!row.contains_key("Execution") && !row.contains_key("NextAttemptAt"), "{row:?}");
+    }
+    assert_eq!(dispatch(&client, NOW).await, claimed(0));
+    assert_eq!(dispatch(&client, "2099-12-03T00:00:00Z").await, claimed(10));
+    stack.stop().await;
+}
+
+on_both_projections! { claims_what_is_due_and_nothing_else }
+
+#[tokio::test]
+async fn pages_of_one_shard_are_all_claimed() {
+    let stack = stack().start().await.expect("a stack");
+    put(&stack, &(0..450).map(|_| at(NOW, 0)).collect::<Vec<_>>()).await;
+    assert_eq!(dispatch(&Client::operator(&stack), NOW).await, claimed(450));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn two_dispatches_at_once_claim_each_payment_once() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    put(&stack, &(0..300).map(|number| at(NOW, number)).collect::<Vec<_>>()).await;
+    let (one, other) = join(dispatch(&client, NOW), dispatch(&client, NOW)).await;
+    let count = |numbers: &Value| numbers["claimed"].as_u64().expect("a number");
+    assert_eq!(count(&one) + count(&other), 300, "{one} {other}");
+    assert_eq!(statuses(&stack).await, BTreeMap::from([("PENDING".to_owned(), 300)]));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn exactly_one_of_cancellation_and_dispatch_wins() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let all: Vec<Payment> = (0..120).map(|number| at(NOW, number)).collect();
+    put(&stack, &all).await;
+    let cancellations = all.iter().map(|payment| {
+        let path = format!("/bank/accounts/{}/payments/{}", payment.account, payment.id());
+        let client = &client;
+        async move { client.patch(&path, &json!({"status": "CANCELLED"})).await.status }
+    });
+    let (answers, dispatched) = join(join_all(cancellations), dispatch(&client, NOW)).await;
+    let cancelled = answers.iter().filter(|status| **status == 200).count();
+    assert!(answers.iter().all(|status| [200, 409].contains(status)), "{answers:?}");
+    let counts = statuses(&stack).await;
+    let count = |status: &str| counts.get(status).copied().unwrap_or_default();
+    assert_eq!((count("CANCELLED"), count("PENDING")), (cancelled, 120 - cancelled), "{dispatched}");
+    assert_eq!(dispatched["claimed"], 120 - cancelled);
+    stack.stop().await;
+}
+
+/// Calls at which a dispatch is killed: an API action, and the numbers of the calls.
+const STOPS: [(&str, &[usize]); 3] = [("GetItem", &[1, 4]), ("Query", &[1, 5, 7]), ("UpdateItem", &[1, 80, 250])];
+
+#[tokio::test]
+async fn killed_dispatch_leaves_the_rest_to_the_next_one() {
+    let twins = Twins::start(stack).await;
+    for (action, numbers) in STOPS {
+        for (moment, nth) in MOMENTS.into_iter().flat_map(|moment| numbers.iter().map(move |nth| (moment, *nth))) {
+            let when = format!("{moment:?} {action} {nth}");
+            let before = payments(&twins.healthy).await.len();
+            put(&twins.healthy, &(0..600).map(|number| at(NOW, number)).collect::<Vec<_>>()).await;
+            twins.proxy.rule(
+                move |call| {
+                    if call.action == action && call.nth == nth { Fault::Death(moment) } else { Fault::None }
+                },
+            );
+            let run = process(&twins).run(&scheduled_at(NOW), MINUTE).await;
+            assert!(run.is_none(), "{when}: the run was not killed");
+            let first = statuses(&twins.healthy).await.get("PENDING").copied().unwrap_or_default();
+            let rest = dispatch(&Client::operator(&twins.healthy), NOW).await;
+            assert_eq!(rest, claimed(before + 600 - first), "{when}");
+        }
+    }
+}
+
+fn process(twins: &Twins) -> Process<'_> {
+    twins.process(DISPATCH, &bank::patterns::dispatch_due_payments::function())
+}
+
+#[tokio::test]
+async fn claim_whose_response_is_lost_is_counted() {
+    let twins = Twins::start(stack).await;
+    put(&twins.healthy, &(0..10).map(|number| at(NOW, number)).collect::<Vec<_>>()).await;
+    let lost = |call: &Call| call.action == "UpdateItem" && call.nth <= 5;
+    twins.proxy.rule(move |call| if lost(call) { Fault::Lost(Moment::After) } else { Fault::None });
+    assert_eq!(dispatch(&Client::operator(&twins.faulty), NOW).await, claimed(10));
+}
+
+#[tokio::test]
+async fn throttled_dispatch_stops_and_says_so() {
+    let twins = Twins::start(stack).await;
+    put(&twins.healthy, &[at(NOW, 0)]).await;
+    twins.proxy.rule(|call| if call.action == "UpdateItem" { Fault::throttled() } else { Fault::None });
+    let run = dispatch(&Client::operator(&twins.faulty), NOW).await;
+    assert_eq!(run, json!({"claimed": 0, "retried": 0, "left": true}));
+    twins.proxy.heal();
+    assert_eq!(dispatch(&Client::operator(&twins.faulty), NOW).await, claimed(1));
+}
+
+/// A stack whose bank hands payments to the executor.
+fn executing() -> Builder {
+    stack().parameter("TransactionService", "http")
+}
+
+fn pending(execution: Execution, next: Option<&str>) -> Payment {
+    Payment {
+        execution: Some(execution),
+        next_attempt_at: next.map(parsed),
+        dispatched_at: Some(parsed(NOW)),
+        ..payment("A-1", "2099-12-01T09:00:00Z", Status::Pending, 3)
+    }
+}
+
+#[tokio::test]
+async fn payments_are_handed_to_the_executor_again_when_their_next_attempt_is_due() {
+    let stack = executing().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let due = [pending(Execution::Waiting, Some(NOW)), pending(Execution::Due, Some("2099-12-01T09:29:59Z"))];
+    let others = [
+        pending(Execution::Waiting, Some("2099-12-01T09:30:01Z")),
+        pending(Execution::Due, Some("2099-12-01T10:30:00Z")),
+        pending(Execution::Exhausted, None),
+        payment("A-2", "2099-12-01T09:00:00Z", Status::Pending, 1),
+    ];
+    put(&stack, &due).await;
+    put(&stack, &others).await;
+    let before = payments(&stack).await;
+    assert_eq!(dispatch(&client, NOW).await, json!({"claimed": 0, "retried": 2, "left": false}));
+    let handed: Vec<String> = due.iter().map(|payment| payment.id().to_string()).collect();
+    for row in payments(&stack).await {
+        if handed.iter().any(|id| row["SK"].ends_with(id)) {
+            assert_eq!((row["Execution"].as_str(), row["NextAttemptAt"].as_str()), ("due", "2099-12-01T10:30:00Z"));
+        } else {
+            assert!(before.contains(&row), "{row:?} must not change");
+        }
+    }
+    put(&stack, &[at(NOW, 0)]).await;
+    assert_eq!(dispatch(&client, NOW).await, claimed(1));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn disabled_dispatching_claims_nothing_and_resumes_where_it_stopped() {
+    let stack = executing().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    assert_eq!(client.get("/bank/dispatching").await.body, json!({"enabled": true}));
+    // The executor passed over this payment while dispatching was disabled.
+    put(&stack, &[at(NOW, 0), pending(Execution::Due, Some("2026-01-01T01:00:00Z"))]).await;
+    for _ in 0..2 {
+        let off = client.put("/bank/dispatching", &json!({"enabled": false})).await;
+        assert_eq!((off.status, &off.body["enabled"]), (200, &json!(false)));
+        assert_eq!(client.get("/bank/dispatching").await.body, off.body);
+    }
+    let before = payments(&stack).await;
+    let run = dispatch(&client, NOW).await;
+    assert_eq!(run, json!({"claimed": 0, "retried": 0, "left": false, "disabled": true}));
+    assert_problem(&client.post("/bank/dispatches", &json!({})).await, 409, "dispatching-disabled");
+    assert_eq!(payments(&stack).await, before);
+    assert_eq!(client.put("/bank/dispatching", &json!({"enabled": true})).await.status, 200);
+    // The second payment was handed over before the switch was changed.
+    assert_eq!(dispatch(&client, NOW).await, json!({"claimed": 1, "retried": 1, "left": false}));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn switch_stops_a_dispatch_between_two_pages() {
+    let twins = Twins::start(stack).await;
+    put(&twins.healthy, &(0..450).map(|_| at(NOW, 0)).collect::<Vec<_>>()).await;
+    let off = bank::Switch::new(false, parsed(NOW));
+    let table = system_tests::bank::payments_table(&twins.healthy);
+    let change = table.put(&off).expect("a change");
+    let dynamo = system_tests::dynamo(&twins.healthy);
+    twins.proxy.rule(|call| if call.action == "UpdateItem" && call.nth == 1 { Fault::Held } else { Fault::None });
+    let client = Client::operator(&twins.faulty);
+    let (run, ()) = join(dispatch(&client, NOW), async {
+        twins.proxy.held(1).await;
+        dynamo.write(change).await.expect("written");
+        twins.proxy.release();
+    })
+    .await;
+    assert!(run["disabled"] == true && run["claimed"].as_u64() < Some(450), "{run}");
+}
+
+#[tokio::test]
+async fn dispatch_by_hand_is_a_job_with_progress() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    put(&stack, &(0..250).map(|number| at("2020-01-01T00:00:00Z", number)).collect::<Vec<_>>()).await;
+    let started = client.post_once("/bank/dispatches", "D-1", &json!({})).await;
+    assert_eq!((started.status, text(&started.body, "status")), (202, "running"), "{}", started.body);
+    let path = started.headers["location"].to_str().expect("text");
+    let done = until(&client, path, |answer| answer.body["status"] == "done").await;
+    assert_eq!((&done.body["kind"], &done.body["done"]), (&json!("dispatch"), &json!(250)), "{}", done.body);
+    let again = client.post_once("/bank/dispatches", "D-1", &json!({})).await;
+    assert_eq!((again.status, &again.body), (202, &done.body));
+    assert_eq!(statuses(&stack).await, BTreeMap::from([("PENDING".to_owned(), 250)]));
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn failed_dispatch_job_can_be_retried() {
+    let stack = without_jobs().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let started = client.post("/bank/dispatches", &json!({})).await;
+    let path = started.headers["location"].to_str().expect("text").to_owned();
+    assert_problem(&client.post(&format!("{path}/retry"), &json!({})).await, 409, "job-not-failed");
+    assert_problem(&client.get("/bank/jobs/dispatch-unknown").await, 404, "not-found");
+    assert_problem(&client.get("/bank/jobs/unknown").await, 400, "invalid-request");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn operator_mark_depends_on_the_scope() {
+    let stack = stack().start().await.expect("a stack");
+    let new = json!({"scheduledTime": NOW, "data": 1});
+    for (scope, expected) in [("bank:write", None), ("bank:operate", Some("1"))] {
+        let caller = Client::caller(&stack, scope, &["A-1"]);
+        let made = caller.post("/bank/accounts/A-1/payments", &new).await.body;
+        let rows = payments(&stack).await;
+        let row = rows.iter().find(|row| row["SK"].ends_with(text(&made, "paymentId"))).expect("the payment");
+        assert_eq!(row.get("ByOperator").map(String::as_str), expected, "{scope}");
+    }
+    assert_eq!(
+        texts(&Client::operator(&stack).all("/bank/accounts/A-1/payments?to=2099-12-31T00:00:00Z").await.0, "status"),
+        ["SCHEDULED"; 2]
+    );
+    stack.stop().await;
+}
