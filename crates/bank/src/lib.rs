@@ -8,6 +8,7 @@
 
 mod cost;
 mod dispatch;
+mod execution;
 mod jobs;
 mod lists;
 mod model;
@@ -88,6 +89,10 @@ impl Bank {
     async fn warm_by_query_transactions(self) {
         let range = keys::bank::PaymentSort::history();
         let _ = self.transactions.page::<Transaction>(&Query::new(&"#", &range), 1).await;
+    }
+
+    async fn warm_by_batch_get(self) {
+        let _ = self.payments.get_all::<Payment>(&[Key::placeholder()], false).await;
     }
 
     async fn warm_by_job(self) {

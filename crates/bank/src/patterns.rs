@@ -5,6 +5,7 @@
 pub mod archive_processed_payments;
 pub mod continue_bank_job;
 pub mod dispatch_due_payments;
+pub mod execute_payment;
 pub mod find_transaction;
 pub mod get_bank_job;
 pub mod get_dispatching;
@@ -28,6 +29,7 @@ pub fn patterns() -> Vec<Pattern> {
         archive_processed_payments::PATTERN,
         continue_bank_job::PATTERN,
         dispatch_due_payments::PATTERN,
+        execute_payment::PATTERN,
         find_transaction::PATTERN,
         get_bank_job::PATTERN,
         get_dispatching::PATTERN,

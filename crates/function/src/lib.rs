@@ -94,7 +94,7 @@ pub use pattern::{Calls, Declared, Pattern, Route, Trigger, by_number};
 pub use problem::Problem;
 pub use scheduled::{Scheduled, scheduled};
 pub use settings::{Settings, SettingsError, SettingsReader};
-pub use stream::{Batch, Record, stream};
+pub use stream::{Batch, Clock, Record, stream};
 pub use system::system_random;
 pub use text::{BoundedText, InvalidText};
 

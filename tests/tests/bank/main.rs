@@ -7,6 +7,7 @@ mod batches;
 mod cost;
 mod dispatch;
 mod due_scale;
+mod execution;
 mod idempotency;
 mod lists;
 mod model;

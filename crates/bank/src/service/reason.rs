@@ -1,5 +1,4 @@
-/// Maximum length of a reason in bytes.
-const MAX: usize = 256;
+use crate::MAX_REASON as MAX;
 
 /// The reason of a service that gives none.
 const UNKNOWN: &str = "The transaction service gave no reason.";
