@@ -287,8 +287,8 @@ impl Executor {
         })
     }
 
-    /// Executes the update. If it is refused, `is_done` tells whether the stored payment already has
-    /// this outcome.
+    /// Executes the update. If it is refused, `is_done` tells whether the stored payment has this
+    /// outcome.
     async fn write(
         &self,
         payment: &Payment,
