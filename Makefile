@@ -57,12 +57,12 @@ sam-env: need ## Write target/sam-env with the environment variables for `sam lo
 token: need ## Print a token: ARGS='--scope bank:read --account Account1'
 	@$(LOCAL) token $(ARGS)
 
-plan: need ## Print the number of shards that an index needs: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
+plan: need ## Print the capacity and the cost of the bank's day, or the shards for a single rate: ARGS='--payments 1000000 --minutes 30 --kilobytes 8 --moves 1'
 	@$(LOCAL) plan $(ARGS)
 
 docs: need ## Generate the derived parts of docs/ and the templates
 	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- registry::
-	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries:: openapi::has_the_skeleton_of_every_route
+	UPDATE_DOCS=1 tests/some.sh --quiet --package system-tests --test system -- --test-threads=1 docs:: named_queries:: workbench::models_are_current openapi::has_the_skeleton_of_every_route
 
 picture: .venv/bin/.pyyaml ## Draw docs/architecture.svg from template.yaml and stacks/
 	.venv/bin/python tests/template/draw.py

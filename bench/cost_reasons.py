@@ -9,6 +9,7 @@ ONCE = "the write is a transaction, so that a retry after a lost response has no
 REASONS = {
     "schedule-payment, with an Idempotency-Key": {"1 W": "the idempotency record"},
     "get-payment": {"1 R": STRONG},
+    "update-payment-status": {"2 R": "the payment is read first, so that an unreadable one remains unchanged"},
     "update-payment-status to PROCESSED": {
         "2 R": "the payment is read first",
         "10 W": "a guard item for the transaction id (1), and the transaction doubles both writes (9)",
@@ -33,7 +34,8 @@ REASONS = {
     "create-activity, six items": {"1 R": "the section is read, to check its company"},
     "put-employee": {"1 R": "the employee is read first, so that nothing is written without a change"},
     "get-activity": {"0.5 R": STRONG},
-    "move-activity": {"1 R": "the section is read, to check its company"},
+    "record-progress": {"1 R": "the registration is read first, so that an unreadable one remains unchanged"},
+    "move-activity": {"2 R": "the section is read, to check its company, and the activity"},
     "update-reference, the request": {
         "1 R": "the references are counted with one query per status",
         "5 W": "the job, and the condition that no other job runs, in a transaction",

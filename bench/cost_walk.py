@@ -37,9 +37,9 @@ def bank(step):
     step("B4", "update-payment-status", "PATCH", path, {"status": "PENDING"}, types="Payment")
     paid = {"status": "PROCESSED", "transactionId": "cost-1"}
     step("B4", "update-payment-status to PROCESSED", "PATCH", path, paid, types="Payment")
-    archive = "/_local/functions/archive-processed-payments/invocations"
+    archive = "/_local/functions/archive-settled-payments/invocations"
     # The archive also moves a payment of the sample data, which is smaller than 1 KB.
-    step("B5", "archive-processed-payments, two", "POST", archive, {"date": "2099-12-01"},
+    step("B5", "archive-settled-payments, two", "POST", archive, {"date": "2099-12-01"},
          types="Payment Transaction", reads=True)
     step("B18", "get-dispatching", "GET", "/bank/dispatching")
     step("B18", "set-dispatching", "PUT", "/bank/dispatching", {"enabled": True}, types="DispatchSwitch")
@@ -49,6 +49,15 @@ def bank(step):
     step("B6", "list-account-transactions", "GET", "/bank/accounts/Erin/transactions")
     step("B7", "list-transactions-by-date", "GET", "/bank/transactions?date=2099-12-01")
     step("B8", "find-transaction", "GET", "/bank/transactions/cost-1")
+    step("B16", "list-overdue-payments", "GET", "/bank/payments/overdue")
+    failed = step("B1", None, "POST", BANK, PAYMENT, types="Payment")
+    for status in ["PENDING", "FAILED"]:
+        step("B4", None, "PATCH", f"{BANK}/{failed['paymentId']}", {"status": status}, types="Payment")
+    step("B17", "retry-payment", "POST", f"{BANK}/{failed['paymentId']}/retry", types="Payment PaymentRetry",
+         item=("Payment", failed["paymentId"]))
+    step("B15", "get-day, not closed", "GET", "/bank/days/2099-12-01")
+    step("B14", "start-close", "POST", "/bank/days/2020-01-01/close", types="Job")
+    step("B14", "close-day", "POST", "/_local/functions/close-day/invocations", {"date": "2020-01-02"}, types="Job")
 
 
 def cart(step):

@@ -16,6 +16,12 @@ import sys
 import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+# What the bank's day needs at 70 % utilisation, by IndexProjection. A test compares the values with
+# `make plan` (docs/decisions/warm-throughput.md).
+NEEDED = {
+    "KEYS_ONLY": {"WriteShards": 4, "WarmWriteUnits": 28000},
+    "ALL": {"WriteShards": 32, "WarmWriteUnits": 32000},
+}
 # A stack comes after the stacks whose outputs it takes.
 STACKS = ["ledger", "bank", "cart", "lake", "wellness"]
 
@@ -29,6 +35,25 @@ def settings(section):
     given = section.get("parameter_overrides", [])
     pairs = shlex.split(given) if isinstance(given, str) else given
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+def lacking(stack, section):
+    """Returns the settings of the bank that are below what its day needs, as `name=needed`."""
+    declared = re.findall(r"^  (\w+):\n(?:    .*\n)*?    Default: (\S+)$", template_of(stack).read_text(), re.MULTILINE)
+    values = {**dict(declared), **settings(section)}
+    needed = NEEDED["KEYS_ONLY" if values["IndexProjection"] == "KEYS_ONLY" else "ALL"]
+    return [f"{name}={least}" for name, least in needed.items() if values[name].isdigit() and int(values[name]) < least]
+
+
+def warn(stack, section):
+    """Warns if the bank is deployed with settings below what its day needs."""
+    if stack in ("bank", "system") and (names := lacking(stack, section)):
+        print(
+            f"warning: the bank is deployed with less than {' '.join(names)}. Until its tables have grown, DynamoDB throttles "
+            "the peak of a million payments in 30 minutes. docs/operations.md#warm-throughput has the price of these settings",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def mark(folder, stack, section):
@@ -68,6 +93,7 @@ def deploy(sam, stack, config, options):
     if link and link[1] not in given:
         given[link[1]] = output(sam, config, *link)
         command += ["--parameter-overrides", *(f"{name}={value}" for name, value in given.items())]
+    warn(stack, section)
     print(f"deploying {stack}", flush=True)
     subprocess.run([*command, *options], check=True)
 

@@ -108,10 +108,10 @@ pub async fn bring_to(client: &Client, payment: &Value, status: &str, transactio
     payment
 }
 
-/// Archives the processed payments that are due by the end of the date. Returns the number of moved
+/// Archives the settled payments that are due by the end of the date. Returns the number of moved
 /// payments.
 pub async fn archive(client: &Client, date: &str) -> u64 {
-    let answer = client.invoke("archive-processed-payments", &json!({"date": date})).await;
+    let answer = client.invoke("archive-settled-payments", &json!({"date": date})).await;
     assert_eq!(answer.body["left"], json!(false), "{}", answer.body);
     answer.body["moved"].as_u64().expect("a number")
 }
@@ -189,14 +189,17 @@ pub async fn rows(stack: &Stack, table: &str, kind: &str) -> Vec<Row> {
     let mut pages = client.scan().table_name(table).consistent_read(true).into_paginator().items().send();
     let mut rows = Vec::new();
     while let Some(item) = pages.next().await {
+        let item = item.expect("an item");
+        if item.get("Type").and_then(|value| value.as_s().ok()).is_none_or(|of| of != kind) {
+            continue;
+        }
         // A boolean occupies one byte, like its text here.
         let text = |value: AttributeValue| match value {
             AttributeValue::S(text) | AttributeValue::N(text) => text,
             AttributeValue::Bool(value) => u8::from(value).to_string(),
             other => unreachable!("{other:?}"),
         };
-        let row: Row = item.expect("an item").into_iter().map(|(name, value)| (name, text(value))).collect();
-        rows.extend(Some(row).filter(|row| row["Type"] == kind));
+        rows.push(item.into_iter().map(|(name, value)| (name, text(value))).collect());
     }
     rows
 }

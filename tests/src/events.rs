@@ -10,7 +10,7 @@ use std::{fs, path::PathBuf};
 /// status is `None` for events that are not HTTP requests.
 pub type Event = (&'static str, &'static str, Option<u16>);
 
-const BANK: [Event; 36] = [
+const BANK: [Event; 45] = [
     ("schedule-payment", "", Some(201)),
     ("schedule-payment", "day-is-over", Some(400)),
     ("list-account-payments", "", Some(200)),
@@ -20,9 +20,9 @@ const BANK: [Event; 36] = [
     ("update-payment-status", "", Some(404)),
     ("update-payment-status", "no-transaction-id", Some(400)),
     ("update-payment-status", "no-operator", Some(403)),
-    ("archive-processed-payments", "", None),
-    ("archive-processed-payments", "by-hand", None),
-    ("archive-processed-payments", "no-such-day", None),
+    ("archive-settled-payments", "", None),
+    ("archive-settled-payments", "by-hand", None),
+    ("archive-settled-payments", "no-such-day", None),
     ("list-account-transactions", "", Some(200)),
     ("list-account-transactions", "bad-cursor", Some(400)),
     ("list-transactions-by-date", "", Some(200)),
@@ -47,6 +47,15 @@ const BANK: [Event; 36] = [
     ("set-dispatching", "no-boolean", Some(400)),
     ("get-bank-job", "", Some(404)),
     ("get-bank-job", "no-job-id", Some(400)),
+    ("close-day", "", None),
+    ("close-day", "by-hand", None),
+    ("close-day", "not-over", None),
+    ("start-close", "", Some(202)),
+    ("start-close", "not-over", Some(400)),
+    ("start-close", "no-operator", Some(403)),
+    ("retry-payment", "", Some(404)),
+    ("retry-payment", "no-payment-id", Some(400)),
+    ("retry-payment", "no-operator", Some(403)),
 ];
 
 /// The events of the cart. The added item is listed and then purchased.

@@ -126,6 +126,7 @@ impl Attempt {
         let (_, path) = self.route.split_once(' ').expect("a route");
         let part = |part: &str| match part {
             "{accountId}" => account.to_owned(),
+            "{date}" => DATE.to_owned(),
             _ if part.starts_with('{') => id.to_owned(),
             _ => part.to_owned(),
         };
@@ -133,9 +134,12 @@ impl Attempt {
     }
 }
 
+/// The day in a path. It is in the past.
+const DATE: &str = "2020-01-01";
+
 /// Whether the path has an id other than the account.
 fn names_an_item(route: &str) -> bool {
-    route.replace("{accountId}", "").contains('{')
+    route.replace("{accountId}", "").replace("{date}", "").contains('{')
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

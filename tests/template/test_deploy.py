@@ -60,35 +60,68 @@ def functions(stack):
     return set(re.findall(r"target/lambda/(\S+)", (ROOT / f"stacks/{stack}.yaml").read_text()))
 
 
+def warnings(checkout):
+    """Checks that a deployment of the bank warns below what its day needs. Leaves the bank with enough."""
+    begin = "warning: the bank is deployed with less than "
+
+    def warned(stack):
+        said = checkout.deploy(stack)[1]
+        assert said == "" or said.startswith(begin), said
+        return said.removeprefix(begin).partition(". ")[0]
+
+    assert [warned(stack) for stack in ("cart", "ledger", "system")] == ["", "", "WarmWriteUnits=28000"]
+    given = "Name=app"
+    for settings, least in [
+        ("WarmWriteUnits=27999", "WarmWriteUnits=28000"),
+        ("WarmWriteUnits=x", ""),
+        ("WriteShards=3 WarmWriteUnits=30000", "WriteShards=4"),
+        ("WriteShards=4 WarmWriteUnits=28000", ""),
+        ("IndexProjection=KEYS_ONLY_AND_ALL WarmWriteUnits=28000", "WriteShards=32 WarmWriteUnits=32000"),
+        ("IndexProjection=ALL WriteShards=31 WarmWriteUnits=32000", "WriteShards=32"),
+        ("IndexProjection=ALL WriteShards=32 WarmWriteUnits=32000", ""),
+        ("WarmWriteUnits=28000", ""),
+    ]:
+        wanted = f"Name=app {settings}"
+        checkout.change(f'"{given} JwtIssuer=https://issuer.example JwtAudience=app"\n\n[cart', f'"{wanted} JwtIssuer=https://issuer.example JwtAudience=app"\n\n[cart')
+        assert warned("bank") == least, settings
+        given = wanted
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         checkout = Checkout(pathlib.Path(name))
         calls, said = checkout.deploy("")
         order = [re.search(r"--config-env (\w+)", call)[1] for call in calls if call.startswith("deploy")]
-        assert (order, said) == (["ledger", "bank", "cart", "lake", "wellness"], ""), (order, said)
+        assert order == ["ledger", "bank", "cart", "lake", "wellness"], order
+        assert said.startswith("warning: the bank is deployed with less than WarmWriteUnits=28000. "), said
+        assert said.count("\n") == 0, said
         [lake] = [call for call in calls if "--config-env lake" in call]
         assert lake.endswith(f"stacks/lake.yaml --parameter-overrides Name=app CartStreamArn={ARN}"), lake
 
+        warnings(checkout)
+        assert checkout.deploy("")[1] == ""
+
         before = checkout.marks()
         checkout.change('stack_name = "app-bank"', 'stack_name = "other-bank"')
-        checkout.change("Name=app JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart", "Name=app ReadShards=7 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart")
+        checkout.change("WarmWriteUnits=28000 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart", "WarmWriteUnits=28000 ReadShards=7 JwtIssuer=https://issuer.example JwtAudience=app\"\n\n[cart")
         checkout.deploy("")
         after = checkout.marks()
         assert {one for one in before if before[one] != after[one]} == functions("bank"), "a setting of the bank affects only the bank"
 
-        checkout.deploy("system")
+        checkout.change('"JwtIssuer=https://issuer.example JwtAudience=app"', '"WarmWriteUnits=28000 JwtIssuer=https://issuer.example JwtAudience=app"')
+        assert checkout.deploy("system")[1] == ""
         before = checkout.marks()
-        checkout.change('"JwtIssuer=https://issuer.example JwtAudience=app"', '"JwtIssuer=https://issuer.example JwtAudience=app CartDays=9"')
+        checkout.change('"WarmWriteUnits=28000 JwtIssuer=https://issuer.example JwtAudience=app"', '"WarmWriteUnits=28000 JwtIssuer=https://issuer.example JwtAudience=app CartDays=9"')
         calls, _ = checkout.deploy("system", "--no-confirm-changeset")
         [call] = calls
         assert call.endswith("--template-file " + str(checkout.folder / "template.yaml") + " --no-confirm-changeset"), call
         after = checkout.marks()
         assert {one for one in before if before[one] != after[one]} == functions("cart"), "a setting of the cart affects only the cart, also in the stack with all services"
 
-        checkout.change("Name=app ReadShards=7", "Name=app TransactionService=ledger ReadShards=7")
+        checkout.change(" ReadShards=7", " TransactionService=ledger ReadShards=7")
         calls, _ = checkout.deploy("bank")
-        assert calls[-1].endswith("TransactionService=ledger ReadShards=7 JwtIssuer=https://issuer.example JwtAudience=app LedgerTableName=app-Books"), calls
-        checkout.change("Name=app TransactionService=ledger ReadShards=7", "Name=app ReadShards=7")
+        assert calls[-1].endswith(" LedgerTableName=app-Books") and "TransactionService=ledger" in calls[-1], calls
+        checkout.change(" TransactionService=ledger ReadShards=7", " ReadShards=7")
 
         calls, said = checkout.deploy("", fails="--config-env cart")
         assert (len(calls), said) == (3, "cart is not deployed: sam deploy failed"), (calls, said)

@@ -176,7 +176,7 @@ async fn read_shard(table: Table, shard: usize, range: KeyRange) -> Result<usize
     loop {
         let partitions = vec![shard.to_string()];
         let list = MergedQuery { index: &index, projection: Projection::KeysOnly, partitions, range: &range, behind };
-        let page = table.merged_page::<Payment>(&list, PAGE).await?;
+        let (page, _) = table.merged_page::<Payment>(list, PAGE, |_| true).await?;
         read += page.items.len();
         if page.next.is_none() {
             return Ok(read);

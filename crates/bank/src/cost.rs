@@ -45,8 +45,31 @@ impl Case {
         })
     }
 
+    /// RRUs consumed by queries of the sharded index, of which each finds at most one item.
+    pub(crate) fn queried(&self, queries: usize) -> Units {
+        let entry = cost::read_eventually(match self.projection {
+            Projection::All => self.item,
+            Projection::KeysOnly => self.entry,
+        });
+        let empty = u64::try_from(queries.saturating_sub(self.items)).unwrap_or_default();
+        entry.times(self.count()) + cost::read_eventually(0).times(empty)
+    }
+
+    /// RRUs consumed by reading the items of index entries from the table.
+    pub(crate) fn fetched(&self) -> Units {
+        match self.projection {
+            Projection::All => Units::ZERO,
+            Projection::KeysOnly => cost::read_eventually(self.item).times(self.count()),
+        }
+    }
+
     pub(crate) fn count(&self) -> u64 {
         u64::try_from(self.items).unwrap_or(u64::MAX)
+    }
+
+    /// RRUs consumed by querying all shards without finding an item.
+    pub(crate) fn empty_shards(&self) -> Units {
+        cost::read_eventually(0).times(u64::try_from(self.shards).unwrap_or_default())
     }
 
     /// RRUs consumed by reading a page of the sharded index. Each shard has at most one item.

@@ -46,13 +46,13 @@ impl FromStr for Handover {
 
 /// Entry of the due index: the keys of a payment.
 #[derive(Debug, Clone, Serialize, Deserialize, Attributes)]
-struct DueEntry {
+pub(crate) struct DueEntry {
     #[serde(rename = "PK")]
-    account: AccountId,
+    pub(crate) account: AccountId,
     #[serde(rename = "SK")]
     sort: PaymentSort,
     #[serde(rename = "GSI1SK")]
-    due: DueSort,
+    pub(crate) due: DueSort,
 }
 
 impl Item for DueEntry {

@@ -1,10 +1,14 @@
 //! Jobs of the bank: work that takes longer than a request (docs/decisions/jobs.md).
 
+pub(crate) mod close;
 pub(crate) mod dispatch;
 
-use function::Accepted;
+use function::{Accepted, Fingerprint};
 use jobs::{Job, JobBody};
-use keys::bank::{JobId, JobPartition, JobSort};
+use keys::{
+    Day,
+    bank::{CloseNumber, JobId, JobPartition, JobSort},
+};
 use serde::{Deserialize, Serialize};
 use table::Key;
 
@@ -16,12 +20,23 @@ use crate::patterns::get_bank_job;
 pub enum Task {
     /// Dispatches the payments that are due.
     Dispatch,
+    /// Closes a day.
+    Close {
+        /// The day.
+        day: Day,
+        /// Number of the close.
+        number: CloseNumber,
+        /// Fingerprint of the caller and the idempotency key of the request that started the close.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request: Option<Fingerprint>,
+    },
 }
 
 impl jobs::Task for Task {
     fn kind(&self) -> &'static str {
         match self {
             Self::Dispatch => "dispatch",
+            Self::Close { .. } => "close",
         }
     }
 }

@@ -42,6 +42,8 @@ pub struct Bank {
     due: ShardedIndex,
     jobs: Jobs,
     handover: Handover,
+    /// Number of minutes after which a `PENDING` payment is overdue.
+    overdue_minutes: u32,
 }
 
 impl App for Bank {
@@ -52,6 +54,7 @@ impl App for Bank {
         let shards = settings.shards("WRITE_SHARDS", "READ_SHARDS");
         let jobs = settings.get::<String>("BANK_JOBS_TABLE");
         let handover = settings.get("TRANSACTION_SERVICE");
+        let overdue_minutes = settings.get("OVERDUE_MINUTES");
         let name = settings.get::<String>("DUE_INDEX")?;
         let projection = match name.as_str() {
             "GSI1" => Projection::KeysOnly,
@@ -66,6 +69,7 @@ impl App for Bank {
             due: ShardedIndex { index, projection, shards: shards? },
             jobs: Jobs::new(dynamo, jobs?),
             handover: handover?,
+            overdue_minutes: overdue_minutes?,
         })
     }
 }
@@ -97,6 +101,11 @@ impl Bank {
 
     async fn warm_by_job(self) {
         self.jobs.warm_up().await;
+    }
+
+    async fn warm_by_days(self) {
+        let range = keys::bank::CertificateSort::all();
+        let _ = self.jobs.table().page::<model::day::CertificateKey>(&Query::new(&"#", &range), 1).await;
     }
 
     async fn warm_by_due_payments(self) {

@@ -2,21 +2,26 @@
 //!
 //! `make docs` writes this file from the names of the modules.
 
-pub mod archive_processed_payments;
+pub mod archive_settled_payments;
+pub mod close_day;
 pub mod continue_bank_job;
 pub mod dispatch_due_payments;
 pub mod execute_payment;
 pub mod find_transaction;
 pub mod get_bank_job;
+pub mod get_day;
 pub mod get_dispatching;
 pub mod get_payment;
 pub mod list_account_payments;
 pub mod list_account_transactions;
 pub mod list_due_payments;
+pub mod list_overdue_payments;
 pub mod list_transactions_by_date;
 pub mod retry_bank_job;
+pub mod retry_payment;
 pub mod schedule_payment;
 pub mod set_dispatching;
+pub mod start_close;
 pub mod start_dispatch;
 pub mod update_payment_status;
 
@@ -26,21 +31,26 @@ use crate::Pattern;
 #[must_use]
 pub fn patterns() -> Vec<Pattern> {
     function::by_number(vec![
-        archive_processed_payments::PATTERN,
+        archive_settled_payments::PATTERN,
+        close_day::PATTERN,
         continue_bank_job::PATTERN,
         dispatch_due_payments::PATTERN,
         execute_payment::PATTERN,
         find_transaction::PATTERN,
         get_bank_job::PATTERN,
+        get_day::PATTERN,
         get_dispatching::PATTERN,
         get_payment::PATTERN,
         list_account_payments::PATTERN,
         list_account_transactions::PATTERN,
         list_due_payments::PATTERN,
+        list_overdue_payments::PATTERN,
         list_transactions_by_date::PATTERN,
         retry_bank_job::PATTERN,
+        retry_payment::PATTERN,
         schedule_payment::PATTERN,
         set_dispatching::PATTERN,
+        start_close::PATTERN,
         start_dispatch::PATTERN,
         update_payment_status::PATTERN,
     ])

@@ -89,6 +89,8 @@ problems! {
         "the balance would have more than 38 digits";
     BalanceNotZero, 409, "balance-not-zero", CONFLICT,
         "the account to close has a balance other than 0, and the request has no `transferTo`";
+    BalanceUnverified, 409, "balance-unverified", CONFLICT,
+        "the last leg of the account to close is unreadable, or does not confirm the balance";
     AlreadyReversed, 409, "already-reversed", CONFLICT,
         "the transaction was already reversed";
     IsReversal, 409, "is-reversal", CONFLICT,

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
 
-/// A text of 1 to `MAX` characters: visible characters of any script, and plain spaces
-/// (docs/decisions/identifiers.md).
+/// A text of 1 to `MAX` characters: visible characters of any script, joiners between them, and
+/// plain spaces (docs/decisions/identifiers.md).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct BoundedText<const MAX: usize>(String);
@@ -52,10 +52,15 @@ mod tests {
 
     #[test]
     fn rejects_empty_long_and_invisible_texts() {
-        for good in ["a", "Ünï", "12345", "a  b", "日本 語", "\u{2764}\u{fe0f}"] {
+        // A person with a laptop, a heart on fire, and words in Persian, Hindi and Sinhala.
+        let joined = ["👩\u{200d}💻", "❤\u{fe0f}\u{200d}🔥", "می\u{200c}رو", "क्\u{200d}ष", "ක්\u{200d}ර"];
+        for good in ["a", "Ünï", "12345", "a  b", "日本 語", "\u{2764}\u{fe0f}"].into_iter().chain(joined) {
             assert_eq!(good.parse::<BoundedText<5>>().map(|words| words.to_string()).as_deref(), Ok(good));
         }
-        for bad in ["", " ", "123456", "a\nb", "\u{7f}", "a\u{a0}b", "a\u{202e}b", "a\u{200d}", "\u{2028}", "\u{fe0f}"]
+        let unjoined = ["\u{200d}", "a\u{200d}", "\u{200c}a", "a\u{200d} b", "a \u{200c}b", "a\u{200d}\u{200d}b"];
+        for bad in ["", " ", "123456", "a\nb", "\u{7f}", "a\u{a0}b", "a\u{202e}b", "a\u{200b}b", "\u{2028}", "\u{fe0f}"]
+            .into_iter()
+            .chain(unjoined)
         {
             assert!(bad.parse::<BoundedText<5>>().is_err(), "{bad:?}");
         }

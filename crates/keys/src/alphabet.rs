@@ -38,10 +38,29 @@ pub(crate) fn is_visible(character: char) -> bool {
     !is_hidden && !DRAWN_AS_NOTHING.iter().any(|range| range.contains(&character))
 }
 
-/// Returns whether the text contains only visible characters, plain spaces and emoji selectors, and
-/// at least one visible character. The alphabet of names and descriptions.
+/// U+200C separates letters that would otherwise be joined, as in Persian. U+200D joins letters, as
+/// in Hindi, and emoji, as in a family.
+const JOINERS: std::ops::RangeInclusive<char> = '\u{200c}'..='\u{200d}';
+
+/// Returns whether the text contains only visible characters, plain spaces, emoji selectors and
+/// joiners, and at least one visible character. A joiner must be between two visible characters.
+/// The alphabet of names and descriptions.
 #[must_use]
 pub fn is_plain_text(text: &str) -> bool {
-    let is_plain = |c: char| c == ' ' || is_visible(c) || EMOJI_SELECTORS.contains(&c);
-    text.chars().all(is_plain) && text.chars().any(is_visible)
+    // A joiner may also follow the emoji selector of a visible character.
+    let is_joinable = |c: char| is_visible(c) || EMOJI_SELECTORS.contains(&c);
+    let mut before = None;
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let is_plain = if JOINERS.contains(&character) {
+            before.is_some_and(is_joinable) && characters.peek().copied().is_some_and(is_visible)
+        } else {
+            character == ' ' || is_joinable(character)
+        };
+        if !is_plain {
+            return false;
+        }
+        before = Some(character);
+    }
+    text.chars().any(is_visible)
 }

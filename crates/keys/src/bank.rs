@@ -7,12 +7,21 @@
 //! | idempotency record | account | `IDEMPOTENCY#<key>` | | | |
 //! | transaction guard | `TRANSACTION#<transaction id>` | `TRANSACTION` | | | |
 //! | dispatch switch | `SETTING#DISPATCHING` | `DISPATCHING` | | | |
+//! | retry record | account | `RETRY#<payment id>` | | | |
 //!
-//! The table `BankJobs` has one item for each job: PK `JOB#<job id>`, SK `JOB`.
+//! Items of the table `BankJobs`:
+//!
+//! | item | PK | SK |
+//! | --- | --- | --- |
+//! | job | `JOB#<job id>` | `JOB` |
+//! | certificate of a day | `DAY#<date>` | `CERTIFICATE#<number>` |
+//! | payment that was open at the close | `DAY#<date>` | `OPEN#<number>#<time>#<payment id>` |
+//! | discrepancy that the close found | `DAY#<date>` | `DISCREPANCY#<number>#<item hash>` |
 
 use crate::{
     Day, IdempotencyKey, KeyRange, Random, TimestampSeconds, TransactionId,
     id::identifier,
+    ledger::ItemHash,
     text::{Invalid, constant_key, derived, names, parse_simple, prefixed_key, serde_as_text, uuid_of},
 };
 use jiff::Timestamp;
@@ -49,6 +58,9 @@ names!(
 );
 
 impl Status {
+    /// The final statuses. A payment with one of them is settled.
+    pub const SETTLED: [Self; 3] = [Self::Cancelled, Self::Failed, Self::Processed];
+
     /// Returns the only status from which a payment can change to this status. Returns `None` for
     /// the initial status.
     #[must_use]
@@ -198,6 +210,13 @@ impl DueSort {
         KeyRange::beginning_with("#")
     }
 
+    /// Returns the range from the first `PENDING` item to the last `SCHEDULED` item of the day. It
+    /// contains [`Status::Processed`] items too, because the statuses are in alphabetical order.
+    #[must_use]
+    pub fn pending_to_scheduled(day: Day) -> KeyRange {
+        KeyRange::through(format!("{}#", Status::Pending), format!("{}#{day}T", Status::Scheduled))
+    }
+
     /// Returns the range of all items that have the status.
     #[must_use]
     pub fn with_status(status: Status) -> KeyRange {
@@ -276,12 +295,15 @@ impl DispatchId {
 pub enum JobId {
     /// `dispatch-<dispatch id>`
     Dispatch(DispatchId),
+    /// `close-<date>-<number>`
+    Close(Day, CloseNumber),
 }
 
 impl fmt::Display for JobId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Dispatch(id) => write!(out, "dispatch-{id}"),
+            Self::Close(day, number) => write!(out, "close-{day}-{number}"),
         }
     }
 }
@@ -290,8 +312,12 @@ impl FromStr for JobId {
     type Err = Invalid;
 
     fn from_str(text: &str) -> Result<Self, Invalid> {
-        let job = text.strip_prefix("dispatch-").and_then(|id| id.parse().ok()).map(Self::Dispatch);
-        job.ok_or_else(|| Invalid::new("is not a job id"))
+        let dispatch = || text.strip_prefix("dispatch-")?.parse().ok().map(Self::Dispatch);
+        let close = || {
+            let (day, number) = text.strip_prefix("close-")?.rsplit_once('-')?;
+            Some(Self::Close(day.parse().ok()?, number.parse().ok()?))
+        };
+        dispatch().or_else(close).ok_or_else(|| Invalid::new("is not a job id"))
     }
 }
 
@@ -309,3 +335,156 @@ constant_key!(
     JobSort,
     "JOB"
 );
+
+prefixed_key!(
+    /// Sort key of the record that a failed payment was retried: `RETRY#<payment id>`. Its
+    /// partition key is the account.
+    RetrySort,
+    "RETRY",
+    PaymentId
+);
+
+/// Number of a close of a day: four digits. The first close has number 1. Each later close adds a
+/// supplement with the next number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CloseNumber(u16);
+
+impl CloseNumber {
+    /// The number of the first close.
+    pub const FIRST: Self = Self(1);
+    /// The greatest number.
+    const MAX: u16 = 9_999;
+
+    /// Returns the next number. Returns `None` after the last number with four digits.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        (self.0 < Self::MAX).then_some(Self(self.0 + 1))
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl FromStr for CloseNumber {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let number = text.parse().ok().filter(|number| *number > 0).map(Self);
+        number.filter(|number| number.to_string() == text).ok_or(Invalid::key("CloseNumber"))
+    }
+}
+
+impl fmt::Display for CloseNumber {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:04}", self.0)
+    }
+}
+
+serde_as_text!(CloseNumber);
+
+prefixed_key!(
+    /// Partition key of everything that the closes of a day store: `DAY#<date>`.
+    DayPartition,
+    "DAY",
+    Day
+);
+
+prefixed_key!(
+    /// Sort key of a certificate: `CERTIFICATE#<number>`.
+    CertificateSort,
+    "CERTIFICATE",
+    CloseNumber
+);
+
+impl CertificateSort {
+    /// Returns the range of all certificates of a day.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("CERTIFICATE#")
+    }
+}
+
+/// Sort key of a payment that was open at a close: `OPEN#<number>#<time>#<payment id>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OpenSort {
+    /// The close.
+    pub number: CloseNumber,
+    /// The payment.
+    pub payment: PaymentId,
+}
+
+impl OpenSort {
+    /// Returns the range of all payments that were open at the close.
+    #[must_use]
+    pub fn all(number: CloseNumber) -> KeyRange {
+        KeyRange::beginning_with(format!("OPEN#{number}#"))
+    }
+
+    /// Returns the range of the open payments from one payment to another, both included.
+    #[must_use]
+    pub fn between(number: CloseNumber, first: PaymentId, last: PaymentId) -> KeyRange {
+        let sort = |payment| Self { number, payment }.to_string();
+        KeyRange::between(sort(first), sort(last))
+    }
+}
+
+impl FromStr for OpenSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (number, sort) = text.strip_prefix("OPEN#")?.split_once('#')?;
+            let PaymentSort(payment) = sort.parse().ok()?;
+            Some(Self { number: number.parse().ok()?, payment })
+        };
+        parse().ok_or(Invalid::key("OpenSort"))
+    }
+}
+
+impl fmt::Display for OpenSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "OPEN#{}#{}", self.number, PaymentSort(self.payment))
+    }
+}
+
+serde_as_text!(OpenSort);
+
+/// Sort key of a discrepancy that a close found: `DISCREPANCY#<number>#<item hash>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DiscrepancySort {
+    /// The close.
+    pub number: CloseNumber,
+    /// Hash of the primary key of the item.
+    pub item: ItemHash,
+}
+
+impl DiscrepancySort {
+    /// Returns the range of all discrepancies that the close found.
+    #[must_use]
+    pub fn all(number: CloseNumber) -> KeyRange {
+        KeyRange::beginning_with(format!("DISCREPANCY#{number}#"))
+    }
+}
+
+impl FromStr for DiscrepancySort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let parse = || {
+            let (number, item) = text.strip_prefix("DISCREPANCY#")?.split_once('#')?;
+            Some(Self { number: number.parse().ok()?, item: item.parse().ok()? })
+        };
+        parse().ok_or(Invalid::key("DiscrepancySort"))
+    }
+}
+
+impl fmt::Display for DiscrepancySort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "DISCREPANCY#{}#{}", self.number, self.item)
+    }
+}
+
+serde_as_text!(DiscrepancySort);

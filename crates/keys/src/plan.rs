@@ -1,4 +1,4 @@
-//! Calculates the number of shards that an index needs for its write rate.
+//! Calculates rates, the number of shards of an index, and warm throughput.
 
 /// Maximum number of write request units (WRU) per second of one shard. A shard is one partition
 /// key value, and DynamoDB limits each partition to this rate.
@@ -50,4 +50,63 @@ pub fn plan(writes: &[Writes], seconds: u64, utilisation_percent: u64) -> Plan {
         units_per_second: units.div_ceil(seconds),
         shards: units.saturating_mul(100).div_ceil(a_shard).max(1),
     }
+}
+
+/// Capacity units that are consumed at a constant rate during a part of the day. Times are seconds
+/// after midnight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Load {
+    /// Start.
+    pub from: u64,
+    /// End, exclusive.
+    pub until: u64,
+    /// Read or write request units of the whole part.
+    pub units: u64,
+}
+
+impl Load {
+    /// Units per second, rounded up.
+    #[must_use]
+    pub fn per_second(&self) -> u64 {
+        self.units.div_ceil(self.until.saturating_sub(self.from).max(1))
+    }
+}
+
+/// Returns the highest rate of loads that overlap, in units per second.
+///
+/// ```
+/// use keys::plan::{Load, peak};
+/// let loads = [0, 120].map(|from| Load { from, until: from + 1_800, units: 8_000_000 });
+/// assert_eq!(peak(&loads), 2 * 4_445);
+/// ```
+#[must_use]
+pub fn peak(loads: &[Load]) -> u64 {
+    // The rate can only rise at the start of a load.
+    let at = |second: u64| loads.iter().filter(move |load| (load.from..load.until).contains(&second));
+    let rate = |load: &Load| at(load.from).map(Load::per_second).fold(0, u64::saturating_add);
+    loads.iter().map(rate).max().unwrap_or_default()
+}
+
+/// Returns the number of shards for a rate. Each shard uses at most `utilisation_percent` of its
+/// limit.
+#[must_use]
+pub fn shards(units_per_second: u64, utilisation_percent: u64) -> u64 {
+    at_utilisation(units_per_second, utilisation_percent).div_ceil(UNITS_A_SHARD).max(1)
+}
+
+/// Warm throughput is planned in steps of this size.
+pub const WARM_STEP: u64 = 1_000;
+
+/// Returns the warm throughput for a rate that uses at most `utilisation_percent` of it, rounded up
+/// to a multiple of [`WARM_STEP`]. `None` if the warm throughput of a new table, `default`, is
+/// enough.
+#[must_use]
+pub fn warm(units_per_second: u64, utilisation_percent: u64, default: u64) -> Option<u64> {
+    let wanted = at_utilisation(units_per_second, utilisation_percent);
+    (wanted > default).then(|| wanted.div_ceil(WARM_STEP).saturating_mul(WARM_STEP))
+}
+
+/// The throughput of which a rate is `percent`, rounded up.
+fn at_utilisation(units_per_second: u64, percent: u64) -> u64 {
+    units_per_second.saturating_mul(100).div_ceil(percent.clamp(1, 100))
 }

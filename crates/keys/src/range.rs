@@ -57,9 +57,12 @@ impl KeyRange {
     pub fn after(&self, position: &str) -> Self {
         // Keys contain no control characters such as U+0001, so no key is between `position` and
         // this text.
-        let next = format!("{position}\u{1}");
+        let prefix = &position[..position.floor_char_boundary(MAX_POSITION)];
+        let next = if prefix == position { format!("{position}\u{1}") } else { following(prefix.to_owned()) };
         let rest = if self.backward {
-            Self { to: preceding(position.to_owned()), ..self.clone() }
+            // No valid key is between a position that is too long and its prefix.
+            let to = if prefix == position { preceding(position.to_owned()) } else { prefix.to_owned() };
+            Self { to, ..self.clone() }
         } else {
             Self { from: next.clone(), ..self.clone() }
         };

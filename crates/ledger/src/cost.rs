@@ -55,6 +55,14 @@ impl Case {
         read(self.account).times(Self::count(self.legs)) + Units::whole(1) + Units::whole(u64::from(self.merchant))
     }
 
+    /// Returns the cost of a status change: reading and updating the account.
+    pub(crate) fn changed(&self) -> Cost {
+        Cost::default()
+            .read(LEDGER, read(self.account))
+            .write(LEDGER, write(self.account))
+            .write(BY_TIME, write(self.of_user))
+    }
+
     /// Returns the WRUs consumed by posting a transaction, for the table and each index. `keyed`
     /// must be true if the transaction has an idempotency key.
     pub(crate) fn posted(&self, keyed: bool) -> Cost {

@@ -4,7 +4,7 @@
 use crate::{
     Account, Merchant, Posted, Reversal,
     model::{posting_plan::PostingPlan, transaction::Draft},
-    store::{Books, Collection},
+    store::Books,
 };
 use function::{Caller, Error, Problem};
 use futures::future::join3;
@@ -64,7 +64,7 @@ impl Books {
         now: TimestampMillis,
         random: &Random,
     ) -> Result<Posted, Error> {
-        let reads = join3(self.outcome(draft), self.touched(draft), self.knows(draft.merchant.as_ref()));
+        let reads = join3(self.outcome(draft), self.touched(draft, payer), self.knows(draft.merchant.as_ref()));
         let (before, accounts, has_merchant) = Box::pin(reads).await;
         // A retry gets its outcome, even if an account cannot be read.
         if let Some(posted) = before? {
@@ -96,7 +96,7 @@ impl Books {
     ) -> Result<Posted, Error> {
         let accounts = match accounts {
             Some(accounts) => accounts,
-            None => self.touched(draft).await?,
+            None => self.touched(draft, payer).await?,
         };
         let entry = PostingPlan::new(draft, &accounts, has_merchant, &payer.caller(draft, &accounts), now, shard)?;
         match self.dynamo.transact_once(entry.changes(&self.table)?).await {
@@ -108,19 +108,26 @@ impl Books {
         }
     }
 
-    /// Reads the accounts of the draft. Omits missing accounts.
-    async fn touched(&self, draft: &Draft) -> Result<HashMap<AccountId, Account>, Error> {
+    /// Reads the accounts of the draft, as [`Self::accounts`] does. For another service, every
+    /// unreadable account is an error: it must not count as a missing one, because the refusal of a
+    /// transfer is final.
+    async fn touched(&self, draft: &Draft, payer: Payer<'_>) -> Result<HashMap<AccountId, Account>, Error> {
         let ids: BTreeSet<_> = draft.postings.iter().map(|posting| &posting.account).collect();
-        self.accounts(ids.into_iter()).await
+        if let Payer::Caller(caller) = payer {
+            return self.accounts(ids.into_iter(), caller).await;
+        }
+        let keys: Vec<_> = ids.into_iter().map(Account::key_of).collect();
+        let found = self.table.get_all::<Account>(&keys, true).await?.complete()?;
+        Ok(found.into_values().map(|account| (account.id.clone(), account)).collect())
     }
 
     /// If the draft was already posted, reads the resulting transaction.
     async fn outcome(&self, draft: &Draft) -> Result<Option<Posted>, Error> {
-        let Collection { posted, refusal, .. } = self.readable(&draft.id).await?;
-        if let Some(refusal) = refusal {
+        let mut found = self.collection(&draft.id).await?;
+        if let Some(refusal) = found.refusal.take() {
             return Err(refusal.error());
         }
-        let posted = match (posted, &draft.reverses) {
+        let posted = match (found.readable()?, &draft.reverses) {
             (Some(posted), _) if posted.transaction.request == draft.request => posted,
             (Some(_), _) => return Err(Error::KeyReused),
             (None, None) => return Ok(None),

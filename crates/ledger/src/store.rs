@@ -1,6 +1,6 @@
 use crate::{
     Account, Leg, Posted, Reversal, Transaction,
-    model::{account_count::AccountCount, refusal::Refusal},
+    model::{account::Owner, account_count::AccountCount, refusal::Refusal},
 };
 use function::{App, Caller, Clients, Error, Fingerprint, Problem, SettingsReader};
 use jobs::Jobs;
@@ -116,20 +116,7 @@ impl Item for Row {
 }
 
 impl Ledger {
-    /// Puts the item, unless an item with the same id exists. Returns the item, or the existing
-    /// item if the same request created it.
-    ///
-    /// # Errors
-    /// Returns 422 if a different request created the existing item.
-    pub(crate) async fn make<T: IdempotentItem>(&self, thing: T) -> Result<T, Error> {
-        match self.books.dynamo.write(self.books.table.put_new(&thing)?).await {
-            Ok(()) => Ok(thing),
-            Err(table::Error::Refused(refused)) => existing(&thing, &refused),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Puts the account as [`Self::make`] does, and counts it as opened by its user.
+    /// Puts the account as [`Books::make`] does, and counts it as opened by its user.
     ///
     /// # Errors
     /// Returns 422 if a different request created the existing account, and 409 if the user has
@@ -148,29 +135,93 @@ impl Ledger {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+impl Books {
+    /// Puts the item, unless an item with the same id exists. Returns the item, or the existing
+    /// item if the same request created it.
+    ///
+    /// # Errors
+    /// Returns 422 if a different request created the existing item.
+    pub(crate) async fn make<T: IdempotentItem>(&self, thing: T) -> Result<T, Error> {
+        match self.dynamo.write(self.table.put_new(&thing)?).await {
+            Ok(()) => Ok(thing),
+            Err(table::Error::Refused(refused)) => existing(&thing, &refused),
+            Err(error) => Err(error.into()),
+        }
+    }
 
     /// Reads an account with strong consistency.
     ///
     /// # Errors
     /// Returns 403 if the account belongs to another user. For a missing account, operators get
-    /// 404, and other callers get 403. Only operators may find out whether an id exists.
+    /// 404, and other callers get 403. Only operators may find out whether an id exists. An
+    /// unreadable account is an internal error for its owner and for operators.
     pub(crate) async fn account(&self, id: &AccountId, caller: &Caller) -> Result<Account, Error> {
-        let account = self.books.table.get::<Account>(&Account::key_of(id)).await?;
-        let account = account.ok_or_else(|| missing("account", caller))?;
+        let account = self.account_if_any(id, caller).await?.ok_or_else(|| missing("account", caller))?;
         caller.must_be(&account.user, crate::DOMAIN)?;
         Ok(account)
     }
-}
 
-impl Books {
-    /// Reads accounts with strong consistency. Omits missing accounts.
+    /// Reads an account with strong consistency. For a caller who may not access the account, an
+    /// unreadable account is the same as a missing one.
+    pub(crate) async fn account_if_any(&self, id: &AccountId, caller: &Caller) -> Result<Option<Account>, Error> {
+        match self.table.get::<Account>(&Account::key_of(id)).await {
+            Err(error @ table::Error::Unreadable(..)) => {
+                if self.may_learn_of(&[Account::key_of(id)], caller).await? {
+                    Err(error.into())
+                } else {
+                    Ok(None)
+                }
+            }
+            read => Ok(read?),
+        }
+    }
+
+    /// Reads accounts with strong consistency. Omits missing accounts, and unreadable accounts that
+    /// the caller may not access.
     pub(crate) async fn accounts<'a>(
         &self,
         ids: impl Iterator<Item = &'a AccountId>,
+        caller: &Caller,
     ) -> Result<HashMap<AccountId, Account>, Error> {
         let keys: Vec<Key> = ids.map(Account::key_of).collect();
-        let found = self.table.get_all::<Account>(&keys, true).await?.complete()?;
-        Ok(found.into_values().map(|account| (account.id.clone(), account)).collect())
+        let mut found = self.table.get_all::<Account>(&keys, true).await?;
+        if !found.unreadable.is_empty() && !self.may_learn_of(&found.unreadable, caller).await? {
+            found.unreadable.clear();
+        }
+        Ok(found.complete()?.into_values().map(|account| (account.id.clone(), account)).collect())
+    }
+
+    /// Whether the caller may learn that these accounts exist but are unreadable. An operator may.
+    /// Other callers must own one of the accounts, and its owner must be readable
+    /// ([decision](../../../docs/decisions/ledger-unreadable-items.md)).
+    async fn may_learn_of(&self, accounts: &[Key], caller: &Caller) -> Result<bool, Error> {
+        if caller.operates(crate::DOMAIN) {
+            return Ok(true);
+        }
+        for key in accounts {
+            match self.table.get::<Owner>(key).await {
+                Ok(Some(owner)) if caller.must_be(&owner.user, crate::DOMAIN).is_ok() => return Ok(true),
+                Ok(_) | Err(table::Error::Unreadable(..)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads a transaction for a caller, as [`Self::transaction`] does.
+    ///
+    /// # Errors
+    /// Returns 403 if the caller is not an operator and has no leg in the transaction. If the
+    /// transaction does not exist, operators get 404, and other callers get 403. An unreadable item
+    /// is an internal error for callers who may access the transaction.
+    pub(crate) async fn transaction_of(&self, id: &TransactionId, caller: &Caller) -> Result<Posted, Error> {
+        let found = self.collection(id).await?;
+        if !found.concerns(caller) {
+            return Err(missing("transaction", caller));
+        }
+        found.readable()?.ok_or_else(|| missing("transaction", caller))
     }
 
     /// Reads a transaction with its legs in one strongly consistent query, which is repeated as for
@@ -179,19 +230,7 @@ impl Books {
     /// # Errors
     /// An item of the transaction cannot be read.
     pub(crate) async fn transaction(&self, id: &TransactionId) -> Result<Option<Posted>, Error> {
-        Ok(self.readable(id).await?.posted)
-    }
-
-    /// Reads the items of a transaction as [`Self::collection`] does.
-    ///
-    /// # Errors
-    /// An item of the transaction cannot be read.
-    pub(crate) async fn readable(&self, id: &TransactionId) -> Result<Collection, Error> {
-        let found = self.collection(id).await?;
-        match found.unreadable.len() {
-            0 => Ok(found),
-            count => Err(table::Error::unreadable(Row::TYPE, &format!("{count} items")).into()),
-        }
+        self.collection(id).await?.readable()
     }
 
     /// Reads the items of a transaction in one strongly consistent query.
@@ -222,8 +261,11 @@ impl Books {
                 Row::Refusal(found) => refusal = Some(found),
             }
         }
-        let posted = transaction.map(|transaction| Posted { transaction, legs, reversal });
-        Ok(Collection { posted, refusal, unreadable })
+        let (posted, headless) = match transaction {
+            Some(transaction) => (Some(Posted { transaction, legs, reversal }), Vec::new()),
+            None => (None, legs),
+        };
+        Ok(Collection { posted, headless, refusal, unreadable })
     }
 }
 
@@ -232,6 +274,8 @@ impl Books {
 pub(crate) struct Collection {
     /// The readable items. `None` if the header is missing or unreadable.
     pub(crate) posted: Option<Posted>,
+    /// The readable legs, if the header is missing or unreadable.
+    headless: Vec<Leg>,
     /// The final refusal of a transfer with this id.
     pub(crate) refusal: Option<Refusal>,
     /// The keys of the unreadable items.
@@ -239,6 +283,30 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
+    /// Returns the transaction.
+    ///
+    /// # Errors
+    /// An item of the transaction cannot be read.
+    pub(crate) fn readable(self) -> Result<Option<Posted>, Error> {
+        match self.unreadable.len() {
+            0 => Ok(self.posted),
+            count => Err(table::Error::unreadable(Row::TYPE, &format!("{count} items")).into()),
+        }
+    }
+
+    /// Whether the caller may access the account of at least one readable leg, as its owner or as
+    /// an operator. If a leg is unreadable, the caller may also have posted the transaction.
+    fn concerns(&self, caller: &Caller) -> bool {
+        let of_posted = |posted: &Posted| {
+            let created_by = &posted.transaction.created_by;
+            posted.legs.iter().any(|leg| leg.is_of(caller))
+                || (!self.unreadable.is_empty() && caller.must_be(created_by, crate::DOMAIN).is_ok())
+        };
+        caller.operates(crate::DOMAIN)
+            || self.headless.iter().any(|leg| leg.is_of(caller))
+            || self.posted.as_ref().is_some_and(of_posted)
+    }
+
     fn is_whole(&self) -> bool {
         let is_whole = |posted: &Posted| posted.legs.len() + self.unreadable.len() >= posted.transaction.postings.len();
         self.posted.as_ref().is_none_or(is_whole)

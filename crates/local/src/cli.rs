@@ -34,7 +34,7 @@ enum Command {
     Token(TokenOptions),
     /// Write files with the environment variables of the functions, for `sam local invoke`
     SamEnv(SamEnvOptions),
-    /// Print the number of shards that an index needs for its writes
+    /// Print the capacity and the cost of the bank's day, or the shards for a single rate
     Plan(plan::PlanOptions),
 }
 

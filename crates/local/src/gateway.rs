@@ -26,13 +26,15 @@ use self::{
 use crate::{
     auth::{self, Auth, Claims, Tokens},
     follower::EventSourcePoller,
-    lambda::{Lambda, Outcome},
+    lambda::{Lambda, MAX_EVENT, Outcome, length},
     server::{Endpoint, Origins, Received, Refusal},
     store::Store,
     usage,
 };
 
 const LONGEST_CALL: Duration = Duration::from_secs(30);
+/// API Gateway's own words for the status 413.
+const TOO_LARGE: &str = "Request Entity Too Large";
 
 /// State shared by all requests.
 pub(crate) struct Gateway {
@@ -44,6 +46,8 @@ pub(crate) struct Gateway {
     pub(crate) auth: Auth,
     pub(crate) scopes: Vec<String>,
     pub(crate) stack: String,
+    /// Fixed time of the requests. `None` is the current time.
+    pub(crate) clock: Option<Timestamp>,
     /// Body of `GET /_local/health`. Set when the stack is ready.
     pub(crate) health: OnceLock<serde_json::Value>,
 }
@@ -59,9 +63,8 @@ impl Endpoint for Gateway {
     }
 
     fn refuse(refusal: Refusal) -> Response {
-        // API Gateway's own words for this status.
         let name = match refusal {
-            Refusal::TooLarge => "Request Entity Too Large",
+            Refusal::TooLarge => TOO_LARGE,
             _ => refusal.status().canonical_reason().unwrap_or_default(),
         };
         explained(refusal.status(), name, refusal.detail())
@@ -69,6 +72,11 @@ impl Endpoint for Gateway {
 }
 
 impl Gateway {
+    /// Time of a request that arrives now.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.unwrap_or_else(Timestamp::now)
+    }
+
     async fn respond(&self, request: Received) -> Result<Response, Response> {
         let Received { peer, parts, body } = request;
         if guard::has_too_large_head(&parts) {
@@ -90,9 +98,13 @@ impl Gateway {
             body: &body,
             peer: peer.ip(),
             request_id: &Uuid::new_v4().to_string(),
-            now: Timestamp::now(),
+            now: self.now(),
         }
         .event(&matched, &claims);
+        let size = length(&event);
+        if size > MAX_EVENT {
+            return Err(too_large(size));
+        }
         Ok(self.call(&matched.target.function, event).await)
     }
 
@@ -168,6 +180,15 @@ fn check_scopes(matched: &Match<'_>, claims: &Claims) -> Result<(), Response> {
         scopes => format!("The token needs one of the scopes {}", scopes.join(", ")),
     };
     Err(forbidden(&needs, &held))
+}
+
+/// Response to a request whose event Lambda would reject. API Gateway returns the status of Lambda.
+fn too_large(size: usize) -> Response {
+    let detail = format!(
+        "The request is an event of {size} bytes. Lambda accepts {MAX_EVENT}. Quotation marks, line ends and \
+         control characters in the body have two or more bytes in an event."
+    );
+    explained(StatusCode::PAYLOAD_TOO_LARGE, TOO_LARGE, &detail)
 }
 
 /// Response to a token without the scopes. The detail also names the scopes of the token.

@@ -19,6 +19,10 @@ use crate::template::{self, ACCOUNT, REGION};
 /// inside it.
 const MAX_ANSWER: usize = 6_291_556;
 
+/// Maximum size of the event of a synchronous invocation in bytes, as JSON. The body of an HTTP
+/// request is an escaped string inside it.
+pub(crate) const MAX_EVENT: usize = 6_291_456;
+
 /// Handler of an event.
 pub type Handler = Arc<dyn Fn(Value, Context) -> BoxFuture<'static, Invocation> + Send + Sync>;
 /// Constructor of a handler. Fails if the settings are invalid.
@@ -96,7 +100,7 @@ fn within_limit(answer: Value) -> Result<Value, Failure> {
 }
 
 /// Length of the value as JSON, without building the text.
-fn length(value: &Value) -> usize {
+pub(crate) fn length(value: &Value) -> usize {
     struct Count(usize);
     impl io::Write for Count {
         fn write(&mut self, part: &[u8]) -> io::Result<usize> {

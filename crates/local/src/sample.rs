@@ -28,7 +28,7 @@ pub(crate) enum SampleError {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Loaded {
     pub(crate) payments: Option<usize>,
-    pub(crate) lines: Option<usize>,
+    pub(crate) cart_items: Option<usize>,
     pub(crate) activities: Option<usize>,
     pub(crate) books: Option<ledger::Books>,
 }
@@ -38,9 +38,9 @@ pub(crate) async fn load(client: &Client, stack: &Stack) -> Result<Loaded, Sampl
     let mut loaded = Loaded::default();
     for service in stack.template().services() {
         match service {
-            "bank" => loaded.payments = Some(bank::load(client).await?),
-            "cart" => loaded.lines = Some(cart::load(client).await?),
-            "wellness" => loaded.activities = Some(wellness::load(client).await?),
+            "bank" => loaded.payments = Some(bank::load(client, stack.now()).await?),
+            "cart" => loaded.cart_items = Some(cart::load(client).await?),
+            "wellness" => loaded.activities = Some(wellness::load(client, stack.now()).await?),
             "ledger" => loaded.books = Some(ledger::load(client).await?),
             _ => {}
         }

@@ -11,12 +11,14 @@ use std::{
 
 use aws_config::SdkConfig;
 use function::{Clients, Function};
+use jiff::Timestamp;
 use keys::Random;
 use serde_json::{Value, json};
 use table::Dynamo;
 
 use crate::{
     auth::{self, Auth, Claims, TokenError, Tokens},
+    client::Client,
     domains::functions,
     engine::{self, Engine},
     follower::{Context, EventSourcePoller, Follower, Positions},
@@ -24,6 +26,7 @@ use crate::{
     lake::Lake,
     lambda::{self, Bind, Handler, Lambda},
     role::{Notes, Role},
+    sample,
     server::{PATIENCE, Port, Server},
     template::{self, Authorizer, Mapping, Selection, Template, TemplateError},
 };
@@ -108,6 +111,7 @@ pub struct Builder {
     notes: Option<PathBuf>,
     remote: Option<String>,
     random: Option<Random>,
+    clock: Option<Timestamp>,
     patience: Duration,
     waits: bool,
 }
@@ -139,6 +143,7 @@ impl Builder {
             notes: std::env::var_os(PERMISSIONS_USED).filter(|folder| !folder.is_empty()).map(PathBuf::from),
             remote: std::env::var(DYNAMODB_LOCAL).ok(),
             random: None,
+            clock: None,
             patience: PATIENCE,
             waits: false,
         }
@@ -231,6 +236,14 @@ impl Builder {
     #[must_use]
     pub fn random(mut self, random: Random) -> Self {
         self.random = Some(random);
+        self
+    }
+
+    /// Sets the time of every request to the API. Default: the current time. With a fixed time and
+    /// a fixed seed, the same sequence of requests stores the same items.
+    #[must_use]
+    pub fn clock(mut self, now: Timestamp) -> Self {
+        self.clock = Some(now);
         self
     }
 
@@ -389,6 +402,7 @@ impl Builder {
             auth: self.auth,
             scopes: template.scopes(),
             stack: self.name.clone(),
+            clock: self.clock,
             health: OnceLock::new(),
         })
     }
@@ -549,6 +563,21 @@ impl Stack {
     #[must_use]
     pub fn template(&self) -> &Template {
         &self.template
+    }
+
+    /// Loads the sample data of `make run` through the API.
+    ///
+    /// # Errors
+    /// A message of one line if a request failed.
+    pub async fn load_sample(&self) -> Result<(), String> {
+        let client = Client::new(self.url()).map_err(|error| error.to_string())?;
+        let client = client.with_token(self.operator_token().map_err(|error| error.to_string())?);
+        sample::load(&client, self).await.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Time of the API: the fixed time of the builder, or the current time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.gateway.now()
     }
 
     /// Physical names of the tables.

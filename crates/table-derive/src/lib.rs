@@ -12,7 +12,7 @@ use syn::{
 };
 
 /// Generates a constant of type `table::Attribute` for each field. The field `added_at` gets the
-/// constant `ADDED_AT`.
+/// constant `ADDED_AT`. The constant `ATTRIBUTES` lists all of them.
 ///
 /// The value of a constant is the serde name of its field. `#[serde(rename = "…")]` on the field
 /// takes precedence over `#[serde(rename_all = "PascalCase")]` on the struct. A constant has the
@@ -35,6 +35,7 @@ fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
     };
     let pascal_case = is_pascal_case(&input.attrs)?;
     let constants = fields.named.iter().map(|field| constant(field, pascal_case)).collect::<Result<Vec<_>, _>>()?;
+    let (constants, names): (Vec<_>, Vec<_>) = constants.into_iter().flatten().unzip();
     let (generics, types, wheres) = input.generics.split_for_impl();
     let name = &input.ident;
     Ok(quote! {
@@ -42,6 +43,8 @@ fn expand(input: &DeriveInput) -> Result<Tokens, Error> {
         #[allow(dead_code, clippy::disallowed_methods)]
         impl #generics #name #types #wheres {
             #(#constants)*
+            /// The attributes of the fields, in order.
+            pub const ATTRIBUTES: &'static [::table::Attribute] = &[#(Self::#names),*];
         }
     })
 }
@@ -63,7 +66,7 @@ fn is_pascal_case(attributes: &[Attribute]) -> Result<bool, Error> {
     Ok(found)
 }
 
-fn constant(field: &Field, pascal_case: bool) -> Result<Option<Tokens>, Error> {
+fn constant(field: &Field, pascal_case: bool) -> Result<Option<(Tokens, Ident)>, Error> {
     let Some(ident) = &field.ident else { return Ok(None) };
     let (mut renamed, mut is_attribute) = (None, true);
     for_each_serde_meta(&field.attrs, |meta| {
@@ -80,10 +83,11 @@ fn constant(field: &Field, pascal_case: bool) -> Result<Option<Tokens>, Error> {
     let written = renamed.unwrap_or_else(|| serde_name(ident, pascal_case));
     let name = format_ident!("{}", ident.unraw().to_string().to_uppercase(), span = ident.span());
     let (visibility, doc) = (&field.vis, format!("The attribute `{written}`."));
-    Ok(Some(quote! {
+    let constant = quote! {
         #[doc = #doc]
         #visibility const #name: ::table::Attribute = ::table::Attribute::of_field(#written);
-    }))
+    };
+    Ok(Some((constant, name)))
 }
 
 /// Returns the serde name of a field that has no `rename`.

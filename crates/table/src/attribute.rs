@@ -107,5 +107,7 @@ mod tests {
         let own = [Example::PARTITION, Example::USER, Example::EARNED_POINTS, Example::GSI1_NAME, Example::TYPE];
         let names = own.into_iter().chain([Rest::PLAIN_NAME, Rest::OTHER]).map(Attribute::as_str);
         assert_eq!(names.collect::<BTreeSet<_>>(), written);
+        let all = Example::ATTRIBUTES.iter().chain(Rest::ATTRIBUTES).map(|attribute| attribute.as_str());
+        assert_eq!(all.collect::<BTreeSet<_>>(), written);
     }
 }

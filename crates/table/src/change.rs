@@ -160,6 +160,26 @@ impl Change {
         self
     }
 
+    /// Whether the stored item has the values that the conditions require. Other conditions are not
+    /// evaluated.
+    fn accepts(&self, stored: &Attributes) -> bool {
+        self.conditions.iter().all(|condition| condition.may_accept(stored))
+    }
+
+    /// Returns the item after the update.
+    fn applied_to(&self, mut stored: Attributes) -> Attributes {
+        if let Action::Update { set, add, remove, .. } = &self.action {
+            let set = set.iter().map(|(name, value)| (name.to_string(), value.attribute()));
+            let added = add.iter().map(|(name, value)| (name.to_string(), value.plus(stored.get(name.as_str()))));
+            let changed: Vec<_> = set.chain(added).collect();
+            stored.extend(changed);
+            for name in remove {
+                stored.remove(name.as_str());
+            }
+        }
+        stored
+    }
+
     fn expressions(&self) -> Expressions {
         let mut placeholders = Placeholders::default();
         let mut update = String::new();
@@ -244,21 +264,41 @@ impl Dynamo {
         despite_contention(|| self.write_once(change.clone(), ReturnValue::None)).await.map(drop)
     }
 
-    /// Executes an update and returns the updated item.
+    /// Executes an update and returns the updated item. Reads the item first, with strong
+    /// consistency. If the updated item would be unreadable, nothing is written
+    /// (docs/decisions/unreadable-writes.md).
     ///
     /// # Errors
     /// The errors of [`Dynamo::write`], or the item cannot be deserialized as `T`.
     pub async fn update<T: Item>(&self, change: Change) -> Result<T, Error> {
+        if let Action::Update { key, .. } = &change.action {
+            let stored = self.table(Arc::clone(&change.table)).get_attributes(key, true).await?;
+            if let Some(updated) =
+                stored.filter(|stored| change.accepts(stored)).map(|stored| change.applied_to(stored))
+            {
+                read::<T>(updated)?;
+            }
+        }
+        self.update_as_read(change).await
+    }
+
+    /// Executes an update as [`Dynamo::update`] does, without the read. The caller must have read
+    /// the item, and the change must have a condition on the item's version.
+    ///
+    /// # Errors
+    /// The errors of [`Dynamo::update`].
+    pub async fn update_as_read<T: Item>(&self, change: Change) -> Result<T, Error> {
         let item = despite_contention(|| self.write_once(change.clone(), ReturnValue::AllNew)).await?;
         item.ok_or_else(|| Error::Rejected("an update returned no item".to_owned())).and_then(read)
     }
 
-    /// Executes a put and returns the replaced item, if any.
+    /// Executes a put and returns whether it replaced an item. The replaced item may be unreadable.
     ///
     /// # Errors
-    /// The errors of [`Dynamo::write`], or the item cannot be deserialized as `T`.
-    pub async fn put_returning_old<T: Item>(&self, put: Change) -> Result<Option<T>, Error> {
-        despite_contention(|| self.write_once(put.clone(), ReturnValue::AllOld)).await?.map(read).transpose()
+    /// The errors of [`Dynamo::write`].
+    pub async fn put_or_replace(&self, put: Change) -> Result<bool, Error> {
+        let old = despite_contention(|| self.write_once(put.clone(), ReturnValue::AllOld)).await?;
+        Ok(old.is_some_and(|old| !old.is_empty()))
     }
 
     /// Executes the change without retries for conflicts. A put or an update returns the item that

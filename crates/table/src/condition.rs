@@ -46,6 +46,21 @@ impl Value {
             serde_dynamo::to_attribute_value(value).map_err(|error| Error::Unreadable("attribute", error))?;
         Ok(Self(value))
     }
+
+    pub(crate) fn attribute(&self) -> AttributeValue {
+        self.0.clone()
+    }
+
+    /// Returns the sum of this integer and a stored integer, as `ADD` computes it. A missing
+    /// attribute counts as 0. A value of another type remains as it is.
+    pub(crate) fn plus(&self, stored: Option<&AttributeValue>) -> AttributeValue {
+        let integer = |value: &AttributeValue| value.as_n().ok().and_then(|number| number.parse::<i64>().ok());
+        match (stored, stored.and_then(integer), integer(&self.0)) {
+            (Some(_), Some(stored), Some(more)) => AttributeValue::N(stored.saturating_add(more).to_string()),
+            (Some(stored), _, _) => stored.clone(),
+            (None, _, _) => self.0.clone(),
+        }
+    }
 }
 
 /// A condition on a stored item, for a [`Change`](crate::Change) or for the filter of a
@@ -117,6 +132,12 @@ impl Condition {
     #[must_use]
     pub fn begins(attribute: Attribute, prefix: impl Into<String>) -> Self {
         Self { attribute, test: Test::Begins(prefix.into()) }
+    }
+
+    /// Whether the condition can accept the item. Only [`Condition::is`] is evaluated.
+    pub(crate) fn may_accept(&self, item: &Attributes) -> bool {
+        let stored = item.get(self.attribute.as_str());
+        if let Test::Is(value) = &self.test { stored == Some(&value.0) } else { true }
     }
 
     pub(crate) fn expression(&self, placeholders: &mut Placeholders) -> String {

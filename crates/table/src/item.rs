@@ -162,6 +162,10 @@ impl Table {
     }
 
     async fn get_with<T: Item>(&self, key: &Key, consistent: bool) -> Result<Option<T>, Error> {
+        self.get_attributes(key, consistent).await?.map(read).transpose()
+    }
+
+    pub(crate) async fn get_attributes(&self, key: &Key, consistent: bool) -> Result<Option<Attributes>, Error> {
         let request = self
             .dynamo
             .client
@@ -172,6 +176,6 @@ impl Table {
             .return_consumed_capacity(ReturnConsumedCapacity::Indexes);
         let answer = usage::call(request.send()).await?;
         usage::count("GetItem", None, &answer.consumed_capacity);
-        answer.item.map(read).transpose()
+        Ok(answer.item)
     }
 }

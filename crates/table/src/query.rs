@@ -183,7 +183,9 @@ impl Table {
     /// Reads up to `limit` items of the query. The reads are eventually consistent, unless
     /// [`Query::consistent`] was called.
     ///
-    /// Items that cannot be deserialized as `T` are skipped and counted.
+    /// Items that cannot be deserialized as `T` are skipped and counted. If the page would end at a
+    /// sort key that no cursor accepts, further items are read
+    /// (docs/decisions/unreadable-positions.md).
     ///
     /// Consumes half an RRU per 4 KB.
     ///
@@ -206,19 +208,22 @@ impl Table {
         let position = |item: &Attributes| text(item, query.sort()).map(str::to_owned);
         let mut page = Page { items: Vec::new(), next: None, skipped: 0 };
         let mut rest = query.range.clone();
-        for _ in 0..MAX_CALLS {
-            let mut slice = self.query(query, &rest, limit).await?;
+        for call in 1.. {
+            // A page that ends at an unusable position gets one more item.
+            let room = limit.saturating_sub(page.len()).max(1);
+            let mut slice = self.query(query, &rest, if page.len() < limit { limit } else { room }).await?;
             page.next = slice.more.as_ref().map(position).transpose()?;
-            let room = limit - page.len();
             if slice.items.len() > room {
                 slice.items.truncate(room);
                 page.next = slice.items.last().map(position).transpose()?;
             }
             unreadable.extend(slice.items.into_iter().filter_map(|item| page.push(item)));
-            match &page.next {
-                Some(position) if page.len() < limit => rest = query.range.after(position),
-                _ => break,
+            let Some(position) = &page.next else { break };
+            let is_end = page.len() >= limit || call >= MAX_CALLS;
+            if is_end && query.range.has_position(position) {
+                break;
             }
+            rest = query.range.after(position);
         }
         Ok((page, unreadable))
     }

@@ -108,25 +108,39 @@ impl Table {
     ) -> Result<Page<T>, Error> {
         let partitions = index.shards.read().map(|shard| shard.to_string()).collect();
         let list = MergedQuery { index: &index.index, projection: index.projection, partitions, range, behind: None };
-        let MergedPage { items, next, skipped } = self.merged_page(&list, limit).await?;
+        let is_usable = |position: &IndexPosition| range.has_position(&position.sort);
+        let (MergedPage { items, next, skipped }, _) = self.merged_page(list, limit, is_usable).await?;
         Ok(Page { items, next: next.map(|position| position.sort), skipped })
     }
 
-    /// Reads the next `limit` items of the list, merged in sort key order.
+    /// Reads the next `limit` items of the list, merged in sort key order. Also returns the keys of
+    /// the skipped items. If `is_usable` returns false for the position at which the page would
+    /// end, further items are read (docs/decisions/unreadable-positions.md).
     ///
     /// Consumes as many RRU as [`Table::sharded_page`].
     ///
     /// # Errors
     /// A call failed.
-    pub async fn merged_page<T: Item>(&self, list: &MergedQuery<'_>, limit: usize) -> Result<MergedPage<T>, Error> {
-        Ok(self.merged_page_with_unreadable(list, limit).await?.0)
+    pub async fn merged_page<T: Item>(
+        &self,
+        mut list: MergedQuery<'_>,
+        limit: usize,
+        is_usable: impl Fn(&IndexPosition) -> bool,
+    ) -> Result<(MergedPage<T>, Vec<Key>), Error> {
+        let (mut page, mut unreadable) = self.merged_slice::<T>(&list, limit).await?;
+        while let Some(position) = page.next.take_if(|position| !is_usable(position)) {
+            list.behind = Some(position);
+            let room = limit.saturating_sub(page.items.len()).max(1);
+            let (further, keys) = self.merged_slice(&list, room).await?;
+            page.items.extend(further.items);
+            page.skipped += further.skipped;
+            page.next = further.next;
+            unreadable.extend(keys);
+        }
+        Ok((page, unreadable))
     }
 
-    /// Reads a page as [`Table::merged_page`] does. Also returns the keys of the skipped items.
-    ///
-    /// # Errors
-    /// A call failed.
-    pub async fn merged_page_with_unreadable<T: Item>(
+    async fn merged_slice<T: Item>(
         &self,
         list: &MergedQuery<'_>,
         limit: usize,

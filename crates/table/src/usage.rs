@@ -41,6 +41,12 @@ impl Units {
         Self { halves: self.halves * count }
     }
 
+    /// Returns whole units, rounded up.
+    #[must_use]
+    pub const fn rounded_up(self) -> u64 {
+        self.halves.div_ceil(2)
+    }
+
     /// Returns the units as a float, for metrics.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a metric is a float, and no call consumes 2^52 units")]

@@ -14,7 +14,7 @@ use system_tests::{
 };
 use tokio::time::{Instant, sleep_until};
 
-const ARCHIVE: &str = "archive-processed-payments";
+const ARCHIVE: &str = "archive-settled-payments";
 const DAY: &str = "2099-12-01";
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -23,7 +23,7 @@ fn until(date: &str) -> Value {
 }
 
 fn process(twins: &Twins) -> Process<'_> {
-    twins.process(ARCHIVE, &bank::patterns::archive_processed_payments::function())
+    twins.process(ARCHIVE, &bank::patterns::archive_settled_payments::function())
 }
 
 fn with(projection: &str) -> Builder {
@@ -33,9 +33,18 @@ fn with(projection: &str) -> Builder {
 /// Puts `count` processed payments, spread over 40 accounts and five shards. Returns their sorted
 /// keys.
 async fn processed(stack: &Stack, count: usize) -> Vec<(String, String)> {
+    with_statuses(stack, count, &[Status::Processed]).await
+}
+
+/// Puts `count` settled payments of all statuses.
+async fn settled(stack: &Stack, count: usize) -> Vec<(String, String)> {
+    with_statuses(stack, count, &Status::SETTLED).await
+}
+
+async fn with_statuses(stack: &Stack, count: usize, statuses: &[Status]) -> Vec<(String, String)> {
     let one = |number: usize| {
         let time = format!("2099-{:02}-01T09:{:02}:00Z", 1 + number % 12, number % 60);
-        payment(&format!("A-{}", number % 40), &time, Status::Processed, number % 5)
+        payment(&format!("A-{}", number % 40), &time, statuses[number % statuses.len()], number % 5)
     };
     let all: Vec<Payment> = (0..count).map(one).collect();
     put(stack, &all).await;
@@ -58,7 +67,21 @@ async fn assert_each_once(stack: &Stack, all: &[(String, String)], when: &str) -
     left.len()
 }
 
-/// Runs the archive on a stack without faults until no processed payment remains. Returns the
+/// Checks that B9 finds the payments, whichever table they are in.
+async fn assert_found<'a>(stack: &Stack, payments: impl IntoIterator<Item = &'a (String, String)>, when: &str) {
+    let client = Client::operator(stack);
+    for (account, sort) in payments {
+        let answer = client.get(&location(account, sort)).await;
+        assert_eq!(answer.status, 200, "{when}: {account} {sort}");
+    }
+}
+
+fn location(account: &str, sort: &str) -> String {
+    let (_, id) = sort.split_once('#').expect("a sort key");
+    format!("/bank/accounts/{account}/payments/{id}")
+}
+
+/// Runs the archive on a stack without faults until no settled payment remains. Returns the
 /// number of moved payments.
 async fn finish(stack: &Stack) -> u64 {
     let (client, mut moved) = (Client::operator(stack), 0);
@@ -86,12 +109,12 @@ async fn killed_run_leaves_each_payment_in_one_table_and_the_next_run_continues(
 
 #[tokio::test]
 async fn killed_run_with_all_projection_leaves_each_payment_in_one_table() {
-    killed_runs_keep_payments("ALL", 100, &STOPS_ON_ALL).await;
+    killed_runs_keep_payments("ALL", 200, &STOPS_ON_ALL).await;
 }
 
 async fn killed_runs_keep_payments(projection: &str, count: usize, stops: &[(&'static str, &[usize])]) {
     let twins = Twins::start(|| with(projection)).await;
-    let all = processed(&twins.healthy, count).await;
+    let all = settled(&twins.healthy, count).await;
     let mut lefts = BTreeSet::from([count]);
     for (action, numbers) in stops {
         for (moment, nth) in MOMENTS.into_iter().flat_map(|moment| numbers.iter().map(move |nth| (moment, *nth))) {
@@ -105,6 +128,8 @@ async fn killed_runs_keep_payments(projection: &str, count: usize, stops: &[(&'s
             let run = process(&twins).run(&until(DAY), MINUTE).await;
             assert!(run.is_none(), "{when}: the run was not killed: {:?} {lefts:?}", run.map(|run| run.answer));
             lefts.insert(assert_each_once(&twins.healthy, &all, &when).await);
+            let some: Vec<_> = all.iter().skip(lefts.len() % 50).step_by(50).collect();
+            assert_found(&twins.healthy, some, &when).await;
         }
     }
     assert!(lefts.len() > 3, "{projection}: the kills did not hit different stages of the run: {lefts:?}");
@@ -117,23 +142,31 @@ async fn killed_runs_keep_payments(projection: &str, count: usize, stops: &[(&'s
 #[tokio::test]
 async fn transaction_has_the_attributes_of_the_payment() {
     let stack = stack().start().await.expect("a stack");
-    processed(&stack, 1).await;
-    let before = payments(&stack).await.remove(0);
-    assert_eq!(finish(&stack).await, 1);
-    let mut after = transactions(&stack).await.remove(0);
-    assert!(after.remove("ArchivedAt").is_some());
+    settled(&stack, 3).await;
+    let before = in_order(payments(&stack).await);
+    assert_eq!(finish(&stack).await, 3);
+    let mut after = in_order(transactions(&stack).await);
+    for row in &mut after {
+        assert!(row.remove("ArchivedAt").is_some());
+    }
     let renamed = |(name, value): (String, String)| match name.as_str() {
         "TransactionId" => ("GSI2PK".to_owned(), value),
         "Type" => (name, "Transaction".to_owned()),
         _ => (name, value),
     };
-    assert_eq!(after, before.into_iter().map(renamed).collect::<Row>());
+    let wanted: Vec<Row> = before.into_iter().map(|row| row.into_iter().map(renamed).collect()).collect();
+    assert_eq!(after, wanted);
+}
+
+fn in_order(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by(|one, other| one["SK"].cmp(&other["SK"]));
+    rows
 }
 
 #[tokio::test]
 async fn concurrent_runs_move_each_payment_once() {
     let stack = stack().start().await.expect("a stack");
-    let all = processed(&stack, 60).await;
+    let all = settled(&stack, 60).await;
     let (one, other) = join(finish(&stack), finish(&stack)).await;
     assert_eq!(one + other, 60, "a payment was moved twice, or not counted");
     assert_eq!(assert_each_once(&stack, &all, "after two runs").await, 0);
@@ -141,7 +174,7 @@ async fn concurrent_runs_move_each_payment_once() {
 
 type Rule = Box<dyn FnMut(&Call) -> Fault + Send>;
 
-/// Faults that throttle a run: on the second page, or on the first page after 40 moves.
+/// Faults that throttle a run: on the second page, or after 40 moves.
 fn throttles() -> [(&'static str, Rule); 5] {
     let mut moved = false;
     let queries = move |call: &Call| {
@@ -168,7 +201,7 @@ fn from(call: &Call, action: &str, nth: usize, fault: Fault) -> Fault {
 async fn throttled_run_reports_moved_and_remaining_payments() {
     futures::future::join_all(throttles().map(async |(what, rule)| {
         let twins = Twins::start(stack).await;
-        let (all, process) = (processed(&twins.healthy, 110).await, process(&twins));
+        let (all, process) = (settled(&twins.healthy, 110).await, process(&twins));
         twins.proxy.rule(rule);
         let run = process.run(&until(DAY), MINUTE).await.expect("no crash").answer;
         let left = assert_each_once(&twins.healthy, &all, what).await;
@@ -227,7 +260,7 @@ const DAYS: [(&str, &str); 5] = [
 ];
 
 #[tokio::test]
-async fn moves_only_processed_payments_up_to_the_end_of_the_day() {
+async fn moves_only_settled_payments_up_to_the_end_of_the_day() {
     for (event, last) in DAYS {
         let stack = stack().start().await.expect("a stack");
         let times = [
@@ -242,15 +275,17 @@ async fn moves_only_processed_payments_up_to_the_end_of_the_day() {
         let all: Vec<Payment> =
             pairs.enumerate().map(|(number, (time, status))| payment("A-1", time, status, number % 5)).collect();
         put(&stack, &all).await;
-        let expected: Vec<_> = times.into_iter().filter(|time| time[..10] <= *last).collect();
+        let expected: BTreeSet<_> = times.into_iter().filter(|time| time[..10] <= *last).collect();
+        let count = 3 * expected.len();
         let event: Value = serde_json::from_str(event).expect("JSON");
         let run = Client::operator(&stack).invoke(ARCHIVE, &event).await;
-        assert_eq!(run.body, json!({"until": last, "moved": expected.len(), "left": false}), "{event}");
+        assert_eq!(run.body, json!({"until": last, "moved": count, "left": false}), "{event}");
         let moved = transactions(&stack).await;
-        assert!(moved.iter().all(|row| row["GSI1SK"].starts_with("PROCESSED#")), "{event}");
-        let moved: Vec<String> = keys(&moved).into_iter().map(|(_, sort)| sort[..20].to_owned()).collect();
-        assert_eq!(moved, expected, "{event}");
-        assert_eq!(payments(&stack).await.len(), all.len() - expected.len(), "{event}");
+        let is_open = |row: &Row| ["SCHEDULED#", "PENDING#"].iter().any(|open| row["GSI1SK"].starts_with(open));
+        assert!(!moved.iter().any(is_open), "{event}");
+        assert_eq!(moved.len(), count, "{event}");
+        assert_eq!(moved.iter().map(|row| &row["SK"][..20]).collect::<BTreeSet<_>>(), expected, "{event}");
+        assert_eq!(payments(&stack).await.len(), all.len() - count, "{event}");
     }
 }
 
@@ -312,4 +347,36 @@ async fn lost_response_does_not_move_a_payment_twice() {
     let run = process.run(&until(DAY), MINUTE).await.expect("no crash").answer;
     assert_eq!(run, Ok(json!({"until": DAY, "moved": 3, "left": false})));
     assert_eq!(assert_each_once(&twins.healthy, &all, "after a lost response").await, 0);
+}
+
+#[tokio::test]
+async fn payment_that_is_archived_during_a_read_is_found() {
+    for status in Status::SETTLED {
+        let twins = Twins::start(stack).await;
+        let all = with_statuses(&twins.healthy, 1, &[status]).await;
+        let (account, sort) = &all[0];
+        twins.proxy.rule(|call| if call.action == "GetItem" { Fault::Held } else { Fault::None });
+        let archived = async {
+            twins.proxy.held(1).await;
+            assert_eq!(finish(&twins.healthy).await, 1);
+            twins.proxy.release();
+        };
+        let reader = Client::operator(&twins.faulty);
+        let (answer, ()) = join(reader.get(&location(account, sort)), archived).await;
+        assert_eq!((answer.status, &answer.body["status"]), (200, &json!(status)), "{}", answer.body);
+        assert_eq!(twins.proxy.count("GetItem"), 2);
+    }
+}
+
+#[tokio::test]
+async fn every_payment_is_found_while_the_archive_runs() {
+    let stack = stack().start().await.expect("a stack");
+    let all = settled(&stack, 150).await;
+    let reads = async {
+        for round in 0..3 {
+            assert_found(&stack, &all, &format!("round {round}")).await;
+        }
+    };
+    let (moved, ()) = join(finish(&stack), reads).await;
+    assert_eq!(moved, 150);
 }

@@ -90,9 +90,9 @@ async fn largest_payment_consumes_its_declared_cost() {
         let stack = without_jobs().parameter("IndexProjection", name).start().await.expect("a stack");
         let most = largest(&Client::operator(&stack)).await;
         let row = measure_all_patterns(&stack, projection, most, &"\u{1F4B6}".repeat(128)).await;
-        // A payment that an operator reports on has no attempts.
-        let attempts = "Attempts".len() + 2;
-        assert_eq!(bytes(&row), MAX_BYTES - attempts, "the largest accepted payment must fill 8 KB");
+        // A payment that an operator reports on has no attempts, and this one is no retry.
+        let missing = "Attempts".len() + 2 + "RetryOf".len() + "20261201T093000Z-".len() + 32;
+        assert_eq!(bytes(&row), MAX_BYTES - missing, "the largest accepted payment must fill 8 KB");
     }
 }
 
@@ -110,19 +110,24 @@ async fn measure_all_patterns(stack: &Stack, projection: Projection, data: usize
     measured.assert("get-payment", &one().await, &client.get(&path).await);
     let moved = client.patch(&path, &json!({"status": "PENDING"})).await;
     measured.assert("update-payment-status", &one().await, &moved);
+    measured.assert("list-overdue-payments", &one().await, &client.get("/bank/payments/overdue").await);
+    measured.assert("get-day not closed", &one().await, &client.get("/bank/days/2099-12-01").await);
     measure_dispatch(stack, projection, &mut measured, data).await;
     let processed = client.patch(&path, &json!({"status": "PROCESSED", "transactionId": transaction})).await;
     measured.assert("update-payment-status to PROCESSED", &one().await, &processed);
     let row = only_payment(stack).await;
-    let archived = client.invoke("archive-processed-payments", &json!({"date": "2099-12-01"})).await;
-    measured.assert("archive-processed-payments", &case(projection, &row, 1), &archived);
+    let archived = client.invoke("archive-settled-payments", &json!({"date": "2099-12-01"})).await;
+    measured.assert("archive-settled-payments", &case(projection, &row, 1), &archived);
     let one = case(projection, &transactions(stack).await.pop().expect("a transaction"), 1);
+    measured.assert("get-payment archived", &one, &client.get(&path).await);
     let of_account = client.get("/bank/accounts/A-1/transactions").await;
     measured.assert("list-account-transactions", &one, &of_account);
     let of_date = client.get("/bank/transactions?date=2099-12-01").await;
     measured.assert("list-transactions-by-date", &one, &of_date);
     let found = client.get(&format!("/bank/transactions/{transaction}")).await;
     measured.assert("find-transaction", &one, &found);
+    measure_close(stack, projection, &mut measured, data).await;
+    measure_retry(stack, projection, &mut measured, data).await;
     measured.assert_all();
     row
 }
@@ -157,6 +162,41 @@ async fn measure_dispatch(stack: &Stack, projection: Projection, measured: &mut 
     measured.assert("retry-bank-job", &nothing, &client.post(&failed, &json!({})).await);
     let set = client.put("/bank/dispatching", &json!({"enabled": true})).await;
     measured.assert("set-dispatching", &nothing, &set);
+}
+
+/// Measures the close of the day before [`TIME`], which has one payment.
+async fn measure_close(stack: &Stack, projection: Projection, measured: &mut Measured, data: usize) {
+    let client = Client::operator(stack);
+    let mut processed = payment("A-2", "2099-11-30T10:00:00Z", Status::Processed, 0);
+    processed.data = serde_json::from_value(json!(format!("\"{}\"", "x".repeat(data - 2)))).expect("data");
+    put(stack, &[processed]).await;
+    let one = case(projection, &only_payment(stack).await, 1);
+    let closing = client.invoke("close-day", &scheduled_at("2099-12-01T00:15:00Z")).await;
+    measured.assert("close-day", &one, &closing);
+    let closed = client.invoke("continue-bank-job", &starts(text(&closing.body, "jobId"))).await;
+    measured.assert("continue-bank-job, close", &one, &closed);
+    measured.assert("get-day", &one, &client.get("/bank/days/2099-11-30").await);
+    let started = client.post("/bank/days/2020-01-01/close", &json!({})).await;
+    measured.assert("start-close", &one, &started);
+}
+
+/// Measures the retry of a failed payment, before and after its archive.
+async fn measure_retry(stack: &Stack, projection: Projection, measured: &mut Measured, data: usize) {
+    let client = Client::operator(stack);
+    for (function, archived) in [("retry-payment", false), ("retry-payment archived", true)] {
+        let new = client.post("/bank/accounts/A-3/payments", &new(data)).await;
+        let path = new.headers["location"].to_str().expect("text").to_owned();
+        for status in ["PENDING", "FAILED"] {
+            assert_eq!(client.patch(&path, &json!({"status": status})).await.status, 200);
+        }
+        let failed = payments(stack).await.into_iter().find(|row| row["GSI1SK"].starts_with("FAILED#"));
+        let one = case(projection, &failed.expect("the payment"), 1);
+        if archived {
+            client.invoke("archive-settled-payments", &json!({"date": "2099-12-01"})).await;
+        }
+        measured.assert(function, &one, &client.post(&format!("{path}/retry"), &json!({})).await);
+        client.invoke("archive-settled-payments", &json!({"date": "2099-12-01"})).await;
+    }
 }
 
 /// The stream event for a new job.
@@ -196,8 +236,8 @@ async fn page_of_four_items_consumes_its_declared_cost() {
         measured.assert("list-account-payments", &four, &client.get(&range).await);
         let due = client.get("/bank/payments/due?date=2099-12-01&status=PROCESSED").await;
         measured.assert("list-due-payments", &four, &due);
-        let archived = client.invoke("archive-processed-payments", &json!({"date": "2099-12-01"})).await;
-        measured.assert("archive-processed-payments", &four, &archived);
+        let archived = client.invoke("archive-settled-payments", &json!({"date": "2099-12-01"})).await;
+        measured.assert("archive-settled-payments", &four, &archived);
         let four = case(projection, &transactions(&stack).await.pop().expect("a transaction"), 4);
         let of_date = client.get("/bank/transactions?date=2099-12-01").await;
         measured.assert("list-transactions-by-date", &four, &of_date);

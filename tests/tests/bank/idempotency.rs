@@ -179,7 +179,7 @@ async fn advance(stack: &Stack, location: &str, body: Value) {
 }
 
 async fn archive(stack: &Stack) {
-    let archived = Client::operator(stack).invoke("archive-processed-payments", &json!({"date": "2099-12-31"})).await;
+    let archived = Client::operator(stack).invoke("archive-settled-payments", &json!({"date": "2099-12-31"})).await;
     assert_eq!(archived.body, json!({"until": "2099-12-31", "moved": 1, "left": false}));
 }
 

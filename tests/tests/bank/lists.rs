@@ -141,12 +141,11 @@ async fn range_includes_both_ends_and_nothing_outside(projection: &str) {
 
 /// Schedules twenty payments of the account, four in each status.
 async fn some_of_each_status(client: &Client, account: &str) -> Vec<Value> {
-    let statuses = ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"];
     let mut payments = Vec::new();
     for number in 0..20 {
         let payment = schedule(client, account, &format!("2099-12-01T09:{number:02}:00Z")).await;
         let transaction = format!("{account}-{number}");
-        payments.push(bring_to(client, &payment, statuses[number % 5], &transaction).await);
+        payments.push(bring_to(client, &payment, STATUSES[number % 5], &transaction).await);
     }
     payments
 }
@@ -154,7 +153,7 @@ async fn some_of_each_status(client: &Client, account: &str) -> Vec<Value> {
 async fn status_parameter_filters_every_list(projection: &str) {
     let (stack, client) = stack_with(projection).await;
     let payments = some_of_each_status(&client, "A-1").await;
-    for status in ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"] {
+    for status in STATUSES {
         let wanted: Vec<_> = payments.iter().filter(|payment| payment["status"] == status).cloned().collect();
         assert_eq!(wanted.len(), 4);
         for limit in [3, 100] {
@@ -167,6 +166,9 @@ async fn status_parameter_filters_every_list(projection: &str) {
     assert_eq!(client.all("/bank/payments/due?date=2099-12-01").await.0.len(), 4, "SCHEDULED is the default");
     stack.stop().await;
 }
+
+const STATUSES: [&str; 5] = ["SCHEDULED", "PENDING", "PROCESSED", "FAILED", "CANCELLED"];
+const SETTLED: [&str; 3] = ["PROCESSED", "FAILED", "CANCELLED"];
 
 /// Schedules payments of three accounts on one day. Half of the payments are archived. In one
 /// second, more payments are due than fit on a page.
@@ -362,31 +364,38 @@ async fn archived_payment_moves_to_the_transaction_lists(projection: &str) {
     let later = schedule(&client, "A-1", "2099-12-02T00:00:00Z").await;
     bring_to(&client, &later, "PROCESSED", "later").await;
     let (moved, stayed): (Vec<Value>, Vec<Value>) =
-        payments.into_iter().partition(|payment| payment["status"] == "PROCESSED");
-    for moved_now in [4, 0] {
+        payments.into_iter().partition(|payment| SETTLED.contains(&text(payment, "status")));
+    for moved_now in [12, 0] {
         assert_eq!(archive(&client, "2099-12-01").await, moved_now);
         let (left, _) = client.all(&format!("/bank/accounts/A-1/payments?{DAYS}")).await;
         assert_eq!(left[..left.len() - 1], stayed, "other payments are unchanged");
         assert_eq!(left[left.len() - 1]["paymentId"], later["paymentId"], "payments of the next day stay");
-        let processed = "/bank/payments/due?status=PROCESSED&date=2099-12-0";
-        assert_eq!(client.all(&format!("{processed}1")).await.0.len(), 0);
-        assert_eq!(client.all(&format!("{processed}2")).await.0.len(), 1);
-        let (of_date, _) = client.all("/bank/transactions?date=2099-12-01").await;
+        let processed = "/bank/payments/due?status=PROCESSED&date=2099-12-02";
+        assert_eq!(client.all(processed).await.0.len(), 1);
+        let (all, _) = client.all("/bank/accounts/A-1/transactions").await;
         let wanted: Vec<_> =
-            moved.iter().zip(&of_date).map(|(payment, transaction)| archived(payment, transaction)).collect();
-        assert_eq!((of_date.len(), &of_date), (moved.len(), &wanted));
-        for list in [
-            "/bank/accounts/A-1/transactions".to_owned(),
-            format!("/bank/accounts/A-1/transactions?{DAYS}"),
-            format!("/bank/accounts/A-1/transactions?{DAYS}&status=PROCESSED"),
-            "/bank/transactions?date=2099-12-01&status=PROCESSED".to_owned(),
-        ] {
-            assert_eq!(client.all(&list).await.0, of_date, "{list}");
+            moved.iter().zip(&all).map(|(payment, transaction)| archived(payment, transaction)).collect();
+        assert_eq!((all.len(), &all), (moved.len(), &wanted));
+        for status in STATUSES {
+            let due = format!("/bank/payments/due?status={status}&date=2099-12-01");
+            let of_status: Vec<_> = all.iter().filter(|transaction| transaction["status"] == status).cloned().collect();
+            assert_eq!(client.all(&due).await.0.len() + of_status.len(), 4, "{status}");
+            for list in [
+                format!("/bank/transactions?date=2099-12-01&status={status}"),
+                format!("/bank/accounts/A-1/transactions?{DAYS}&status={status}"),
+            ] {
+                assert_eq!(client.all(&list).await.0, of_status, "{list}");
+            }
         }
-        for transaction in &of_date {
+        let by_default = client.all("/bank/transactions?date=2099-12-01").await.0;
+        for transaction in &by_default {
             let found = client.get(&format!("/bank/transactions/{}", text(transaction, "transactionId"))).await;
             assert_eq!(found.body, *transaction);
-            assert_eq!(client.get(&path(transaction)).await.status, 404);
+        }
+        assert_eq!(by_default.len(), 4, "PROCESSED is the default");
+        for payment in &moved {
+            let found = client.get(&path(payment)).await;
+            assert_eq!((found.status, &found.body), (200, payment), "an archived payment is still found");
         }
         assert_eq!(client.get("/bank/transactions/later").await.status, 404, "it is not archived yet");
     }
@@ -397,7 +406,6 @@ async fn archived_payment_moves_to_the_transaction_lists(projection: &str) {
 fn archived(payment: &Value, transaction: &Value) -> Value {
     let mut wanted = payment.clone();
     let members = wanted.as_object_mut().expect("an object");
-    members.remove("createdAt");
     members.insert("archivedAt".to_owned(), transaction["archivedAt"].clone());
     assert!(text(transaction, "archivedAt").ends_with('Z'));
     wanted

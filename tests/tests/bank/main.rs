@@ -4,6 +4,7 @@
 mod access;
 mod archive;
 mod batches;
+mod close;
 mod cost;
 mod dispatch;
 mod due_scale;
@@ -12,6 +13,7 @@ mod idempotency;
 mod lists;
 mod model;
 mod moves;
+mod overdue;
 mod requests;
 mod roles;
 mod shards;

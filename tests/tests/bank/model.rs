@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::cell::Cell;
 use system_tests::{
     Client,
-    bank::{archive, ask_to_move, schedule},
+    bank::{archive, ask_to_move, path, schedule},
     stack, text, texts,
 };
 
@@ -142,7 +142,8 @@ impl Model<'_> {
     }
 
     async fn archive(&mut self, day: usize) -> Result<(), TestCaseError> {
-        let due = |known: &&mut Known| !known.archived && known.status == "PROCESSED" && known.day <= day;
+        let is_settled = |status| matches!(status, "PROCESSED" | "FAILED" | "CANCELLED");
+        let due = |known: &&mut Known| !known.archived && is_settled(known.status) && known.day <= day;
         let moved = self.known.iter_mut().filter(due).map(|known| known.archived = true).count();
         prop_assert_eq!(archive(self.client, &self.day(day)).await, moved as u64);
         Ok(())
@@ -177,13 +178,15 @@ impl Model<'_> {
     }
 
     async fn check_everything(&self) -> Result<(), TestCaseError> {
-        for (day, status) in (0..DAYS).flat_map(|day| ["SCHEDULED", "PROCESSED"].map(|status| (day, status))) {
+        for (day, status) in (0..DAYS).flat_map(|day| STATUSES.map(|status| (day, status))) {
             self.check_date(day, status, 7).await?;
         }
         for account in 0..ACCOUNTS.len() {
             self.check_account(account, 7).await?;
         }
         for known in &self.known {
+            let found = self.client.get(&path(&known.payment)).await;
+            prop_assert_eq!((found.status, text(&found.body, "status")), (200, known.status));
             let Some(transaction) = known.transaction else { continue };
             let found = self.client.get(&format!("/bank/transactions/{}", self.transaction(transaction))).await;
             let wanted = if known.archived { &known.payment["paymentId"] } else { &Value::Null };

@@ -126,7 +126,7 @@ async fn transaction_id_cannot_be_reused_even_after_archiving() {
     assert_eq!(client.patch(&first, &processed("T-1")).await.status, 200);
     for archived in [false, true] {
         if archived {
-            let run = client.invoke("archive-processed-payments", &json!({"date": "2099-12-01"})).await;
+            let run = client.invoke("archive-settled-payments", &json!({"date": "2099-12-01"})).await;
             assert_eq!(run.body["moved"], 1, "{}", run.body);
         }
         let before = all(&stack).await;

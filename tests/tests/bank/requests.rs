@@ -309,6 +309,40 @@ fn moves(client: &Client, payment: &Value) -> Vec<Case> {
     cases
 }
 
+fn days(client: &Client, payment: &Value) -> Vec<Case> {
+    const DAYS: [&str; 8] =
+        ["today", "2099-02-29", "2099-13-01", "2099-1-1", "20991201", "2099-12-01T00:00:00Z", "10000-01-01", "%00"];
+    let mut cases = Vec::new();
+    for day in DAYS {
+        for (method, path) in [("GET", format!("/bank/days/{day}")), ("POST", format!("/bank/days/{day}/close"))] {
+            cases.push(Case::faults(format!("{method} {path}"), client.request(method, &path), "/path/date"));
+        }
+    }
+    for day in ["2099-12-01", "9999-12-31"] {
+        let path = format!("/bank/days/{day}/close");
+        cases.push(Case::faults(format!("POST {path}"), client.request("POST", &path), "/path/date"));
+    }
+    let (key, close) = ("x".repeat(129), "/bank/days/2020-01-01/close");
+    let bad_key = client.request("POST", close).header("idempotency-key", key);
+    cases.push(Case::faults("close with a long key", bad_key, "/header/idempotency-key"));
+    for (query, at) in [
+        ("date=2099-12-01", "/query/date"),
+        ("status=PENDING", "/query/status"),
+        ("limit=0", "/query/limit"),
+        ("cursor=x", "/query/cursor"),
+    ] {
+        let path = format!("/bank/payments/overdue?{query}");
+        cases.push(Case::faults(format!("GET {path}"), client.request("GET", &path), at));
+    }
+    let retry = format!("{}/retry", bank::path(payment));
+    cases.push(Case::new("retry of a scheduled payment", client.request("POST", &retry), 409, "status-conflict"));
+    let unknown = format!("{PAYMENTS}/20991201T093000Z-01a1fc5e473c78b1a1bb5371724e7a94/retry");
+    cases.push(Case::new("retry of an unknown payment", client.request("POST", &unknown), 404, "not-found"));
+    let no_id = format!("{PAYMENTS}/rent/retry");
+    cases.push(Case::faults("retry of no payment id", client.request("POST", &no_id), "/path/paymentId"));
+    cases
+}
+
 fn headers(client: &Client) -> Vec<Case> {
     let keys = [String::new(), "a#b".to_owned(), "#".to_owned(), "x".repeat(129), "a\tb".to_owned()];
     let case = |key: &String| {
@@ -363,7 +397,8 @@ async fn invalid_request_returns_the_expected_problem_and_writes_nothing() {
     schedule(&client, SECRET, "2099-12-01T09:30:00Z").await;
     let groups: [fn(&Client) -> Vec<Case>; 9] =
         [bodies, times, contents, identifiers, payment_ids, queries, headers, together, gateway];
-    let cases: Vec<Case> = groups.iter().flat_map(|cases| cases(&client)).chain(moves(&client, &payment)).collect();
+    let cases = groups.iter().flat_map(|cases| cases(&client)).chain(moves(&client, &payment));
+    let cases: Vec<Case> = cases.chain(days(&client, &payment)).collect();
     assert!(cases.len() >= 60, "{}", cases.len());
     all_are_refused(cases, &stack.tables(), async || stored(&stack).await).await;
     stack.stop().await;

@@ -15,6 +15,7 @@ const READ: &[&str] = &["bank:read", "bank:operate"];
 const WRITE: &[&str] = &["bank:write", "bank:operate"];
 const OPERATE: &[&str] = &["bank:operate"];
 const CHANGE: &str = "PATCH /bank/accounts/{accountId}/payments/{paymentId}";
+const RETRY: &str = "POST /bank/accounts/{accountId}/payments/{paymentId}/retry";
 const TIME: &str = "2099-12-01T09:30:00Z";
 const NO_JOB: &str = "dispatch-0";
 const NOBODYS: &str = "20991201T093000Z-01a1fc5e473c78b1a1bb5371724e7a94";
@@ -36,6 +37,11 @@ fn attempts() -> Vec<Attempt> {
             .with("SCHEDULED", Value::Null),
         Attempt::of_customers("GET /bank/accounts/{accountId}/transactions", READ),
         Attempt::of_operators("GET /bank/payments/due", OPERATE),
+        Attempt::of_operators("GET /bank/payments/overdue", OPERATE),
+        Attempt::of_operators("POST /bank/days/{date}/close", OPERATE),
+        Attempt::of_operators("GET /bank/days/{date}", OPERATE),
+        Attempt::of_operators(RETRY, OPERATE).with("FAILED", Value::Null),
+        Attempt::of_operators(RETRY, OPERATE).with("PENDING", Value::Null).gets(Conflict, Missing),
         Attempt::of_operators("GET /bank/transactions", OPERATE),
         Attempt::of_operators("POST /bank/dispatches", OPERATE),
         Attempt::of_operators("GET /bank/dispatching", OPERATE),
@@ -63,6 +69,7 @@ fn attempts() -> Vec<Attempt> {
 
 #[tokio::test]
 async fn each_role_may_do_what_the_table_of_actors_says() {
+    // A job would change the tables while refused requests are checked.
     let stack = without_jobs().auth(Auth::Required).start().await.expect("a stack");
     let operator = Client::caller(&stack, "bank:operate", &[]);
     // The local stack invokes a function only for an operator of all services.

@@ -122,6 +122,17 @@ impl Scene {
                 let path = format!("/bank/payments/due?date={DAY}&status=PROCESSED");
                 get("GET /bank/payments/due", path, json!({})).await
             }
+            Reader::Overdue => get("GET /bank/payments/overdue", "/bank/payments/overdue".to_owned(), json!({})).await,
+            Reader::Day => get("GET /bank/days/{date}", format!("/bank/days/{DAY}"), json!({"date": DAY})).await,
+            Reader::StartClose => {
+                let (path, parameters) = ("/bank/days/2020-01-01/close".to_owned(), json!({"date": "2020-01-01"}));
+                self.ask("POST /bank/days/{date}/close", path, parameters, None, None).await
+            }
+            Reader::RetryPayment => {
+                let route = "POST /bank/accounts/{accountId}/payments/{paymentId}/retry";
+                let path = format!("/bank/accounts/A-1/payments/{}/retry", self.first);
+                self.ask(route, path, json!({"accountId": "A-1", "paymentId": self.first}), None, None).await
+            }
             Reader::Dispatch => unreadable::invoke(&self.stack, "dispatch-due-payments", scheduled_at(TIME)).await,
             Reader::StartDispatch => {
                 self.ask("POST /bank/dispatches", "/bank/dispatches".to_owned(), json!({}), None, None).await
@@ -147,9 +158,7 @@ impl Scene {
             }
             Reader::Payment => self.payment(&self.first).await,
             Reader::OtherPayment => self.payment(&self.second).await,
-            Reader::Archive => {
-                unreadable::invoke(&self.stack, "archive-processed-payments", json!({"date": DAY})).await
-            }
+            Reader::Archive => unreadable::invoke(&self.stack, "archive-settled-payments", json!({"date": DAY})).await,
             Reader::Transactions(of) => {
                 let path = format!("/bank/accounts/{of}/transactions");
                 get("GET /bank/accounts/{accountId}/transactions", path, account(of)).await
@@ -211,6 +220,10 @@ enum Reader {
     OtherKey,
     Payments(&'static str),
     Due,
+    Overdue,
+    Day,
+    StartClose,
+    RetryPayment,
     Dispatch,
     StartDispatch,
     GetSwitch,
@@ -236,6 +249,10 @@ impl Reader {
             Self::Due => "B3",
             Self::Cancel | Self::CancelOther | Self::Process(..) => "B4",
             Self::Archive => "B5",
+            Self::StartClose => "B14",
+            Self::Day => "B15",
+            Self::Overdue => "B16",
+            Self::RetryPayment => "B17",
             Self::Transactions(_) => "B6",
             Self::TransactionsOfDay => "B7",
             Self::Find(_) => "B8",
@@ -251,7 +268,7 @@ use Effect::{Failed, None as Nothing, Passed, Skipped};
 
 /// Each reader, and the effect of each type of item: payment, transaction, idempotency record,
 /// transaction guard, dispatch switch and job. The archive runs after all readers of payments.
-const MATRIX: [(Reader, [Effect; 6]); 25] = [
+const MATRIX: [(Reader, [Effect; 6]); 29] = [
     (Reader::Schedule, [Nothing; 6]),
     (Reader::OtherKey, [Nothing; 6]),
     (Reader::Retry, [Failed, Failed, Failed, Nothing, Nothing, Nothing]),
@@ -262,7 +279,7 @@ const MATRIX: [(Reader, [Effect; 6]); 25] = [
     (Reader::CancelOther, [Nothing; 6]),
     (Reader::Process(0, "T-1"), [Nothing, Nothing, Nothing, Failed, Nothing, Nothing]),
     (Reader::Process(1, "T-9"), [Nothing; 6]),
-    (Reader::Payment, [Failed, Nothing, Nothing, Nothing, Nothing, Nothing]),
+    (Reader::Payment, [Failed, Failed, Nothing, Nothing, Nothing, Nothing]),
     (Reader::OtherPayment, [Nothing; 6]),
     (Reader::GetSwitch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
     (Reader::Dispatch, [Nothing, Nothing, Nothing, Nothing, Failed, Nothing]),
@@ -271,6 +288,10 @@ const MATRIX: [(Reader, [Effect; 6]); 25] = [
     (Reader::GetSwitch, [Nothing; 6]),
     (Reader::GetJob, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
     (Reader::RetryJob, [Nothing, Nothing, Nothing, Nothing, Nothing, Failed]),
+    (Reader::Overdue, [Nothing; 6]),
+    (Reader::Day, [Nothing; 6]),
+    (Reader::StartClose, [Nothing; 6]),
+    (Reader::RetryPayment, [Failed, Failed, Nothing, Nothing, Nothing, Nothing]),
     (Reader::Archive, [Skipped, Nothing, Nothing, Nothing, Nothing, Nothing]),
     (Reader::Transactions("A-1"), [Nothing, Skipped, Nothing, Nothing, Nothing, Nothing]),
     (Reader::Transactions("A-2"), [Nothing; 6]),
@@ -342,5 +363,61 @@ async fn archive_passes_over_a_payment_without_a_transaction_id() {
     let run = scene.read(Reader::Archive).await;
     assert_eq!(run.body, json!({"until": DAY, "moved": 2, "left": true}));
     assert_eq!(scene.read(Reader::Payments("A-1")).await.count(), 1, "the payment remains");
+    scene.stack.stop().await;
+}
+
+/// Each attribute of a payment is damaged in turn, in each status that can change. Every change of
+/// an operator either succeeds or leaves the payment as it is.
+#[tokio::test]
+async fn a_change_of_an_unreadable_payment_succeeds_or_changes_nothing() {
+    let scene = Scene::start("KEYS_ONLY", false).await;
+    let client = scene.stack.client().expect("a client");
+    let table = scene.stack.table("PaymentScheduler").expect("a table");
+    let stored = async |id: &str| {
+        let items = client.scan().table_name(table).consistent_read(true).send().await.expect("items").items;
+        let items = items.unwrap_or_default().into_iter().map(|item| item.into_iter().collect::<Item>());
+        let guards = |item: &Item| unreadable::text(item, "PK").starts_with("TRANSACTION#");
+        items.filter(|item| guards(item) || unreadable::text(item, "SK").contains(id)).collect::<Vec<_>>()
+    };
+    let cancelled = (&scene.scheduled, json!({"status": "CANCELLED"}));
+    let claimed = (&scene.scheduled, json!({"status": "PENDING"}));
+    let failed = (&scene.pending[0], json!({"status": "FAILED"}));
+    let processed = (&scene.pending[0], json!({"status": "PROCESSED", "transactionId": "T-77"}));
+    let (mut refused, mut changed) = (0, 0);
+    for (id, body) in [cancelled, claimed, failed, processed] {
+        let healthy = stored(id).await;
+        let is_it = |item: &Item| unreadable::text(item, "SK").contains(id.as_str());
+        let payment = |items: &[Item]| items.iter().find(|item| is_it(item)).expect("a payment").clone();
+        let names: Vec<String> = payment(&healthy).into_keys().filter(|name| name != "PK" && name != "SK").collect();
+        for (name, how) in names.iter().flat_map(|name| DAMAGES.map(|how| (name, how))) {
+            let is_index_key = name.starts_with("GSI");
+            if is_index_key && matches!(how, unreadable::Damage::Type) {
+                // DynamoDB rejects index keys of another type.
+                continue;
+            }
+            damage(&scene.stack, "PaymentScheduler", is_it, name, how).await;
+            let before = stored(id).await;
+            let answer = scene.change(id, &body).await;
+            let when = format!("{body}, {name} {how:?}: {answer:?}");
+            let after = stored(id).await;
+            if answer.status == 200 {
+                changed += 1;
+                let moved = unreadable::text(&payment(&after), "GSI1SK");
+                assert!(moved.starts_with(text(&body, "status")), "{when}: {moved}");
+            } else {
+                refused += 1;
+                assert_eq!(after, before, "{when}");
+            }
+            for item in &healthy {
+                let put = client.put_item().table_name(table).set_item(Some(item.clone().into_iter().collect()));
+                put.send().await.expect("repaired");
+            }
+            let guard = client.delete_item().table_name(table);
+            let key = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+            let guard = guard.key("PK", key("TRANSACTION#T-77")).key("SK", key("TRANSACTION"));
+            guard.send().await.expect("deleted");
+        }
+    }
+    assert!(refused >= 40 && changed >= 4, "{refused} refused, {changed} changed");
     scene.stack.stop().await;
 }

@@ -9,43 +9,46 @@ use system_tests::{
     Answer, Asks, Client, drained,
     patterns::all,
     stack, text,
-    unreadable::{self, DAMAGES, Effect, Item, Reading, damage},
+    unreadable::{self, DAMAGES, Effect, Item, ItemType, Reading},
 };
 
-/// An item type, and an attribute that the test damages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Type {
-    CartItem,
-    Pointer,
-    Cart,
-    IdempotencyRecord,
+/// The account and the cart item of the damaged items.
+struct Names {
+    owner: String,
+    tea: String,
 }
 
-impl Type {
-    const ALL: [Self; 4] = [Self::CartItem, Self::Pointer, Self::Cart, Self::IdempotencyRecord];
-
-    fn attribute(self) -> &'static str {
-        match self {
-            Self::CartItem => "AddedAt",
-            Self::Pointer => "CartItem",
-            Self::Cart => "Last",
-            Self::IdempotencyRecord => "ExpiresAt",
-        }
-    }
-
-    /// Whether this is the item of the account that the test damages. `tea` is the id of a cart
-    /// item.
-    fn is(self, item: &Item, owner: &str, tea: &str) -> bool {
-        let (account, sort) = (unreadable::text(item, "PK"), unreadable::text(item, "SK"));
-        account == owner
-            && match self {
-                Self::CartItem => sort.starts_with("ACTIVE#") && sort.ends_with(tea),
-                Self::Pointer => sort.starts_with("ITEM#") && sort.ends_with(tea),
-                Self::Cart => sort == "CART",
-                Self::IdempotencyRecord => sort == "IDEMPOTENCY#K-1",
-            }
+impl Names {
+    /// Whether the item belongs to the account and has a sort key with this start and end.
+    fn has(&self, item: &Item, start: &str, end: &str) -> bool {
+        let sort = unreadable::text(item, "SK");
+        unreadable::text(item, "PK") == self.owner && sort.starts_with(start) && sort.ends_with(end)
     }
 }
+
+type Type = ItemType<Names>;
+
+const CART_ITEM: Type = Type {
+    name: "CartItem",
+    table: "Cart",
+    attribute: "AddedAt",
+    is: |item, names| names.has(item, "ACTIVE#", &names.tea),
+};
+const POINTER: Type = Type {
+    name: "Pointer",
+    table: "Cart",
+    attribute: "CartItem",
+    is: |item, names| names.has(item, "ITEM#", &names.tea),
+};
+const CART: Type =
+    Type { name: "Cart", table: "Cart", attribute: "Last", is: |item, names| names.has(item, "CART", "CART") };
+const IDEMPOTENCY_RECORD: Type = Type {
+    name: "IdempotencyRecord",
+    table: "Cart",
+    attribute: "ExpiresAt",
+    is: |item, names| names.has(item, "IDEMPOTENCY#K-1", "K-1"),
+};
+const TYPES: [Type; 4] = [CART_ITEM, POINTER, CART, IDEMPOTENCY_RECORD];
 
 /// Two carts. A-1 has tea and a cup, and a SAVED pot. A-2 has tea. The names of accounts and
 /// products end with the number of the scene, so that many scenes can share a stack.
@@ -141,9 +144,9 @@ impl<'a> Scene<'a> {
         unreadable::request(self.stack, &Asks { route, path: &path, parameters, key, body }).await
     }
 
-    async fn damage(&self, kind: Type, how: unreadable::Damage) -> (String, String) {
-        let owner = self.named("A-1");
-        damage(self.stack, "Cart", |item| kind.is(item, &owner, &self.tea), kind.attribute(), how).await
+    async fn damage(&self, kind: &Type, how: unreadable::Damage) -> (String, String) {
+        let names = Names { owner: self.named("A-1"), tea: self.tea.clone() };
+        kind.damage(self.stack, &names, how).await
     }
 }
 
@@ -213,11 +216,11 @@ async fn one_unreadable_item_does_not_stop_the_others() {
     };
     for (reader, effects) in MATRIX {
         let healthy = scene().await.read(reader).await;
-        for (kind, effect) in Type::ALL.into_iter().zip(effects) {
+        for (kind, effect) in TYPES.into_iter().zip(effects) {
             for how in DAMAGES {
                 let scene = scene().await;
-                let key = scene.damage(kind, how).await;
-                let when = format!("{kind:?} {how:?}: {reader:?}");
+                let key = scene.damage(&kind, how).await;
+                let when = format!("{} {how:?}: {reader:?}", kind.name);
                 effect.check(&scene.read(reader).await, &healthy, &key, &when);
             }
         }
@@ -237,7 +240,7 @@ fn every_route_of_the_cart_is_in_the_matrix() {
 async fn checkout_leaves_an_unreadable_item_in_the_cart_and_repeats_its_response() {
     let stack = shop().await;
     let scene = Scene::start(&stack, 1).await;
-    scene.damage(Type::CartItem, DAMAGES[0]).await;
+    scene.damage(&CART_ITEM, DAMAGES[0]).await;
     let operator = Client::operator(&stack);
     let checkout = "/cart/accounts/A-1-1/checkout";
     let first = operator.post_once(checkout, "buy", &json!({})).await;
@@ -258,7 +261,7 @@ async fn checkout_repairs_a_damaged_pointer() {
     let stack = shop().await;
     for (number, how) in DAMAGES.into_iter().enumerate() {
         let scene = Scene::start(&stack, number).await;
-        scene.damage(Type::Pointer, how).await;
+        scene.damage(&POINTER, how).await;
         assert_eq!(scene.read(Reader::Get).await.status, 500, "{how:?}");
         assert_eq!(scene.read(Reader::Buy("A-1")).await.count(), 2, "{how:?}");
         let bought = scene.read(Reader::Get).await;
@@ -275,12 +278,12 @@ fn files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
 
 #[tokio::test]
 async fn exporter_delivers_everything_except_an_unreadable_change() {
-    for kind in Type::ALL {
+    for kind in TYPES {
         let stack = shop().await;
         let scene = Scene::start(&stack, 1).await;
         let operator = Client::operator(&stack);
         for how in DAMAGES {
-            scene.damage(kind, how).await;
+            scene.damage(&kind, how).await;
         }
         assert_eq!(scene.read(Reader::ChangeOthers).await.status, 200);
         assert_eq!(scene.read(Reader::ChangeOther).await.status, 200);
@@ -291,10 +294,10 @@ async fn exporter_delivers_everything_except_an_unreadable_change() {
         let rows: Vec<Value> = rows.lines().map(|row| serde_json::from_str(row).expect("a row")).collect();
         for id in [&scene.others, &scene.cup] {
             let changed = rows.iter().any(|row| row["item_id"] == **id && row["quantity"] == 2);
-            assert!(changed, "{kind:?}: the change of {id} is missing in {rows:?}");
+            assert!(changed, "{}: the change of {id} is missing in {rows:?}", kind.name);
         }
         let kept = files.iter().filter(|file| file.to_string_lossy().contains("/unsendable/")).count();
-        assert_eq!(kept > 0, kind == Type::CartItem, "{kind:?}: {files:?}");
+        assert_eq!(kept > 0, kind.name == CART_ITEM.name, "{}: {files:?}", kind.name);
         stack.stop().await;
     }
 }

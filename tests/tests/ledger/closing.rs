@@ -202,10 +202,12 @@ async fn rejects_the_types_of_the_ledgers_own_transactions() {
     let reversed = books.operator.post(&format!("{TRANSACTIONS}/{paid}/reversal"), &json!({})).await;
     assert_eq!(reversed.status, 201, "{}", reversed.body);
     assert_eq!(close(&books.operator, &one, &other).await.status, 200);
+    let journal = legs([("debit", books.outside.as_str(), "1.00", "USD"), ("credit", other.as_str(), "1.00", "USD")]);
+    assert_eq!(books.operator.post_once(TRANSACTIONS, "journal", &journal).await.status, 201);
     let stored = Stored::read(&books.stack).await;
     let types = stored.transactions.values().map(|transaction| transaction.transaction_type.as_str());
     let own: BTreeSet<&str> = types.filter(|kind| *kind != "payment").collect();
-    assert_eq!(own, BTreeSet::from(["closing", "reversal"]));
+    assert_eq!(own, BTreeSet::from(["closing", "journal", "reversal"]));
     let count = stored.transactions.len();
     for kind in own.into_iter().flat_map(variants) {
         let mut of_payment = payment(&books.outside, &other, "1.00");

@@ -126,10 +126,20 @@ impl Measured {
         account
     }
 
-    /// Measures the closing of an account whose balance moves to another account.
+    /// Measures the closing of an empty account, and of an account whose balance moves to another
+    /// account.
     async fn closes(&mut self) {
         let (from, to) = (self.funded(100).await, self.funded(101).await);
         let path = format!("{ACCOUNTS}/{from}");
+        let never_used = format!("{ACCOUNTS}/{}", id(&self.open("checking").await, "accountId"));
+        let closed = self.books.operator.patch(&never_used, &json!({"status": "closed"})).await;
+        let case = self.case(None, &never_used[ACCOUNTS.len() + 1..]).await;
+        self.assert("update-account", &case, &closed);
+        let empty = self.funded(102).await;
+        let emptied = self.books.pay("empty", &empty, &to, "1500.00").await;
+        let closed = self.books.operator.patch(&format!("{ACCOUNTS}/{empty}"), &json!({"status": "closed"})).await;
+        let case = self.case(Some(&id(&emptied, "transactionId")), &empty).await;
+        self.assert("update-account, closed", &case, &closed);
         let closed = self.books.operator.patch(&path, &json!({"status": "closed", "transferTo": to})).await;
         let statement = self.books.operator.get(&format!("{path}/statement?limit=1")).await;
         let transfer = statement.body["items"][0]["transactionId"].as_str().expect("an id").to_owned();

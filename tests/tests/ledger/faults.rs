@@ -507,3 +507,51 @@ async fn account_writes_succeed_even_if_their_response_is_lost() {
     assert_eq!(scene.ask("create-account", &event).await, opened);
     assert_eq!(scene.stored().await.accounts.len(), before + 1);
 }
+
+fn closed(account: &str, to: &str, now: Timestamp) -> Value {
+    let (path, body) = (format!("/ledger/accounts/{account}"), json!({"status": "closed", "transferTo": to}));
+    let (route, parameters) = ("PATCH /ledger/accounts/{accountId}", json!({"accountId": account}));
+    Asks { route, path: &path, parameters, key: None, body: Some(&body) }.at(now)
+}
+
+/// The function crashes before or after any of its calls. Either all of the closing is stored or
+/// nothing, and a retry completes it once.
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_completes_a_closing_after_a_crash_at_any_call() {
+    let scene = Scene::start().await;
+    for is_debt in [false, true] {
+        for moment in MOMENTS {
+            for call in 1.. {
+                let to = scene.books.funded("bank", "10.00").await;
+                let account = if is_debt { scene.books.source("USD").await } else { scene.books.account("bank").await };
+                let (debit, credit) = if is_debt { (&account, &scene.from) } else { (&scene.books.outside, &account) };
+                let key = format!("F-{is_debt}-{call}-{moment:?}");
+                assert_eq!(scene.books.pay(&key, debit, credit, "5.00").await.status, 201);
+                let before = scene.stored().await;
+                scene.proxy.rule(move |it| if it.number == call { Fault::Death(moment) } else { Fault::None });
+                let event = closed(&account, &to, now());
+                let invocation = scene.process("update-account").run(&event, TIME).await;
+                let (calls, writes) = (scene.proxy.calls().len(), scene.proxy.count("TransactWriteItems"));
+                let stored = scene.stored().await;
+                let is_written = stored != before;
+                let when = format!("call {call}, {moment:?}, debt {is_debt}");
+                let is_death_of_write = writes == 1 && calls == call && moment == Moment::After;
+                assert_eq!(is_written, invocation.is_some() || is_death_of_write, "{when}");
+                scene.proxy.heal();
+                let done = Outcome::from_invocation(scene.process("update-account").run(&event, TIME).await);
+                assert!(done.status == 200 && done.body.contains("\"closed\""), "{when}: {done:?}");
+                let after = if is_debt { "5.00" } else { "15.00" };
+                assert_eq!([scene.books.balance(&account).await, scene.books.balance(&to).await], ["0.00", after]);
+                let posted = scene.stored().await.transactions.len() - before.transactions.len();
+                assert_eq!(posted, 1, "{when}: the transfer is posted once");
+                let again = Outcome::from_invocation(scene.process("update-account").run(&event, TIME).await);
+                assert_eq!(again, done, "{when}");
+                if let Some(invocation) = invocation {
+                    assert_eq!(Outcome::from_invocation(Some(invocation)), done, "{when}");
+                    assert_eq!(call, 5, "{when}: a closing makes four calls");
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -338,7 +338,7 @@ impl World {
             .collect();
         let body = if let ([from, to], true) = (&legs[..], self.rng.bool()) {
             json!({
-                "transactionType": "journal",
+                "transactionType": "transfer",
                 "debitAccountId": from["accountId"],
                 "creditAccountId": to["accountId"],
                 "amount": from["amount"],

@@ -779,7 +779,7 @@ async fn each_day_has_one_scheduled_reconciliation() {
 async fn repeated_request_starts_one_reconciliation_without_the_newest_transactions() {
     let stack = without_steps().start().await.expect("a stack");
     let operator = Client::operator(&stack);
-    let body = json!({"from": "2020-01-01T00:00:00Z", "to": "9999-01-01T00:00:00+02:00"});
+    let body = json!({"from": "2020-01-01T00:00:00Z", "to": Timestamp::now()});
     let answers = join_all((0..3).map(|_| operator.post_once(RECONCILIATIONS, "K", &body))).await;
     let first = &answers[0];
     let id = first.body["reconciliationId"].as_str().expect("an id");
@@ -834,10 +834,11 @@ async fn rejects_invalid_requests() {
         case(json!({}), "/body/from /body/to"),
         case(json!({"from": at(0)}), "/body/to"),
         case(json!({"from": at(1), "to": at(0)}), "/body/to"),
-        case(json!({"from": "9999-01-01T00:00:00Z", "to": "9999-01-02T00:00:00Z"}), "/body/from"),
-        case(json!({"from": Timestamp::now(), "to": Timestamp::now() + SignedDuration::from_secs(1)}), "/body/from"),
+        case(json!({"from": "9999-01-01T00:00:00Z", "to": "9999-01-02T00:00:00Z"}), "/body/to"),
+        case(json!({"from": at(0), "to": Timestamp::now() + SignedDuration::from_mins(10)}), "/body/to"),
+        case(json!({"from": at(0), "to": "9999-01-01T00:00:00+02:00"}), "/body/to"),
+        case(json!({"from": Timestamp::now(), "to": "9999-01-01T00:00:00Z"}), "/body/to"),
         case(json!({"from": Timestamp::now() - SignedDuration::from_secs(1), "to": Timestamp::now()}), "/body/from"),
-        case(json!({"from": Timestamp::now(), "to": "9999-01-01T00:00:00Z"}), "/body/from"),
         case(json!({"from": "2020-01-01", "to": 5}), "/body/from /body/to"),
         case(json!({"from": null, "to": "2020-02-30T00:00:00Z"}), "/body/from /body/to"),
         case(json!({"from": at(0), "to": at(1), "day": "2020-01-01"}), "/body/day"),

@@ -207,6 +207,22 @@ async fn an_unreadable_item_leaves_the_outcome_open() {
         assert!(matches!(run(&transfers, &wanted).await, TransferOutcome::Unavailable(_)));
     }
     assert!(transfers.headers(&[id]).await.is_err());
-    assert_eq!(books.balance(&from).await, "10.00");
+    // An unreadable account is not a missing one: its transfer is not refused for good.
+    let account = |account: &str| format!("ACCOUNT#{account}");
+    for (number, broken) in [&from, &to].into_iter().enumerate() {
+        let client = books.stack.client().expect("a client");
+        let text = |value: &str| aws_sdk_dynamodb::types::AttributeValue::S(value.to_owned());
+        let update = |value: &str| {
+            let update = client.update_item().table_name(books.table()).key("PK", text(&account(broken)));
+            let update = update.key("SK", text("METADATA")).update_expression("SET #a = :v");
+            update.expression_attribute_names("#a", "Status").expression_attribute_values(":v", text(value))
+        };
+        update("broken").send().await.expect("damaged");
+        let wanted = transfer(&format!("P-unreadable-{number}"), &from, &to, "1");
+        assert!(matches!(run(&transfers, &wanted).await, TransferOutcome::Unavailable(_)));
+        update("active").send().await.expect("repaired");
+        completed(&run(&transfers, &wanted).await);
+    }
+    assert_eq!(books.balance(&from).await, "8.00");
     books.stack.stop().await;
 }

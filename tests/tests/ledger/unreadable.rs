@@ -7,7 +7,7 @@ use ledger::patterns;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use system_tests::{
-    Answer, Client,
+    Answer, Client, assert_problem,
     ledger::audit::{DAY, RECONCILIATIONS, Rows, Shelf, account_key, at, header_key, leg_key, reconciled},
     ledger::{ACCOUNTS, Books, MERCHANTS, TRANSACTIONS, id, payment},
     stack, until,
@@ -150,18 +150,24 @@ impl Scene {
 
 fn summary(answer: &Answer) -> String {
     let skipped = answer.body.get("skipped").map_or(String::new(), |skipped| format!(" skipped {skipped}"));
-    format!("{}{skipped}", answer.status)
+    let found = answer.body.get("findings").map_or(String::new(), |found| format!(" {}", listed(found)));
+    format!("{}{skipped}{found}", answer.status)
+}
+
+/// Returns the kind and the key of each finding.
+fn listed(findings: &Value) -> String {
+    let finding = |finding: &Value| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        format!("{} {} {}", text(&finding["kind"]), text(&finding["key"]["PK"]), text(&finding["key"]["SK"]))
+    };
+    let mut found: Vec<_> = findings.as_array().expect("a list").iter().map(finding).collect();
+    found.sort();
+    found.join(" ")
 }
 
 /// Returns the findings of a completed reconciliation.
 fn findings(body: &Value) -> String {
-    let finding = |finding: &Value| {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        format!(" {} {} {}", text(&finding["kind"]), text(&finding["key"]["PK"]), text(&finding["key"]["SK"]))
-    };
-    let mut found: Vec<_> = body["discrepancies"].as_array().expect("a list").iter().map(finding).collect();
-    found.sort();
-    format!("done{}", found.concat())
+    format!("done {}", listed(&body["discrepancies"])).trim_end().to_owned()
 }
 
 /// The responses if every item can be read.
@@ -206,14 +212,14 @@ fn different(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("update-account, transferTo", "500"),
         ],
         "leg" => vec![
-            ("get-statement", SKIPPED),
+            ("get-statement", "200 skipped 1 unreadable-item TXN#T1 LEG#T1-01"),
             ("get-transaction", "500"),
             ("reconcile", "done unreadable-item TXN#T1 LEG#T1-01"),
             ("reverse-transaction", "500"),
         ],
         // The balance of the account is known, but its last leg does not confirm it.
         "last leg" => vec![
-            ("get-statement", SKIPPED),
+            ("get-statement", "200 skipped 1 unreadable-item TXN#keyed LEG#keyed-01"),
             ("reconcile", "done unreadable-item TXN#keyed LEG#keyed-01"),
             ("process-payment, retry", "500"),
         ],
@@ -313,4 +319,119 @@ async fn page_of_unreadable_legs_does_not_stop_a_reconciliation() {
     assert_eq!(kinds.len(), usize::try_from(LEGS).expect("a small number"));
     assert!(kinds.iter().all(|kind| *kind == "unreadable-item"), "{kinds:?}");
     stack.stop().await;
+}
+
+/// The owner of the account sees which transaction has the unreadable leg, but no stored key. An
+/// item with the key of another account can have a forged index key.
+#[tokio::test]
+async fn a_statement_reports_each_unreadable_item_once_without_keys_of_others() {
+    let books = Books::open().await;
+    let (ann, account) = (books.user("ann"), books.funded("ann", "5.00").await);
+    let bobs = books.funded("bob", "7.00").await;
+    let rows = Rows::of(&books.stack);
+    let mut transactions = Vec::new();
+    for number in 0..4 {
+        let paid = books.pay(&format!("P-{number}"), &account, &bobs, "1.00").await;
+        transactions.push(id(&paid, "transactionId"));
+    }
+    let path = format!("{ACCOUNTS}/{account}/statement");
+    assert_eq!(ann.get(&path).await.body.get("findings"), None);
+    for transaction in &transactions[..2] {
+        rows.set(&leg_key(transaction, 1), json!({"Amount": {"S": "nonsense"}})).await;
+    }
+    let forged = json!({"GSI1PK": {"S": format!("ACCOUNT#{account}")}, "GSI1SK": {"S": "LEG#zzz"}});
+    rows.set(&account_key(&bobs), forged).await;
+    for limit in [1, 2, 100] {
+        for (client, is_operator) in [(&ann, false), (&books.operator, true)] {
+            let mut findings = Vec::new();
+            let (mut cursor, mut skipped) = (String::new(), 0);
+            loop {
+                let page = client.get(&format!("{path}?limit={limit}{cursor}")).await;
+                assert_eq!(page.status, 200, "{}", page.body);
+                let found = page.body["findings"].as_array().cloned().unwrap_or_default();
+                assert_eq!(page.body["skipped"].as_u64().unwrap_or_default(), found.len() as u64, "{}", page.body);
+                skipped += found.len();
+                findings.extend(found);
+                let Some(next) = page.body["nextCursor"].as_str() else { break };
+                cursor = format!("&cursor={next}");
+            }
+            assert_eq!(skipped, 3, "{findings:?}");
+            for (finding, transaction) in findings.iter().zip([None, Some(&transactions[1]), Some(&transactions[0])]) {
+                assert_eq!((&finding["kind"], &finding["accountId"]), (&json!("unreadable-item"), &json!(account)));
+                assert_eq!(finding.get("transactionId"), transaction.map(|id| json!(id)).as_ref());
+                assert_eq!(finding.get("key").is_some(), is_operator, "{finding}");
+                assert!(is_operator || !finding.to_string().contains(&bobs), "{finding}");
+            }
+        }
+    }
+    books.stack.stop().await;
+}
+
+/// Returns the key of the account's last leg.
+async fn last_leg(rows: &Rows, account: &str) -> Value {
+    let account = rows.get(&account_key(account)).await;
+    let text = |name: &str| account[name]["S"].as_str().expect("a text").to_owned();
+    json!({
+        "PK": {"S": format!("TXN#{}", text("LastTransactionID"))},
+        "SK": {"S": format!("LEG#{}", text("LastLegID"))},
+    })
+}
+
+/// An attribute of an unreadable item, and the value that makes it unreadable.
+fn damages(item: &Value) -> Vec<(String, Value)> {
+    let names = item.as_object().expect("an item").keys();
+    let names = names.filter(|name| !["PK", "SK", "Type"].contains(&name.as_str()));
+    // DynamoDB rejects index keys that are not strings.
+    let nonsense = |name: &str| if name.starts_with("GSI") { json!({"S": "nonsense"}) } else { json!({"BOOL": true}) };
+    names.map(|name| (name.clone(), nonsense(name))).collect()
+}
+
+/// Neither the owner nor an operator can close an account whose last leg is unreadable, missing or
+/// differs from the balance. Otherwise the closing would hide or move money.
+#[tokio::test]
+async fn an_account_is_closed_only_if_its_last_leg_confirms_the_balance() {
+    let books = Books::open().await;
+    let rows = Rows::of(&books.stack);
+    let (ann, to) = (books.user("ann"), books.account("ann").await);
+    for balance in ["5.00", "0.00"] {
+        let account = books.funded("ann", "5.00").await;
+        if balance == "0.00" {
+            assert_eq!(books.pay("empty", &account, &to, "5.00").await.status, 201);
+        }
+        let key = last_leg(&rows, &account).await;
+        let healthy = rows.get(&key).await;
+        let mut spoiled: Vec<(String, Option<Value>)> = Vec::new();
+        for (name, value) in damages(&healthy) {
+            let mut broken = healthy.clone();
+            broken[&name] = value;
+            spoiled.push((name, Some(broken)));
+        }
+        for (name, value) in [("BalanceAfter", json!({"N": "4.99"})), ("Currency", json!({"S": "EUR"}))] {
+            let mut broken = healthy.clone();
+            broken[name] = value;
+            spoiled.push((format!("{name} {}", broken[name]), Some(broken)));
+        }
+        spoiled.push(("the whole leg".to_owned(), None));
+        assert!(spoiled.len() > 10, "{spoiled:?}");
+        for (name, item) in spoiled {
+            match item {
+                Some(item) => rows.put(&[item.to_string()]).await,
+                None => rows.delete(&key).await,
+            }
+            let before = books.stored().await;
+            for client in [&ann, &books.operator] {
+                for body in [json!({"status": "closed"}), json!({"status": "closed", "transferTo": to})] {
+                    let answer = client.patch(&format!("{ACCOUNTS}/{account}"), &body).await;
+                    assert_problem(&answer, 409, "balance-unverified");
+                    assert!(!answer.body["detail"].to_string().contains("TXN#"), "{}", answer.body);
+                }
+            }
+            assert!(books.stored().await == before, "{name}: nothing is written");
+            rows.put(&[healthy.to_string()]).await;
+        }
+        let closed = json!({"status": "closed", "transferTo": to});
+        let closed = ann.patch(&format!("{ACCOUNTS}/{account}"), &closed).await;
+        assert_eq!((closed.status, &closed.body["status"]), (200, &json!("closed")), "{}", closed.body);
+    }
+    books.stack.stop().await;
 }

@@ -144,7 +144,7 @@ async fn processes_an_event_after_an_unreadable_event() {
     let functions = [
         ("schedule-payment", text(PAYMENT)),
         ("export-cart-changes", text("events/cart/export-cart-changes.json")),
-        ("archive-processed-payments", text("events/bank/archive-processed-payments.json")),
+        ("archive-settled-payments", text("events/bank/archive-settled-payments.json")),
     ];
     for (function, good) in functions {
         let environment = Environment::start(&binary(function), &Place::of(&stack, function)).await;

@@ -223,7 +223,7 @@ fn short() -> String {
     [bank().short(), cart, wellness().short(), ledger().short()].join("\n")
 }
 
-fn is_current(path: &str, wanted: &str) {
+pub(crate) fn is_current(path: &str, wanted: &str) {
     let path = root().join(path);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, wanted).expect("the page is written");

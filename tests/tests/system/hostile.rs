@@ -301,9 +301,17 @@ async fn every_body_rejects_values_of_another_type_in_the_words_of_json() {
     functions.stop().await;
 }
 
+/// Whether the member is a name or another text for people.
+fn is_text_of_people(pointer: &str) -> bool {
+    ["/name", "/description", "/category", "/progressText", "/goal/type", "/groups/type"]
+        .iter()
+        .any(|member| pointer.ends_with(member))
+}
+
 #[tokio::test]
 async fn no_identifier_or_text_may_contain_invisible_characters() {
     let functions = Functions::start().await;
+    let mut joined = 0;
     let odd = [
         "\u{a0}", "\t", "\u{200b}", "\u{200d}", "\u{2028}", "\u{2029}", "\u{202e}", "\u{2066}", "\u{feff}", "\u{3000}",
         "\u{ad}",
@@ -313,9 +321,19 @@ async fn no_identifier_or_text_may_contain_invisible_characters() {
         for pointer in pointers(&body).iter().filter(is_text) {
             let text = body.pointer(pointer).and_then(Value::as_str).expect("a text");
             for odd in odd {
-                let body = with_json(&body, pointer, &json!(format!("{text}{odd}1")).to_string());
-                let (status, problem) = functions.answer(function, with_body(&event, &body)).await;
-                assert_eq!(status, 400, "{function} {pointer} {odd:?}: {problem}");
+                let answer = async |text: String| {
+                    let body = with_json(&body, pointer, &json!(text).to_string());
+                    functions.answer(function, with_body(&event, &body)).await
+                };
+                let is_allowed = odd == "\u{200d}" && is_text_of_people(pointer);
+                joined += usize::from(is_allowed);
+                let (status, problem) = answer(format!("{text}{odd}1")).await;
+                assert_eq!(status != 400, is_allowed, "{function} {pointer} {odd:?}: {problem}");
+                // A joiner must be between visible characters.
+                for text in [format!("{odd}{text}"), format!("{text}{odd}"), format!("{text}{odd} 1")] {
+                    let (status, problem) = answer(text.clone()).await;
+                    assert_eq!(status, 400, "{function} {pointer} {text:?}: {problem}");
+                }
             }
         }
     }
@@ -329,6 +347,7 @@ async fn no_identifier_or_text_may_contain_invisible_characters() {
             assert_eq!(status, 400, "{function} {name} {odd:?}: {problem}");
         }
     }
+    assert!(joined >= 10, "{joined} names and descriptions");
     functions.stop().await;
 }
 
@@ -355,6 +374,8 @@ impl List {
         let range = condition.split_once(" BETWEEN \"").expect("a range").1;
         let (from, rest) = range.split_once("\" AND \"").expect("two ends");
         let (to, order) = rest.rsplit_once('"').expect("an end");
+        // This list consists of two ranges. The first key condition contains only the first one.
+        let to = if function == "list-overdue-payments" { "SCHEDULED#2026-11-30U" } else { to };
         Self { function, event, path, reach, ends: [from.to_owned(), to.to_owned()], backward: !order.is_empty() }
     }
 

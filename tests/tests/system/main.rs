@@ -16,3 +16,4 @@ mod randomness;
 mod registry;
 mod smoke;
 mod table_calls;
+mod workbench;

@@ -121,19 +121,36 @@ async fn a_put_creates_or_replaces_an_item() {
 }
 
 #[tokio::test]
-async fn put_returning_old_returns_the_replaced_item() {
+async fn put_or_replace_returns_whether_an_item_was_replaced() {
     let scene = Scene::start().await;
     let [first, second] = [1, 2].map(|number| Thing { number: Some(number), ..thing("A") });
     let put = |thing: &Thing| scene.table.put(thing).expect("a change");
-    assert_eq!(scene.dynamo.put_returning_old::<Thing>(put(&first)).await.expect("put"), None);
-    assert_eq!(scene.dynamo.put_returning_old::<Thing>(put(&second)).await.expect("put"), Some(first.clone()));
-    let refused = scene.dynamo.put_returning_old::<Thing>(put(&first).only_if(Condition::is(Thing::NUMBER, 1))).await;
+    assert!(!scene.dynamo.put_or_replace(put(&first)).await.expect("put"));
+    assert!(scene.dynamo.put_or_replace(put(&second)).await.expect("put"));
+    let refused = scene.dynamo.put_or_replace(put(&first).only_if(Condition::is(Thing::NUMBER, 1))).await;
     assert!(is_refused(&refused), "{refused:?}");
-    assert_eq!(
-        scene.dynamo.put_returning_old::<Thing>(put(&second)).await.expect("put"),
-        Some(second),
-        "a repeated put"
-    );
+    assert!(scene.dynamo.put_or_replace(put(&second)).await.expect("put"), "a repeated put");
+    let torn = Torn { partition: "B".to_owned(), rest: json!({"SK": SORT}) };
+    scene.dynamo.write(scene.table.put(&torn).expect("a change")).await.expect("put");
+    assert!(scene.dynamo.put_or_replace(put(&thing("B"))).await.expect("put"), "an unreadable item is replaced");
+}
+
+/// An update either leaves a readable item, or writes nothing.
+#[tokio::test]
+async fn an_update_of_an_unreadable_item_repairs_it_or_writes_nothing() {
+    let scene = Scene::start().await;
+    let torn = || Torn { partition: "B".to_owned(), rest: json!({"SK": SORT, "GSI1PK": "L", "GSI1SK": END}) };
+    let update = || scene.table.update(key("B")).set(Thing::NUMBER, 2);
+    let stored = async || scene.table.get::<Torn>(&key("B")).await.expect("read").expect("the item").rest;
+    scene.dynamo.write(scene.table.put(&torn()).expect("a change")).await.expect("put");
+    let before = stored().await;
+    let refused = scene.dynamo.update::<Thing>(update()).await;
+    assert!(matches!(refused, Err(Error::Unreadable("Thing", _))), "{refused:?}");
+    assert_eq!(stored().await, before, "nothing is written");
+    let other = scene.dynamo.update::<Thing>(update().only_if(Condition::is(Thing::LIST, &"other"))).await;
+    assert!(is_refused(&other), "a condition that fails takes precedence: {other:?}");
+    let repaired: Thing = scene.dynamo.update(update().set(Thing::DATA, &"x")).await.expect("repaired");
+    assert_eq!(repaired.number, Some(2));
 }
 
 #[tokio::test]
@@ -340,9 +357,8 @@ async fn lists_skip_and_count_an_unreadable_item_and_reads_by_key_fail() {
         for projection in [Projection::All, Projection::KeysOnly] {
             let (partitions, behind) = (vec!["L".to_owned()], None);
             let list = MergedQuery { index: &scene.index, projection, partitions, range: &range, behind };
-            let merged = scene.table.merged_page::<Thing>(&list, 3).await.expect("a page");
+            let (merged, unreadable) = scene.table.merged_page::<Thing>(list, 3, |_| true).await.expect("a page");
             assert_eq!((merged.items.len(), merged.skipped), (2, 1), "{projection:?}");
-            let (_, unreadable) = scene.table.merged_page_with_unreadable::<Thing>(&list, 3).await.expect("a page");
             assert_eq!(unreadable, [key("B")], "{projection:?}");
         }
         let (_, of_page) = scene.table.page_with_unreadable::<Thing>(&query(), 3).await.expect("a page");

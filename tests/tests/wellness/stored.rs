@@ -12,7 +12,7 @@ use local::Stack;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use system_tests::{
-    Answer, Client, drained, stack, text, until,
+    Answer, Client, changed, drained, send, stack, text, until,
     wellness::{activity, admin, create, employee_key, of_company, put, registration, registrations_of},
 };
 use wellness::Registration;
@@ -21,6 +21,9 @@ const COMPANY: &str = "C";
 const USER: &str = "user";
 
 type Stored = HashMap<String, AttributeValue>;
+
+/// Items by table, partition key and sort key.
+type Snapshot = BTreeMap<(&'static str, String, String), Stored>;
 
 fn year() -> String {
     Timestamp::now().strftime("%Y").to_string()
@@ -76,6 +79,47 @@ impl Scene {
         scene.done("VenueId-of-job").await;
         drained(&scene.operator, "register-new-employee").await;
         scene
+    }
+
+    /// Copies the items to a stack whose streams trigger no functions, so that only requests write.
+    async fn without_streams(self) -> Self {
+        let mapping = "          Type: DynamoDB\n          Properties:\n";
+        let stack = changed("wellness", (mapping, 2), &format!("{mapping}            Enabled: false\n"));
+        let stack = stack.start().await.expect("a stack");
+        let (operator, admin) = (Client::operator(&stack), admin(&stack, COMPANY));
+        let items = self.snapshot().await;
+        let scene = Self { stack, operator, admin, activities: self.activities };
+        for ((table, ..), item) in &items {
+            scene.put(table, item).await;
+        }
+        self.stack.stop().await;
+        scene
+    }
+
+    /// Returns all items of both tables by table and key.
+    async fn snapshot(&self) -> Snapshot {
+        let mut all = Snapshot::new();
+        for table in ["Activities", "WellnessJobs"] {
+            for item in self.items(table).await {
+                let (partition, sort) = key(&item);
+                all.insert((table, partition, sort), item);
+            }
+        }
+        all
+    }
+
+    /// Replaces the items of `now` by those of `before`.
+    async fn restore(&self, now: &Snapshot, before: &Snapshot) {
+        let client = self.stack.client().expect("a client");
+        for at in now.keys().filter(|at| !before.contains_key(*at)) {
+            let (table, partition, sort) = at;
+            let delete = client.delete_item().table_name(self.stack.table(table).expect("a table"));
+            let delete = delete.key("PK", AttributeValue::S(partition.clone()));
+            delete.key("SK", AttributeValue::S(sort.clone())).send().await.expect("deleted");
+        }
+        for (at, item) in before.iter().filter(|(at, item)| now.get(*at) != Some(*item)) {
+            self.put(at.0, item).await;
+        }
     }
 
     /// Waits until the job has ended, and returns its state.
@@ -358,4 +402,99 @@ async fn an_unreadable_registration_does_not_block_the_others_of_the_employee() 
     let stored = scene.items("Activities").await;
     let registrations = stored.iter().filter(|item| attribute(item, "SK").starts_with("Registration#")).count();
     assert_eq!(registrations, 3, "the unreadable registrations are kept");
+}
+
+/// Returns a valid request for each route that writes, with the method and the body.
+fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
+    let of = |rest: &str| of_company(COMPANY, rest);
+    let activity = of(&format!("activities/{}", scene.activities[0]));
+    let venue = of("references/venues/venue");
+    let section = json!({"name": "Summer", "startDate": format!("{}-02-01", year()), "endDate": end()});
+    let progress = json!({"progress": 50, "earnedPoints": 7});
+    BTreeMap::from([
+        ("POST activities", (of("activities"), whole("New"))),
+        ("PATCH activities/{activityId}", (activity.clone(), json!({"version": 1, "name": "Renamed"}))),
+        ("PUT activities/{activityId}/section", (format!("{activity}/section"), json!({"sectionId": "2"}))),
+        ("PUT sections/{sectionId}", (of("sections/1"), section)),
+        ("PUT employees/{userId}", (of(&format!("employees/{USER}")), json!({"role": "R2", "department": "D2"}))),
+        ("PUT references/{facet}/{facetId}", (venue.clone(), json!({"name": "New hall", "data": {"Name": "New"}}))),
+        ("PATCH references/{facet}/{facetId}", (venue.clone(), json!({"data": {"Name": "Patched"}}))),
+        (
+            "POST references/{facet}/{facetId}/replacement",
+            (format!("{venue}/replacement"), json!({"replacementId": "other", "data": {}})),
+        ),
+        ("POST jobs/{jobId}/retry", (of("jobs/VenueId-of-job/retry"), json!({}))),
+        ("POST templates", (of("templates"), json!({"name": "New"}))),
+        ("POST /wellness/templates", ("/wellness/templates".to_owned(), json!({"name": "New"}))),
+        (
+            "PATCH /wellness/users/{userId}/registrations/{activityId}",
+            (format!("/wellness/users/{USER}/registrations/{}?companyId={COMPANY}", scene.activities[0]), progress),
+        ),
+    ])
+}
+
+/// A writer must replace an item whose route it is, whatever is unreadable in it.
+fn repairs(writer: &str, kind: &str) -> bool {
+    matches!(
+        (writer, kind),
+        ("PUT sections/{sectionId}", "Section")
+            | ("PUT employees/{userId}", "Employee")
+            | ("PUT references/{facet}/{facetId}", "ReferenceRecord")
+    )
+}
+
+/// Each writer, against each unreadable item that it could read or change. An error never leaves a
+/// change, and a PUT of a whole item replaces it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_against_an_unreadable_item_succeeds_or_changes_nothing() {
+    let scene = Scene::start().await.without_streams().await;
+    let writers = writers(&scene);
+    let patterns = wellness::patterns();
+    let routes = patterns.iter().flat_map(Pattern::routes).filter(|route| route.method != "GET");
+    let routes: BTreeSet<_> = routes.map(|route| format!("{} {}", route.method, route.path)).collect();
+    let full = |name: &str| {
+        let (method, path) = name.split_once(' ').expect("a method");
+        if path.starts_with('/') {
+            name.to_owned()
+        } else {
+            format!("{method} /wellness/companies/{{companyId}}/{path}")
+        }
+    };
+    assert_eq!(writers.keys().map(|name| full(name)).collect::<BTreeSet<_>>(), routes, "every writer must be tested");
+    let healthy = scene.snapshot().await;
+    let (mut wrong, mut compared, mut failed) = (Vec::new(), 0, 0);
+    for ((table, _, sort), item) in &healthy {
+        let kind = attribute(item, "Type");
+        let names = item.keys().filter(|name| !["PK", "SK", "Type"].contains(&name.as_str()));
+        for name in names {
+            let mut broken = item.clone();
+            let is_index = name.starts_with("GSI");
+            let value = if is_index { AttributeValue::S("nonsense".to_owned()) } else { AttributeValue::L(Vec::new()) };
+            broken.insert(name.clone(), value);
+            scene.put(table, &broken).await;
+            let mut before = scene.snapshot().await;
+            for (writer, (path, body)) in &writers {
+                let (method, _) = writer.split_once(' ').expect("a method");
+                let request = scene.operator.request(method, path).json(body);
+                let answer = send(request).await;
+                let after = scene.snapshot().await;
+                compared += 1;
+                failed += usize::from(answer.status >= 500);
+                let is_target = ["-1", "-venue", USER].iter().any(|end| sort.ends_with(end));
+                if answer.status >= 300 && after != before {
+                    wrong.push(format!("{writer} over {kind} without {name} changed an item: {}", answer.body));
+                }
+                if repairs(writer, kind) && is_target && answer.status >= 300 {
+                    wrong.push(format!("{writer} does not replace {kind} without {name}: {}", answer.body));
+                }
+                if after != before {
+                    scene.restore(&after, &before).await;
+                    before = scene.snapshot().await;
+                }
+            }
+            scene.put(table, item).await;
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(compared > 1_000 && failed > 50, "{compared}, {failed}");
 }

@@ -24,9 +24,12 @@ const LATER_BYTES: usize = Payment::TRANSACTION_ID.size()
     + Payment::DISPATCHED_AT.size()
     + Payment::SETTLED_AT.size()
     + 2 * TIME_BYTES
-    + ATTEMPTS_BYTES;
+    + ATTEMPTS_BYTES
+    + RETRY_BYTES;
 /// Length of a stored time.
 const TIME_BYTES: usize = "2026-12-01T09:30:00Z".len();
+/// Size of the id of the failed payment. A retry of a payment has it in addition.
+const RETRY_BYTES: usize = Payment::RETRY_OF.size() + "20261201T093000Z-".len() + 32;
 /// Size of the number of attempts, which has at most two digits.
 const ATTEMPTS_BYTES: usize = Payment::ATTEMPTS.size() + 2;
 
@@ -102,7 +105,7 @@ pub enum Execution {
 
 /// Whether the payment has no attempts. It then has no attribute or member for them.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
-fn is_zero(attempts: &u8) -> bool {
+pub(super) fn is_zero(attempts: &u8) -> bool {
     *attempts == 0
 }
 
@@ -250,6 +253,7 @@ pub(crate) mod tests {
         largest.moved_by = Some(RequestId::new(largest.created_at.instant(), &Random::seeded(1)));
         (largest.dispatched_at, largest.settled_at) = (Some(largest.created_at), Some(largest.created_at));
         largest.attempts = 99;
+        largest.retry_of = Some(largest.id());
         assert_eq!(table::size(&largest).expect("writable"), MAX_BYTES);
         let waiting = Payment {
             transaction_id: None,

@@ -1,4 +1,4 @@
-use crate::Payment;
+use crate::{Payment, model::payment::is_zero};
 use keys::{
     AccountId, Shard, TimestampSeconds, TransactionId,
     bank::{DueSort, GuardPartition, GuardSort, PaymentId, PaymentSort, Status},
@@ -6,7 +6,8 @@ use keys::{
 use serde::{Deserialize, Serialize};
 use table::{Attributes, Item, JsonText};
 
-/// Processed payment in the permanent history: one item of `TransactionHistory`.
+/// Settled payment in the permanent history: one item of `TransactionHistory`. A settled payment
+/// has the status `PROCESSED`, `FAILED` or `CANCELLED`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Attributes)]
 #[serde(rename_all = "PascalCase")]
 pub struct Transaction {
@@ -22,15 +23,34 @@ pub struct Transaction {
     /// Status, scheduled time and payment id.
     #[serde(rename = "GSI1SK")]
     pub due: DueSort,
-    /// Transaction id: the partition key of GSI2.
-    #[serde(rename = "GSI2PK")]
-    pub transaction_id: TransactionId,
+    /// Transaction id: the partition key of GSI2. Only a `PROCESSED` payment has one, so the index
+    /// is sparse.
+    #[serde(rename = "GSI2PK", skip_serializing_if = "Option::is_none")]
+    pub transaction_id: Option<TransactionId>,
     /// Time at which the payment was created.
     pub created_at: TimestampSeconds,
     /// Time at which the archive moved the payment.
     pub archived_at: TimestampSeconds,
     /// Payment details, as the caller sent them.
     pub data: JsonText,
+    /// Whether an operator scheduled the payment.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_operator: bool,
+    /// Failed payment that this payment repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<PaymentId>,
+    /// Time of the change to `PENDING`. Absent if the payment was cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dispatched_at: Option<TimestampSeconds>,
+    /// Time of the change to the final status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settled_at: Option<TimestampSeconds>,
+    /// Number of attempts to execute the payment that had no outcome.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempts: u8,
+    /// Reason for the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_reason: Option<String>,
 }
 
 impl Item for Transaction {
@@ -38,19 +58,46 @@ impl Item for Transaction {
 }
 
 impl Transaction {
-    /// Converts a payment to a transaction. Returns `None` if the payment has no transaction id.
+    /// Converts a settled payment to a transaction. Returns `None` if the payment is not settled,
+    /// or is `PROCESSED` and has no transaction id.
     #[must_use]
     pub fn archived(payment: Payment, now: TimestampSeconds) -> Option<Self> {
-        Some(Self {
+        let is_complete = match payment.due.status {
+            Status::Processed => payment.transaction_id.is_some(),
+            Status::Failed | Status::Cancelled => true,
+            Status::Scheduled | Status::Pending => false,
+        };
+        is_complete.then_some(Self {
             account: payment.account,
             sort: payment.sort,
             shard: payment.shard,
             due: payment.due,
-            transaction_id: payment.transaction_id?,
+            transaction_id: payment.transaction_id,
             created_at: payment.created_at,
             archived_at: now,
             data: payment.data,
+            by_operator: payment.by_operator,
+            retry_of: payment.retry_of,
+            dispatched_at: payment.dispatched_at,
+            settled_at: payment.settled_at,
+            attempts: payment.attempts,
+            failure_reason: payment.failure_reason,
         })
+    }
+
+    /// Converts the transaction back to the payment that was archived.
+    #[must_use]
+    pub fn payment(self) -> Payment {
+        let mut payment = Payment::scheduled(self.account, self.sort.0, self.shard, self.data, self.created_at);
+        payment.due = self.due;
+        payment.transaction_id = self.transaction_id;
+        payment.by_operator = self.by_operator;
+        payment.retry_of = self.retry_of;
+        payment.dispatched_at = self.dispatched_at;
+        payment.settled_at = self.settled_at;
+        payment.attempts = self.attempts;
+        payment.failure_reason = self.failure_reason;
+        payment
     }
 }
 
@@ -88,13 +135,25 @@ impl TransactionGuard {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TransactionBody {
-    transaction_id: TransactionId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transaction_id: Option<TransactionId>,
     account_id: AccountId,
     payment_id: PaymentId,
     scheduled_time: TimestampSeconds,
     status: Status,
     #[serde(with = "table::raw_json")]
     data: JsonText,
+    created_at: TimestampSeconds,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_of: Option<PaymentId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dispatched_at: Option<TimestampSeconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settled_at: Option<TimestampSeconds>,
+    #[serde(skip_serializing_if = "is_zero")]
+    attempts: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_reason: Option<String>,
     archived_at: TimestampSeconds,
 }
 
@@ -108,6 +167,12 @@ impl From<Transaction> for TransactionBody {
             scheduled_time: payment_id.time(),
             status: transaction.due.status,
             data: transaction.data,
+            created_at: transaction.created_at,
+            retry_of: transaction.retry_of,
+            dispatched_at: transaction.dispatched_at,
+            settled_at: transaction.settled_at,
+            attempts: transaction.attempts,
+            failure_reason: transaction.failure_reason,
             archived_at: transaction.archived_at,
         }
     }

@@ -1,7 +1,7 @@
-//! B9: reads one payment. The requirements do not name this access pattern.
+//! B9: reads one payment, archived or not (docs/requirements/bank.md#where-our-keys-differ).
 
 use crate::{
-    Bank, DOMAIN, Payment, PaymentBody,
+    Bank, DOMAIN, Payment, PaymentBody, Transaction,
     cost::{self, Calls, Pattern},
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger};
@@ -26,20 +26,32 @@ pub const PATTERN: Pattern = Pattern {
         path: "/bank/accounts/{accountId}/payments/{paymentId}",
         scopes: &["bank:read", "bank:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "get with strong consistency: PK = account, SK = time#payment id",
-        formula: "⌈item⌉ R",
-        cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read(case.item)),
-    }],
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get with strong consistency: PK = account, SK = time#payment id",
+            formula: "⌈item⌉ R",
+            cost: |case| Cost::default().read(cost::PAYMENTS, table::cost::read(case.item)),
+        },
+        Calls {
+            variant: " archived",
+            condition: "the same. Then get the same key from TransactionHistory with strong consistency",
+            formula: "PaymentScheduler 1 R, TransactionHistory ⌈item⌉ R",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::PAYMENTS, table::cost::read(0))
+                    .read(cost::TRANSACTIONS, table::cost::read(case.item))
+            },
+        },
+    ],
     function,
 };
 
 /// Path parameters of the request: the account and the payment id.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    account: AccountId,
-    payment: PaymentId,
+    pub(crate) account: AccountId,
+    pub(crate) payment: PaymentId,
 }
 
 impl Input for Wanted {
@@ -49,13 +61,29 @@ impl Input for Wanted {
     }
 }
 
-/// Reads one payment with strong consistency.
+/// Reads one payment with strong consistency, first from `PaymentScheduler` and then from
+/// `TransactionHistory`.
+///
+/// The archive moves a payment in one transaction, and never back. If the first read does not find
+/// an existing payment, the archive has moved it, so the second read finds it. The opposite order
+/// would miss a payment that is moved between the reads.
 ///
 /// # Errors
 /// 403 for an account that the caller does not own, 404 for an unknown payment.
 pub async fn get_payment(bank: Bank, request: Request<Wanted>) -> Result<Json<PaymentBody>, Error> {
     let Wanted { account, payment } = &request.input;
     request.caller.must_own(account, DOMAIN)?;
-    let found = bank.payments.get::<Payment>(&Key::new(account, &PaymentSort(*payment))).await?;
+    let found = bank.find_payment(&Key::new(account, &PaymentSort(*payment))).await?;
     Ok(Json(found.ok_or(Error::NotFound("payment"))?.into()))
+}
+
+impl Bank {
+    /// Reads a payment from `PaymentScheduler`, or from `TransactionHistory` if it is archived.
+    pub(crate) async fn find_payment(&self, key: &Key) -> Result<Option<Payment>, Error> {
+        if let Some(payment) = self.payments.get::<Payment>(key).await? {
+            return Ok(Some(payment));
+        }
+        let archived = self.transactions.get::<Transaction>(key).await?;
+        Ok(archived.map(Transaction::payment))
+    }
 }

@@ -1,4 +1,4 @@
-//! B6: lists an account's transactions, by default all of them
+//! B6: lists an account's archived payments, by default all of them
 //! (docs/requirements/bank.md#transaction-history).
 
 use crate::{
@@ -34,7 +34,7 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Lists an account's transactions in order of scheduled time.
+/// Lists an account's archived payments of every status in order of scheduled time.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for an account that the caller does not own.

@@ -1,4 +1,4 @@
-//! B7: lists the transactions of a date, across all accounts
+//! B7: lists the archived payments of a date by status, across all accounts
 //! (docs/requirements/bank.md#transaction-history).
 
 use crate::{
@@ -29,7 +29,8 @@ pub const PATTERN: Pattern = Pattern {
     function,
 };
 
-/// Lists the transactions of a date for all accounts, in order of scheduled time.
+/// Lists the archived payments of a date with one status, by default `PROCESSED`, for all accounts.
+/// The order is the scheduled time.
 ///
 /// # Errors
 /// 400 for invalid parameters, 403 for a caller without the operator scope.

@@ -116,7 +116,7 @@ pub async fn schedule_payment(bank: Bank, request: Request<NewPayment>) -> Resul
 impl Bank {
     /// Puts the payment, unless it already exists. An existing item with the same key is the same
     /// payment, because payment ids are unique.
-    async fn put(&self, payment: &Payment) -> Result<(), Error> {
+    pub(crate) async fn put(&self, payment: &Payment) -> Result<(), Error> {
         match self.dynamo.write(self.payments.put_new(payment)?).await {
             Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),
@@ -173,7 +173,7 @@ impl Bank {
     /// Ensures that the payment of a repeated request is stored, either as a payment or, after
     /// archiving, as a transaction. If the payment is not stored, the first request failed before
     /// the put.
-    async fn finish(&self, payment: &Payment) -> Result<(), Error> {
+    pub(crate) async fn finish(&self, payment: &Payment) -> Result<(), Error> {
         if self.payments.get::<Payment>(&payment.key()).await?.is_some()
             || self.transactions.get::<Transaction>(&payment.key()).await?.is_some()
         {

@@ -32,8 +32,8 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "update GSI1SK if it still has the expected status",
-            formula: "⌈item⌉ W; GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W), because the key of the index entry changes",
+            condition: "get the payment, and update GSI1SK if it still has the expected status",
+            formula: "⌈item⌉ R and W; GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W), because the key of the index entry changes",
             cost: move_cost,
         },
         Calls {
@@ -42,7 +42,6 @@ pub const PATTERN: Pattern = Pattern {
             formula: "⌈item⌉ R; 2 × ⌈item⌉ W; 2 W for the guard; GSI1 as for other statuses",
             cost: |case| {
                 move_cost(case)
-                    .read(cost::PAYMENTS, table::cost::read(case.item))
                     .write(cost::PAYMENTS, table::cost::write(case.item))
                     .write(cost::PAYMENTS, Units::whole(2))
             },
@@ -53,6 +52,7 @@ pub const PATTERN: Pattern = Pattern {
 
 fn move_cost(case: &Case) -> Cost {
     Cost::default()
+        .read(cost::PAYMENTS, table::cost::read(case.item))
         .write(cost::PAYMENTS, table::cost::write(case.item))
         .write(cost::DUE_PAYMENTS, case.index_write().times(2))
 }

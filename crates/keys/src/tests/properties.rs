@@ -7,7 +7,7 @@ use crate::{
     bank::{DueSort, GuardPartition, PaymentId, PaymentSort, Status},
     cart::{self, CartItemSort, ItemId, ItemSort},
     is_identifier, is_plain_text,
-    plan::{Plan, Writes, plan},
+    plan::{Load, Plan, UNITS_A_SHARD, WARM_STEP, Writes, peak, plan, shards, warm},
     wellness::{Department, PlanTime},
 };
 use proptest::prelude::*;
@@ -64,7 +64,8 @@ fn sort_text() -> impl Strategy<Value = String> {
     "[#-%0-2T-Uz\u{e000}\u{d7ff}\u{10fffe}]{1,4}"
 }
 
-/// A character that no identifier, label or text may contain.
+/// A character that no identifier or label may contain. Texts may contain emoji selectors and
+/// joiners.
 fn odd_character() -> impl Strategy<Value = char> {
     let chosen = "\u{0}\n\t\r\u{1b}\u{7f}\u{85}\u{a0}\u{ad}\u{34f}\u{61c}\u{1680}\u{180e}\u{2000}\u{2003}\u{200b}\u{200c}\u{200d}\
                   \u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{202f}\u{205f}\u{2060}\u{2066}\u{2067}\
@@ -215,7 +216,11 @@ proptest! {
         let put = |odd: &str| { let mut text: Vec<char> = "a-1b".chars().collect(); text.splice(at..at, odd.chars()); text.into_iter().collect::<String>() };
         prop_assert!(!is_identifier(&put(&odd.to_string())), "{:?}", odd);
         prop_assert!(put(&odd.to_string()).parse::<Department>().is_err(), "{:?}", odd);
-        prop_assert!(odd == '\u{fe0f}' || !is_plain_text(&put(&odd.to_string())), "{:?}", odd);
+        let is_joiner = matches!(odd, '\u{200c}' | '\u{200d}');
+        let is_allowed = odd == '\u{fe0f}' || (is_joiner && (1..4).contains(&at));
+        prop_assert_eq!(is_plain_text(&put(&odd.to_string())), is_allowed, "{:?} at {}", odd, at);
+        prop_assert!(!is_joiner || !is_plain_text(&put(&format!("{odd} "))), "{:?}", odd);
+        prop_assert!(!is_joiner || !is_plain_text(&put(&format!("{odd}{odd}"))), "{:?}", odd);
         if is_identifier(&text) {
             prop_assert!(!text.contains(|c: char| c.is_whitespace() || c.is_control() || "#[]".contains(c)));
             prop_assert!(is_plain_text(&text));
@@ -394,6 +399,63 @@ fn plans_the_documented_numbers_of_shards() {
     assert_eq!(shards(&[payments(8), payments(16)], 70), 20);
     assert_eq!(shards(&[payments(1), payments(2)], 70), 3);
     assert_eq!(shards(&[], 70), 1);
+}
+
+#[test]
+fn plans_round_up_at_their_boundaries() {
+    assert_eq!([0, 1, 1_000, 1_001, 5_000, 5_001].map(|units| shards(units, 100)), [1, 1, 1, 2, 5, 6]);
+    assert_eq!([700, 701, 3_500, 3_501].map(|units| shards(units, 70)), [1, 2, 5, 6]);
+    assert_eq!(
+        [4_000, 4_001, 5_000, 5_001].map(|units| warm(units, 100, 4_000)),
+        [None, Some(5_000), Some(5_000), Some(6_000)]
+    );
+    assert_eq!([2_800, 2_801].map(|units| warm(units, 70, 4_000)), [None, Some(5_000)]);
+    let rate = |units, until| Load { from: 0, until, units }.per_second();
+    assert_eq!([(0, 60), (60, 60), (61, 60), (7, 0)].map(|(units, until)| rate(units, until)), [0, 1, 2, 7]);
+    // The end of a load is exclusive.
+    let load = |from, until| Load { from, until, units: 60 };
+    assert_eq!(peak(&[load(0, 60), load(60, 120)]), 1);
+    assert_eq!(peak(&[load(0, 60), load(59, 119)]), 2);
+    assert_eq!(peak(&[]), 0);
+}
+
+fn load() -> impl Strategy<Value = Load> {
+    (0_u64..500, 1_u64..500, 0_u64..100_000).prop_map(|(from, long, units)| Load { from, until: from + long, units })
+}
+
+proptest! {
+    #[test]
+    fn the_peak_is_the_highest_sum_of_any_second(loads in prop::collection::vec(load(), 0..8)) {
+        let of = |second| loads.iter().filter(|l| l.from <= second && second < l.until).map(Load::per_second).sum();
+        let highest: u64 = (0..1_000).map(of).max().unwrap_or_default();
+        prop_assert_eq!(peak(&loads), highest);
+        for load in &loads {
+            prop_assert!(load.per_second() * (load.until - load.from) >= load.units);
+        }
+    }
+
+    #[test]
+    fn shards_and_warm_throughput_hold_the_rate(units in 0_u64..10_000_000, percent in 1_u64..=100) {
+        let (count, limit) = (shards(units, percent), UNITS_A_SHARD * percent);
+        prop_assert!(count * limit >= units * 100);
+        prop_assert!(count == 1 || (count - 1) * limit < units * 100);
+        match warm(units, percent, 4_000) {
+            None => prop_assert!(units * 100 <= 4_000 * percent),
+            Some(asked) => {
+                prop_assert!(asked * percent >= units * 100 && asked.is_multiple_of(WARM_STEP) && asked > 4_000);
+                prop_assert!((asked - WARM_STEP) * percent < units * 100);
+            }
+        }
+    }
+
+    #[test]
+    fn plans_of_any_size_do_not_overflow(count: u64, units_each: u64, percent: u64, from: u64, until: u64) {
+        let loads = [Load { from, until, units: count }; 2];
+        let planned = plan(&[Writes { count, units_each }; 2], until, percent);
+        prop_assert!(planned.shards > 0 && shards(count, percent) > 0);
+        prop_assert_eq!(peak(&loads) > 0, from < until && count > 0);
+        prop_assert!(warm(count, percent, units_each).is_none_or(|asked| asked > 0));
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use keys::{
     },
 };
 use money::{Currency, Decimal, Money};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use table::{Attribute, Attributes, Change, Condition, Item, Key, Table, Value};
 
 /// An account with its balance and its last leg, which determines the balance
@@ -49,7 +49,7 @@ pub struct Account {
     /// the account was read.
     pub version: i64,
     /// The last leg, which determines the balance. `None` before the first leg.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "last_leg")]
     pub last: Option<LastLeg>,
     /// Time of the last status change, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +80,27 @@ pub struct LastLeg {
     pub created: TimestampMillis,
 }
 
+/// Reads the attributes of the last leg. An account has all of them or none. serde reads a
+/// flattened `Option` as `None` if an attribute is missing or invalid.
+fn last_leg<'de, D: Deserializer<'de>>(input: D) -> Result<Option<LastLeg>, D::Error> {
+    #[derive(Deserialize)]
+    struct Parts {
+        #[serde(rename = "LastTransactionID")]
+        transaction: Option<TransactionId>,
+        #[serde(rename = "LastLegID")]
+        leg: Option<LegId>,
+        #[serde(rename = "LastLegAt")]
+        created: Option<TimestampMillis>,
+    }
+    match Parts::deserialize(input)? {
+        Parts { transaction: None, leg: None, created: None } => Ok(None),
+        Parts { transaction: Some(transaction), leg: Some(leg), created: Some(created) } => {
+            Ok(Some(LastLeg { transaction, leg, created }))
+        }
+        _ => Err(de::Error::custom("the last leg lacks an attribute")),
+    }
+}
+
 impl LastLeg {
     pub(crate) fn of(leg: &Leg) -> Self {
         Self { transaction: leg.transaction.clone(), leg: leg.id.clone(), created: leg.created_at }
@@ -92,6 +113,17 @@ impl LastLeg {
 pub(crate) struct Listed {
     #[serde(rename = "PK")]
     pub(crate) partition: AccountPartition,
+}
+
+/// The owner of an account whose other attributes may be unreadable.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    #[serde(rename = "UserID")]
+    pub(crate) user: UserId,
+}
+
+impl Item for Owner {
+    const TYPE: &'static str = "Account";
 }
 
 impl Item for Listed {
@@ -172,6 +204,13 @@ impl Account {
     /// Returns an internal error if the stored balance is not valid for the currency.
     pub fn holds(&self) -> Result<Money, Error> {
         Money::new(self.balance, self.currency).map_err(|error| Error::Internal(format!("a stored balance {error}")))
+    }
+
+    /// Returns the balance as [`Self::holds`] does. Counts an invalid balance as an unreadable
+    /// item.
+    pub(crate) fn readable_balance(&self) -> Result<Money, Error> {
+        let unreadable = |error| table::Error::unreadable_part(Self::TYPE, Self::key_of(&self.id), &error);
+        Money::new(self.balance, self.currency).map_err(|error| unreadable(error).into())
     }
 
     /// Returns the balance with all decimal places of the currency. An invalid balance is returned

@@ -85,6 +85,12 @@ impl Leg {
         Key::new(&TransactionPartition(transaction.clone()), &LegSort(leg.clone()))
     }
 
+    /// Whether this is the primary key of a leg of the transaction.
+    pub(crate) fn is_key_in(key: &Key, transaction: &TransactionId) -> bool {
+        let leg = key.sort().parse().map(|LegSort(leg)| leg);
+        leg.is_ok_and(|leg| *key == Self::key_of(transaction, &leg))
+    }
+
     /// The primary key of this leg.
     pub(crate) fn key(&self) -> Key {
         Key::new(&self.partition, &self.sort)

@@ -133,7 +133,7 @@ fn apply<'a>(
 ) -> Result<(&'a Account, Money), Error> {
     let account = account.ok_or(Error::NotFound("account"))?;
     must_take(account, posting)?;
-    let before = before.map_or_else(|| account.holds(), Ok)?;
+    let before = before.map_or_else(|| account.readable_balance(), Ok)?;
     let after = before.checked_add(posting.change()).ok_or_else(|| too_much(account))?;
     must_hold(account, posting, after)?;
     Ok((account, after))
@@ -142,7 +142,7 @@ fn apply<'a>(
 /// Replaces the problem of another user's account by one that discloses nothing about the account.
 fn undisclosed(error: Error) -> Error {
     match error {
-        Error::Conflict(..) | Error::NotFound(_) => unavailable(),
+        Error::Conflict(..) | Error::NotFound(_) | Error::Table(table::Error::Unreadable(..)) => unavailable(),
         other => other,
     }
 }

@@ -1,5 +1,5 @@
-use crate::{Leg, Transaction, model::accounts_progress::AccountsProgress};
-use function::{Error, Fingerprint, is_zero};
+use crate::{DOMAIN, Leg, Transaction, model::accounts_progress::AccountsProgress};
+use function::{Caller, Error, Fingerprint, is_zero};
 use jobs::{Job, State};
 use keys::{
     AccountId, TimestampMillis, TransactionId,
@@ -293,9 +293,10 @@ pub struct ReconciliationBody {
     reason: Option<String>,
 }
 
+/// A discrepancy in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct DiscrepancyBody {
+pub(crate) struct DiscrepancyBody {
     kind: Kind,
     #[serde(skip_serializing_if = "Option::is_none")]
     transaction_id: Option<TransactionId>,
@@ -307,14 +308,27 @@ struct DiscrepancyBody {
     actual: Option<Decimal>,
 }
 
+impl DiscrepancyBody {
+    fn of(Discrepancy { kind, transaction, account, expected, actual, key, .. }: Discrepancy) -> Self {
+        Self { kind, transaction_id: transaction, account_id: account, key, expected, actual }
+    }
+
+    /// Creates the finding for an item of the account that cannot be deserialized. Only operators
+    /// see the key, because an item that was written by hand can have any key.
+    pub(crate) fn of_statement(account: &AccountId, key: &Key, caller: &Caller) -> Self {
+        let mut what = Fault::unreadable(key).what;
+        what.account = Some(account.clone());
+        what.transaction = what.transaction.filter(|transaction| Leg::is_key_in(key, transaction));
+        what.key = what.key.filter(|_| caller.operates(DOMAIN));
+        Self::of(what)
+    }
+}
+
 impl ReconciliationBody {
     /// # Errors
     /// Returns an internal error if the task or the progress of the job cannot be read.
     pub(crate) fn of(job: Job, found: Page<Finding>) -> Result<Self, Error> {
-        let body = |Finding { what, .. }| {
-            let Discrepancy { kind, transaction, account, expected, actual, key, .. } = what;
-            DiscrepancyBody { kind, transaction_id: transaction, account_id: account, key, expected, actual }
-        };
+        let body = |finding: Finding| DiscrepancyBody::of(finding.what);
         let (Reconciliation { id, window, .. }, progress) = (Reconciliation::of(&job)?, job.progress::<Progress>()?);
         Ok(Self {
             reconciliation_id: id,

@@ -21,8 +21,10 @@ pub(crate) type Description = BoundedText<256>;
 pub(crate) const REVERSAL: &str = "reversal";
 /// The transaction type of the transfer that empties an account when it is closed.
 pub(crate) const CLOSING: &str = "closing";
-/// The transaction types that only the ledger itself posts.
-pub(crate) const RESERVED: [&str; 2] = [REVERSAL, CLOSING];
+/// The transaction type of legs that are posted without a type.
+pub(crate) const JOURNAL: &str = "journal";
+/// The transaction types that only the ledger itself writes.
+pub(crate) const RESERVED: [&str; 3] = [REVERSAL, CLOSING, JOURNAL];
 
 /// Whether the type is reserved, or differs from a reserved type only in case or outer spaces.
 pub(crate) fn is_reserved(kind: &TransactionType) -> bool {
@@ -169,12 +171,6 @@ impl Posted {
     /// Whether all legs that the header lists are present.
     pub(crate) fn is_whole(&self) -> bool {
         self.legs.len() == self.transaction.postings.len()
-    }
-
-    /// Whether the caller may access the account of at least one leg, as its owner or as an
-    /// operator.
-    pub(crate) fn concerns(&self, caller: &Caller) -> bool {
-        self.legs.iter().any(|leg| leg.is_of(caller))
     }
 
     /// Returns the response to the request that posted the transaction. The response omits a later

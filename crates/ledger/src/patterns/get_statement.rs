@@ -4,14 +4,15 @@
 use crate::{
     Ledger, Leg,
     cost::{self, Calls, Pattern},
-    model::leg::LegBody,
+    model::{leg::LegBody, reconciliation::DiscrepancyBody},
 };
-use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
+use function::{Error, Fields, Function, Input, Json, List, Request, Route, Trigger};
 use futures::future::try_join;
 use keys::{
     AccountId,
     ledger::{AccountPartition, LegTimeSort},
 };
+use serde::Serialize;
 use table::{
     Query,
     cost::{Cost, read},
@@ -52,17 +53,31 @@ impl Input for OfAccount {
     }
 }
 
-/// Lists the legs of an account, newest first, each with the balance after it.
+/// A page of an account's legs.
+#[derive(Debug, Serialize)]
+pub struct Statement {
+    #[serde(flatten)]
+    legs: List<LegBody>,
+    /// The unreadable legs of the page. They may hide money.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    findings: Vec<DiscrepancyBody>,
+}
+
+/// Lists the legs of an account, newest first, each with the balance after it. Reports each
+/// unreadable leg as a finding
+/// ([decision](../../../../docs/decisions/ledger-unreadable-items.md)).
 ///
 /// # Errors
 /// Returns 400 for an invalid request, and 403 if the account belongs to another user. If the
 /// account does not exist, operators get 404, and other callers get 403.
-pub async fn get_statement(ledger: Ledger, request: Request<OfAccount>) -> Result<List<LegBody>, Error> {
+pub async fn get_statement(ledger: Ledger, request: Request<OfAccount>) -> Result<Json<Statement>, Error> {
     let OfAccount(id) = &request.input;
     let listing = request.listing(LegTimeSort::all().newest_first(), "")?;
     let partition = AccountPartition(id.clone());
     let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
-    let legs = async { Ok(ledger.books.table.page::<Leg>(&query, listing.limit).await?) };
-    let (_, page) = Box::pin(try_join(ledger.account(id, &request.caller), legs)).await?;
-    Ok(listing.list(page.map(|leg| LegBody::of(leg, &request.caller))))
+    let legs = async { Ok(ledger.books.table.page_with_unreadable::<Leg>(&query, listing.limit).await?) };
+    let (_, (page, unreadable)) = Box::pin(try_join(ledger.books.account(id, &request.caller), legs)).await?;
+    let finding = |key| DiscrepancyBody::of_statement(id, key, &request.caller);
+    let findings = unreadable.iter().map(finding).collect();
+    Ok(Json(Statement { legs: listing.list(page.map(|leg| LegBody::of(leg, &request.caller))), findings }))
 }

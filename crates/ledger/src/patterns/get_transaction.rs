@@ -6,7 +6,6 @@ use crate::{
     cost::{self, Calls, Pattern},
     model::transaction::TransactionBody,
     patterns::reverse_transaction::OfTransaction,
-    store::missing,
 };
 use function::{Error, Function, Json, Request, Route, Trigger};
 use table::cost::Cost;
@@ -42,7 +41,6 @@ pub const PATTERN: Pattern = Pattern {
 /// Returns 403 if the caller is not an operator and does not own any account of the transaction. If
 /// the transaction does not exist, operators get 404, and other callers get 403.
 pub async fn get_transaction(ledger: Ledger, request: Request<OfTransaction>) -> Result<Json<TransactionBody>, Error> {
-    let posted = ledger.books.transaction(&request.input.0).await?;
-    let posted = posted.ok_or_else(|| missing("transaction", &request.caller))?;
-    if posted.concerns(&request.caller) { Ok(Json(posted.body_now(&request.caller))) } else { Err(Error::Forbidden) }
+    let posted = ledger.books.transaction_of(&request.input.0, &request.caller).await?;
+    Ok(Json(posted.body_now(&request.caller)))
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, List, Listing, Request, Route, Trigger};
 use keys::{
-    Bound, IdempotencyKey, Invalid, KeyRange, TimestampMillis,
+    Bound, IdempotencyKey, KeyRange, TimestampMillis, TransactionId,
     ledger::{
         ByKeyPartition, ByKeySort, CreatedPlace, CreatedSort, StatusPartition, TransactionPartition, TransactionStatus,
     },
@@ -149,14 +149,9 @@ impl Ledger {
             range,
             behind,
         };
-        let (page, unreadable) = self.books.table.merged_page_with_unreadable::<Transaction>(&list, limit).await?;
-        let next = page.next.map(|place| {
-            let (CreatedSort(created), StatusPartition { shard, .. }) = (place.sort.parse()?, place.partition.parse()?);
-            let TransactionPartition(transaction) = place.key.partition().parse()?;
-            Ok(CreatedPlace { created, shard, transaction })
-        });
-        let next = next.transpose().map_err(|error: Invalid| Error::Internal(error.to_string()))?;
-        Ok(TransactionPage { items: page.items, next, unreadable })
+        let is_usable = |position: &IndexPosition| created_place(position).is_some();
+        let (page, unreadable) = self.books.table.merged_page::<Transaction>(list, limit, is_usable).await?;
+        Ok(TransactionPage { items: page.items, next: page.next.as_ref().and_then(created_place), unreadable })
     }
 
     async fn list_by_key(&self, listing: &Listing, key: &IdempotencyKey) -> Result<Page<Transaction>, Error> {
@@ -173,10 +168,25 @@ impl Ledger {
             behind: position::<TransactionPartition>(listing)?.map(behind),
             partitions: vec![partition.clone()],
         };
-        let page = self.books.table.merged_page::<Transaction>(&list, listing.limit).await?;
-        let next = page.next.map(|place| place.key.partition().to_owned());
+        let is_usable = |position: &IndexPosition| transaction_at(position).is_some();
+        let (page, _) = self.books.table.merged_page::<Transaction>(list, listing.limit, is_usable).await?;
+        let next = page.next.as_ref().and_then(transaction_at).map(|id| TransactionPartition(id).to_string());
         Ok(Page { items: page.items, next, skipped: page.skipped })
     }
+}
+
+/// Returns the position of a header in the list by time. `None` if the item is not a header, or has
+/// an invalid key.
+fn created_place(position: &IndexPosition) -> Option<CreatedPlace> {
+    let CreatedSort(created) = position.sort.parse().ok()?;
+    let StatusPartition { shard, .. } = position.partition.parse().ok()?;
+    Some(CreatedPlace { created, shard, transaction: transaction_at(position)? })
+}
+
+/// Returns the transaction whose header is at the position.
+fn transaction_at(position: &IndexPosition) -> Option<TransactionId> {
+    let TransactionPartition(transaction) = position.key.partition().parse().ok()?;
+    (position.key == Transaction::key_of(&transaction)).then_some(transaction)
 }
 
 /// Returns the position at which the previous page ended, if any.

@@ -7,7 +7,7 @@ use crate::{
     cost::{Calls, Pattern},
     model::{
         posting::unbalanced,
-        transaction::{Description, Draft, RESERVED, TransactionBody, is_reserved},
+        transaction::{Description, Draft, JOURNAL, RESERVED, TransactionBody, is_reserved},
     },
     post::Payer,
     store::user,
@@ -78,18 +78,25 @@ impl Input for NewTransaction {
         let (merchant, description) = (fields.body_if_any("merchantId"), fields.body_if_any("description"));
         let (transaction_type, postings) =
             if fields.has_body("legs") { read_legs(fields) } else { read_payment(fields) };
-        if transaction_type.as_ref().is_some_and(is_reserved) {
-            let reserved = RESERVED.join(" or ");
-            fields
-                .fault::<()>("/body/transactionType", format!("must not be {reserved}, which the ledger posts itself"));
-        }
         Some(Self { transaction_type: transaction_type?, merchant, description, postings: postings? })
     }
 }
 
+/// Reads the type, which must not be one that the ledger itself writes.
+fn read_type(fields: &mut Fields) -> Option<TransactionType> {
+    let transaction_type = fields.body("transactionType")?;
+    if is_reserved(&transaction_type) {
+        let [others @ .., last] = &RESERVED;
+        let reserved = others.join(", ");
+        let detail = format!("must not be {reserved} or {last}, which the ledger writes itself");
+        return fields.fault("/body/transactionType", detail);
+    }
+    Some(transaction_type)
+}
+
 /// Reads a payment from one account to another.
 fn read_payment(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Posting>>) {
-    let transaction_type = fields.body("transactionType");
+    let transaction_type = read_type(fields);
     let (debit, credit) = (fields.body::<AccountId>("debitAccountId"), fields.body("creditAccountId"));
     let (amount, currency) = (fields.body("amount"), fields.body("currency"));
     let amount = amount.zip(currency).and_then(|(amount, currency)| read_amount(fields, "/body", amount, currency));
@@ -108,8 +115,7 @@ fn read_payment(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Pos
 
 /// Reads a transaction with any number of legs. The debits must equal the credits.
 fn read_legs(fields: &mut Fields) -> (Option<TransactionType>, Option<Vec<Posting>>) {
-    let transaction_type =
-        if fields.has_body("transactionType") { fields.body("transactionType") } else { "journal".parse().ok() };
+    let transaction_type = if fields.has_body("transactionType") { read_type(fields) } else { JOURNAL.parse().ok() };
     // If the legs are unreadable, report only that error, not the errors that it causes.
     let Some(legs) = fields.body::<Vec<NewLeg>>("legs") else { return (transaction_type, None) };
     let count = legs.len();

@@ -9,7 +9,7 @@ use crate::{
     model::transaction::{Draft, REVERSAL, TransactionBody},
     patterns::get_transaction,
     post::Payer,
-    store::{missing, user},
+    store::user,
 };
 use function::{Error, Fields, Fingerprint, Function, Input, Located, Problem, Request, Route, Trigger};
 use keys::TransactionId;
@@ -71,11 +71,7 @@ pub async fn reverse_transaction(
 ) -> Result<Located<TransactionBody>, Error> {
     let OfTransaction(id) = &request.input;
     let by = user(&request.caller)?;
-    let original = ledger.books.transaction(id).await?.ok_or_else(|| missing("transaction", &request.caller))?;
-    if !original.concerns(&request.caller) {
-        return Err(Error::Forbidden);
-    }
-    let original = original.transaction;
+    let original = ledger.books.transaction_of(id, &request.caller).await?.transaction;
     if original.reverses.is_some() {
         return Err(Error::Conflict(
             Problem::IsReversal,

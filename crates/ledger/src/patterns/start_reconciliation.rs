@@ -66,9 +66,9 @@ pub struct Started {
 /// Starts a job that checks the transactions of a window and the balances of all accounts.
 ///
 /// # Errors
-/// Returns 400 for an invalid request or for a window that starts less than 30 seconds before the
-/// request, 403 for a caller without the operator scope, and 422 if the idempotency key was used
-/// with a different request.
+/// Returns 400 for an invalid request, for a window that ends after the request or starts less than
+/// 30 seconds before the request, 403 for a caller without the operator scope, and 422 if the
+/// idempotency key was used with a different request.
 pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> Result<Accepted<Started>, Error> {
     request.caller.must_operate(DOMAIN)?;
     let (Wanted(window), now) = (request.input, request.milli);
@@ -78,6 +78,9 @@ pub async fn start_reconciliation(ledger: Ledger, request: Request<Wanted>) -> R
         now.instant(),
         &request.random,
     );
+    if window.to > now {
+        return Err(Error::invalid("/body/to", "must not be in the future"));
+    }
     if window.from > window.settled(now).to {
         return Err(Error::invalid("/body/from", "must be at least 30 seconds before the request"));
     }

@@ -5,7 +5,7 @@
 //! pattern.
 
 use crate::{
-    Account, AccountBody, DOMAIN, LastLeg, Ledger, Posting, Transaction,
+    Account, AccountBody, DOMAIN, LastLeg, Ledger, Leg, Posting, Transaction,
     cost::{self, Calls, Case, Pattern},
     model::{
         posting_plan::{PostingPlan, unavailable},
@@ -21,7 +21,7 @@ use keys::{
     ledger::{AccountStatus, FrozenBy, LegType, UserId},
 };
 use money::Money;
-use table::cost::{Cost, read, write};
+use table::cost::{read, write};
 
 /// The Lambda.
 #[must_use]
@@ -43,19 +43,20 @@ pub const PATTERN: Pattern = Pattern {
             variant: "",
             condition: "get PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; update if its version is unchanged",
             formula: "⌈account⌉ R and ⌈account⌉ W, GSI1 ⌈entry⌉ W",
-            cost: |case| {
-                Cost::default()
-                    .read(cost::LEDGER, read(case.account))
-                    .write(cost::LEDGER, write(case.account))
-                    .write(cost::BY_TIME, write(case.of_user))
-            },
+            cost: |case| case.changed(),
+        },
+        Calls {
+            variant: ", closed",
+            condition: "as above; also get the last leg, PK = TXN#<id>, SK = LEG#<leg>, if the account has one",
+            formula: "as above, and ⌈leg⌉ R",
+            cost: |case| case.changed().read(cost::LEDGER, read(case.leg)),
         },
         Calls {
             variant: ", transferTo",
-            condition: "get both accounts, PK = ACCOUNT#<id>, SK = METADATA, strongly consistent; then one transaction as in L3, which also closes the account. The id of the transaction is derived from the account",
-            formula: "⌈account⌉ R for each of the two accounts; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W, and ⌈account entry⌉ W",
+            condition: "get both accounts, PK = ACCOUNT#<id>, SK = METADATA, and the last leg, PK = TXN#<id>, SK = LEG#<leg>, strongly consistent; then one transaction as in L3, which also closes the account. The id of the transaction is derived from the account",
+            formula: "⌈account⌉ R for each of the two accounts and ⌈leg⌉ R; 2 × (⌈header⌉ + Σ ⌈leg⌉ + Σ ⌈account⌉) W; GSI1 ⌈entry⌉ + Σ ⌈leg⌉ W, and ⌈account entry⌉ W",
             cost: |case| {
-                let reads = read(case.account).times(Case::count(case.legs));
+                let reads = read(case.account).times(Case::count(case.legs)) + read(case.leg);
                 case.posted(false).read(cost::LEDGER, reads).write(cost::BY_TIME, write(case.of_user))
             },
         },
@@ -99,7 +100,8 @@ impl Input for Change {
 ///   operator froze;
 /// - 404 to an operator if an account does not exist (other callers get 403);
 /// - 409 if the account is already closed, if the request closes an account with a balance and
-///   without `transferTo`, or if the other account cannot take the balance;
+///   without `transferTo`, if the last leg does not confirm the balance of the account to close, or
+///   if the other account cannot take the balance;
 /// - 412 if the account does not have the requested version.
 pub async fn update_account(ledger: Ledger, request: Request<Change>) -> Result<Json<AccountBody>, Error> {
     let account = optimistically(|| ledger.change_status(&request)).await?;
@@ -136,7 +138,9 @@ impl StatusChange {
 impl Ledger {
     async fn change_status(&self, request: &Request<Change>) -> Result<Account, Error> {
         let (change, caller) = (&request.input, &request.caller);
-        let account = self.account(&change.account, caller).await?;
+        let account = self.books.account(&change.account, caller).await?;
+        // The response contains the balance. Without it, nothing must be written.
+        let balance = account.readable_balance()?;
         // A retry after a lost response also succeeds here.
         if account.has_status(change.status, caller) {
             return self.closed_by(change, account).await;
@@ -146,11 +150,36 @@ impl Ledger {
         }
         account.must_become(change.status, caller)?;
         let next = StatusChange::of(request)?;
-        let rest = account.holds()?;
-        if change.status == AccountStatus::Closed && rest.minor() != 0 {
-            return self.close_and_transfer(request, account, rest, &next).await;
+        if change.status == AccountStatus::Closed {
+            let rest = self.verified_balance(&account, balance).await?;
+            if rest.minor() != 0 {
+                return self.close_and_transfer(request, account, rest, &next).await;
+            }
         }
-        Ok(self.books.dynamo.update(next.write(account.next(&self.books.table))).await?)
+        Ok(self.books.dynamo.update_as_read(next.write(account.next(&self.books.table))).await?)
+    }
+
+    /// Returns the balance of an account, if it equals the balance after its last leg. Otherwise,
+    /// the closing could hide or move money that the legs do not show
+    /// ([decision](../../../../docs/decisions/ledger-closing.md)).
+    ///
+    /// # Errors
+    /// Returns 409 if the last leg is missing, unreadable or has another balance.
+    async fn verified_balance(&self, account: &Account, balance: Money) -> Result<Money, Error> {
+        let unverified = |why: &str| account.refused(Problem::BalanceUnverified, why);
+        let after = match account.last_key() {
+            None => Some(Money::zero(account.currency)),
+            Some(key) => match self.books.table.get::<Leg>(&key).await {
+                Err(table::Error::Unreadable(..)) => {
+                    return Err(unverified("cannot be closed, because its last leg cannot be read"));
+                }
+                leg => leg?.and_then(|leg| leg.after()),
+            },
+        };
+        if after == Some(balance) {
+            return Ok(balance);
+        }
+        Err(unverified("cannot be closed, because its balance differs from the balance after its last leg"))
     }
 
     /// Returns the account, which already has the requested status. If another request has closed
@@ -194,7 +223,7 @@ impl Ledger {
     /// Reads the account that receives the balance. It must have the same owner, unless the caller
     /// is an operator.
     async fn transfer_target(&self, to: &AccountId, from: &Account, caller: &Caller) -> Result<Account, Error> {
-        let target = self.books.table.get::<Account>(&Account::key_of(to)).await?;
+        let target = self.books.account_if_any(to, caller).await?;
         if caller.operates(DOMAIN) {
             return target.ok_or(Error::NotFound("account"));
         }

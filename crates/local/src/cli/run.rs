@@ -94,7 +94,7 @@ The data is {data}: {}. Press Ctrl-C to stop.",
         ),
     ];
     parts.extend(loaded.payments.map(|_| bank(&curl, url)));
-    parts.extend(loaded.lines.map(|_| cart(&curl, url)));
+    parts.extend(loaded.cart_items.map(|_| cart(&curl, url)));
     parts.extend(loaded.activities.map(|_| wellness(&curl, url)));
     parts.extend(loaded.books.as_ref().map(|books| ledger(&curl, url, books)));
     parts.push(format!(
@@ -108,7 +108,7 @@ expired items, and to show the state of the stack and of its streams:
 }
 
 fn sampled(loaded: &sample::Loaded) -> String {
-    let counts = [(loaded.payments, "payments"), (loaded.lines, "cart items"), (loaded.activities, "activities")];
+    let counts = [(loaded.payments, "payments"), (loaded.cart_items, "cart items"), (loaded.activities, "activities")];
     let mut parts: Vec<_> =
         counts.into_iter().filter_map(|(count, of)| Some(format!("{} sample {of}", count?))).collect();
     parts.extend(loaded.books.as_ref().map(|_| "two sample ledger accounts".to_owned()));
@@ -122,10 +122,10 @@ fn bank(curl: &str, url: &str) -> String {
   {curl} {url}/bank/accounts/Account1/payments -H 'content-type: application/json' \\
     -d '{{\"scheduledTime\": \"{day}T09:30:00Z\", \"data\": {{\"amount\": \"12.50\"}}}}'
 
-List the due payments, list an account's payments of the next 90 days, and archive processed payments:
+List the due payments, list an account's payments of the next 90 days, and archive settled payments:
   {curl} '{url}/bank/payments/due?date={day}'
   {curl} {url}/bank/accounts/Account1/payments
-  {curl} -X POST {url}/_local/schedules/archive-processed-payments"
+  {curl} -X POST {url}/_local/schedules/archive-settled-payments"
     )
 }
 

@@ -12,7 +12,7 @@ use super::{Gateway, answer::json_response, forbidden};
 use crate::{
     auth::{self, Auth},
     follower,
-    lambda::{Lambda, Outcome},
+    lambda::{Lambda, MAX_EVENT, Outcome},
     nearest::nearest,
     schedule, usage,
 };
@@ -38,6 +38,10 @@ impl Gateway {
         match (method.as_str(), parts.as_slice()) {
             ("POST", ["functions", name, "invocations"]) => {
                 let lambda = self.lambda(name)?;
+                if body.len() > MAX_EVENT {
+                    let detail = format!("The event has {} bytes. Lambda accepts {MAX_EVENT}.", body.len());
+                    return Err(problem(StatusCode::PAYLOAD_TOO_LARGE, &detail));
+                }
                 let event = serde_json::from_slice(&body);
                 let event = event
                     .map_err(|error| problem(StatusCode::BAD_REQUEST, &format!("The event is not JSON: {error}")))?;

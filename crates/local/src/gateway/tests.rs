@@ -86,6 +86,10 @@ fn handlers() -> Vec<(String, Bind)> {
         Arc::new(move |event, context| {
             Box::pin(async move {
                 match name {
+                    "echo" if event["repeat"].is_u64() => {
+                        let count = event["repeat"].as_u64().unwrap().try_into().unwrap();
+                        invocation(Ok(event["text"].as_str().unwrap().repeat(count).into()))
+                    }
                     "echo" => invocation(Ok(json!({"event": event, "function": context.env_config.function_name}))),
                     "fail" => {
                         invocation(Err(Diagnostic { error_type: "broken".into(), error_message: "it broke".into() }))
@@ -186,11 +190,10 @@ async fn rejects_the_requests_that_api_gateway_rejects() {
     let response = api.request(Method::GET, "/things/1").send().await.unwrap();
     assert_eq!((response.status().as_u16(), &response.headers()["allow"]), (405, &HeaderValue::from_static("POST")));
     let post = || api.request(Method::POST, "/things/1");
-    let full = vec![b'a'; 10 * 1024 * 1024];
-    // The function receives the body, but its answer is over the limit of Lambda.
-    assert_eq!(answer(post().body(full.clone())).await, refusal(500, "Internal Server Error"));
-    let over = [full, vec![b'a']].concat();
-    assert_eq!(refused(post().body(over)).await, refusal(413, "Request Entity Too Large"));
+    for length in [10 * 1024 * 1024, 10 * 1024 * 1024 + 1] {
+        let body = vec![b'a'; length];
+        assert_eq!(refused(post().body(body)).await, refusal(413, "Request Entity Too Large"), "{length}");
+    }
     let long = post().header("x-long", "a".repeat(10_200));
     assert_eq!(answer(long).await, refusal(431, "Request Header Fields Too Large"));
     let rebound = post().header("host", "example.com");
@@ -310,23 +313,49 @@ async fn health_is_ok_only_when_the_stack_is_ready() {
 #[tokio::test]
 async fn rejects_an_answer_over_the_limit_of_lambda() {
     let api = Api::start(Auth::Open).await;
-    let invoke = |function: &str| api.request(Method::POST, &format!("/_local/functions/{function}/invocations"));
-    // The answer repeats the event. In the second event, each quotation mark has two bytes.
-    let sent = |text: &str, count: usize| json!({"text": text.repeat(count)}).to_string();
-    for (text, most) in [("x", 6_291_400), ("\"", 3_145_700)] {
-        let within = invoke("echo").body(sent(text, most)).send().await.unwrap();
+    let invoke = |text: &str, count: usize| {
+        let event = json!({"text": text, "repeat": count}).to_string();
+        api.request(Method::POST, "/_local/functions/echo/invocations").body(event)
+    };
+    // The answer is a JSON string. In the second one, each quotation mark has two bytes.
+    for (text, most) in [("x", 6_291_554), ("\"", 3_145_777)] {
+        let within = invoke(text, most).send().await.unwrap();
         assert!(!within.headers().contains_key("x-amz-function-error"), "{text}");
-        let over = invoke("echo").body(sent(text, most + 200)).send().await.unwrap();
+        let over = invoke(text, most + 1).send().await.unwrap();
         assert_eq!(over.headers()["x-amz-function-error"], "Unhandled", "{text}");
         let error = over.json::<Value>().await.unwrap();
         assert_eq!(error["errorType"], "Function.ResponseSizeTooLarge");
         let message = "Response payload size exceeded maximum allowed payload size (6291556 bytes).";
         assert_eq!(error["errorMessage"], message);
     }
-    let post =
-        |count| api.request(Method::POST, "/things/1").header("content-type", "text/plain").body("\"".repeat(count));
-    assert_eq!(answer(post(3_144_000)).await.0, 200);
-    assert_eq!(answer(post(3_146_000)).await, refusal(500, "Internal Server Error"));
+}
+
+/// The limit applies to the event as JSON: escaped characters have two or six bytes, and binary
+/// bodies are base64.
+#[tokio::test]
+async fn rejects_an_event_over_the_limit_of_lambda() {
+    let api = Api::start(Auth::Open).await;
+    let post = |kind: &str, body: String| {
+        api.request(Method::POST, "/things/1").header("content-type", kind.to_owned()).body(body)
+    };
+    // Three characters in a row, and their bytes in the event.
+    for (text, escaped) in [("xxx", 3), ("\"\"\"", 6), ("\u{1}\u{1}\u{1}", 18), ("üüü", 6)] {
+        for (kind, bytes) in [("text/plain", escaped), ("application/octet-stream", text.len() / 3 * 4)] {
+            // The rest of the event has between 1 and 4 KB.
+            let body = |event: usize| text.repeat(event / bytes);
+            let within = answer(post(kind, body(6_287_000))).await.0;
+            assert_eq!(within, StatusCode::OK, "{kind} {text:?}");
+            let over = refused(post(kind, body(6_291_456))).await;
+            assert_eq!(over, refusal(413, "Request Entity Too Large"), "{kind} {text:?}");
+        }
+    }
+    let invoke = |count: usize| {
+        let event = json!({"text": "x".repeat(count), "repeat": 0}).to_string();
+        api.request(Method::POST, "/_local/functions/echo/invocations").body(event)
+    };
+    let frame = json!({"text": "", "repeat": 0}).to_string().len();
+    assert_eq!(answer(invoke(6_291_456 - frame)).await.0, 200);
+    assert_eq!(answer(invoke(6_291_457 - frame)).await.0, 413);
 }
 
 #[tokio::test]

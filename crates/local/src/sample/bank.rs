@@ -27,22 +27,26 @@ const ROWS: [Row; 4] = [
 
 /// Returns the first day of the sample, which is tomorrow in UTC.
 pub(crate) fn tomorrow() -> Date {
-    Timestamp::now().to_zoned(TimeZone::UTC).date().saturating_add(1.day())
+    day_after(Timestamp::now())
+}
+
+fn day_after(now: Timestamp) -> Date {
+    now.to_zoned(TimeZone::UTC).date().saturating_add(1.day())
 }
 
 /// Schedules the missing payments. Returns the number of payments, including payments that a start
 /// earlier today has created.
-pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
-    let mut loaded = 0;
+pub(super) async fn load(client: &Client, now: Timestamp) -> Result<usize, SampleError> {
+    let (mut loaded, first) = (0, day_after(now));
     for (number, row) in ROWS.iter().enumerate() {
-        loaded += usize::from(load_row(client, number + 1, row).await?);
+        loaded += usize::from(load_row(client, number + 1, first, row).await?);
     }
     Ok(loaded)
 }
 
-async fn load_row(client: &Client, number: usize, row: &Row) -> Result<bool, SampleError> {
+async fn load_row(client: &Client, number: usize, first: Date, row: &Row) -> Result<bool, SampleError> {
     let path = format!("/bank/accounts/{}/payments", row.account);
-    let time = format!("{}T{}Z", tomorrow().saturating_add(row.day.days()), row.time);
+    let time = format!("{}T{}Z", first.saturating_add(row.day.days()), row.time);
     let body = json!({"scheduledTime": time, "data": "PaymentInfo Here"});
     let call = Call::post(&path, body).key(format!("sample-{number}"));
     let reply = client.send(&call).await?;

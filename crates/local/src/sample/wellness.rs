@@ -13,20 +13,39 @@ pub(crate) const COMPANY: &str = "/wellness/companies/123";
 pub(crate) const TEMPLATE: &str = "Walking challenge";
 const ADDRESS: &str = "211 Wabash Street";
 
+/// The plan year of the sample.
+#[derive(Clone, Copy)]
+struct PlanYear(i16);
+
+impl PlanYear {
+    /// The year of a time in UTC.
+    fn of(now: Timestamp) -> Self {
+        Self(now.to_zoned(TimeZone::UTC).year())
+    }
+
+    fn section_id(self) -> String {
+        format!("moving-{}", self.0)
+    }
+
+    fn last_second(self) -> String {
+        format!("{}-12-31T23:59:59", self.0)
+    }
+}
+
 /// Returns the plan year, which is the current year in UTC.
 pub(crate) fn year() -> i16 {
-    Timestamp::now().to_zoned(TimeZone::UTC).year()
+    PlanYear::of(Timestamp::now()).0
 }
 
 /// Returns the id of the section of the sample challenges.
 pub(crate) fn section_id() -> String {
-    format!("moving-{}", year())
+    PlanYear(year()).section_id()
 }
 
 /// Returns the last second of the plan year. The sample challenges end at this time, because
 /// employees are enrolled only in challenges that have not ended.
 pub(crate) fn last_second() -> String {
-    format!("{}-12-31T23:59:59", year())
+    PlanYear(year()).last_second()
 }
 
 /// Returns the data of Blood Bank A, as activities store it.
@@ -41,26 +60,28 @@ pub(crate) fn blood_bank_b() -> Value {
 
 /// Creates the missing activities of the plan year. Returns the number of new and existing
 /// activities.
-pub(super) async fn load(client: &Client) -> Result<usize, SampleError> {
-    let list = format!("{COMPANY}/activities?year={}&status=draft,active,completed,cancelled", year());
+pub(super) async fn load(client: &Client, now: Timestamp) -> Result<usize, SampleError> {
+    let year = PlanYear::of(now);
+    let list = format!("{COMPANY}/activities?year={}&status=draft,active,completed,cancelled", year.0);
     let there = names(client, &list).await?;
     let missing = |activity: &Value| !there.iter().any(|name| activity["name"] == *name);
-    let (challenges, drives) = (challenges(), drives());
+    let (challenges, drives) = (challenges(year), drives(year));
     if challenges.iter().chain(&drives).any(missing) {
-        put_company(client).await?;
-        make_all(client, challenges.iter().filter(|activity| missing(activity))).await?;
+        put_company(client, year).await?;
+        make_all(client, year, challenges.iter().filter(|activity| missing(activity))).await?;
         // The employee is created after the challenges, so that the stream enrols the employee in
         // them. The blood drives are created last. If they exist, the sample is complete.
         let employee = json!({"role": "EmployeeOnPlan", "department": "Sales", "name": "Sue"});
         put(client, format!("{COMPANY}/employees/123"), employee).await?;
-        make_all(client, drives.iter().filter(|activity| missing(activity))).await?;
+        make_all(client, year, drives.iter().filter(|activity| missing(activity))).await?;
     }
     Ok(challenges.len() + drives.len())
 }
 
-async fn put_company(client: &Client) -> Result<(), SampleError> {
-    let section = json!({"name": "Get moving", "startDate": format!("{}-01-01", year()), "endDate": last_second()});
-    put(client, format!("{COMPANY}/sections/{}", section_id()), section).await?;
+async fn put_company(client: &Client, year: PlanYear) -> Result<(), SampleError> {
+    let (first, last) = (format!("{}-01-01", year.0), year.last_second());
+    let section = json!({"name": "Get moving", "startDate": first, "endDate": last});
+    put(client, format!("{COMPANY}/sections/{}", year.section_id()), section).await?;
     let venues = [("123", "Blood Bank A", blood_bank_a(ADDRESS)), ("456", "Blood Bank B", blood_bank_b())];
     for (id, name, data) in venues {
         put(client, format!("{COMPANY}/references/venues/{id}"), json!({"name": name, "data": data})).await?;
@@ -71,9 +92,13 @@ async fn put_company(client: &Client) -> Result<(), SampleError> {
     Ok(())
 }
 
-async fn make_all(client: &Client, activities: impl Iterator<Item = &Value>) -> Result<(), SampleError> {
+async fn make_all(
+    client: &Client,
+    year: PlanYear,
+    activities: impl Iterator<Item = &Value>,
+) -> Result<(), SampleError> {
     for activity in activities {
-        let key = format!("sample-{}-{}", year(), activity["name"].as_str().unwrap_or_default());
+        let key = format!("sample-{}-{}", year.0, activity["name"].as_str().unwrap_or_default());
         make(client, &format!("{COMPANY}/activities"), key, activity.clone()).await?;
     }
     Ok(())
@@ -91,13 +116,13 @@ fn template() -> Value {
 }
 
 /// Returns a challenge for each of two departments.
-fn challenges() -> [Value; 2] {
+fn challenges(year: PlanYear) -> [Value; 2] {
     [("Walk 5000", "Sales"), ("Run 50", "Engineering")].map(|(name, department)| {
         let mut challenge = template();
         challenge["name"] = name.into();
-        challenge["startDate"] = format!("{}-01-01", year()).into();
-        challenge["endDate"] = last_second().into();
-        challenge["sectionId"] = section_id().into();
+        challenge["startDate"] = format!("{}-01-01", year.0).into();
+        challenge["endDate"] = year.last_second().into();
+        challenge["sectionId"] = year.section_id().into();
         challenge["filters"] = json!({"roles": ["EmployeeOnPlan"], "departments": [department]});
         challenge["detail"] = json!({"description": format!("{name}: a little more every week")});
         challenge
@@ -105,14 +130,14 @@ fn challenges() -> [Value; 2] {
 }
 
 /// Returns a blood drive at Blood Bank A for each quarter.
-fn drives() -> [Value; 4] {
+fn drives(year: PlanYear) -> [Value; 4] {
     [(1, "03-31"), (2, "06-30"), (3, "09-30"), (4, "12-31")].map(|(quarter, day)| {
         json!({
             "name": format!("Blood drive {quarter}"),
             "type": "event",
             "subType": "Community",
-            "startDate": format!("{}-{day}T09:00:00", year()),
-            "endDate": format!("{}-{day}T23:59:59", year()),
+            "startDate": format!("{}-{day}T09:00:00", year.0),
+            "endDate": format!("{}-{day}T23:59:59", year.0),
             "references": [{"facet": "venues", "id": "123", "data": blood_bank_a(ADDRESS)}],
         })
     })

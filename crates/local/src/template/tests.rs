@@ -81,6 +81,7 @@ fn reads_the_template_of_the_project() {
         [
             "stack-PaymentScheduler",
             "stack-TransactionHistory",
+            "stack-BankJobs",
             "stack-Cart",
             "stack-Activities",
             "stack-WellnessJobs",
@@ -96,7 +97,7 @@ fn reads_the_template_of_the_project() {
     let export = template.lambdas.iter().find(|lambda| lambda.name == "export-cart-changes").unwrap();
     assert_eq!((export.mappings[0].table.as_str(), export.mappings[0].batch_size), ("stack-Cart", 1000));
     assert_eq!(template.authorizer, Some(Authorizer::local()));
-    let archive = template.lambdas.iter().find(|lambda| lambda.name == "archive-processed-payments").unwrap();
+    let archive = template.lambdas.iter().find(|lambda| lambda.name == "archive-settled-payments").unwrap();
     assert_eq!(archive.timeout, Duration::from_mins(14));
     assert_eq!(archive.schedules[0].expression, "cron(0/15 * * * ? *)");
     assert!(archive.routes.is_empty());

@@ -32,11 +32,11 @@ pub const PATTERN: Pattern = Pattern {
     }]),
     calls: &[Calls {
         variant: "",
-        condition: "get SK = Section#SectionId-…. Then update SectionId of SK = Program if the activity belongs to the company. No key changes",
-        formula: "1 R; ⌈activity⌉ W; GSI1 ⌈entry⌉ W, because GSI1 projects SectionId. Removing an activity from its section needs no read",
+        condition: "get SK = Section#SectionId-… and SK = Program. Then update SectionId of SK = Program if the activity belongs to the company. No key changes",
+        formula: "1 R; ⌈activity⌉ R and W; GSI1 ⌈entry⌉ W, because GSI1 projects SectionId. Removing an activity from its section does not read a section",
         cost: |case| {
             Cost::default()
-                .read(cost::ACTIVITIES, Units::whole(1))
+                .read(cost::ACTIVITIES, Units::whole(1) + case.activity_read())
                 .write(cost::ACTIVITIES, write(case.activity))
                 .write(cost::PROGRAM, write(case.program))
         },

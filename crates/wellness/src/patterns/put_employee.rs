@@ -7,8 +7,9 @@ use crate::{
 };
 use function::{Error, Fields, Function, Input, Put, Request, Route, Trigger, optimistically};
 use keys::wellness::{Department, EmployeeKey, EmployeeSort, EmployeesPartition, Role};
+use serde::{Deserialize, Serialize};
 use table::{
-    Condition,
+    Condition, Item,
     cost::{Cost, read, write},
 };
 
@@ -64,6 +65,7 @@ impl Input for Placed {
 ///
 /// If the data is unchanged, nothing is written. A retry therefore triggers no second enrollment.
 /// An employee of another company with the same user id is a different employee, and is not read.
+/// An unreadable employee is replaced.
 ///
 /// # Errors
 /// - 400 if the input is invalid.
@@ -101,7 +103,11 @@ impl Employee {
 
 impl Wellness {
     async fn place(&self, wanted: &Placed) -> Result<Put<Employee>, Error> {
-        let Some(old) = self.table.get::<Employee>(&Employee::key_of(&wanted.key)).await? else {
+        let old = match self.table.get::<Employee>(&Employee::key_of(&wanted.key)).await {
+            Err(table::Error::Unreadable(..)) => return self.repair(wanted).await,
+            read => read?,
+        };
+        let Some(old) = old else {
             let new = Employee::new(wanted.clone());
             self.dynamo.write(self.table.put_new(&new)?).await?;
             return Ok(Put { is_new: true, body: new });
@@ -111,4 +117,31 @@ impl Wellness {
         self.dynamo.write(self.table.replace(&new)?.only_if(unchanged)).await?;
         Ok(Put { is_new: false, body: new })
     }
+
+    /// Replaces an unreadable employee, and enrols the employee again. Enrolment is idempotent. If
+    /// the version can be read, the new version follows it (docs/decisions/unreadable-writes.md).
+    async fn repair(&self, wanted: &Placed) -> Result<Put<Employee>, Error> {
+        let new = Employee::new(wanted.clone());
+        let (change, new) = match self.table.get::<Versioned>(&Employee::key_of(&wanted.key)).await {
+            Ok(Some(Versioned { version })) => {
+                let new = Employee { version: version.saturating_add(1), ..new };
+                (self.table.replace(&new)?.only_if(Condition::is(Employee::VERSION, version)), new)
+            }
+            Ok(None) | Err(table::Error::Unreadable(..)) => (self.table.put(&new)?, new),
+            Err(error) => return Err(error.into()),
+        };
+        self.dynamo.write(change).await?;
+        Ok(Put { is_new: false, body: new })
+    }
+}
+
+/// The version of an employee whose other attributes may be unreadable.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Versioned {
+    version: i64,
+}
+
+impl Item for Versioned {
+    const TYPE: &'static str = Employee::TYPE;
 }

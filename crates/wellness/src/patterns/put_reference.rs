@@ -85,6 +85,7 @@ pub async fn put_reference(wellness: Wellness, request: Request<NewRecord>) -> R
     let NewRecord(record) = request.input;
     request.caller.must_belong_to(&record.partition.0, DOMAIN)?;
     must_fit(&record, MAX_REFERENCE)?;
-    let before = wellness.dynamo.put_returning_old::<Record>(wellness.table.put(&record)?).await?;
-    Ok(Put { is_new: before.is_none(), body: record.into() })
+    // An unreadable record is replaced as well.
+    let is_new = !wellness.dynamo.put_or_replace(wellness.table.put(&record)?).await?;
+    Ok(Put { is_new, body: record.into() })
 }

@@ -94,6 +94,7 @@ impl From<Section> for SectionBody {
 pub async fn put_section(wellness: Wellness, request: Request<NewSection>) -> Result<Put<SectionBody>, Error> {
     let NewSection(section) = request.input;
     request.caller.must_belong_to(&section.partition.0, DOMAIN)?;
-    let before = wellness.dynamo.put_returning_old::<Section>(wellness.table.put(&section)?).await?;
-    Ok(Put { is_new: before.is_none(), body: section.into() })
+    // An unreadable section is replaced as well.
+    let is_new = !wellness.dynamo.put_or_replace(wellness.table.put(&section)?).await?;
+    Ok(Put { is_new, body: section.into() })
 }

@@ -17,7 +17,7 @@ use keys::{
 use serde::Deserialize;
 use table::{
     Change, Condition, Table, Value,
-    cost::{Cost, write},
+    cost::{Cost, read, write},
 };
 
 /// The Lambda.
@@ -38,14 +38,14 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[
         Calls {
             variant: "",
-            condition: "get SK = Program, strongly consistent. Then update SK = Registration#UserId-… if CompanyId is the company and the stored Progress is not greater than the reported one",
-            formula: "⌈activity⌉ R; ⌈registration⌉ W; GSI3 ⌈registration⌉ W",
+            condition: "get SK = Program, and SK = Registration#UserId-…, strongly consistent. Then update SK = Registration#UserId-… if CompanyId is the company and the stored Progress is not greater than the reported one",
+            formula: "⌈activity⌉ R; ⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
             cost: |case| update_cost(case).read(cost::ACTIVITIES, case.activity_read()),
         },
         Calls {
             variant: ", administrator",
-            condition: "update SK = Registration#UserId-… if CompanyId is the company and, unless it is a correction, the stored Progress and EarnedPoints are not greater than the reported ones",
-            formula: "⌈registration⌉ W; GSI3 ⌈registration⌉ W",
+            condition: "get SK = Registration#UserId-…, strongly consistent. Then update it if CompanyId is the company and, unless it is a correction, the stored Progress and EarnedPoints are not greater than the reported ones",
+            formula: "⌈registration⌉ R and W; GSI3 ⌈registration⌉ W",
             cost: update_cost,
         },
     ],
@@ -54,7 +54,8 @@ pub const PATTERN: Pattern = Pattern {
 
 fn update_cost(case: &Case) -> Cost {
     let registration = write(case.registration);
-    Cost::default().write(cost::ACTIVITIES, registration).write(cost::REGISTRATIONS, registration)
+    let cost = Cost::default().read(cost::ACTIVITIES, read(case.registration));
+    cost.write(cost::ACTIVITIES, registration).write(cost::REGISTRATIONS, registration)
 }
 
 /// Maximum size of a registration's `data`, in bytes.

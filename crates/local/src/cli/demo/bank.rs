@@ -19,7 +19,9 @@ impl Guide {
         self.moves(&first).await?;
         self.dispatch(books).await?;
         self.history(&first).await?;
-        self.get_payment(&second).await
+        self.get_payment(&second).await?;
+        self.retry(&second).await?;
+        self.close().await
     }
 
     async fn schedule(&self) -> Result<(String, String), CliError> {
@@ -64,10 +66,10 @@ impl Guide {
             check(reply.body["status"] == body["status"], "the payment must have the new status")?;
         }
         let call = Call::post(
-            "/_local/functions/archive-processed-payments/invocations",
+            "/_local/functions/archive-settled-payments/invocations",
             json!({"date": sample::tomorrow().to_string()}),
         );
-        let what = "Archive the processed payments of the day";
+        let what = "Archive the settled payments of the day";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(!reply.headers.contains_key("x-amz-function-error"), "the archive must run")
     }
@@ -124,6 +126,39 @@ impl Guide {
         let path = format!("/bank/transactions/{TRANSACTION}");
         let reply = self.get("Find a transaction by its id", &path).await?;
         check(reply.body["paymentId"] == payment, "the transaction must have the payment id")
+    }
+
+    async fn retry(&self, payment: &str) -> Result<(), CliError> {
+        let path = format!("/bank/accounts/Account3/payments/{payment}");
+        for status in ["PENDING", "FAILED"] {
+            self.client.send(&Call::patch(&path, json!({"status": status}))).await?;
+        }
+        let call = Call { body: None, ..Call::post(format!("{path}/retry"), Value::Null) };
+        let reply = self.step(Step { what: "Retry a failed payment", call, status: StatusCode::CREATED }).await?;
+        check(reply.body["retryOf"] == payment, "the retry must name the failed payment")?;
+        self.get("List the overdue payments", "/bank/payments/overdue").await.map(drop)
+    }
+
+    async fn close(&self) -> Result<(), CliError> {
+        let (day, today) = (sample::tomorrow(), sample::tomorrow().saturating_sub(1.day()));
+        let after =
+            json!({"detail-type": "Scheduled Event", "time": format!("{}T00:15:00Z", day.saturating_add(1.day()))});
+        let call = Call::post("/_local/functions/close-day/invocations", after);
+        let what = "Close the day, as the schedule does after midnight";
+        let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
+        let job = format!("/bank/jobs/{}", reply.body["jobId"].as_str().unwrap_or_default());
+        self.handed_on("Progress of the job stream", "continue-bank-job").await?;
+        let reply = self.get("Get the job of the close", &job).await?;
+        check(reply.body["status"] == "done", "the job must be done")?;
+        let reply = self.get("Read the certificate of the day", &format!("/bank/days/{day}")).await?;
+        check(reply.body["status"] == "closed", "the day must be closed")?;
+        check(reply.body["counts"]["PROCESSED"] == 2, "the certificate must count both processed payments")?;
+        let reply = self.get("Count the payments of a day that is not closed", &format!("/bank/days/{today}")).await?;
+        check(reply.body["status"] == "open", "the day must be open")?;
+        let yesterday = today.saturating_sub(1.day());
+        let call = Call { body: None, ..Call::post(format!("/bank/days/{yesterday}/close"), Value::Null) };
+        self.step(Step { what: "Close yesterday by hand", call, status: StatusCode::ACCEPTED }).await?;
+        self.handed_on("Progress of the job stream", "continue-bank-job").await
     }
 
     async fn get_payment(&self, payment: &str) -> Result<(), CliError> {

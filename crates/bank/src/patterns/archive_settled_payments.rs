@@ -1,11 +1,11 @@
-//! B5: moves processed payments to the history at the end of the day
+//! B5: moves settled payments to the history at the end of the day
 //! (docs/requirements/bank.md#transaction-history, docs/decisions/archive.md).
 
 use crate::{
     Bank, Payment, Transaction,
     cost::{self, Calls, Pattern},
 };
-use function::{Error, Fields, Function, Input, Scheduled, Trigger, is_zero};
+use function::{Deadline, Error, Fields, Function, Input, Scheduled, Trigger, is_zero};
 use futures::{StreamExt, stream::FuturesUnordered};
 use keys::{
     Day, KeyRange, TimestampSeconds,
@@ -26,21 +26,22 @@ const RESERVE: Duration = Duration::from_secs(10);
 /// Entry point of the Lambda.
 #[must_use]
 pub fn function() -> Function {
-    function::scheduled(archive_processed_payments, Bank::warm_by_due_payments)
+    function::scheduled(archive_settled_payments, Bank::warm_by_due_payments)
 }
 
 /// Declares the access pattern's schedule, key condition and cost.
 pub const PATTERN: Pattern = Pattern {
     id: "B5",
-    name: "archive-processed-payments",
+    name: "archive-settled-payments",
     trigger: Trigger::Schedule("cron(0/15 * * * ? *)"),
     calls: &[Calls {
         variant: "",
-        condition: "GSI1, query each shard: GSI1SK from PROCESSED# to the end of the day. For each payment one transaction: delete it from PaymentScheduler, put it into TransactionHistory",
-        formula: "a page as in B3. For each payment 2 × ⌈item⌉ W on each table, GSI1 ⌈entry⌉ W on each table (ALL: ⌈item⌉ W), GSI2 1 W",
+        condition: "for each of CANCELLED, FAILED and PROCESSED: GSI1, query each shard: GSI1SK from status# to the end of the day. For each payment one transaction: delete it from PaymentScheduler, put it into TransactionHistory",
+        formula: "pages as in B3 for each status. For each payment 2 × ⌈item⌉ W on each table, GSI1 ⌈entry⌉ W on each table (ALL: ⌈item⌉ W), GSI2 1 W if the payment has a transaction id",
         cost: |case| {
             let twice = table::cost::write(case.item).times(2 * case.count());
             case.sharded_page(cost::PAYMENTS, cost::DUE_PAYMENTS)
+                .read(cost::DUE_PAYMENTS, case.empty_shards().times(2))
                 .write(cost::PAYMENTS, twice)
                 .write(cost::DUE_PAYMENTS, case.index_write().times(case.count()))
                 .write(cost::TRANSACTIONS, twice)
@@ -70,46 +71,42 @@ pub struct Archived {
     pub until: Day,
     /// Number of payments that this run moved.
     pub moved: u64,
-    /// Whether processed payments remain for the next run.
+    /// Whether settled payments remain for the next run.
     pub left: bool,
     /// Number of payments that cannot be read. They remain, and the log contains their keys.
     #[serde(skip_serializing_if = "is_zero")]
     pub skipped: usize,
 }
 
-/// Moves all `PROCESSED` payments that are due by the end of a day. The default day is yesterday
-/// (UTC). Each payment is moved in a separate transaction, so a payment is always in exactly one
-/// table.
+/// Moves all settled payments that are due by the end of a day. The default day is yesterday (UTC).
+/// Each payment is moved in a separate transaction, so a payment is always in exactly one table.
 ///
 /// A run that nears its deadline stops and returns `left: true`. The run stores no progress,
-/// because the remaining payments are still `PROCESSED`. The next scheduled run finds them. A run
-/// skips and counts payments that cannot be read.
+/// because the index lists the remaining payments by their status. The next scheduled run finds
+/// them. A run skips and counts payments that cannot be read.
 ///
 /// # Errors
 /// 400 for an invalid event. Any other error means that DynamoDB was unreachable or rejected a
 /// call.
-pub async fn archive_processed_payments(bank: Bank, run: Scheduled<Until>) -> Result<Archived, Error> {
+pub async fn archive_settled_payments(bank: Bank, run: Scheduled<Until>) -> Result<Archived, Error> {
     let until = run.input.date.unwrap_or_else(|| run.now.day().before());
-    let everything = DueSort::due_until(until, Status::Processed);
     let stop = run.deadline.with_reserve(RESERVE);
-    let mut tally = Tally::default();
-    let mut rest = everything.clone();
-    while !stop.has_passed() {
-        match bank.archive_page(&rest, run.now, &mut tally).await {
-            Ok(Some(position)) => rest = everything.after(&position),
-            Ok(None) => return Ok(tally.archived(until, tally.stuck || tally.skipped > 0)),
-            Err(Error::Table(table::Error::Throttled | table::Error::Contended { .. })) => break,
-            Err(error) => return Err(error),
+    let mut moves = Moves::default();
+    for status in Status::SETTLED {
+        if !bank.archive_all(&DueSort::due_until(until, status), run.now, stop, &mut moves).await? {
+            return Ok(moves.archived(until, true));
         }
     }
-    Ok(tally.archived(until, true))
+    let left = !moves.stuck.is_empty() || moves.skipped > 0;
+    Ok(moves.archived(until, left))
 }
 
+/// Result of moving payments.
 #[derive(Debug, Default)]
-struct Tally {
+pub(crate) struct Moves {
     moved: u64,
-    /// Whether the run found a payment that no run can move. The log contains the reason.
-    stuck: bool,
+    /// Keys of payments that no run can move. The log contains the reasons.
+    pub(crate) stuck: Vec<Key>,
     /// Number of payments that cannot be read.
     skipped: usize,
 }
@@ -121,16 +118,16 @@ enum Outcome {
     Stuck(&'static str, Key),
 }
 
-impl Tally {
-    fn note(&mut self, outcome: &Outcome) {
+impl Moves {
+    fn note(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Moved => self.moved += 1,
             Outcome::MovedBefore => {}
             Outcome::Stuck(reason, key) => {
-                self.stuck = true;
                 let (partition, sort) = (key.partition(), key.sort());
-                tracing::error!(reason, partition, sort, "cannot archive a processed payment");
+                tracing::error!(reason, partition, sort, "cannot archive a settled payment");
                 function::count("UnreadableItems", 1);
+                self.stuck.push(key);
             }
         }
     }
@@ -141,16 +138,36 @@ impl Tally {
 }
 
 impl Bank {
-    /// Moves the payments on the first page of the range. Returns the position of the next page, if
-    /// any, or the first error.
-    async fn archive_page(
+    /// Moves the payments of the range. Returns `false` if the time is up or DynamoDB throttles.
+    async fn archive_all(
         &self,
         range: &KeyRange,
         now: TimestampSeconds,
-        tally: &mut Tally,
+        stop: Deadline,
+        moves: &mut Moves,
+    ) -> Result<bool, Error> {
+        let mut rest = range.clone();
+        while !stop.has_passed() {
+            match self.archive_page(&rest, now, moves).await {
+                Ok(Some(position)) => rest = range.after(&position),
+                Ok(None) => return Ok(true),
+                Err(Error::Table(table::Error::Throttled | table::Error::Contended { .. })) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Moves the payments on the first page of the range. Returns the position of the next page, if
+    /// any, or the first error.
+    pub(crate) async fn archive_page(
+        &self,
+        range: &KeyRange,
+        now: TimestampSeconds,
+        moves: &mut Moves,
     ) -> Result<Option<String>, Error> {
         let page = self.payments.sharded_page::<Payment>(&self.due, range, PAGE).await?;
-        tally.skipped += page.skipped;
+        moves.skipped += page.skipped;
         let mut next = Ok(page.next);
         let mut waiting = page.items.into_iter();
         let mut under_way: FuturesUnordered<_> =
@@ -158,7 +175,7 @@ impl Bank {
         // After an error, no new move starts. The moves in progress are finished and counted.
         while let Some(outcome) = under_way.next().await {
             match outcome {
-                Ok(outcome) => tally.note(&outcome),
+                Ok(outcome) => moves.note(outcome),
                 Err(error) => next = next.and(Err(error)),
             }
             if next.is_ok() {

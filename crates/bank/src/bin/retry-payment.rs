@@ -1,0 +1,5 @@
+//! The Lambda `retry-payment`.
+
+fn main() -> std::process::ExitCode {
+    function::run(&bank::patterns::retry_payment::function())
+}

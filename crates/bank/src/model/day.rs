@@ -1,0 +1,340 @@
+//! Items that the close of a day stores in `BankJobs` (docs/decisions/close.md).
+
+use function::is_zero;
+use keys::{
+    AccountId, TimestampSeconds,
+    bank::{CertificateSort, CloseNumber, DayPartition, DiscrepancySort, OpenSort, PaymentId, Status},
+    ledger::ItemHash,
+};
+use money::{Currency, Decimal, JsonDecimal, Money};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use table::{Item, JsonText, Key};
+
+/// Number of payments by status.
+pub(crate) type Counts = BTreeMap<Status, u64>;
+
+/// Sum of the amounts of the payments with one status in one currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Total {
+    status: Status,
+    sum: Money,
+}
+
+/// Counts and sums of settled payments.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Tally {
+    pub(crate) counts: Counts,
+    totals: Vec<Total>,
+    /// Number of payments that are counted but not part of a sum.
+    without_amount: u64,
+}
+
+/// Members of a payment's `data` from which the sums are computed.
+#[derive(Deserialize)]
+struct Amount {
+    amount: JsonDecimal,
+    currency: Currency,
+}
+
+/// Returns the amount of a payment, if its `data` has a valid amount and currency.
+pub(crate) fn money_of(data: &JsonText) -> Option<Money> {
+    let Amount { amount, currency } = serde_json::from_str(data.text()).ok()?;
+    Money::new(amount.0, currency).ok()
+}
+
+impl Tally {
+    /// Counts a payment, and adds its amount to the sum of its status and currency. A payment
+    /// without a valid amount is only counted.
+    pub(crate) fn add(&mut self, status: Status, amount: Option<Money>) {
+        *self.counts.entry(status).or_default() += 1;
+        let is_summed = amount.is_some_and(|sum| self.sum(Total { status, sum }));
+        self.without_amount += u64::from(!is_summed);
+    }
+
+    /// Adds the counts and sums of other payments.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for (status, count) in other.counts {
+            *self.counts.entry(status).or_default() += count;
+        }
+        self.without_amount += other.without_amount;
+        for total in other.totals {
+            self.sum(total);
+        }
+    }
+
+    /// Adds to a sum. Returns `false` if the sum would have more than 38 digits.
+    fn sum(&mut self, more: Total) -> bool {
+        let of = |total: &Total| (total.status, total.sum.currency());
+        let Some(total) = self.totals.iter_mut().find(|total| of(total) == of(&more)) else {
+            self.totals.push(more);
+            return true;
+        };
+        let sum = total.sum.checked_add(more.sum);
+        total.sum = sum.unwrap_or(total.sum);
+        sum.is_some()
+    }
+
+    /// Returns the counts and sums of the payments that were settled since an earlier close.
+    pub(crate) fn since(mut self, earlier: &Self) -> Self {
+        for (status, count) in &mut self.counts {
+            *count = count.saturating_sub(earlier.counts.get(status).copied().unwrap_or_default());
+        }
+        self.without_amount = self.without_amount.saturating_sub(earlier.without_amount);
+        for Total { status, sum } in &earlier.totals {
+            self.sum(Total { status: *status, sum: -*sum });
+        }
+        self.totals.retain(|total| total.sum.minor() != 0);
+        self
+    }
+
+    /// Number of all counted payments.
+    pub(crate) fn count(&self) -> u64 {
+        self.counts.values().sum()
+    }
+}
+
+/// Result of a close. It never changes. The first one is the certificate of the day, and each later
+/// one is a supplement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Certificate {
+    #[serde(rename = "PK")]
+    pub(crate) partition: DayPartition,
+    #[serde(rename = "SK")]
+    pub(crate) sort: CertificateSort,
+    /// All settled payments of the day, including those of earlier closes.
+    pub(crate) settled: Tally,
+    /// Number of payments that were still open, by status.
+    pub(crate) open: Counts,
+    /// Number of discrepancies. At most [`MAX_KEPT`] are stored.
+    pub(crate) discrepancies: u64,
+    /// Time at which the close started.
+    pub(crate) closed_at: TimestampSeconds,
+}
+
+impl Item for Certificate {
+    const TYPE: &'static str = "Certificate";
+}
+
+/// Keys of a certificate. They can be read even if the certificate itself cannot.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct CertificateKey {
+    #[serde(rename = "SK")]
+    pub(crate) sort: CertificateSort,
+}
+
+impl Item for CertificateKey {
+    const TYPE: &'static str = "Certificate";
+}
+
+/// Payment that was open at a close: it was not settled when the close counted the payments.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct OpenPayment {
+    #[serde(rename = "PK")]
+    pub(crate) partition: DayPartition,
+    #[serde(rename = "SK")]
+    pub(crate) sort: OpenSort,
+    #[serde(rename = "AccountID")]
+    pub(crate) account: AccountId,
+    pub(crate) status: Status,
+    /// Step of the job that stored this item. A repeated attempt of the step counts it again, but
+    /// later steps do not.
+    pub(crate) step: i64,
+}
+
+impl Item for OpenPayment {
+    const TYPE: &'static str = "OpenPayment";
+}
+
+/// Maximum number of stored discrepancies of a close. Further ones are only counted.
+pub(crate) const MAX_KEPT: u64 = 1_000;
+
+/// Kind of a discrepancy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    /// A payment that cannot be deserialized. It is counted, but not part of a sum.
+    UnreadableItem,
+    /// A settled payment that cannot be archived: it has no transaction id, or the history already
+    /// contains it.
+    NotArchived,
+}
+
+/// What a close found wrong with a payment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Finding {
+    pub(crate) kind: Kind,
+    /// Primary key of the payment, as stored.
+    pub(crate) key: ItemKey,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) expected: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) actual: Option<Decimal>,
+}
+
+/// Primary key of an item, as stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ItemKey {
+    #[serde(rename = "PK")]
+    partition: String,
+    #[serde(rename = "SK")]
+    sort: String,
+}
+
+impl Finding {
+    /// Creates a finding about the item with this key.
+    pub(crate) fn new(kind: Kind, key: &Key) -> Self {
+        let key = ItemKey { partition: key.partition().to_owned(), sort: key.sort().to_owned() };
+        Self { kind, key, expected: None, actual: None }
+    }
+}
+
+/// Stored discrepancy of a close.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Discrepancy {
+    #[serde(rename = "PK")]
+    partition: DayPartition,
+    #[serde(rename = "SK")]
+    sort: DiscrepancySort,
+    /// As [`OpenPayment::step`].
+    pub(crate) step: i64,
+    #[serde(flatten)]
+    pub(crate) what: Finding,
+}
+
+impl Item for Discrepancy {
+    const TYPE: &'static str = "Discrepancy";
+}
+
+impl Discrepancy {
+    pub(crate) fn new(partition: DayPartition, number: CloseNumber, step: i64, what: Finding) -> Self {
+        let item = ItemHash::of(&what.key.partition, &what.key.sort);
+        Self { partition, sort: DiscrepancySort { number, item }, step, what }
+    }
+}
+
+/// Counts and sums in a response. All statuses are counted.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TallyBody {
+    counts: Counts,
+    totals: Vec<TotalBody>,
+    #[serde(skip_serializing_if = "is_nothing")]
+    without_amount: u64,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct TotalBody {
+    status: Status,
+    currency: Currency,
+    amount: Decimal,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
+fn is_nothing(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Returns the counts with a count for each status.
+pub(crate) fn complete(counts: impl IntoIterator<Item = (Status, u64)>) -> Counts {
+    let mut complete: Counts = Status::ALL.map(|status| (status, 0)).into();
+    for (status, count) in counts {
+        *complete.entry(status).or_default() += count;
+    }
+    complete
+}
+
+impl TallyBody {
+    fn of(settled: Tally, open: Counts) -> Self {
+        let mut totals: Vec<_> = settled.totals.into_iter().collect();
+        totals.sort_by_key(|total| (total.status, total.sum.currency()));
+        let body = |Total { status, sum }| TotalBody { status, currency: sum.currency(), amount: sum.amount() };
+        Self {
+            counts: complete(settled.counts.into_iter().chain(open)),
+            totals: totals.into_iter().map(body).collect(),
+            without_amount: settled.without_amount,
+        }
+    }
+}
+
+/// Open payment in a response.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct OpenBody {
+    account_id: AccountId,
+    payment_id: PaymentId,
+    scheduled_time: TimestampSeconds,
+    status: Status,
+}
+
+impl From<OpenPayment> for OpenBody {
+    fn from(OpenPayment { sort, account, status, .. }: OpenPayment) -> Self {
+        let payment_id = sort.payment;
+        Self { account_id: account, payment_id, scheduled_time: payment_id.time(), status }
+    }
+}
+
+/// Discrepancy in a response.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct FindingBody {
+    kind: Kind,
+    key: ItemKey,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<Decimal>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actual: Option<Decimal>,
+}
+
+impl From<Discrepancy> for FindingBody {
+    fn from(Discrepancy { what: Finding { kind, key, expected, actual }, .. }: Discrepancy) -> Self {
+        Self { kind, key, expected, actual }
+    }
+}
+
+/// What a close could not settle, in a response: the first entries of each list, and their number.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Details {
+    pub(crate) open: Vec<OpenBody>,
+    pub(crate) discrepancies: Vec<FindingBody>,
+    /// Number of listed entries that cannot be read.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) skipped: usize,
+}
+
+/// Certificate or supplement in a response.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CertificateBody {
+    #[serde(flatten)]
+    tally: TallyBody,
+    open_count: u64,
+    discrepancy_count: u64,
+    closed_at: TimestampSeconds,
+    #[serde(flatten)]
+    details: Option<Details>,
+}
+
+impl CertificateBody {
+    /// Creates the body of a certificate. The counts and sums are those since the earlier close.
+    pub(crate) fn of(certificate: Certificate, earlier: Option<&Certificate>, details: Option<Details>) -> Self {
+        let Certificate { settled, open, discrepancies, closed_at, .. } = certificate;
+        let settled = match earlier {
+            Some(earlier) => settled.since(&earlier.settled),
+            None => settled,
+        };
+        Self {
+            open_count: open.values().sum(),
+            tally: TallyBody::of(settled, open),
+            discrepancy_count: discrepancies,
+            closed_at,
+            details,
+        }
+    }
+}

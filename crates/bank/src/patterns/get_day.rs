@@ -1,0 +1,157 @@
+//! B15: reads the certificate of a day (docs/requirements/bank.md#close-a-day,
+//! docs/decisions/close.md).
+
+use crate::{
+    Bank, DOMAIN,
+    cost::{self, Calls, Pattern},
+    model::day::{Certificate, CertificateBody, Counts, Details, Discrepancy, OpenPayment, complete},
+    patterns::start_close::OfDay,
+};
+use function::{Error, Function, Json, Request, Route, Trigger};
+use futures::future::try_join_all;
+use keys::{
+    Day,
+    bank::{CertificateSort, CloseNumber, DayPartition, DiscrepancySort, DueSort, OpenSort, Status},
+};
+use serde::Serialize;
+use table::{
+    Page, Query,
+    cost::{Cost, read, read_eventually},
+};
+
+/// Maximum number of open payments and of discrepancies in the response, for each close.
+const LISTED: usize = 100;
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(get_day, Bank::warm_by_days)
+}
+
+/// Declares the access pattern's route, key conditions and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "B15",
+    name: "get-day",
+    trigger: Trigger::Http(&[Route { method: "GET", path: "/bank/days/{date}", scopes: &["bank:operate"] }]),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "query PK = DAY#<date>, SK begins with CERTIFICATE#, strongly consistent. Then query for the first and the last close: SK begins with OPEN#<number># and DISCREPANCY#<number>#, up to 100 items each",
+            formula: "⌈Σ certificates⌉ R; ½ ⌈Σ open payments⌉ R and ½ ⌈Σ discrepancies⌉ R for the certificate and for the last supplement",
+            cost: |_| Cost::default().read(cost::JOBS, read(0) + read_eventually(0).times(2)),
+        },
+        Calls {
+            variant: " not closed",
+            condition: "the first query. Then count on GSI1 of both tables, for each shard and status: GSI1PK = shard, GSI1SK between status#day start and status#day end",
+            formula: "1 R; on each index ½ ⌈Σ entries⌉ R for each of 5 statuses in each shard (ALL: ½ ⌈Σ items⌉ R)",
+            cost: |case| {
+                Cost::default()
+                    .read(cost::JOBS, read(0))
+                    .read(cost::DUE_PAYMENTS, case.queried(Status::ALL.len() * case.shards))
+                    .read(cost::DUE_TRANSACTIONS, case.empty_shards().times(5))
+            },
+        },
+    ],
+    function,
+};
+
+/// Whether a day is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum DayStatus {
+    Open,
+    Closed,
+}
+
+/// Response body of a day.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DayBody {
+    date: Day,
+    status: DayStatus,
+    #[serde(flatten)]
+    content: Content,
+}
+
+/// Content of the response: the certificate with its supplements, or the present counts.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+enum Content {
+    Closed {
+        #[serde(flatten)]
+        certificate: CertificateBody,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        supplements: Vec<Supplement>,
+    },
+    Open {
+        counts: Counts,
+    },
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct Supplement {
+    number: u16,
+    #[serde(flatten)]
+    certificate: CertificateBody,
+}
+
+/// Reads the certificate of a day and its supplements. For a day that is not closed, counts its
+/// payments by status. A payment that changes during the count may be counted twice or not at all.
+///
+/// # Errors
+/// 403 for a caller without the operator scope. 413 if an index that projects all attributes has
+/// more than 100 MB of the day's payments in one shard.
+pub async fn get_day(bank: Bank, request: Request<OfDay>) -> Result<Json<DayBody>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    let OfDay(date) = request.input;
+    let certificates = bank.certificates(date).await?;
+    let Some((first, others)) = certificates.split_first() else {
+        let content = Content::Open { counts: bank.counts(date).await? };
+        return Ok(Json(DayBody { date, status: DayStatus::Open, content }));
+    };
+    let details = bank.details(date, first.sort.0).await?;
+    let certificate = CertificateBody::of(first.clone(), None, Some(details));
+    let mut supplements = Vec::with_capacity(others.len());
+    for (position, supplement) in others.iter().enumerate() {
+        let is_last = position + 1 == others.len();
+        let details = if is_last { Some(bank.details(date, supplement.sort.0).await?) } else { None };
+        let body = CertificateBody::of(supplement.clone(), certificates.get(position), details);
+        supplements.push(Supplement { number: supplement.sort.0.get(), certificate: body });
+    }
+    Ok(Json(DayBody { date, status: DayStatus::Closed, content: Content::Closed { certificate, supplements } }))
+}
+
+impl Bank {
+    /// Reads the certificates of a day in order.
+    async fn certificates(&self, day: Day) -> Result<Vec<Certificate>, Error> {
+        let (partition, range) = (DayPartition(day), CertificateSort::all());
+        Ok(self.jobs.table().query_all::<Certificate>(&Query::new(&partition, &range)).await?.complete()?)
+    }
+
+    /// Reads the first open payments and discrepancies of a close.
+    async fn details(&self, day: Day, number: CloseNumber) -> Result<Details, Error> {
+        let (partition, open, found) = (DayPartition(day), OpenSort::all(number), DiscrepancySort::all(number));
+        let (open, found) = (Query::new(&partition, &open), Query::new(&partition, &found));
+        let table = self.jobs.table();
+        let open: Page<OpenPayment> = table.page(&open, LISTED).await?;
+        let found: Page<Discrepancy> = table.page(&found, LISTED).await?;
+        Ok(Details {
+            skipped: open.skipped + found.skipped,
+            open: open.items.into_iter().map(Into::into).collect(),
+            discrepancies: found.items.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    /// Counts the payments of the day in both tables.
+    async fn counts(&self, day: Day) -> Result<Counts, Error> {
+        let tables = [&self.payments, &self.transactions];
+        let places = tables.into_iter().flat_map(|table| Status::ALL.map(|status| (table, status)));
+        let places = places.flat_map(|(table, status)| self.due.shards.read().map(move |shard| (table, status, shard)));
+        let counts = places.map(|(table, status, shard)| async move {
+            let range = DueSort::due_on(day, status);
+            let count = table.count(&Query::new(&shard, &range).on(&self.due.index)).await?;
+            Ok::<_, Error>((status, count))
+        });
+        Ok(complete(try_join_all(counts).await?))
+    }
+}

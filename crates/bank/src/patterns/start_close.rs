@@ -1,0 +1,111 @@
+//! B14: closes a day by hand (docs/requirements/bank.md#close-a-day, docs/decisions/close.md).
+
+use crate::{
+    Bank, DOMAIN,
+    cost::{self, Calls, Pattern},
+    jobs::{Task, accepted, job_key},
+    model::day::CertificateKey,
+};
+use function::{Accepted, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
+use jobs::{Job, JobBody, State};
+use keys::{
+    Day, TimestampSeconds,
+    bank::{CertificateSort, CloseNumber, DayPartition, JobId},
+};
+use std::fmt::Display;
+use table::{
+    Query, Units,
+    cost::{Cost, read},
+};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::http(start_close, Bank::warm_by_days)
+}
+
+/// Declares the access pattern's route, key condition and cost.
+pub const PATTERN: Pattern = Pattern {
+    id: "B14",
+    name: "start-close",
+    trigger: Trigger::Http(&[Route { method: "POST", path: "/bank/days/{date}/close", scopes: &["bank:operate"] }]),
+    calls: &[Calls {
+        variant: "",
+        condition: "query PK = DAY#<date>, SK begins with CERTIFICATE#, newest first, one item, strongly consistent. Put if absent: PK = JOB#close-<date>-<number>, SK = JOB",
+        formula: "⌈certificate⌉ R; 1 W. With an Idempotency-Key 1 R for the job of the last close. The cost of the job itself is listed under B19 continue-bank-job",
+        cost: |_| Cost::default().read(cost::JOBS, read(0)).write(cost::JOBS, Units::whole(1)),
+    }],
+    function,
+};
+
+/// Path parameter of the request: the day.
+#[derive(Debug, Clone, Copy)]
+pub struct OfDay(pub(crate) Day);
+
+impl Input for OfDay {
+    fn read(fields: &mut Fields) -> Option<Self> {
+        fields.path("date").map(Self)
+    }
+}
+
+/// Starts a job that closes a day. The first close of a day puts its certificate. Each later close
+/// adds a supplement. While a close of the day is running, the response is its job.
+///
+/// # Errors
+/// 400 for a day that is not over, 403 for a caller without the operator scope.
+pub async fn start_close(bank: Bank, request: Request<OfDay>) -> Result<Accepted<JobBody>, Error> {
+    request.caller.must_operate(DOMAIN)?;
+    let OfDay(day) = request.input;
+    must_be_over(day, request.now, "/path/date")?;
+    let key = request.idempotency_key.as_ref();
+    let asked = key.map(|key| Fingerprint::of(&["start-close", &request.caller.subject, key.as_str()]));
+    let last = bank.last_close(day).await?;
+    if let Some((number, asked)) = last.zip(asked.as_ref()) {
+        let job = bank.jobs.get(&job_key(&JobId::Close(day, number))).await?;
+        if let Some(job) = job.filter(|job| was_asked(job, asked)) {
+            return Ok(accepted(job));
+        }
+    }
+    Ok(accepted(bank.close(day, last, asked, &request.id, request.now).await?))
+}
+
+/// Returns an error if the day is not over.
+pub(crate) fn must_be_over(day: Day, now: TimestampSeconds, pointer: &str) -> Result<(), Error> {
+    if day < now.day() { Ok(()) } else { Err(Error::invalid(pointer, format!("must be a day before {}", now.day()))) }
+}
+
+/// Whether the request with this fingerprint started the job.
+fn was_asked(job: &Job, asked: &Fingerprint) -> bool {
+    matches!(job.task(), Ok(Task::Close { request: Some(request), .. }) if request == *asked)
+}
+
+impl Bank {
+    /// Returns the number of the last close of the day that is complete.
+    pub(crate) async fn last_close(&self, day: Day) -> Result<Option<CloseNumber>, Error> {
+        let (partition, range) = (DayPartition(day), CertificateSort::all().newest_first());
+        let query = Query::new(&partition, &range).consistent();
+        let page = self.jobs.table().page::<CertificateKey>(&query, 1).await?;
+        Ok(page.complete()?.pop().map(|certificate| certificate.sort.0))
+    }
+
+    /// Starts the next close of the day after `last`, or resumes it if it has failed. Returns its
+    /// job.
+    pub(crate) async fn close(
+        &self,
+        day: Day,
+        last: Option<CloseNumber>,
+        request: Option<Fingerprint>,
+        run: &impl Display,
+        now: TimestampSeconds,
+    ) -> Result<Job, Error> {
+        let number = last.map_or(Some(CloseNumber::FIRST), CloseNumber::next);
+        let number = number.ok_or_else(|| Error::invalid("/path/date", "was closed too often"))?;
+        let id = JobId::Close(day, number);
+        let job = Job::new(&job_key(&id), &id, run, &Task::Close { day, number, request }, now)?;
+        let started = self.jobs.start(job, run).await?;
+        match started.state {
+            State::Running | State::Done => Ok(started),
+            State::Failed => self.jobs.retry(started, run, now, |_| Ok(Vec::new())).await,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+use clap::Parser;
+use table::Projection;
+
+use super::{day::Day, price::Dollars, *};
+
+#[derive(Parser)]
+struct Command {
+    #[command(flatten)]
+    options: PlanOptions,
+}
+
+fn options(line: &str) -> PlanOptions {
+    Command::try_parse_from(std::iter::once("plan").chain(line.split_whitespace())).expect("options").options
+}
+
+/// Settings that a deployment needs at 70 % utilisation: shards, warm reads and warm writes.
+fn settings(line: &str, projection: Projection) -> (u64, u64, u64) {
+    let options = options(line);
+    let day = Day::new(&options, projection);
+    let (read, write) = day.parameters(70);
+    (day.shards(70), read, write)
+}
+
+#[test]
+fn one_option_of_a_single_rate_selects_its_table() {
+    for line in ["--moves 1", "--payments 1000000", "--minutes 30"] {
+        let text = text(&options(line));
+        assert!(text.starts_with("1000000 payments of 8 KB in 30 minutes\n\nindex "), "{line}: {text}");
+    }
+    let moved = text(&options("--moves 1 --utilisation 70"));
+    assert!(moved.contains("KEYS_ONLY      1          70 %         555           1667       3\n"), "{moved}");
+    assert!(moved.contains("ALL            1          70 %         555          13334      20\n"), "{moved}");
+    let largest = format!("--payments {0} --minutes {0} --moves {0} --kilobytes 400", u64::MAX);
+    assert!(text(&options(&largest)).contains("ALL"));
+}
+
+#[test]
+fn the_day_of_the_requirement_needs_the_documented_capacity() {
+    let text = text(&options(""));
+    let rows = [
+        "archive    00:15-01:00  TransactionHistory         741      11852       741        149             1             2",
+        "intake     01:00-01:30  PaymentScheduler           556       5000       556        112             1             1",
+        "dispatch   01:02-01:32  PaymentScheduler           556       4445      1112        223             2             2",
+        "execution  01:02-01:32  PaymentScheduler           556      10000      1112        223             2             2",
+        "peak                    PaymentScheduler                    19445      2780        556             3             4",
+        "peak                    PaymentScheduler                    19445     22223       4445            23            32",
+    ];
+    for row in rows {
+        assert!(text.contains(row), "{row}\n{text}");
+    }
+    assert_eq!(settings("", Projection::KeysOnly), (4, 0, 28_000));
+    assert_eq!(settings("", Projection::All), (32, 0, 32_000));
+}
+
+#[test]
+fn a_day_without_payments_needs_one_shard() {
+    let line = "--intake 0 --daytime 0";
+    assert_eq!(settings(line, Projection::KeysOnly), (1, 0, 0));
+    assert!(text(&options(line)).contains("0 W and 0 R a day, 0.00 dollars a day"));
+}
+
+#[test]
+fn the_largest_day_does_not_overflow() {
+    let line = format!(
+        "--intake {MAX_PAYMENTS} --intake-minutes 1 --daytime {MAX_PAYMENTS} --archive-minutes 1 --kilobytes 400 --utilisation 1"
+    );
+    assert!(text(&options(&line)).contains("dollars a month"));
+}
+
+#[test]
+fn prices_are_exact_and_amounts_round_up_to_cents() {
+    let amount = |text: &str| text.parse::<Dollars>();
+    for (text, shown, cents) in
+        [("0.625", "0.625", "0.63"), ("2", "2", "2.00"), ("0.000001", "0.000001", "0.01"), ("0.12", "0.12", "0.12")]
+    {
+        let dollars = amount(text).expect("an amount");
+        assert_eq!((dollars.to_string().as_str(), dollars.cents().as_str()), (shown, cents));
+    }
+    for wrong in ["", ".5", "1.", "-1", "1e3", "0.0000001", "1.2.3", "NaN", "9999999999"] {
+        assert!(amount(wrong).is_err(), "{wrong}");
+    }
+    let price = amount("0.625").expect("an amount");
+    assert_eq!([1, 16_000, 16_001].map(|units| price.per_million(units).cents()), ["0.01", "0.01", "0.02"]);
+    let dearer = text(&options("--write-price 1.25 --read-price 0"));
+    assert!(dearer.contains("150000000 W"), "{dearer}");
+    assert!(dearer.contains("187.50 dollars a day, 5625.00 dollars a month"), "{dearer}");
+}
+
+/// `make deploy` warns if the settings of the bank are below these values.
+#[test]
+fn the_deployment_warns_below_the_planned_settings() {
+    let script = include_str!("../../../../../stacks/deploy.py");
+    for (name, projection) in [("KEYS_ONLY", Projection::KeysOnly), ("ALL", Projection::All)] {
+        let (shards, _, write) = settings("", projection);
+        let wanted = format!("\"{name}\": {{\"WriteShards\": {shards}, \"WarmWriteUnits\": {write}}},");
+        assert!(script.contains(&wanted), "stacks/deploy.py lacks {wanted}");
+    }
+}

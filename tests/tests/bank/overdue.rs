@@ -1,0 +1,212 @@
+//! Tests of the list of overdue payments (B16) and of retries of failed payments (B17).
+
+use bank::Payment;
+use futures::future::join_all;
+use jiff::{SignedDuration, Timestamp};
+use keys::{TimestampSeconds, bank::Status};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, time::Duration};
+use system_tests::{
+    Client, assert_problem,
+    bank::{archive, bring_to, path, payment, payments, put, rows, schedule, stack_with},
+    faults::{Fault, MOMENTS, Twins},
+    on_both_projections, stack, text, texts, unreadable,
+};
+
+const TIME: &str = "2099-12-01T09:30:00Z";
+/// Minutes of a day.
+const DAY: i64 = 24 * 60;
+const OVERDUE: &str = "/bank/payments/overdue";
+
+/// A payment that is due, and if it is `PENDING` was dispatched, the given number of minutes ago.
+fn minutes_ago(status: Status, minutes: i64, number: usize) -> Payment {
+    let then = Timestamp::now() - SignedDuration::from_mins(minutes);
+    let then = TimestampSeconds::containing(then).expect("a second");
+    let mut payment = payment(&format!("A-{}", number % 3), &then.to_string(), status, number % 5);
+    payment.dispatched_at = (status == Status::Pending).then_some(then);
+    payment
+}
+
+async fn lists_what_is_pending_too_long_and_what_is_scheduled_for_a_past_day(projection: &str) {
+    let (stack, client) = stack_with(projection).await;
+    let mut all = Vec::new();
+    for number in 0..30 {
+        all.push(minutes_ago(Status::Pending, 32 + 7 * i64::try_from(number).expect("a number"), number));
+        all.push(minutes_ago(Status::Scheduled, (2 + i64::try_from(number).expect("a number")) * DAY, number));
+        // These are not overdue.
+        all.push(minutes_ago(Status::Pending, i64::try_from(number).expect("a number") % 28, number));
+        all.push(payment("A-1", TIME, Status::Scheduled, number % 5));
+        for status in Status::SETTLED {
+            all.push(minutes_ago(status, 2 * DAY, number));
+        }
+    }
+    let mut early = payment("A-1", TIME, Status::Pending, 0);
+    early.dispatched_at = all[0].dispatched_at;
+    all.push(early);
+    put(&stack, &all).await;
+    let mut wanted: Vec<&Payment> = (0..30).flat_map(|number| [&all[7 * number], &all[7 * number + 1]]).collect();
+    wanted.extend(all.last());
+    wanted.sort_by_key(|payment| payment.due.to_string());
+    for limit in [1, 7, 30, 31, 61, 100] {
+        let (items, _) = client.all(&format!("{OVERDUE}?limit={limit}")).await;
+        let ids: Vec<String> = wanted.iter().map(|payment| payment.id().to_string()).collect();
+        assert_eq!(texts(&items, "paymentId"), ids, "limit {limit}");
+        for item in &items {
+            let reason = if item["status"] == "PENDING" { "pending-too-long" } else { "day-is-over" };
+            assert_eq!(item["overdue"], reason, "{item}");
+        }
+    }
+    stack.stop().await;
+}
+
+on_both_projections! { lists_what_is_pending_too_long_and_what_is_scheduled_for_a_past_day }
+
+#[tokio::test]
+async fn parameter_sets_the_minutes_after_which_a_pending_payment_is_overdue() {
+    let stack = stack().parameter("OverdueMinutes", "5").start().await.expect("a stack");
+    put(&stack, &[minutes_ago(Status::Pending, 4, 0), minutes_ago(Status::Pending, 6, 1)]).await;
+    assert_eq!(Client::operator(&stack).all(OVERDUE).await.0.len(), 1);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn overdue_list_skips_an_unreadable_payment() {
+    let stack = stack().start().await.expect("a stack");
+    let all = [minutes_ago(Status::Pending, 60, 0), minutes_ago(Status::Pending, 61, 1)];
+    put(&stack, &all).await;
+    let is_it = |item: &unreadable::Item| unreadable::text(item, "PK") == "A-1";
+    unreadable::damage(&stack, "PaymentScheduler", is_it, "CreatedAt", unreadable::DAMAGES[0]).await;
+    let page = Client::operator(&stack).get(OVERDUE).await.body;
+    assert_eq!((page["items"].as_array().map(Vec::len), &page["skipped"]), (Some(1), &json!(1)), "{page}");
+    stack.stop().await;
+}
+
+async fn failed(client: &Client) -> Value {
+    let payment = schedule(client, "A-1", TIME).await;
+    bring_to(client, &payment, "FAILED", "").await
+}
+
+async fn retry(client: &Client, payment: &Value) -> Value {
+    let answer = client.post(&format!("{}/retry", path(payment)), &json!({})).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    assert_eq!(answer.headers["location"].to_str().expect("text"), path(&answer.body));
+    answer.body
+}
+
+#[tokio::test]
+async fn retry_is_a_new_payment_that_names_the_failed_one() {
+    let stack = stack().start().await.expect("a stack");
+    let operator = Client::operator(&stack);
+    let customer = Client::caller(&stack, "bank:read bank:write", &["A-1"]);
+    for (client, by_operator) in [(&customer, false), (&operator, true)] {
+        let before = failed_of(client, &operator).await;
+        let new = retry(&operator, &before).await;
+        assert_eq!((&new["data"], &new["accountId"]), (&before["data"], &before["accountId"]));
+        assert_eq!((&new["retryOf"], &new["status"]), (&before["paymentId"], &json!("SCHEDULED")));
+        assert_ne!(new["paymentId"], before["paymentId"]);
+        let due: Timestamp = text(&new, "scheduledTime").parse().expect("a time");
+        assert!(Timestamp::now().duration_since(due) < SignedDuration::from_mins(5), "{new}");
+        let stored = payments(&stack).await.into_iter().find(|row| row["SK"].ends_with(text(&new, "paymentId")));
+        let stored = stored.expect("the payment");
+        assert_eq!(stored.contains_key("ByOperator"), by_operator, "a retry may do what the payment could");
+        assert_eq!(operator.get(&path(&before)).await.body, before, "the failed payment is unchanged");
+
+        // The new payment fails too. The failed payment keeps its retry, and the retry has its own.
+        let again = bring_to(&operator, &new, "FAILED", "").await;
+        assert_eq!(retry(&operator, &before).await, again);
+        assert_eq!(retry(&operator, &again).await["retryOf"], new["paymentId"]);
+    }
+    stack.stop().await;
+}
+
+/// A payment that `client` scheduled and that failed.
+async fn failed_of(client: &Client, operator: &Client) -> Value {
+    let payment = schedule(client, "A-1", TIME).await;
+    bring_to(operator, &payment, "FAILED", "").await
+}
+
+#[tokio::test]
+async fn concurrent_and_repeated_retries_schedule_one_payment() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let before = failed(&client).await;
+    let ids = async |count| -> BTreeSet<String> {
+        let retries = join_all((0..count).map(|_| retry(&client, &before))).await;
+        retries.iter().map(|new| text(new, "paymentId").to_owned()).collect()
+    };
+    let first = ids(10).await;
+    assert_eq!(first.len(), 1);
+    assert_eq!(archive(&client, "2099-12-01").await, 1);
+    assert_eq!(ids(3).await, first, "the failed payment is archived");
+    let new = retry(&client, &before).await;
+    bring_to(&client, &new, "CANCELLED", "").await;
+    assert_eq!(archive(&client, "2099-12-01").await, 1);
+    assert_eq!(retry(&client, &before).await["status"], "CANCELLED", "the retry is archived");
+    assert_eq!(payments(&stack).await.len(), 0, "an archived payment is not restored");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn unreadable_record_of_a_retry_fails_the_next_one() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let before = failed(&client).await;
+    retry(&client, &before).await;
+    let is_record = |item: &unreadable::Item| unreadable::text(item, "Type") == "PaymentRetry";
+    unreadable::damage(&stack, "PaymentScheduler", is_record, "PaymentId", unreadable::DAMAGES[0]).await;
+    let answer = client.post(&format!("{}/retry", path(&before)), &json!({})).await;
+    assert_problem(&answer, 500, "internal");
+    assert_eq!(payments(&stack).await.len(), 2, "no second retry");
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn only_failed_payments_can_be_retried() {
+    let stack = stack().start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    for status in ["SCHEDULED", "PENDING", "PROCESSED", "CANCELLED"] {
+        let payment = schedule(&client, "A-1", TIME).await;
+        let payment = bring_to(&client, &payment, status, &format!("T-{status}")).await;
+        for archived in [false, true] {
+            let answer = client.post(&format!("{}/retry", path(&payment)), &json!({})).await;
+            assert_problem(&answer, 409, "status-conflict");
+            assert!(text(&answer.body, "detail").contains(status), "{}", answer.body);
+            if !archived {
+                archive(&client, "2099-12-01").await;
+            }
+        }
+    }
+    assert_eq!(rows(&stack, "PaymentScheduler", "PaymentRetry").await.len(), 0);
+    stack.stop().await;
+}
+
+#[tokio::test]
+async fn killed_retry_is_completed_by_the_next_one() {
+    for archived in [false, true] {
+        for moment in MOMENTS {
+            for number in 1.. {
+                let twins = Twins::start(stack).await;
+                let client = Client::operator(&twins.healthy);
+                let before = failed(&client).await;
+                if archived {
+                    assert_eq!(archive(&client, "2099-12-01").await, 1);
+                }
+                let process = twins.process("retry-payment", &bank::patterns::retry_payment::function());
+                twins.proxy.rule(move |call| if call.number == number { Fault::Death(moment) } else { Fault::None });
+                let route = "POST /bank/accounts/{accountId}/payments/{paymentId}/retry";
+                let parameters = json!({"accountId": "A-1", "paymentId": before["paymentId"]});
+                let retries = format!("{}/retry", path(&before));
+                let asks = system_tests::Asks { route, path: &retries, parameters, key: None, body: None };
+                let killed = process.run(&asks.at(Timestamp::now()), Duration::from_secs(10)).await.is_none();
+                let new = retry(&client, &before).await;
+                assert_eq!(retry(&client, &before).await, new);
+                let retries = payments(&twins.healthy).await.into_iter().filter(|row| row.contains_key("RetryOf"));
+                assert_eq!(retries.count(), 1, "{moment:?} {number}");
+                if !killed {
+                    assert!(number > 3, "{number}");
+                    break;
+                }
+            }
+        }
+    }
+}
