@@ -61,6 +61,7 @@ class Bench:
             "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_SESSION_TOKEN": "c",
             "AWS_ENDPOINT_URL_DYNAMODB": f"https://localhost:{self.dynamo.port}", "PATH": os.environ["PATH"],
             "PAYMENTS_TABLE": "payments", "TRANSACTIONS_TABLE": "transactions", "DUE_INDEX": "GSI1",
+            "BANK_JOBS_TABLE": "jobs", "TRANSACTION_SERVICE": "none", "OVERDUE_MINUTES": "30",
             "WRITE_SHARDS": "5", "READ_SHARDS": "5", contestant.roots_variable: str(roots), **contestant.environment,
         }
 

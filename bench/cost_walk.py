@@ -53,7 +53,7 @@ def bank(step):
     failed = step("B1", None, "POST", BANK, PAYMENT, types="Payment")
     for status in ["PENDING", "FAILED"]:
         step("B4", None, "PATCH", f"{BANK}/{failed['paymentId']}", {"status": status}, types="Payment")
-    step("B17", "retry-payment", "POST", f"{BANK}/{failed['paymentId']}/retry", types="Payment PaymentRetry",
+    step("B17", "retry-payment", "POST", f"{BANK}/{failed['paymentId']}/retry", types="Payment",
          item=("Payment", failed["paymentId"]))
     step("B15", "get-day, not closed", "GET", "/bank/days/2099-12-01")
     step("B14", "start-close", "POST", "/bank/days/2020-01-01/close", types="Job")

@@ -28,7 +28,7 @@ KINDS = {
 # TTL deletion.
 UNKNOWN_TO_SAM = {"detail-type": {"version": str}, "Records": {"Records.userIdentity.type": str, "Records.userIdentity.principalId": str}}
 # Events that differ on purpose, because no service sends them.
-NO_SHAPE = ("by-hand", "empty", "no-batch", "no-such-day", "unknown-fields", "unreadable")
+NO_SHAPE = ("by-hand", "empty", "no-batch", "no-such-day", "not-over", "unknown-fields", "unreadable")
 
 
 def members(value, free, path=""):

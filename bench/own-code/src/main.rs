@@ -25,12 +25,15 @@ fn functions() -> [(&'static str, &'static str, Function); 3] {
     ]
 }
 
-const SETTINGS: [(&str, &str); 11] = [
+const SETTINGS: [(&str, &str); 14] = [
     ("PAYMENTS_TABLE", "local-PaymentScheduler"),
     ("TRANSACTIONS_TABLE", "local-TransactionHistory"),
     ("WRITE_SHARDS", "5"),
     ("READ_SHARDS", "5"),
     ("DUE_INDEX", "GSI1"),
+    ("BANK_JOBS_TABLE", "local-BankJobs"),
+    ("TRANSACTION_SERVICE", "none"),
+    ("OVERDUE_MINUTES", "30"),
     ("LEDGER_TABLE", "local-FinancialTransactions"),
     ("WELLNESS_JOBS_TABLE", "local-WellnessJobs"),
     ("LEDGER_JOBS_TABLE", "local-LedgerJobs"),

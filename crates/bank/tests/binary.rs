@@ -17,6 +17,9 @@ fn lambda(address: &str, dynamo: &str) -> Command {
         ("WRITE_SHARDS", "5"),
         ("READ_SHARDS", "5"),
         ("DUE_INDEX", "GSI1"),
+        ("BANK_JOBS_TABLE", "local-BankJobs"),
+        ("TRANSACTION_SERVICE", "none"),
+        ("OVERDUE_MINUTES", "30"),
     ];
     runtime::command(env!("CARGO_BIN_EXE_schedule-payment"), "schedule-payment", address, &environment)
 }

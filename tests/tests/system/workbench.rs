@@ -31,7 +31,7 @@ const EMPLOYEE: &str = "events/wellness/register-new-employee.json";
 type Item = BTreeMap<String, Value>;
 
 /// Types of the attributes that no item of the sample has.
-const ABSENT: [(&str, &[(&str, &str)]); 7] = [
+const ABSENT: [(&str, &[(&str, &str)]); 8] = [
     (
         "PaymentScheduler",
         &[
@@ -44,6 +44,7 @@ const ABSENT: [(&str, &[(&str, &str)]); 7] = [
             ("TransactionId", "S"),
         ],
     ),
+    ("TransactionHistory", &[("Attempts", "N"), ("FailureReason", "S"), ("RetryOf", "S")]),
     ("BankJobs", &JOB),
     ("Cart", &[("JoinedTo", "S")]),
     ("Activities", &[("TemplateId", "S")]),
