@@ -22,8 +22,8 @@ NEEDED = {
     "KEYS_ONLY": {"WriteShards": 4, "WarmWriteUnits": 28000},
     "ALL": {"WriteShards": 32, "WarmWriteUnits": 32000},
 }
-# The lake comes after the cart, because it reads the cart's stream.
-STACKS = ["bank", "cart", "lake", "wellness", "ledger"]
+# A stack comes after the stacks whose outputs it takes.
+STACKS = ["ledger", "bank", "cart", "lake", "wellness"]
 
 
 def template_of(stack):
@@ -68,13 +68,19 @@ def mark(folder, stack, section):
         (folder / function / "settings").write_text(f"{checksum}\n")
 
 
-def source_of_lake(sam, config):
-    """Returns the output CartStreamArn of the cart stack."""
-    cart = config["cart"]["deploy"]["parameters"]
-    command = [sam, "list", "stack-outputs", "--stack-name", cart["stack_name"], "--output", "json"]
-    command += [part for name in ("region", "profile") if name in cart for part in (f"--{name}", cart[name])]
+def source(stack, given):
+    """Returns the stack and its output that a parameter of this stack takes, or None."""
+    if stack == "lake":
+        return "cart", "CartStreamArn"
+    return ("ledger", "LedgerTableName") if stack == "bank" and given.get("TransactionService") == "ledger" else None
+
+
+def output(sam, config, stack, name):
+    section = config[stack]["deploy"]["parameters"]
+    command = [sam, "list", "stack-outputs", "--stack-name", section["stack_name"], "--output", "json"]
+    command += [part for option in ("region", "profile") if option in section for part in (f"--{option}", section[option])]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return {one["OutputKey"]: one["OutputValue"] for one in json.loads(answer)}["CartStreamArn"]
+    return {one["OutputKey"]: one["OutputValue"] for one in json.loads(answer)}[name]
 
 
 def deploy(sam, stack, config, options):
@@ -83,8 +89,9 @@ def deploy(sam, stack, config, options):
         mark(ROOT / "target/lambda", part, section)
     command = [sam, "deploy", "--config-file", ROOT / "samconfig.toml", "--config-env", stack, "--template-file", template_of(stack)]
     given = settings(section)
-    if stack == "lake" and "CartStreamArn" not in given:
-        given["CartStreamArn"] = source_of_lake(sam, config)
+    link = source(stack, given)
+    if link and link[1] not in given:
+        given[link[1]] = output(sam, config, *link)
         command += ["--parameter-overrides", *(f"{name}={value}" for name, value in given.items())]
     warn(stack, section)
     print(f"deploying {stack}", flush=True)

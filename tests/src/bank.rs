@@ -27,10 +27,33 @@ macro_rules! on_both_projections {
     };
 }
 
+/// A stack whose bank executes no payments.
+#[must_use]
+pub fn unexecuted() -> Builder {
+    stack().parameter("TransactionService", "none")
+}
+
+/// A bank stack that hands payments to the executor, and without the event source mapping of the
+/// executor. The test invokes the executor itself. The service is `http` at the URL.
+#[must_use]
+pub fn handed_over(url: &str) -> Builder {
+    let mapping = "        Payments:\n          Type: DynamoDB\n          Properties:\n";
+    let bank = changed("bank", (mapping, 1), &format!("{mapping}            Enabled: false\n"));
+    with_service(bank, url)
+}
+
+/// Sets the URL of the service that executes payments.
+#[must_use]
+pub fn with_service(bank: Builder, url: &str) -> Builder {
+    let secret = "arn:aws:secretsmanager:us-east-1:000000000000:secret:bank";
+    let bank = bank.parameter("TransactionService", "http").parameter("TransactionServiceUrl", url);
+    bank.parameter("TransactionServiceSecretArn", secret)
+}
+
 /// Starts a stack with the given projection of the sharded index. Returns the stack and an
 /// operator's client.
 pub async fn stack_with(projection: &str) -> (Stack, Client) {
-    let stack = stack().parameter("IndexProjection", projection).start().await.expect("a stack");
+    let stack = unexecuted().parameter("IndexProjection", projection).start().await.expect("a stack");
     let operator = Client::operator(&stack);
     (stack, operator)
 }

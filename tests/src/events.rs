@@ -10,7 +10,7 @@ use std::{fs, path::PathBuf};
 /// status is `None` for events that are not HTTP requests.
 pub type Event = (&'static str, &'static str, Option<u16>);
 
-const BANK: [Event; 51] = [
+const BANK: [Event; 54] = [
     ("schedule-payment", "", Some(201)),
     ("schedule-payment", "day-is-over", Some(400)),
     ("list-account-payments", "", Some(200)),
@@ -33,6 +33,9 @@ const BANK: [Event; 51] = [
     ("get-payment", "no-payment-id", Some(400)),
     ("dispatch-due-payments", "", None),
     ("dispatch-due-payments", "no-such-time", None),
+    ("execute-payment", "", None),
+    ("execute-payment", "unreadable-keys", None),
+    ("execute-payment", "no-batch", None),
     ("start-dispatch", "", Some(202)),
     ("start-dispatch", "no-operator", Some(403)),
     ("continue-bank-job", "", None),

@@ -225,7 +225,7 @@ impl Proxy {
     }
 
     /// Waits until DynamoDB has executed all calls that reached it.
-    async fn quiet(&self) {
+    pub async fn quiet(&self) {
         until(&self.shared.busy, |busy| *busy == 0).await;
     }
 }

@@ -11,6 +11,7 @@ pub mod growth;
 pub mod ledger;
 pub mod openapi;
 pub mod patterns;
+pub mod payer;
 pub mod requests;
 pub mod roles;
 pub mod runtime;

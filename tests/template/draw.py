@@ -72,7 +72,8 @@ class Function:
         self.others = [kind for kind, _ in events if kind not in known]
         self.written = []
         for policy in properties.get("Policies", []):
-            for statement in policy.get("Statement", []) if isinstance(policy, dict) else []:
+            statements = policy.get("Statement", []) if isinstance(policy, dict) else []
+            for statement in (one for statement in statements for one in unconditional(statement)):
                 if any(action.removeprefix("dynamodb:") in WRITES for action in as_list(statement["Action"])):
                     for table in map(table_of, as_list(statement["Resource"])):
                         if table and table not in self.written:
@@ -81,6 +82,11 @@ class Function:
     def triggers(self) -> str:
         parts = [f"stream of {table}" for table in self.streams] + self.schedules + self.others
         return ", ".join(parts)
+
+
+def unconditional(statement: dict) -> list:
+    """Returns the statements that a statement with a condition can be."""
+    return [one for one in statement["Fn::If"][1:] if "Action" in one] if "Fn::If" in statement else [statement]
 
 
 def source(stream: dict) -> str:

@@ -1,6 +1,6 @@
 """Tests `make deploy`: the order of the stacks, their settings, and the functions that a changed setting affects.
 
-A fake sam records its calls and returns the outputs of the cart's stack.
+A fake sam records its calls and returns the outputs of all stacks.
 """
 
 import os
@@ -17,7 +17,7 @@ SAM = f"""#!/bin/sh
 echo "$@" >> "$CALLS"
 case "$*" in
 *"$FAILS"*) exit 1 ;;
-list*) echo '[{{"OutputKey": "CartStreamArn", "OutputValue": "{ARN}"}}]' ;;
+list*) echo '[{{"OutputKey": "CartStreamArn", "OutputValue": "{ARN}"}}, {{"OutputKey": "LedgerTableName", "OutputValue": "app-Books"}}]' ;;
 esac
 """
 
@@ -92,7 +92,7 @@ def main():
         checkout = Checkout(pathlib.Path(name))
         calls, said = checkout.deploy("")
         order = [re.search(r"--config-env (\w+)", call)[1] for call in calls if call.startswith("deploy")]
-        assert order == ["bank", "cart", "lake", "wellness", "ledger"], order
+        assert order == ["ledger", "bank", "cart", "lake", "wellness"], order
         assert said.startswith("warning: the bank is deployed with less than WarmWriteUnits=28000. "), said
         assert said.count("\n") == 0, said
         [lake] = [call for call in calls if "--config-env lake" in call]
@@ -118,9 +118,14 @@ def main():
         after = checkout.marks()
         assert {one for one in before if before[one] != after[one]} == functions("cart"), "a setting of the cart affects only the cart, also in the stack with all services"
 
+        checkout.change(" ReadShards=7", " TransactionService=ledger ReadShards=7")
+        calls, _ = checkout.deploy("bank")
+        assert calls[-1].endswith(" LedgerTableName=app-Books") and "TransactionService=ledger" in calls[-1], calls
+        checkout.change(" TransactionService=ledger ReadShards=7", " ReadShards=7")
+
         calls, said = checkout.deploy("", fails="--config-env cart")
-        assert (len(calls), said) == (2, "cart is not deployed: sam deploy failed"), (calls, said)
-        assert checkout.deploy("bnak") == ([], "there is no stack bnak: choose one of bank, cart, lake, wellness, ledger, or system for all of them as one")
+        assert (len(calls), said) == (3, "cart is not deployed: sam deploy failed"), (calls, said)
+        assert checkout.deploy("bnak") == ([], "there is no stack bnak: choose one of ledger, bank, cart, lake, wellness, or system for all of them as one")
         (checkout.folder / "target/lambda/get-payment/bootstrap").unlink()
         assert checkout.deploy("bank") == ([], "target/lambda/get-payment/bootstrap is missing: make build")
     print("make deploy: order, settings and failures are right")

@@ -28,7 +28,9 @@ ABOUT = {"AWS::Lambda::Alias", "AWS::Lambda::Version", "AWS::CloudWatch::Alarm",
 # The property of an encrypted resource. Without a key, AWS uses its own keys.
 KEY = {"Fn::If": ["HasKey", {"Ref": "KmsKeyArn"}, {"Ref": "AWS::NoValue"}]}
 # Parameters of a nested stack that the root stack sets itself.
-SET_BY_ROOT = {"Name", "CartStreamArn"}
+SET_BY_ROOT = {"Name", "CartStreamArn", "LedgerTableName"}
+# Parameters with another default in the root stack, which has all services.
+DEFAULTS_OF_ROOT = {"TransactionService": "ledger"}
 
 
 def main(root: Path, made: Path) -> None:
@@ -61,7 +63,10 @@ def root_faults(root: dict, templates: dict):
             passed.add(name)
             if given[name] != {"Ref": name}:
                 yield f"template.yaml passes {given[name]} as {name}"
-            if root["Parameters"].get(name) != template["Parameters"].get(name):
+            declared = template["Parameters"].get(name)
+            if name in DEFAULTS_OF_ROOT:
+                declared = {**declared, "Default": DEFAULTS_OF_ROOT[name]}
+            if root["Parameters"].get(name) != declared:
                 yield f"{name} is declared differently in template.yaml and {file.name}"
     yield from (f"template.yaml declares the parameter {name}, but no stack does" for name in set(root["Parameters"]) - passed)
 

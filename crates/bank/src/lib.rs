@@ -8,11 +8,13 @@
 
 mod cost;
 mod dispatch;
+mod execution;
 mod jobs;
 mod lists;
 mod model;
 pub mod patterns;
 mod schedule;
+pub mod service;
 mod switch;
 
 pub use cost::{Case, Pattern};
@@ -97,6 +99,10 @@ impl Bank {
     async fn warm_by_query_transactions(self) {
         let range = keys::bank::PaymentSort::history();
         let _ = self.transactions.page::<Transaction>(&Query::new(&"#", &range), 1).await;
+    }
+
+    async fn warm_by_batch_get(self) {
+        let _ = self.payments.get_all::<Payment>(&[Key::placeholder()], false).await;
     }
 
     async fn warm_by_job(self) {

@@ -6,6 +6,7 @@ pub mod archive_settled_payments;
 pub mod close_day;
 pub mod continue_bank_job;
 pub mod dispatch_due_payments;
+pub mod execute_payment;
 pub mod find_transaction;
 pub mod get_bank_job;
 pub mod get_day;
@@ -37,6 +38,7 @@ pub fn patterns() -> Vec<Pattern> {
         close_day::PATTERN,
         continue_bank_job::PATTERN,
         dispatch_due_payments::PATTERN,
+        execute_payment::PATTERN,
         find_transaction::PATTERN,
         get_bank_job::PATTERN,
         get_day::PATTERN,

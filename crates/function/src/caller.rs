@@ -5,7 +5,7 @@ use std::{
     fmt::Display,
 };
 
-/// The caller of a request. The identity comes only from the authorizer's claims.
+/// The caller of a request. The identity of a request comes only from the authorizer's claims.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
     /// The user id (claim `sub`). Empty if the token has none, or if it is not a valid identifier.
@@ -35,6 +35,12 @@ impl Caller {
             accounts: list("account_ids"),
             company: id("company_id"),
         }
+    }
+
+    /// Creates a user without scopes, for work that another service starts in the user's name.
+    #[must_use]
+    pub fn user(subject: &impl Display) -> Self {
+        Self { subject: subject.to_string(), ..Self::default() }
     }
 
     /// Returns `all` for an operator of any domain, otherwise `own`. Cursors include this value, so

@@ -25,6 +25,12 @@ impl Deadline {
         Self(system::instant() + left.saturating_sub(MARGIN.min(left / 4)))
     }
 
+    /// Returns a deadline after `budget`.
+    #[must_use]
+    pub fn after(budget: Duration) -> Self {
+        Self(system::instant() + budget)
+    }
+
     pub(crate) fn instant(self) -> Instant {
         self.0
     }
@@ -43,7 +49,7 @@ impl Deadline {
     /// Returns this deadline, or a deadline after `budget` if that is earlier.
     #[must_use]
     pub fn at_most(self, budget: Duration) -> Self {
-        self.min(Self(system::instant() + budget))
+        self.min(Self::after(budget))
     }
 
     /// Whether the deadline has passed. No work may start after the deadline.

@@ -54,10 +54,24 @@ pub(crate) async fn config() -> Result<SdkConfig, lambda_runtime::Error> {
         .use_dual_stack(is_on("AWS_USE_DUALSTACK_ENDPOINT"))
         .retry_config(RetryConfig::standard().with_max_attempts(5).with_max_backoff(Duration::from_secs(1)))
         .timeout_config(timeouts)
-        .sleep_impl(SharedAsyncSleep::new(TokioSleep::new()))
+        .sleep_impl(sleep())
         .time_source(SystemTimeSource::new())
         .http_client(http)
         .build())
+}
+
+/// The timer of the AWS clients.
+pub(crate) fn sleep() -> SharedAsyncSleep {
+    SharedAsyncSleep::new(TokioSleep::new())
+}
+
+/// Returns the TLS settings for services outside AWS.
+pub(crate) fn outbound_tls() -> Result<(Provider, TlsContext), lambda_runtime::Error> {
+    let store = match named_roots()? {
+        Some(roots) => TrustStore::empty().with_native_roots(false).with_pem_certificate(roots),
+        None => TrustStore::empty().with_native_roots(true),
+    };
+    Ok((Provider::Rustls(CryptoMode::AwsLc), TlsContext::builder().with_trust_store(store).build()?))
 }
 
 /// Reads the credentials from environment variables, or else from the container credentials URL.
@@ -89,20 +103,24 @@ fn endpoint(names: [&str; 2], value: impl Fn(&str) -> Option<String>) -> Option<
     names.into_iter().filter_map(value).find(|url| !url.trim().is_empty())
 }
 
-/// Returns Amazon's root certificates. For users behind a TLS proxy, `AWS_CA_BUNDLE` or
-/// `SSL_CERT_FILE` names a file with other root certificates.
+/// Returns Amazon's root certificates, unless the environment names others.
 fn trust_store() -> Result<TrustStore, lambda_runtime::Error> {
-    let roots = match ["AWS_CA_BUNDLE", "SSL_CERT_FILE"].into_iter().find_map(|name| Some((name, env::var_os(name)?))) {
-        None => AMAZON_ROOTS.to_vec(),
-        Some((name, file)) => named_roots(&file).map_err(|why| format!("{name}={}: {why}", file.display()))?,
-    };
+    let roots = named_roots()?.unwrap_or_else(|| AMAZON_ROOTS.to_vec());
     Ok(TrustStore::empty().with_native_roots(false).with_pem_certificate(roots))
+}
+
+/// Reads the root certificates of the file that `AWS_CA_BUNDLE` or `SSL_CERT_FILE` names, for users
+/// behind a TLS proxy.
+fn named_roots() -> Result<Option<Vec<u8>>, lambda_runtime::Error> {
+    let named = ["AWS_CA_BUNDLE", "SSL_CERT_FILE"].into_iter().find_map(|name| Some((name, env::var_os(name)?)));
+    let Some((name, file)) = named else { return Ok(None) };
+    Ok(Some(roots_of(&file).map_err(|why| format!("{name}={}: {why}", file.display()))?))
 }
 
 /// Reads and checks a file of root certificates.
 ///
 /// Without this check, an invalid file would cause a panic in the first SDK call.
-fn named_roots(file: &OsStr) -> Result<Vec<u8>, lambda_runtime::Error> {
+fn roots_of(file: &OsStr) -> Result<Vec<u8>, lambda_runtime::Error> {
     let roots = std::fs::read(file)?;
     let mut store = RootCertStore::empty();
     for (number, certificate) in CertificateDer::pem_slice_iter(&roots).enumerate() {
@@ -140,11 +158,11 @@ mod tests {
         let file = env::temp_dir().join(format!("roots-{}.pem", std::process::id()));
         for bad in ["", "no certificate", cut, &not_base64, not_der, &one_of_them] {
             std::fs::write(&file, bad).expect("written");
-            assert!(named_roots(file.as_os_str()).is_err(), "{bad}");
+            assert!(roots_of(file.as_os_str()).is_err(), "{bad}");
         }
         std::fs::write(&file, &amazon).expect("written");
-        assert_eq!(named_roots(file.as_os_str()).expect("roots"), AMAZON_ROOTS);
+        assert_eq!(roots_of(file.as_os_str()).expect("roots"), AMAZON_ROOTS);
         std::fs::remove_file(&file).expect("removed");
-        assert!(named_roots(file.as_os_str()).is_err());
+        assert!(roots_of(file.as_os_str()).is_err());
     }
 }

@@ -53,6 +53,8 @@ problems! {
         "the payment's status does not allow the change, or another request has changed it";
     TransactionIdUsed, 409, "transaction-id-used", CONFLICT,
         "another payment already has this transaction id";
+    ExecutionUnderWay, 409, "execution-under-way", CONFLICT,
+        "the bank is executing the payment and will record the outcome itself";
     DispatchingDisabled, 409, "dispatching-disabled", CONFLICT,
         "an operator has disabled dispatching";
     CartFull, 409, "cart-full", CONFLICT,

@@ -4,7 +4,7 @@ use aws_lambda_events::{
     streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse},
 };
 use jiff::Timestamp;
-use keys::Random;
+use keys::{Random, TimestampMillis};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -14,10 +14,26 @@ use table::{Attribute, Key};
 pub struct Batch {
     /// The stream records.
     pub records: Vec<Record>,
+    /// The clock. The outcome of a slow call has the time at which it is known.
+    pub clock: Clock,
     /// The time by which the function must return.
     pub deadline: Deadline,
     /// The random source for new ids.
     pub random: Random,
+}
+
+/// The clock of an invocation.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock(());
+
+impl Clock {
+    /// The current time.
+    ///
+    /// # Errors
+    /// The system's time is before the year 0.
+    pub fn now(self) -> Result<TimestampMillis, Error> {
+        TimestampMillis::containing(system::now()).map_err(|error| Error::Internal(error.to_string()))
+    }
 }
 
 /// A stream record. Parsing happens in [`Record::read`], so that an invalid record does not block
@@ -104,7 +120,7 @@ where
             }
             let order: Vec<String> = records.iter().map(|record| record.sequence_number().to_owned()).collect();
             let Surroundings { deadline, random } = surroundings;
-            let failed = handler(app, Batch { records, deadline, random }).await?;
+            let failed = handler(app, Batch { records, clock: Clock(()), deadline, random }).await?;
             Ok(report(&order, &failed))
         }
     })

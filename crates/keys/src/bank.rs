@@ -106,6 +106,12 @@ impl PaymentId {
     }
 }
 
+impl From<PaymentId> for IdempotencyKey {
+    fn from(id: PaymentId) -> Self {
+        Self::generated(&id.to_string())
+    }
+}
+
 impl FromStr for PaymentId {
     type Err = Invalid;
 

@@ -11,6 +11,7 @@
 //! | transaction | `TXN#<id>` | `METADATA` | `STATUS#<status>`, `CREATED#<time>` | `IDEMPOTENCY#<key>`, `TXN` |
 //! | leg | `TXN#<id>` | `LEG#<leg>` | `ACCOUNT#<account>`, `LEG#<time>#<leg>` | |
 //! | reversal marker | `TXN#<id>` | `REVERSAL` | | |
+//! | refusal of a transfer | `TXN#<id>` | `METADATA` | | |
 //! | reconciliation | `RECONCILIATION#<id>` | `METADATA` | | |
 //! | finding | `RECONCILIATION#<id>` | `FINDING#<subject>` | | |
 //!
@@ -82,6 +83,13 @@ made_once!(TransactionId, "transaction");
 made_once!(ReconciliationId, "reconciliation");
 
 impl TransactionId {
+    /// Returns the id of the transaction that the ledger posts for another service under a key. No
+    /// request has this id, even if a user has the same name as the service.
+    #[must_use]
+    pub fn of_service(service: &UserId, key: &IdempotencyKey) -> Self {
+        Self::generated(&derived(&["service", service.as_str(), key.as_str()]).to_string())
+    }
+
     /// Returns the id of the transaction that moves the rest of an account when it is closed. An
     /// account is closed at most once.
     #[must_use]

@@ -14,6 +14,7 @@ mod model;
 pub mod patterns;
 mod post;
 mod store;
+mod transfers;
 
 pub use cost::{Case, Pattern};
 pub use model::account::{Account, AccountBody, LastLeg};
@@ -21,10 +22,12 @@ pub use model::leg::{Leg, LegBody};
 pub use model::merchant::{Merchant, MerchantBody};
 pub use model::posting::Posting;
 pub use model::reconciliation::{ReconciliationBody, Window};
+pub use model::refusal::Rejection;
 pub use model::reversal::Reversal;
 pub use model::transaction::{HeaderBody, Posted, Transaction, TransactionBody};
 pub use patterns::patterns;
 pub use store::Ledger;
+pub use transfers::{Transfer, TransferOutcome, Transfers};
 
 /// The service's name in scopes: `ledger:read`, `ledger:write`, `ledger:operate`.
 pub(crate) const DOMAIN: &str = "ledger";

@@ -8,5 +8,6 @@ pub(crate) mod merchant;
 pub(crate) mod posting;
 pub(crate) mod posting_plan;
 pub(crate) mod reconciliation;
+pub(crate) mod refusal;
 pub(crate) mod reversal;
 pub(crate) mod transaction;

@@ -2,13 +2,18 @@
 //! ([decision](../../../docs/decisions/ledger-idempotency.md)).
 
 use crate::{
-    Account, Ledger, Merchant, Posted, Reversal,
+    Account, Merchant, Posted, Reversal,
     model::{posting_plan::PostingPlan, transaction::Draft},
+    store::Books,
 };
 use function::{Caller, Error, Problem};
 use futures::future::join3;
-use keys::{AccountId, Random, Shard, TimestampMillis, ledger::MerchantId};
+use keys::{
+    AccountId, Random, Shard, TimestampMillis,
+    ledger::{LegType, MerchantId},
+};
 use std::{
+    borrow::Cow,
     collections::{BTreeSet, HashMap},
     time::Duration,
 };
@@ -17,14 +22,37 @@ use table::{Error as Store, with_reserved_time};
 /// Time reserved to read the outcome of a write whose response was lost.
 const RESERVE: Duration = Duration::from_secs(1);
 
-impl Ledger {
+/// The caller whose permissions a transaction needs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Payer<'a> {
+    /// The caller of a request.
+    Caller(&'a Caller),
+    /// The owner of the first debited account. The ledger posts for another service, which has
+    /// checked that the payment may debit the account.
+    Owner,
+}
+
+impl<'a> Payer<'a> {
+    fn caller(self, draft: &Draft, accounts: &HashMap<AccountId, Account>) -> Cow<'a, Caller> {
+        let Self::Caller(caller) = self else {
+            let debited = draft.postings.iter().find(|posting| posting.leg_type == LegType::Debit);
+            let account = debited.and_then(|posting| accounts.get(&posting.account));
+            // If the account does not exist, no caller may debit it.
+            return Cow::Owned(account.map(|account| Caller::user(&account.user)).unwrap_or_default());
+        };
+        Cow::Borrowed(caller)
+    }
+}
+
+impl Books {
     /// Writes the transaction, its legs and the new balances atomically. If the same request has
     /// already posted the transaction, returns the posted transaction. Retries if another
     /// transaction changes an account first (docs/decisions/ledger-hot-account.md).
     ///
     /// # Errors
     /// Returns:
-    /// - the error of the first rule that the draft violates;
+    /// - the error of the first rule that the draft violates, or that it violated before, if that
+    ///   refusal is final ([`crate::Transfers`]);
     /// - 422 if the idempotency key was used with a different request;
     /// - 409 if a different request has reversed the transaction;
     /// - 429 or 503 if the outcome is unknown. A retry with the same idempotency key returns the
@@ -32,11 +60,11 @@ impl Ledger {
     pub(crate) async fn post(
         &self,
         draft: &Draft,
-        caller: &Caller,
+        payer: Payer<'_>,
         now: TimestampMillis,
         random: &Random,
     ) -> Result<Posted, Error> {
-        let reads = join3(self.outcome(draft), self.touched(draft, caller), self.knows(draft.merchant.as_ref()));
+        let reads = join3(self.outcome(draft), self.touched(draft, payer), self.knows(draft.merchant.as_ref()));
         let (before, accounts, has_merchant) = Box::pin(reads).await;
         // A retry gets its outcome, even if an account cannot be read.
         if let Some(posted) = before? {
@@ -44,7 +72,7 @@ impl Ledger {
         }
         let (mut known, has_merchant) = (Some(accounts?), has_merchant?);
         let attempts = table::optimistically(
-            || Box::pin(self.enter(draft, known.take(), has_merchant, caller, now, self.shards.pick(random))),
+            || Box::pin(self.enter(draft, known.take(), has_merchant, payer, now, self.shards.pick(random))),
             |error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. })),
         );
         match Box::pin(with_reserved_time(RESERVE, attempts)).await {
@@ -62,15 +90,15 @@ impl Ledger {
         draft: &Draft,
         accounts: Option<HashMap<AccountId, Account>>,
         has_merchant: bool,
-        caller: &Caller,
+        payer: Payer<'_>,
         now: TimestampMillis,
         shard: Shard,
     ) -> Result<Posted, Error> {
         let accounts = match accounts {
             Some(accounts) => accounts,
-            None => self.touched(draft, caller).await?,
+            None => self.touched(draft, payer).await?,
         };
-        let entry = PostingPlan::new(draft, &accounts, has_merchant, caller, now, shard)?;
+        let entry = PostingPlan::new(draft, &accounts, has_merchant, &payer.caller(draft, &accounts), now, shard)?;
         match self.dynamo.transact_once(entry.changes(&self.table)?).await {
             Ok(()) => Ok(entry.posted),
             Err(Store::Refused(refused)) if entry.was_posted(&refused) => {
@@ -80,15 +108,26 @@ impl Ledger {
         }
     }
 
-    /// Reads the accounts of the draft, as [`Self::accounts`] does.
-    async fn touched(&self, draft: &Draft, caller: &Caller) -> Result<HashMap<AccountId, Account>, Error> {
+    /// Reads the accounts of the draft, as [`Self::accounts`] does. For another service, every
+    /// unreadable account is an error: it must not count as a missing one, because the refusal of a
+    /// transfer is final.
+    async fn touched(&self, draft: &Draft, payer: Payer<'_>) -> Result<HashMap<AccountId, Account>, Error> {
         let ids: BTreeSet<_> = draft.postings.iter().map(|posting| &posting.account).collect();
-        self.accounts(ids.into_iter(), caller).await
+        if let Payer::Caller(caller) = payer {
+            return self.accounts(ids.into_iter(), caller).await;
+        }
+        let keys: Vec<_> = ids.into_iter().map(Account::key_of).collect();
+        let found = self.table.get_all::<Account>(&keys, true).await?.complete()?;
+        Ok(found.into_values().map(|account| (account.id.clone(), account)).collect())
     }
 
     /// If the draft was already posted, reads the resulting transaction.
     async fn outcome(&self, draft: &Draft) -> Result<Option<Posted>, Error> {
-        let posted = match (self.transaction(&draft.id).await?, &draft.reverses) {
+        let mut found = self.collection(&draft.id).await?;
+        if let Some(refusal) = found.refusal.take() {
+            return Err(refusal.error());
+        }
+        let posted = match (found.readable()?, &draft.reverses) {
             (Some(posted), _) if posted.transaction.request == draft.request => posted,
             (Some(_), _) => return Err(Error::KeyReused),
             (None, None) => return Ok(None),

@@ -1,6 +1,6 @@
 use crate::{
     Account, Leg, Posted, Reversal, Transaction,
-    model::{account::Owner, account_count::AccountCount},
+    model::{account::Owner, account_count::AccountCount, refusal::Refusal},
 };
 use function::{App, Caller, Clients, Error, Fingerprint, Problem, SettingsReader};
 use jobs::Jobs;
@@ -20,20 +20,25 @@ const PAUSES: [Duration; 3] = [Duration::from_millis(10), Duration::from_millis(
 /// The dependencies of every function of the service: tables, indexes and settings.
 #[derive(Debug, Clone)]
 pub struct Ledger {
-    pub(crate) dynamo: Dynamo,
-    /// The table of merchants, accounts, transactions and legs. Items are never deleted from this
-    /// table.
-    pub(crate) table: Table,
+    pub(crate) books: Books,
     /// The table of reconciliations and their findings.
     pub(crate) jobs: Jobs,
     /// `GSI1`: transactions by status and time, legs by account and time, and accounts by user.
     pub(crate) by_time: Index,
     /// `GSI2`: transactions by idempotency key, and all accounts.
     pub(crate) by_key: Index,
-    /// Shards of the status index.
-    pub(crate) shards: Shards,
     /// Maximum number of accounts that a user can open.
     pub(crate) accounts_per_user: NonZeroU32,
+}
+
+/// The table of merchants, accounts, transactions and legs. Items are never deleted from this
+/// table.
+#[derive(Debug, Clone)]
+pub(crate) struct Books {
+    pub(crate) dynamo: Dynamo,
+    pub(crate) table: Table,
+    /// Shards of the status index.
+    pub(crate) shards: Shards,
 }
 
 impl App for Ledger {
@@ -45,12 +50,10 @@ impl App for Ledger {
         let index = |name: &str, partition, sort| Index { name: name.into(), partition, sort };
         let dynamo = clients.dynamo();
         Some(Self {
-            dynamo: dynamo.clone(),
-            table: dynamo.table(table?),
+            books: Books { dynamo: dynamo.clone(), table: dynamo.table(table?), shards: shards? },
             jobs: Jobs::new(dynamo, jobs?),
             by_time: index("GSI1", Transaction::BY_STATUS, Transaction::BY_TIME),
             by_key: index("GSI2", Transaction::BY_KEY, Transaction::BY_KEY_SORT),
-            shards: shards?,
             accounts_per_user: accounts_per_user?,
         })
     }
@@ -60,15 +63,15 @@ impl App for Ledger {
 /// failure persists, the first event reports it.
 impl Ledger {
     pub(crate) async fn warm_by_get(self) {
-        let _ = self.table.get_eventually::<Account>(&Key::placeholder()).await;
+        let _ = self.books.table.get_eventually::<Account>(&Key::placeholder()).await;
     }
 
     pub(crate) async fn warm_by_batch_get(self) {
-        let _ = self.table.get_all::<Account>(&[Key::placeholder()], false).await;
+        let _ = self.books.table.get_all::<Account>(&[Key::placeholder()], false).await;
     }
 
     pub(crate) async fn warm_by_query(self) {
-        let _ = self.table.page::<Leg>(&Query::new(&"#", &CreatedSort::nothing()), 1).await;
+        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &CreatedSort::nothing()), 1).await;
     }
 
     pub(crate) async fn warm_by_job(self) {
@@ -77,7 +80,7 @@ impl Ledger {
 
     pub(crate) async fn warm_by_index(self) {
         let range = CreatedSort::nothing();
-        let _ = self.table.page::<Leg>(&Query::new(&"#", &range).on(&self.by_time), 1).await;
+        let _ = self.books.table.page::<Leg>(&Query::new(&"#", &range).on(&self.by_time), 1).await;
     }
 }
 
@@ -104,6 +107,7 @@ enum Row {
     Transaction(Box<Transaction>),
     TransactionLeg(Box<Leg>),
     Reversal(Reversal),
+    Refusal(Refusal),
 }
 
 impl Item for Row {
@@ -112,6 +116,28 @@ impl Item for Row {
 }
 
 impl Ledger {
+    /// Puts the account as [`Books::make`] does, and counts it as opened by its user.
+    ///
+    /// # Errors
+    /// Returns 422 if a different request created the existing account, and 409 if the user has
+    /// already opened the maximum number of accounts.
+    pub(crate) async fn make_counted(&self, account: Account) -> Result<Account, Error> {
+        let limit = self.accounts_per_user;
+        let count = AccountCount::another(&self.books.table, &account.user, limit.get().into());
+        match self.books.dynamo.transact(vec![self.books.table.put_new(&account)?, count]).await {
+            Ok(()) => Ok(account),
+            // A retry gets the account, even if the user can open no further account.
+            Err(table::Error::Refused(refused)) if refused.at(0) => existing(&account, &refused),
+            Err(table::Error::Refused(_)) => {
+                let why = format!("A user can open at most {limit} accounts. Closed accounts count as well.");
+                Err(Error::Conflict(Problem::AccountLimit, why))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Books {
     /// Puts the item, unless an item with the same id exists. Returns the item, or the existing
     /// item if the same request created it.
     ///
@@ -121,26 +147,6 @@ impl Ledger {
         match self.dynamo.write(self.table.put_new(&thing)?).await {
             Ok(()) => Ok(thing),
             Err(table::Error::Refused(refused)) => existing(&thing, &refused),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Puts the account as [`Self::make`] does, and counts it as opened by its user.
-    ///
-    /// # Errors
-    /// Returns 422 if a different request created the existing account, and 409 if the user has
-    /// already opened the maximum number of accounts.
-    pub(crate) async fn make_counted(&self, account: Account) -> Result<Account, Error> {
-        let limit = self.accounts_per_user;
-        let count = AccountCount::another(&self.table, &account.user, limit.get().into());
-        match self.dynamo.transact(vec![self.table.put_new(&account)?, count]).await {
-            Ok(()) => Ok(account),
-            // A retry gets the account, even if the user can open no further account.
-            Err(table::Error::Refused(refused)) if refused.at(0) => existing(&account, &refused),
-            Err(table::Error::Refused(_)) => {
-                let why = format!("A user can open at most {limit} accounts. Closed accounts count as well.");
-                Err(Error::Conflict(Problem::AccountLimit, why))
-            }
             Err(error) => Err(error.into()),
         }
     }
@@ -246,20 +252,20 @@ impl Ledger {
     async fn collection_once(&self, id: &TransactionId) -> Result<Collection, Error> {
         let (partition, range) = (TransactionPartition(id.clone()), TransactionPartition::collection());
         let (rows, unreadable) = self.table.query_all_with_unreadable::<Row>(&Query::new(&partition, &range)).await?;
-        let (mut transaction, mut legs, mut reversal) = (None, Vec::new(), None);
+        let (mut transaction, mut legs, mut reversal, mut refusal) = (None, Vec::new(), None, None);
         for row in rows.items {
             match row {
                 Row::Transaction(header) => transaction = Some(*header),
                 Row::TransactionLeg(leg) => legs.push(*leg),
                 Row::Reversal(found) => reversal = Some(found),
+                Row::Refusal(found) => refusal = Some(found),
             }
         }
-        Ok(match transaction {
-            Some(transaction) => {
-                Collection { posted: Some(Posted { transaction, legs, reversal }), headless: Vec::new(), unreadable }
-            }
-            None => Collection { posted: None, headless: legs, unreadable },
-        })
+        let (posted, headless) = match transaction {
+            Some(transaction) => (Some(Posted { transaction, legs, reversal }), Vec::new()),
+            None => (None, legs),
+        };
+        Ok(Collection { posted, headless, refusal, unreadable })
     }
 }
 
@@ -270,6 +276,8 @@ pub(crate) struct Collection {
     pub(crate) posted: Option<Posted>,
     /// The readable legs, if the header is missing or unreadable.
     headless: Vec<Leg>,
+    /// The final refusal of a transfer with this id.
+    pub(crate) refusal: Option<Refusal>,
     /// The keys of the unreadable items.
     pub(crate) unreadable: Vec<Key>,
 }
@@ -279,7 +287,7 @@ impl Collection {
     ///
     /// # Errors
     /// An item of the transaction cannot be read.
-    fn readable(self) -> Result<Option<Posted>, Error> {
+    pub(crate) fn readable(self) -> Result<Option<Posted>, Error> {
         match self.unreadable.len() {
             0 => Ok(self.posted),
             count => Err(table::Error::unreadable(Row::TYPE, &format!("{count} items")).into()),

@@ -111,6 +111,10 @@ fn needs(request: &HttpRequest) -> Vec<Need> {
             let resource = format!("arn:aws:firehose:{REGION}:{ACCOUNT}:deliverystream/{name}");
             vec![Need { action: format!("firehose:{action}"), resource, key: None }]
         }
+        Some(("secretsmanager", action)) => {
+            let resource = body["SecretId"].as_str().unwrap_or_default().to_owned();
+            vec![Need { action: format!("secretsmanager:{action}"), resource, key: None }]
+        }
         Some((service, action)) => {
             vec![Need { action: format!("{service}:{action}"), resource: String::new(), key: None }]
         }

@@ -431,6 +431,7 @@ struct Access {
     dynamodb: String,
     firehose: String,
     s3: String,
+    services: String,
     random: Random,
     notes: Option<Arc<Notes>>,
 }
@@ -444,6 +445,7 @@ impl Access {
             dynamodb: endpoint(&builder.dynamo_endpoint, dynamodb),
             firehose: endpoint(&builder.firehose_endpoint, services),
             s3: endpoint(&builder.s3_endpoint, services),
+            services: services.to_owned(),
             random: builder.random.clone().map_or_else(function::system_random, Ok).map_err(StartError::Random)?,
             notes: notes.transpose().map_err(StartError::Notes)?,
         })
@@ -458,7 +460,8 @@ impl Access {
     fn clients(&self, lambda: &template::Lambda) -> Clients {
         let config = self.config(lambda);
         let dynamo = Dynamo::new(&engine::client(&config, &self.dynamodb), self.random.clone());
-        Clients::new(dynamo, config).at("firehose", &self.firehose).at("s3", &self.s3)
+        let clients = Clients::new(dynamo, config).at("firehose", &self.firehose).at("s3", &self.s3);
+        clients.at("secretsmanager", &self.services)
     }
 }
 

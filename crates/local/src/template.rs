@@ -149,12 +149,13 @@ fn build(
     let parameters = parameters::read(document.get("Parameters"), &with_local_identity(&document, stack, given))?;
     let conditions = document.get("Conditions").map(Node::map).transpose()?.unwrap_or_default();
     let resources = document.need("a template", "Resources")?.map()?;
+    check_selection(resources, selection)?;
+    let selection = &selection.with_sources(resources);
     let folder = file.parent().unwrap_or(Path::new(""));
     let scope = Scope::new((stack, folder), selection, &parameters, conditions, resources);
     for Entry { node, .. } in conditions {
         scope.condition(node)?;
     }
-    check_selection(resources, selection)?;
     let globals = lambda::globals(document.get("Globals"), &scope)?;
     let template = read_resources(resources, &scope, &globals, selection)?;
     // Outputs may refer to any application. They are therefore read only if all applications are

@@ -77,6 +77,7 @@ enum Test {
     IsNot(Value),
     AtMost(Value),
     Missing,
+    MissingOrIs(Value),
     MissingOrOver(i64),
     MissingOrUnder(i64),
     Begins(String),
@@ -105,6 +106,12 @@ impl Condition {
     #[must_use]
     pub fn missing(attribute: Attribute) -> Self {
         Self { attribute, test: Test::Missing }
+    }
+
+    /// The attribute must equal the value, or must not exist.
+    #[must_use]
+    pub fn missing_or_is(attribute: Attribute, value: impl Into<Value>) -> Self {
+        Self { attribute, test: Test::MissingOrIs(value.into()) }
     }
 
     /// The attribute must be greater than the number, or must not exist. Use this condition for
@@ -142,6 +149,9 @@ impl Condition {
             }
             Test::AtMost(value) => format!("{name} <= {}", placeholders.value(value)),
             Test::Missing => format!("attribute_not_exists({name})"),
+            Test::MissingOrIs(value) => {
+                format!("(attribute_not_exists({name}) OR {name} = {})", placeholders.value(value))
+            }
             Test::MissingOrOver(number) => {
                 let number = placeholders.value(&Value::from(*number));
                 format!("(attribute_not_exists({name}) OR {name} > {number})")

@@ -47,8 +47,12 @@ impl Measured {
         self.0.insert(function.to_owned());
     }
 
+    /// Asserts that all patterns were measured, except the execution, whose test is in
+    /// `execution.rs`.
     fn assert_all(&self) {
-        assert_eq!(self.0, labels(&bank::patterns()));
+        let mut all = labels(&bank::patterns());
+        all.retain(|label| !label.starts_with("execute-payment"));
+        assert_eq!(self.0, all);
     }
 }
 

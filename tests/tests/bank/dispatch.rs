@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use std::{collections::BTreeMap, time::Duration};
 use system_tests::{
     Client, assert_problem,
-    bank::{Row, payment, payments, put, scheduled_at, without_jobs},
-    changed,
+    bank::{Row, handed_over, payment, payments, put, scheduled_at, unexecuted as stack, without_jobs},
     faults::{Call, Fault, MOMENTS, Moment, Process, Twins},
-    on_both_projections, parsed, stack, text, texts, until,
+    on_both_projections, parsed, text, texts, until,
 };
 
 const DISPATCH: &str = "dispatch-due-payments";
@@ -159,8 +158,7 @@ async fn throttled_dispatch_stops_and_says_so() {
 
 /// A stack whose bank hands payments to the executor.
 fn executing() -> Builder {
-    let allowed = "    AllowedValues: [none] # The executor (B11) is not built yet.\n";
-    changed("bank", (allowed, 1), "    AllowedValues: [http]\n").parameter("TransactionService", "http")
+    handed_over("http://127.0.0.1:9/")
 }
 
 fn pending(execution: Execution, next: Option<&str>) -> Payment {

@@ -8,6 +8,7 @@ mod close;
 mod cost;
 mod dispatch;
 mod due_scale;
+mod execution;
 mod idempotency;
 mod intake;
 mod lists;

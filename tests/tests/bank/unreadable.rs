@@ -361,6 +361,8 @@ on_both_projections! { one_unreadable_item_does_not_stop_the_others }
 #[test]
 fn every_pattern_of_the_bank_is_in_the_matrix() {
     let patterns = all().into_iter().map(|pattern| pattern.id).filter(|id| id.starts_with('B'));
+    // The tests of the execution cover B11, which needs a transaction service.
+    let patterns = patterns.filter(|id| *id != "B11");
     let read: BTreeSet<&str> = MATRIX.iter().map(|(reader, _)| reader.pattern()).collect();
     assert_eq!(read, patterns.collect());
 }

@@ -16,5 +16,6 @@ mod reconciliation;
 mod requests;
 mod roles;
 mod shards;
+mod transfers;
 mod unreadable;
 mod values;

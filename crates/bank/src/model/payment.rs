@@ -155,6 +155,11 @@ impl Payment {
         self.sort.0
     }
 
+    /// Whether the bank executes the payment itself, and will record its outcome.
+    pub(crate) fn is_in_execution(&self) -> bool {
+        self.due.status == Status::Pending && matches!(self.execution, Some(Execution::Due | Execution::Waiting))
+    }
+
     /// Returns error 413 if the payment, together with the reserved bytes, exceeds 8 KB.
     pub(crate) fn must_fit(&self) -> Result<(), Error> {
         let over = (table::size(self)? + LATER_BYTES).saturating_sub(MAX_BYTES);

@@ -2,8 +2,9 @@
 //! docs/decisions/status.md).
 
 use crate::{
-    Bank, DOMAIN, Payment, PaymentBody,
+    Bank, DOMAIN, Execution, Payment, PaymentBody,
     cost::{self, Calls, Case, Pattern},
+    dispatch::Handover,
     model::transaction::TransactionGuard,
 };
 use function::{Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
@@ -11,7 +12,7 @@ use keys::{
     AccountId, RequestId, TimestampSeconds, TransactionId,
     bank::{DueSort, PaymentId, PaymentSort, Status},
 };
-use table::{Change, Condition, Key, Units, cost::Cost};
+use table::{Change, Condition, Key, Units, Value, cost::Cost};
 
 /// Entry point of the Lambda.
 #[must_use]
@@ -139,8 +140,8 @@ fn stands(payment: &Payment) -> Error {
 /// # Errors
 /// 403 for an account that the caller does not own, and for any change of a customer except to
 /// `CANCELLED`. 404 for an unknown payment. 409 for a change that is not allowed, for a payment
-/// that does not have the expected status, or for a transaction id that belongs to a different
-/// payment.
+/// that does not have the expected status or that the bank is executing, or for a transaction id
+/// that belongs to a different payment.
 pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result<Json<PaymentBody>, Error> {
     let Request { input: wanted, caller, id, now, .. } = &request;
     caller.must_own(&wanted.account, DOMAIN)?;
@@ -156,20 +157,43 @@ pub async fn update_payment_status(bank: Bank, request: Request<Move>) -> Result
 }
 
 impl Bank {
-    fn advancement(&self, wanted: &Move, from: Status, (id, now): By) -> Change {
+    /// Whether the bank executes the payment itself.
+    fn executes(&self, payment: &Payment) -> bool {
+        self.handover == Handover::Executor && payment.is_in_execution()
+    }
+
+    /// The error for a payment that does not allow the change.
+    fn stands(&self, payment: &Payment) -> Error {
+        if self.executes(payment) {
+            let detail = "The bank executes the payment itself, and will record the outcome.".to_owned();
+            return Error::Conflict(Problem::ExecutionUnderWay, detail);
+        }
+        stands(payment)
+    }
+
+    fn advancement(&self, wanted: &Move, from: Status, (id, now): By) -> Result<Change, Error> {
         let sort = |status| DueSort { status, payment: wanted.payment };
         let moved_at = if wanted.target() == Status::Pending { Payment::DISPATCHED_AT } else { Payment::SETTLED_AT };
         let change = self.payments.update(wanted.key()).set(Payment::DUE, &sort(wanted.target()));
         let change = change.set(Payment::MOVED_BY, &id).set(moved_at, &now);
-        change.only_if(Condition::is(Payment::DUE, &sort(from)))
+        let change = change.only_if(Condition::is(Payment::DUE, &sort(from)));
+        if from != Status::Pending {
+            return Ok(change);
+        }
+        let change = change.remove(Payment::EXECUTION).remove(Payment::NEXT_ATTEMPT_AT);
+        if self.handover == Handover::Outside {
+            return Ok(change);
+        }
+        // While the bank executes the payment, only its executor knows the outcome.
+        Ok(change.only_if(Condition::missing_or_is(Payment::EXECUTION, Value::of(&Execution::Exhausted)?)))
     }
 
     async fn advance(&self, wanted: &Move, from: Status, by: By) -> Result<Payment, Error> {
-        match self.dynamo.update(self.advancement(wanted, from, by)).await {
+        match self.dynamo.update(self.advancement(wanted, from, by)?).await {
             Err(table::Error::Refused(refused)) => match refused.found::<Payment>(0)? {
                 None => Err(Error::NotFound("payment")),
                 Some(found) if wanted.moved(&found, by.0) => Ok(found),
-                Some(found) => Err(stands(&found)),
+                Some(found) => Err(self.stands(&found)),
             },
             done => Ok(done?),
         }
@@ -183,17 +207,20 @@ impl Bank {
         by: By,
     ) -> Result<Payment, Error> {
         let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
-        if found.due.status != from {
-            return Err(stands(&found));
+        if found.due.status != from || self.executes(&found) {
+            return Err(self.stands(&found));
         }
         let guard = TransactionGuard::of(&found, transaction);
-        let update = self.advancement(wanted, from, by).set(Payment::TRANSACTION_ID, transaction);
+        let update = self.advancement(wanted, from, by)?.set(Payment::TRANSACTION_ID, transaction);
+        // A payment has no room for both a transaction id and a reason.
+        let update = update.remove(Payment::FAILURE_REASON);
         match self.dynamo.transact(vec![update, self.payments.put_new(&guard)?]).await {
             Ok(()) => {
                 let due = DueSort { status: Status::Processed, payment: wanted.payment };
                 let (id, now) = by;
                 let transaction_id = Some(transaction.clone());
-                Ok(Payment { due, transaction_id, moved_by: Some(id), settled_at: Some(now), ..found })
+                let settled = Payment { due, transaction_id, moved_by: Some(id), settled_at: Some(now), ..found };
+                Ok(Payment { failure_reason: None, execution: None, next_attempt_at: None, ..settled })
             }
             Err(table::Error::Refused(refused)) => {
                 let ours = refused.found::<TransactionGuard>(1)?.is_some_and(|found| found == guard);
@@ -204,7 +231,7 @@ impl Bank {
                 // If only the condition of the guard fails, the error does not include the payment.
                 // Read the payment to find out whether an earlier attempt changed it.
                 let found = self.payments.get::<Payment>(&wanted.key()).await?.ok_or(Error::NotFound("payment"))?;
-                if wanted.moved(&found, by.0) { Ok(found) } else { Err(stands(&found)) }
+                if wanted.moved(&found, by.0) { Ok(found) } else { Err(self.stands(&found)) }
             }
             Err(error) => Err(error.into()),
         }

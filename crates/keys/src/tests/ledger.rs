@@ -228,12 +228,13 @@ proptest! {
                 AccountId::of_request(caller, Some(key), now, &Random::seeded(1)).to_string(),
                 ReconciliationId::of_request(caller, Some(key), now, &Random::seeded(1)).to_string(),
                 TransactionId::of_request(caller, Some(key), now, &Random::seeded(1)).to_string(),
+                TransactionId::of_service(caller, key).to_string(),
             ]
         };
         let (first, second) = (ids(&one), ids(&other));
         prop_assert_eq!(&ids(&one), &first, "the same request must get the same ids");
         let all: BTreeSet<_> = first.iter().chain(&second).collect();
-        prop_assert_eq!(all.len(), if one == other { 4 } else { 8 });
+        prop_assert_eq!(all.len(), if one == other { 5 } else { 10 });
         let swapped = (one.1.to_string(), one.0.to_string());
         if swapped.0 != swapped.1 {
             let swapped = (swapped.0.parse().expect("a caller"), swapped.1.parse().expect("a key"));
@@ -255,8 +256,8 @@ fn requests_without_a_key_get_distinct_ids() {
 /// created.
 #[test]
 fn derived_ids_match_earlier_versions() {
-    let (caller, key) = ("770g0622".parse().expect("a caller"), "abc123def456".parse().expect("a key"));
-    let (key, now) = (Some(&key), Timestamp::UNIX_EPOCH);
+    let (caller, known_key) = ("770g0622".parse().expect("a caller"), "abc123def456".parse().expect("a key"));
+    let (key, now) = (Some(&known_key), Timestamp::UNIX_EPOCH);
     let transaction = TransactionId::of_request(&caller, key, now, &Random::seeded(1));
     for (made, known) in [
         (
@@ -272,6 +273,7 @@ fn derived_ids_match_earlier_versions() {
             ReconciliationId::of_request(&caller, key, now, &Random::seeded(1)).to_string(),
             "6dd476f1-f011-8b9f-9a4c-e9624e2d2eb4",
         ),
+        (TransactionId::of_service(&caller, &known_key).to_string(), "8c6c4301-2e00-897b-a237-4a8566484b35"),
         (LegId::new(&transaction, 7).to_string(), "e0684ad2-9fe6-8257-bdf2-e25c715d0f3c-07"),
         (ReconciliationId::of_day("2026-01-02".parse::<Day>().expect("a day")).to_string(), "daily-2026-01-02"),
     ] {

@@ -76,7 +76,7 @@ impl Ledger {
             let (all, partition) = (AccountPartition::all(), AccountsPartition);
             let rest = at.after.as_ref().map_or_else(|| all.clone(), |after| all.after(after));
             let list = Query::new(&partition, &rest).on(&self.by_key);
-            let (page, unreadable) = self.table.page_with_unreadable::<Listed>(&list, PAGE).await?;
+            let (page, unreadable) = self.books.table.page_with_unreadable::<Listed>(&list, PAGE).await?;
             (at.listed, at.after) = (page.next.is_none(), page.next);
             let ids: Vec<AccountId> = page.items.into_iter().map(|entry| entry.partition.0).collect();
             let (walks, found) = self.check_balances(&ids).await?;
@@ -99,9 +99,9 @@ impl Ledger {
     /// the last leg of each account is already stored. A stored leg never changes.
     async fn check_balances(&self, ids: &[AccountId]) -> Result<(Vec<AccountWalk>, Vec<Fault>), Error> {
         let keys: Vec<Key> = ids.iter().map(Account::key_of).collect();
-        let accounts = self.table.get_all::<Account>(&keys, true).await?;
+        let accounts = self.books.table.get_all::<Account>(&keys, true).await?;
         let keys: Vec<Key> = accounts.items.values().filter_map(Account::last_key).collect();
-        let legs = self.table.get_all::<Leg>(&keys, true).await?;
+        let legs = self.books.table.get_all::<Leg>(&keys, true).await?;
         let (mut walks, mut faults) = (Vec::with_capacity(ids.len()), Vec::new());
         for account in accounts.items.into_values() {
             let fault = self.check_balance(&account, &legs).await?;
@@ -136,7 +136,7 @@ impl Ledger {
             }
             (Some(last), None) => {
                 // Report the missing leg if its transaction exists.
-                let faults = self.collection(&last.transaction).await?.faults();
+                let faults = self.books.collection(&last.transaction).await?.faults();
                 let mut missing = faults.into_iter().filter(|fault| fault.is_missing(&last.leg));
                 Ok(Some(missing.next().unwrap_or_else(|| wrong(None))))
             }
@@ -184,7 +184,7 @@ impl Ledger {
     /// Reads a page of legs, and the keys of its unreadable legs.
     async fn legs(&self, account: &AccountId, range: &KeyRange, limit: usize) -> Result<(Page<Leg>, Vec<Key>), Error> {
         let partition = AccountPartition(account.clone());
-        Ok(self.table.page_with_unreadable(&Query::new(&partition, range).on(&self.by_time), limit).await?)
+        Ok(self.books.table.page_with_unreadable(&Query::new(&partition, range).on(&self.by_time), limit).await?)
     }
 
     /// Reports each leg whose transaction does not exist or does not list the leg. If the
@@ -192,15 +192,15 @@ impl Ledger {
     async fn check_belonging(&self, legs: &[Leg], known: &Known) -> Result<Vec<Fault>, Error> {
         let legs: Vec<&Leg> = legs.iter().filter(|leg| !known.has(leg)).collect();
         let keys: Vec<Key> = legs.iter().map(|leg| Transaction::key_of(&leg.transaction)).collect();
-        let headers = self.table.get_all::<Transaction>(&keys, false).await?;
+        let headers = self.books.table.get_all::<Transaction>(&keys, false).await?;
         let mut faults: Vec<Fault> = headers.unreadable.iter().map(Fault::unreadable).collect();
         for (leg, key) in legs.iter().zip(&keys) {
             let is_listed = headers.items.get(key).is_some_and(|header| header.knows(leg));
             if is_listed || headers.unreadable.contains(key) {
                 continue;
             }
-            let is_there = self.table.get_all::<Leg>(&[leg.key()], true).await?.items.len() == 1;
-            let found = self.collection(&leg.transaction).await?;
+            let is_there = self.books.table.get_all::<Leg>(&[leg.key()], true).await?.items.len() == 1;
+            let found = self.books.collection(&leg.transaction).await?;
             let is_known = found.knows(leg) || !found.faults().is_empty();
             faults.extend((is_there && !is_known).then(|| Fault::orphan(leg)));
         }
@@ -212,7 +212,7 @@ impl Ledger {
         if walk.reported || walk.last >= Some(leg.created_at) || !self.is_sound(leg).await? {
             return Ok(None);
         }
-        let account = self.table.get_all::<Account>(&[Account::key_of(&walk.account)], true).await?;
+        let account = self.books.table.get_all::<Account>(&[Account::key_of(&walk.account)], true).await?;
         let behind = account.items.into_values().find(|account| account.last_at() < Some(leg.created_at));
         Ok(behind.map(|account| Fault::balance(&account.id, None, Some(leg.shown_after()), account.shown_balance())))
     }
@@ -256,7 +256,7 @@ impl Ledger {
         let stretch = LegTimeSort::stretch(older.map(Leg::place), &newer.place).newest_first();
         let (entries, unreadable) = self.legs(account, &stretch, MAX_BETWEEN).await?;
         let keys: Vec<Key> = entries.items.iter().map(Leg::key).collect();
-        let mut legs = self.table.get_all::<Leg>(&keys, true).await?;
+        let mut legs = self.books.table.get_all::<Leg>(&keys, true).await?;
         if !unreadable.is_empty() || !legs.unreadable.is_empty() {
             return Ok(None);
         }
@@ -267,7 +267,7 @@ impl Ledger {
     /// Whether the leg's transaction lists the leg and has no discrepancies. A transaction with
     /// discrepancies has its own findings.
     async fn is_sound(&self, leg: &Leg) -> Result<bool, Error> {
-        let found = self.collection(&leg.transaction).await?;
+        let found = self.books.collection(&leg.transaction).await?;
         Ok(found.has(leg) && found.faults().is_empty())
     }
 

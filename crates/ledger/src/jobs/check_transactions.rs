@@ -173,10 +173,10 @@ impl Ledger {
     async fn check_batch(&self, headers: Vec<Transaction>) -> Result<Vec<Fault>, Error> {
         let of = |header: &Transaction| header.legs().map(|(leg, _)| Leg::key_of(&header.id, &leg)).collect::<Vec<_>>();
         let keys: Vec<Key> = headers.iter().flat_map(of).collect();
-        let legs = self.table.get_all::<Leg>(&keys, false).await?;
+        let legs = self.books.table.get_all::<Leg>(&keys, false).await?;
         let mut found = self.unreadable_markers(&headers).await?;
         for header in headers.iter().filter(|header| !faults(header, &legs.items, &legs.unreadable).is_empty()) {
-            found.extend(self.collection(&header.id).await?.faults());
+            found.extend(self.books.collection(&header.id).await?.faults());
         }
         Ok(found)
     }
@@ -185,7 +185,7 @@ impl Ledger {
     async fn unreadable_markers(&self, headers: &[Transaction]) -> Result<Vec<Fault>, Error> {
         let reversed = headers.iter().filter_map(|header| header.reverses.as_ref());
         let keys: Vec<Key> = reversed.map(Reversal::key_of).collect();
-        let markers = self.table.get_all::<Reversal>(&keys, false).await?;
+        let markers = self.books.table.get_all::<Reversal>(&keys, false).await?;
         Ok(markers.unreadable.iter().map(Fault::unreadable).collect())
     }
 }

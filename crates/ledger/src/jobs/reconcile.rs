@@ -78,7 +78,7 @@ impl Ledger {
     /// Returns `true` if a previous attempt of the same step stored the finding, because that
     /// attempt may not have counted it.
     async fn keep_one(&self, of: &Reconciliation, fault: Fault) -> Result<bool, Error> {
-        match self.dynamo.write(self.jobs.table().put_new(&Finding::new(of, fault))?).await {
+        match self.books.dynamo.write(self.jobs.table().put_new(&Finding::new(of, fault))?).await {
             Ok(()) => Ok(true),
             Err(table::Error::Refused(refused)) => {
                 // An unreadable finding remains as it is. It was stored by this step or before.

@@ -99,7 +99,7 @@ pub async fn create_account(ledger: Ledger, request: Request<NewAccount>) -> Res
     );
     let account = Account::opened(id, terms, asked, now);
     let account = if request.caller.operates(DOMAIN) {
-        ledger.make(account).await?
+        ledger.books.make(account).await?
     } else {
         ledger.make_counted(account).await?
     };

@@ -63,6 +63,6 @@ pub async fn create_merchant(ledger: Ledger, request: Request<NewMerchant>) -> R
         now.instant(),
         &request.random,
     );
-    let merchant = ledger.make(Merchant::new(id, name, category, asked, now)).await?;
+    let merchant = ledger.books.make(Merchant::new(id, name, category, asked, now)).await?;
     Ok(Created { id: merchant.id.to_string(), body: merchant.into() })
 }

@@ -49,6 +49,6 @@ impl Input for OfAccount {
 /// Returns 403 if the account belongs to another user. If the account does not exist, operators get
 /// 404, and other callers get 403.
 pub async fn get_account(ledger: Ledger, request: Request<OfAccount>) -> Result<Json<AccountBody>, Error> {
-    let account = ledger.account(&request.input.0, &request.caller).await?;
+    let account = ledger.books.account(&request.input.0, &request.caller).await?;
     Ok(Json(account.try_into()?))
 }

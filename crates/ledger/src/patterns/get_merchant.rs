@@ -48,6 +48,6 @@ impl Input for OfMerchant {
 /// # Errors
 /// Returns 404 if the merchant does not exist.
 pub async fn get_merchant(ledger: Ledger, request: Request<OfMerchant>) -> Result<Json<MerchantBody>, Error> {
-    let merchant = ledger.table.get::<Merchant>(&Merchant::key_of(&request.input.0)).await?;
+    let merchant = ledger.books.table.get::<Merchant>(&Merchant::key_of(&request.input.0)).await?;
     Ok(Json(merchant.ok_or(Error::NotFound("merchant"))?.into()))
 }

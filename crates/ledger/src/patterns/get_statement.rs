@@ -75,8 +75,8 @@ pub async fn get_statement(ledger: Ledger, request: Request<OfAccount>) -> Resul
     let listing = request.listing(LegTimeSort::all().newest_first(), "")?;
     let partition = AccountPartition(id.clone());
     let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
-    let legs = async { Ok(ledger.table.page_with_unreadable::<Leg>(&query, listing.limit).await?) };
-    let (_, (page, unreadable)) = Box::pin(try_join(ledger.account(id, &request.caller), legs)).await?;
+    let legs = async { Ok(ledger.books.table.page_with_unreadable::<Leg>(&query, listing.limit).await?) };
+    let (_, (page, unreadable)) = Box::pin(try_join(ledger.books.account(id, &request.caller), legs)).await?;
     let finding = |key| DiscrepancyBody::of_statement(id, key, &request.caller);
     let findings = unreadable.iter().map(finding).collect();
     Ok(Json(Statement { legs: listing.list(page.map(|leg| LegBody::of(leg, &request.caller))), findings }))

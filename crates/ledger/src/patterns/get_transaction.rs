@@ -41,6 +41,6 @@ pub const PATTERN: Pattern = Pattern {
 /// Returns 403 if the caller is not an operator and does not own any account of the transaction. If
 /// the transaction does not exist, operators get 404, and other callers get 403.
 pub async fn get_transaction(ledger: Ledger, request: Request<OfTransaction>) -> Result<Json<TransactionBody>, Error> {
-    let posted = ledger.transaction_of(&request.input.0, &request.caller).await?;
+    let posted = ledger.books.transaction_of(&request.input.0, &request.caller).await?;
     Ok(Json(posted.body_now(&request.caller)))
 }

@@ -145,12 +145,12 @@ impl Ledger {
         let list = MergedQuery {
             index: &self.by_time,
             projection: Projection::All,
-            partitions: self.shards.read().map(partition).collect(),
+            partitions: self.books.shards.read().map(partition).collect(),
             range,
             behind,
         };
         let is_usable = |position: &IndexPosition| created_place(position).is_some();
-        let (page, unreadable) = self.table.merged_page::<Transaction>(list, limit, is_usable).await?;
+        let (page, unreadable) = self.books.table.merged_page::<Transaction>(list, limit, is_usable).await?;
         Ok(TransactionPage { items: page.items, next: page.next.as_ref().and_then(created_place), unreadable })
     }
 
@@ -169,7 +169,7 @@ impl Ledger {
             partitions: vec![partition.clone()],
         };
         let is_usable = |position: &IndexPosition| transaction_at(position).is_some();
-        let (page, _) = self.table.merged_page::<Transaction>(list, listing.limit, is_usable).await?;
+        let (page, _) = self.books.table.merged_page::<Transaction>(list, listing.limit, is_usable).await?;
         let next = page.next.as_ref().and_then(transaction_at).map(|id| TransactionPartition(id).to_string());
         Ok(Page { items: page.items, next, skipped: page.skipped })
     }

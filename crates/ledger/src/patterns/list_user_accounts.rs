@@ -65,9 +65,9 @@ pub async fn list_user_accounts(ledger: Ledger, request: Request<OfUser>) -> Res
     let listing = request.listing(AccountPartition::all(), "")?;
     let partition = UserPartition(user.clone());
     let query = Query::new(&partition, &listing.range).on(&ledger.by_time);
-    let page = ledger.table.page::<Listed>(&query, listing.limit).await?;
+    let page = ledger.books.table.page::<Listed>(&query, listing.limit).await?;
     let keys: Vec<_> = page.items.iter().map(|entry| Account::key_of(&entry.partition.0)).collect();
-    let mut accounts = ledger.table.get_all::<Account>(&keys, true).await?;
+    let mut accounts = ledger.books.table.get_all::<Account>(&keys, true).await?;
     let items = keys.iter().filter_map(|key| accounts.items.remove(key)).collect();
     let found = Page { items, next: page.next, skipped: page.skipped + accounts.unreadable.len() };
     Ok(listing.list(found.try_map(AccountBody::try_from)))

@@ -9,6 +9,7 @@ use crate::{
         posting::unbalanced,
         transaction::{Description, Draft, JOURNAL, RESERVED, TransactionBody, is_reserved},
     },
+    post::Payer,
     store::user,
 };
 use function::{Created, Error, Fields, Fingerprint, Function, Input, Request, Route, Trigger};
@@ -206,6 +207,7 @@ pub async fn process_payment(
     let id = TransactionId::of_request(&by, key.as_ref(), request.milli.instant(), &request.random);
     let draft =
         Draft { id, key, transaction_type, merchant, description, postings, reverses: None, by, request: asked };
-    let posted = Box::pin(ledger.post(&draft, &request.caller, request.milli, &request.random)).await?;
+    let posted =
+        Box::pin(ledger.books.post(&draft, Payer::Caller(&request.caller), request.milli, &request.random)).await?;
     Ok(Created { id: draft.id.to_string(), body: posted.body(&request.caller) })
 }

@@ -8,6 +8,7 @@ use crate::{
     cost::{Calls, Pattern},
     model::transaction::{Draft, REVERSAL, TransactionBody},
     patterns::get_transaction,
+    post::Payer,
     store::user,
 };
 use function::{Error, Fields, Fingerprint, Function, Input, Located, Problem, Request, Route, Trigger};
@@ -70,7 +71,7 @@ pub async fn reverse_transaction(
 ) -> Result<Located<TransactionBody>, Error> {
     let OfTransaction(id) = &request.input;
     let by = user(&request.caller)?;
-    let original = ledger.transaction_of(id, &request.caller).await?.transaction;
+    let original = ledger.books.transaction_of(id, &request.caller).await?.transaction;
     if original.reverses.is_some() {
         return Err(Error::Conflict(
             Problem::IsReversal,
@@ -90,7 +91,8 @@ pub async fn reverse_transaction(
         by,
         key,
     };
-    let posted = Box::pin(ledger.post(&draft, &request.caller, request.milli, &request.random)).await?;
+    let posted =
+        Box::pin(ledger.books.post(&draft, Payer::Caller(&request.caller), request.milli, &request.random)).await?;
     let location = get_transaction::PATTERN.location(|_| Some(posted.transaction.id.to_string()));
     Ok(Located { location, body: posted.body(&request.caller) })
 }

@@ -97,7 +97,7 @@ impl Ledger {
     /// # Errors
     /// Returns 422 if a different request created the existing job.
     pub(crate) async fn start(&self, job: Job, by: &impl Display) -> Result<Started, Error> {
-        let job = match self.dynamo.write(self.jobs.table().put_new(&job)?).await {
+        let job = match self.books.dynamo.write(self.jobs.table().put_new(&job)?).await {
             Ok(()) => job,
             Err(table::Error::Refused(refused)) => {
                 let found = refused.found::<Job>(0)?.ok_or_else(Error::stale)?;

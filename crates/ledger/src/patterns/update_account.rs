@@ -138,7 +138,7 @@ impl StatusChange {
 impl Ledger {
     async fn change_status(&self, request: &Request<Change>) -> Result<Account, Error> {
         let (change, caller) = (&request.input, &request.caller);
-        let account = self.account(&change.account, caller).await?;
+        let account = self.books.account(&change.account, caller).await?;
         // The response contains the balance. Without it, nothing must be written.
         let balance = account.readable_balance()?;
         // A retry after a lost response also succeeds here.
@@ -156,7 +156,7 @@ impl Ledger {
                 return self.close_and_transfer(request, account, rest, &next).await;
             }
         }
-        Ok(self.dynamo.update_as_read(next.write(account.next(&self.table))).await?)
+        Ok(self.books.dynamo.update_as_read(next.write(account.next(&self.books.table))).await?)
     }
 
     /// Returns the balance of an account, if it equals the balance after its last leg. Otherwise,
@@ -169,7 +169,7 @@ impl Ledger {
         let unverified = |why: &str| account.refused(Problem::BalanceUnverified, why);
         let after = match account.last_key() {
             None => Some(Money::zero(account.currency)),
-            Some(key) => match self.table.get::<Leg>(&key).await {
+            Some(key) => match self.books.table.get::<Leg>(&key).await {
                 Err(table::Error::Unreadable(..)) => {
                     return Err(unverified("cannot be closed, because its last leg cannot be read"));
                 }
@@ -187,7 +187,7 @@ impl Ledger {
     async fn closed_by(&self, change: &Change, account: Account) -> Result<Account, Error> {
         let Some(to) = &change.transfer_to else { return Ok(account) };
         let key = Transaction::key_of(&TransactionId::of_closing(&account.id));
-        let transfer = self.table.get::<Transaction>(&key).await?;
+        let transfer = self.books.table.get::<Transaction>(&key).await?;
         let is_same = transfer.is_none_or(|transfer| transfer.request == fingerprint(&account.id, to));
         if is_same { Ok(account) } else { Err(account.refused(Problem::AccountClosed, "is permanently closed")) }
     }
@@ -212,10 +212,10 @@ impl Ledger {
         let mut open = account.clone();
         open.status = AccountStatus::Active;
         let accounts = [open, target].map(|account| (account.id.clone(), account)).into();
-        let shard = self.shards.pick(&request.random);
+        let shard = self.books.shards.pick(&request.random);
         let plan = PostingPlan::new(&draft, &accounts, true, &request.caller, request.milli, shard)?;
         let close = |id: &AccountId, update| if *id == account.id { next.write(update) } else { update };
-        self.dynamo.transact_once(plan.changes_with(&self.table, close)?).await?;
+        self.books.dynamo.transact_once(plan.changes_with(&self.books.table, close)?).await?;
         let last = plan.posted.legs.iter().find(|leg| leg.account == account.id).map(LastLeg::of);
         Ok(account.emptied(next, last))
     }
@@ -223,7 +223,7 @@ impl Ledger {
     /// Reads the account that receives the balance. It must have the same owner, unless the caller
     /// is an operator.
     async fn transfer_target(&self, to: &AccountId, from: &Account, caller: &Caller) -> Result<Account, Error> {
-        let target = self.account_if_any(to, caller).await?;
+        let target = self.books.account_if_any(to, caller).await?;
         if caller.operates(DOMAIN) {
             return target.ok_or(Error::NotFound("account"));
         }

@@ -49,12 +49,12 @@ async fn walk(stack: &Stack, events: PathBuf) -> Result<(), CliError> {
     let loaded = sample::load(&client, stack).await.map_err(|error| CliError::Failed(error.to_string()))?;
     let inbox = stack.inbox().map(|bucket| format!("{}/{bucket}", stack.services_url()));
     let guide = Guide { inbox, ..Guide::new(client, stack.template(), events) };
-    guide.bank().await?;
+    let books = loaded.books.as_ref();
+    let books = books.ok_or_else(|| CliError::Failed("the demo needs the stack ledger".to_owned()))?;
+    guide.bank(books).await?;
     guide.cart().await?;
     guide.wellness().await?;
-    if let Some(books) = &loaded.books {
-        guide.ledger(books).await?;
-    }
+    guide.ledger(books).await?;
     guide.remaining_reads().await?;
     let missing = guide.missing();
     check(missing.is_empty(), &format!("the demo must call {}", missing.join(", ")))?;

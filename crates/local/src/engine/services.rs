@@ -45,10 +45,11 @@ impl<D: Endpoint> Endpoint for Services<D> {
     }
 }
 
-/// Calls of Firehose name it in `x-amz-target`. Calls of S3 have a bucket in the path instead.
+/// Calls of Firehose and Secrets Manager name it in `x-amz-target`. Calls of S3 have a bucket in
+/// the path instead.
 fn is_for_lake(parts: &Parts) -> bool {
     match parts.headers.get("x-amz-target").map(HeaderValue::as_bytes) {
-        Some(target) => target.starts_with(b"Firehose_"),
+        Some(target) => target.starts_with(b"Firehose_") || target.starts_with(b"secretsmanager."),
         None => parts.uri.path() != "/",
     }
 }

@@ -1,4 +1,5 @@
-//! Firehose endpoint: the actions of the JSON 1.1 protocol that functions use.
+//! Endpoint of Firehose and Secrets Manager: the actions of the JSON 1.1 protocol that functions
+//! use.
 use axum::{body::Body, response::Response};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use http::{HeaderValue, StatusCode, header};
@@ -29,9 +30,15 @@ pub(super) fn answer(lake: &Lake, target: &str, body: &[u8], now: Timestamp) -> 
     }
 }
 
+/// The value of every secret on a local stack.
+const SECRET: &str = "local";
+
 fn act(lake: &Lake, target: &str, body: &[u8], now: Timestamp) -> Result<Value, Refusal> {
     let unreadable = |_| Refusal(StatusCode::BAD_REQUEST, "SerializationException", "The body is not JSON.".to_owned());
     let body: Value = serde_json::from_slice(body).map_err(unreadable)?;
+    if target == "secretsmanager.GetSecretValue" {
+        return Ok(json!({"ARN": body["SecretId"], "SecretString": SECRET}));
+    }
     let stream = || stream(lake, &body);
     match target.strip_prefix("Firehose_20150804.") {
         Some("PutRecordBatch") => put_batch(lake, stream()?, &body, now),

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::node::{Node, Result, fault};
+use super::node::{Entry, Node, Result, Value, fault};
 use super::{Template, build};
 
 /// Selection of nested applications by name. Without names, all applications are selected.
@@ -27,9 +27,33 @@ impl Selection {
         self.is_all() || self.0.contains(&application.to_lowercase())
     }
 
+    /// Also selects the applications whose outputs a selected application takes as parameters.
+    pub(crate) fn with_sources(&self, resources: &[Entry]) -> Self {
+        let mut selection = self.clone();
+        loop {
+            let chosen = resources.iter().filter(|entry| !selection.is_all() && selection.has(&entry.key));
+            let found: BTreeSet<_> = chosen.flat_map(|entry| sources(&entry.node)).collect();
+            if found.is_subset(&selection.0) {
+                return selection;
+            }
+            selection.0.extend(found);
+        }
+    }
+
     /// Returns the first selected name that is not an application.
     pub(crate) fn unknown(&self, applications: &[String]) -> Option<&String> {
         self.0.iter().find(|name| !applications.contains(name))
+    }
+}
+
+/// Returns the names in lower case of the applications whose outputs the node refers to.
+fn sources(node: &Node) -> BTreeSet<String> {
+    let output = |text: &String| Some(text.split_once(".Outputs.")?.0.to_lowercase());
+    match &node.value {
+        Value::Text(text) if node.tag.as_deref() == Some("!GetAtt") => output(text).into_iter().collect(),
+        Value::Text(_) => BTreeSet::new(),
+        Value::List(items) => items.iter().flat_map(sources).collect(),
+        Value::Map(entries) => entries.iter().flat_map(|entry| sources(&entry.node)).collect(),
     }
 }
 

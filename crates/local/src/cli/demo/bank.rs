@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use super::{CliError, Guide, Step, check};
 use crate::{
     client::{Call, Reply},
-    sample::{self, TRANSACTION as SAMPLE_TRANSACTION},
+    sample::{self, TRANSACTION as SAMPLE_TRANSACTION, ledger::Books},
 };
 
 const TRANSACTION: &str = "demo-transaction-1";
 
 impl Guide {
-    pub(super) async fn bank(&self) -> Result<(), CliError> {
+    pub(super) async fn bank(&self, books: &Books) -> Result<(), CliError> {
         let (first, second) = self.schedule().await?;
         self.payments(&first, &second).await?;
         self.moves(&first).await?;
-        self.dispatch().await?;
+        self.dispatch(books).await?;
         self.import().await?;
         self.history(&first).await?;
         self.get_payment(&second).await?;
@@ -75,18 +75,29 @@ impl Guide {
         check(!reply.headers.contains_key("x-amz-function-error"), "the archive must run")
     }
 
-    async fn dispatch(&self) -> Result<(), CliError> {
-        let midnight = format!("{}T00:00:00Z", sample::tomorrow().saturating_sub(1.day()));
-        let body = json!({"scheduledTime": midnight, "data": {"amount": "5.00"}});
-        let call = Call::post("/bank/accounts/Account3/payments", body).key("demo-due");
-        let due = self.step(Step { what: "Schedule a payment for now", call, status: StatusCode::CREATED }).await?;
+    async fn dispatch(&self, books: &Books) -> Result<(), CliError> {
+        let today = sample::tomorrow().saturating_sub(1.day());
+        let data = json!({"creditAccountId": books.shop, "amount": "5.00", "currency": "USD"});
+        let body = json!({"scheduledTime": format!("{today}T00:00:00Z"), "data": data});
+        let call = Call::post(format!("/bank/accounts/{}/payments", books.ann), body).key("demo-due");
+        let what = "Schedule a payment from Ann's account in the ledger for now";
+        let due = self.step(Step { what, call, status: StatusCode::CREATED }).await?;
         let what = "Dispatch the due payments, as the schedule does every two minutes";
         let call = Call::post("/_local/functions/dispatch-due-payments/invocations", json!({}));
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(reply.body["claimed"] == 1, "the dispatch must claim one payment")?;
-        let path = format!("/bank/accounts/Account3/payments/{}", due.body["paymentId"].as_str().unwrap_or_default());
-        let reply = self.client.send(&Call::get(&path)).await?;
-        check(reply.body["status"] == "PENDING", "the payment must be PENDING")?;
+        self.handed_on("Progress of the stream that executes the payment", "execute-payment").await?;
+        let id = due.body["paymentId"].as_str().unwrap_or_default();
+        let what = "Get the payment, which has a transaction id";
+        let reply = self.get(what, &format!("/bank/accounts/{}/payments/{id}", books.ann)).await?;
+        check(reply.body["status"] == "PROCESSED", "the payment must be PROCESSED")?;
+        let transaction = reply.body["transactionId"].as_str().unwrap_or_default();
+        let path = format!("/ledger/transactions/{transaction}");
+        let reply = self.get("Get the transaction from the ledger", &path).await?;
+        check(reply.body["amount"] == "5.00", "the transaction must have the amount of the payment")?;
+        let path = format!("/ledger/accounts/{}/statement", books.ann);
+        let reply = self.get("List Ann's statement, which shows the payment", &path).await?;
+        check(reply.body["items"][0]["balanceAfter"] == "1489.50", "the payment must have left Ann's account")?;
         for enabled in [false, true] {
             let what = if enabled { "Resume dispatching" } else { "Stop dispatching" };
             let call = Call::put("/bank/dispatching", json!({"enabled": enabled}));

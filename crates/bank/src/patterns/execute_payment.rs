@@ -1,0 +1,108 @@
+//! B11: executes dispatched payments with the transaction service. The stream of
+//! `PaymentScheduler` invokes this function with the payments that were handed over
+//! (docs/requirements/bank.md#execute-payments, docs/decisions/execution.md).
+
+use crate::{
+    Bank,
+    cost::{self, Calls, Case, Pattern},
+    execution::Run,
+    service::Service,
+};
+use function::{App, Batch, Clients, Error, Function, SettingsReader, Trigger};
+use std::{collections::BTreeSet, num::NonZeroUsize};
+use table::{Units, cost::Cost};
+
+/// Entry point of the Lambda.
+#[must_use]
+pub fn function() -> Function {
+    function::stream(execute_payment, Executor::warm_up)
+}
+
+/// Declares the access pattern's stream, key conditions and costs.
+pub const PATTERN: Pattern = Pattern {
+    id: "B11",
+    name: "execute-payment",
+    trigger: Trigger::Stream("PaymentScheduler"),
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "get the dispatch switch, and the payments of the batch with strong consistency. For each payment that is PENDING and due: call the transaction service, put the guard of the transaction id if it does not exist, update the payment if it is still PENDING",
+            formula: "1 R per batch. Per payment: ⌈item⌉ R; 1 W for the guard; ⌈item⌉ W; GSI1 2 × ⌈entry⌉ W (ALL: 2 × ⌈item⌉ W). With the ledger also the units of L3 process-payment",
+            cost: |case| settled(case).write(cost::PAYMENTS, Units::whole(case.count())),
+        },
+        Calls {
+            variant: ", rejected",
+            condition: "as for a completed payment, without the guard",
+            formula: "as for a completed payment, without the guard. The ledger reads as for L3 process-payment, and writes 1 W",
+            cost: settled,
+        },
+        Calls {
+            variant: ", no outcome",
+            condition: "as for a completed payment, without the guard. The update requires that the payment was not handed over again",
+            formula: "1 R per batch. Per payment: ⌈item⌉ R; ⌈item⌉ W (ALL: GSI1 ⌈item⌉ W)",
+            cost: |case| {
+                let cost = reads(case).write(cost::PAYMENTS, table::cost::write(case.item).times(case.count()));
+                match case.projection {
+                    table::Projection::KeysOnly => cost,
+                    table::Projection::All => cost.write(cost::DUE_PAYMENTS, case.index_write().times(case.count())),
+                }
+            },
+        },
+    ],
+    function,
+};
+
+fn reads(case: &Case) -> Cost {
+    Cost::default()
+        .read(cost::PAYMENTS, table::cost::read(0))
+        .read(cost::PAYMENTS, table::cost::read(case.item).times(case.count()))
+}
+
+fn settled(case: &Case) -> Cost {
+    reads(case)
+        .write(cost::PAYMENTS, table::cost::write(case.item).times(case.count()))
+        .write(cost::DUE_PAYMENTS, case.index_write().times(2 * case.count()))
+}
+
+/// The bank with its transaction service.
+#[derive(Debug, Clone)]
+pub(crate) struct Executor {
+    pub(crate) bank: Bank,
+    pub(crate) service: Service,
+    /// Maximum number of concurrent calls of an invocation to the service.
+    pub(crate) concurrency: NonZeroUsize,
+    /// Maximum number of attempts without an outcome, until an operator decides.
+    pub(crate) max_attempts: u8,
+}
+
+/// Largest maximum of attempts. A payment has room for two digits.
+const MOST_ATTEMPTS: u8 = 99;
+
+impl App for Executor {
+    fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        let (bank, service) = (Bank::start(settings, clients), Service::start(settings, clients));
+        let (concurrency, attempts) = (settings.get("EXECUTION_CONCURRENCY"), settings.get("MAX_ATTEMPTS"));
+        let max_attempts = match attempts? {
+            attempts @ 1..=MOST_ATTEMPTS => Some(attempts),
+            _ => settings.fault(format!("MAX_ATTEMPTS must be between 1 and {MOST_ATTEMPTS}")),
+        };
+        Some(Self { bank: bank?, service: service?, concurrency: concurrency?, max_attempts: max_attempts? })
+    }
+}
+
+impl Executor {
+    async fn warm_up(self) {
+        futures::join!(self.bank.warm_by_batch_get(), self.service.warm_up());
+    }
+}
+
+/// Executes the payments of the batch. Returns the sequence numbers of the records to retry: those
+/// of payments that were not attempted, or whose outcome could not be written.
+async fn execute_payment(executor: Executor, batch: Batch) -> Result<BTreeSet<String>, Error> {
+    let mut run = Run::new(&executor, &batch);
+    if let Err(error) = run.execute().await {
+        tracing::warn!(%error, "the payments of a batch cannot be read");
+        run.retry_all();
+    }
+    Ok(run.report())
+}

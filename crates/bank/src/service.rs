@@ -1,0 +1,124 @@
+//! The transaction service, which executes payments (docs/decisions/execution.md).
+
+mod http;
+mod ledger;
+mod reason;
+
+pub use http::HttpService;
+pub use ledger::LedgerService;
+pub use reason::Reason;
+
+use crate::Payment;
+use function::{Clients, Deadline, SettingsReader};
+use keys::{Random, TimestampMillis, TransactionId};
+use std::{fmt::Debug, str::FromStr};
+
+/// Executes payments. The payment id is the idempotency key: an implementation executes all calls
+/// for a payment at most once.
+pub trait TransactionService {
+    /// Executes the payment, or returns the outcome of an earlier call. Returns by the deadline of
+    /// the order.
+    fn execute(&self, order: &Order<'_>) -> impl Future<Output = Outcome> + Send;
+}
+
+/// A payment to execute.
+#[derive(Debug, Clone, Copy)]
+pub struct Order<'a> {
+    /// The payment.
+    pub payment: &'a Payment,
+    /// Whether an operator scheduled the payment.
+    pub by_operator: bool,
+    /// The current time.
+    pub now: TimestampMillis,
+    /// The time by which the service must answer.
+    pub until: Deadline,
+    /// The random source for new ids.
+    pub random: &'a Random,
+}
+
+/// The outcome of a payment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The payment is paid.
+    Completed(TransactionId),
+    /// The payment is not paid, and no later call with its id will pay it.
+    Rejected(Reason),
+    /// The outcome is unknown.
+    Unavailable(Reason),
+}
+
+impl Outcome {
+    /// Creates the outcome of a rejected payment.
+    #[must_use]
+    pub fn rejected(text: &str) -> Self {
+        Self::Rejected(Reason::new(text))
+    }
+
+    /// Creates the outcome of a payment without a final answer.
+    #[must_use]
+    pub fn unavailable(text: &str) -> Self {
+        Self::Unavailable(Reason::new(text))
+    }
+}
+
+/// The service that a deployment uses.
+#[derive(Debug, Clone)]
+pub enum Service {
+    /// An external service reads the `PENDING` payments and reports their outcome with PATCH.
+    None,
+    /// The ledger service.
+    Ledger(LedgerService),
+    /// A service with an HTTP API.
+    Http(Box<HttpService>),
+}
+
+/// The values of the setting `TRANSACTION_SERVICE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    None,
+    Ledger,
+    Http,
+}
+
+impl FromStr for Kind {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "none" => Ok(Self::None),
+            "ledger" => Ok(Self::Ledger),
+            "http" => Ok(Self::Http),
+            _ => Err("must be none, ledger or http"),
+        }
+    }
+}
+
+impl Service {
+    /// Reads `TRANSACTION_SERVICE` and the settings of that service.
+    pub fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        match settings.get("TRANSACTION_SERVICE")? {
+            Kind::None => Some(Self::None),
+            Kind::Ledger => LedgerService::start(settings, clients).map(Self::Ledger),
+            Kind::Http => HttpService::start(settings, clients).map(Box::new).map(Self::Http),
+        }
+    }
+
+    /// Opens the connection before the first event. Errors are ignored.
+    pub async fn warm_up(&self) {
+        match self {
+            Self::None => {}
+            Self::Ledger(service) => service.warm_up().await,
+            Self::Http(service) => service.warm_up().await,
+        }
+    }
+}
+
+impl TransactionService for Service {
+    async fn execute(&self, order: &Order<'_>) -> Outcome {
+        match self {
+            Self::None => Outcome::unavailable("This deployment executes no payments."),
+            Self::Ledger(service) => service.execute(order).await,
+            Self::Http(service) => service.execute(order).await,
+        }
+    }
+}

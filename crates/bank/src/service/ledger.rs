@@ -1,0 +1,197 @@
+//! The adapter of the ledger service: a payment is a transfer in the ledger.
+
+use super::{Order, Outcome, TransactionService};
+use crate::Payment;
+use ::ledger::{Rejection, Transfer, TransferOutcome, Transfers};
+use function::{Clients, SettingsReader};
+use keys::{AccountId, TransactionId, bank::PaymentId, ledger::TransactionType};
+use money::{Currency, JsonDecimal, Money};
+use serde::Deserialize;
+
+/// The transaction type of a payment in the ledger.
+const PAYMENT: &str = "payment";
+
+/// Pays with the ledger.
+#[derive(Debug, Clone)]
+pub struct LedgerService {
+    transfers: Transfers,
+    transaction_type: TransactionType,
+}
+
+/// The payment that `data` describes. `data` may have other members.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Instruction {
+    credit_account_id: AccountId,
+    amount: JsonDecimal,
+    currency: Currency,
+    debit_account_id: Option<AccountId>,
+}
+
+impl LedgerService {
+    /// Reads the settings of [`Transfers::start`].
+    pub fn start(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        let transfers = Transfers::start(settings, clients, crate::DOMAIN);
+        let transaction_type = PAYMENT.parse().ok();
+        Some(Self { transfers: transfers?, transaction_type: transaction_type? })
+    }
+
+    /// Opens the connection before the first event. Errors are ignored.
+    pub async fn warm_up(&self) {
+        self.transfers.warm_up().await;
+    }
+
+    /// The id of the transaction that pays a payment.
+    #[must_use]
+    pub fn transaction_id_of(&self, payment: PaymentId) -> TransactionId {
+        self.transfers.transaction_id_of(&payment.into())
+    }
+}
+
+/// Returns the transfer of a payment, or the reason why there is none.
+///
+/// The payment's account is debited. Only a payment that an operator scheduled can name another
+/// account to debit, because a customer controls `data` and could name any account.
+fn transfer(payment: &Payment, by_operator: bool, transaction_type: TransactionType) -> Result<Transfer, String> {
+    let unclear = |why: String| format!("data does not say what to pay: {why}");
+    // A derived deserializer would also accept an array.
+    if !payment.data.is_object() {
+        return Err(unclear("it is not an object".to_owned()));
+    }
+    let read = serde_json::from_str(payment.data.text());
+    let Instruction { credit_account_id, amount, currency, debit_account_id } =
+        read.map_err(|error| unclear(error.to_string()))?;
+    let amount = Money::new(amount.0, currency).map_err(|error| unclear(format!("amount {error}")))?;
+    let debit = debit_account_id.unwrap_or_else(|| payment.account.clone());
+    if debit != payment.account && !by_operator {
+        return Err("debitAccountId names another account, which requires bank:operate.".to_owned());
+    }
+    let key = payment.id().into();
+    Ok(Transfer { key, debit, credit: credit_account_id, amount, transaction_type })
+}
+
+impl TransactionService for LedgerService {
+    async fn execute(&self, order: &Order<'_>) -> Outcome {
+        let transfer = match transfer(order.payment, order.by_operator, self.transaction_type.clone()) {
+            Ok(transfer) => transfer,
+            Err(reason) => return Outcome::rejected(&reason),
+        };
+        let is_own = transfer.debit == order.payment.account;
+        let posting = self.transfers.transfer(transfer, order.now, order.random);
+        match order.until.bound(posting).await {
+            Some(TransferOutcome::Completed(id)) => Outcome::Completed(id),
+            Some(TransferOutcome::Rejected(reason)) => Outcome::rejected(&disclosed(reason, is_own)),
+            Some(TransferOutcome::Unavailable(error)) => {
+                tracing::warn!(%error, "the ledger is not available");
+                Outcome::unavailable("The ledger did not answer. The payment may or may not be posted.")
+            }
+            None => Outcome::unavailable("The ledger did not answer in time. The payment may or may not be posted."),
+        }
+    }
+}
+
+/// Returns the text of a rejection. The account's owner can read it, so it discloses nothing about
+/// an account of someone else.
+fn disclosed(reason: Rejection, is_own: bool) -> String {
+    match reason {
+        Rejection::SameAccount | Rejection::NotPositive => reason.to_string(),
+        _ if is_own => reason.to_string(),
+        _ => "An account of the payment is not available for it.".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use keys::{Random, TimestampSeconds};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    const OWN: &str = "A-own";
+
+    fn payment(data: &str) -> Payment {
+        let time: TimestampSeconds = "2026-12-01T09:30:00Z".parse().expect("a time");
+        let id = PaymentId::new(time, time.instant(), &Random::seeded(1));
+        let data = serde_json::from_value(Value::String(data.to_owned())).expect("JSON");
+        Payment::scheduled(OWN.parse().expect("an account"), id, "0".parse().expect("a shard"), data, time)
+    }
+
+    fn read(data: &str, by_operator: bool) -> Result<Transfer, String> {
+        transfer(&payment(data), by_operator, PAYMENT.parse().expect("a type"))
+    }
+
+    #[test]
+    fn data_says_what_to_pay() {
+        let data = json!({"creditAccountId": "B", "amount": "12.50", "currency": "USD", "note": {"any": ["thing"]}});
+        let transfer = read(&data.to_string(), false).expect("a transfer");
+        assert_eq!((transfer.debit.as_str(), transfer.credit.as_str()), (OWN, "B"));
+        assert_eq!(transfer.amount.to_string(), "12.50 USD");
+        for bad in [
+            "null",
+            "\"text\"",
+            "12.50",
+            "[]",
+            "{}",
+            r#"["B", "12.50", "USD", "A"]"#,
+            r#"["B", "12.50", "USD", null]"#,
+            r#"{"creditAccountId": "B", "amount": "12.50"}"#,
+            r#"{"creditAccountId": "B", "currency": "USD"}"#,
+            r#"{"amount": "12.50", "currency": "USD"}"#,
+            r#"{"creditAccountId": "", "amount": "12.50", "currency": "USD"}"#,
+            r#"{"creditAccountId": "B", "amount": "12.505", "currency": "USD"}"#,
+            r#"{"creditAccountId": "B", "amount": "NaN", "currency": "USD"}"#,
+            r#"{"creditAccountId": "B", "amount": 1e400, "currency": "USD"}"#,
+            r#"{"creditAccountId": "B", "amount": "12.50", "currency": "XXL"}"#,
+            r#"{"creditAccountId": "B", "amount": "1", "currency": "USD", "amount": "2"}"#,
+            r#"{"creditAccountId": "B", "amount": "1", "currency": "USD", "debitAccountId": "A-own", "debitAccountId": "C"}"#,
+        ] {
+            assert!(read(bad, true).is_err(), "{bad}");
+        }
+    }
+
+    /// Any value of `debitAccountId`, and members that look like it.
+    fn debit() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            "A-own|A-other|a-own|A-own |\u{200b}A-own|A-öwn|.{0,20}".prop_map(Value::String),
+            any::<i64>().prop_map(Value::from),
+            any::<bool>().prop_map(Value::from),
+            Just(Value::Null),
+            Just(json!(["A-other"])),
+            Just(json!({"accountId": "A-other"})),
+        ]
+    }
+
+    fn name() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec![
+            "debitAccountId",
+            "debitaccountid",
+            "DebitAccountId",
+            "debit_account_id",
+            "debitAccountId ",
+            "debit\\u0041ccountId",
+            "accountId",
+            "from",
+        ])
+    }
+
+    proptest! {
+        #[test]
+        fn a_customer_cannot_debit_another_account(members in prop::collection::vec((name(), debit()), 0..4), rest in 0_usize..3) {
+            let mut parts: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
+            let own = ["\"creditAccountId\": \"B\"", "\"amount\": \"1.00\"", "\"currency\": \"USD\""].map(str::to_owned);
+            let at = parts.len().min(rest);
+            parts.splice(at..at, own);
+            let data = format!("{{{}}}", parts.join(", "));
+            if let Ok(transfer) = read(&data, false) {
+                prop_assert_eq!(transfer.debit.as_str(), OWN, "{}", data);
+            }
+        }
+    }
+
+    #[test]
+    fn an_operator_names_the_account_to_debit() {
+        let data = json!({"creditAccountId": "B", "debitAccountId": "C", "amount": 5, "currency": "USD"}).to_string();
+        assert_eq!(read(&data, true).expect("a transfer").debit.as_str(), "C");
+        assert!(read(&data, false).is_err());
+    }
+}

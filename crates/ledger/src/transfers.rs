@@ -1,0 +1,160 @@
+//! Transfers for another service, which decides who may pay from an account
+//! ([decision](../../../docs/decisions/ledger-transfers.md)).
+
+use crate::{
+    Posting, Transaction,
+    model::{
+        refusal::{Header, Refusal, Rejection},
+        transaction::Draft,
+    },
+    post::Payer,
+    store::Books,
+};
+use function::{Clients, Error, Fingerprint, SettingsReader};
+use keys::{
+    AccountId, IdempotencyKey, Random, Shards, TimestampMillis, TransactionId,
+    ledger::{LegType, TransactionType, UserId},
+};
+use money::Money;
+use std::collections::HashMap;
+use table::{Error as Store, Key};
+
+/// The ledger as another service uses it: its table, without the tables of the ledger's jobs.
+#[derive(Debug, Clone)]
+pub struct Transfers {
+    books: Books,
+    /// The author of the transactions.
+    by: UserId,
+}
+
+/// A transfer from one account to another.
+#[derive(Debug, Clone)]
+pub struct Transfer {
+    /// The key of the transfer. All attempts with this key post at most one transaction.
+    pub key: IdempotencyKey,
+    /// The account to debit. The caller has checked that it may be debited.
+    pub debit: AccountId,
+    /// The account to credit.
+    pub credit: AccountId,
+    /// The amount.
+    pub amount: Money,
+    /// The type of the transaction.
+    pub transaction_type: TransactionType,
+}
+
+/// The outcome of a transfer.
+#[derive(Debug)]
+pub enum TransferOutcome {
+    /// The transaction is posted.
+    Completed(TransactionId),
+    /// The transaction is not posted, and never will be.
+    Rejected(Rejection),
+    /// The outcome is unknown. Repeat the transfer with the same key.
+    Unavailable(Error),
+}
+
+impl Transfers {
+    /// Reads the settings `LEDGER_TABLE` and `STATUS_WRITE_SHARDS`. `service` is the name of the
+    /// calling service, such as `bank`.
+    pub fn start(settings: &mut SettingsReader<'_>, clients: &Clients, service: &str) -> Option<Self> {
+        let (table, shards) = (settings.get::<String>("LEDGER_TABLE"), settings.get::<u16>("STATUS_WRITE_SHARDS"));
+        // Only readers need the number of shards to read.
+        let shards = shards.and_then(|write| match Shards::new(write, write) {
+            Ok(shards) => Some(shards),
+            Err(error) => settings.fault(format!("STATUS_WRITE_SHARDS: {error}")),
+        });
+        let by = format!("service:{service}").parse().ok();
+        let dynamo = clients.dynamo();
+        Some(Self { books: Books { dynamo: dynamo.clone(), table: dynamo.table(table?), shards: shards? }, by: by? })
+    }
+
+    /// Returns the id of the transaction that the transfer with this key posts. No request of a
+    /// user can post a transaction with this id.
+    #[must_use]
+    pub fn transaction_id_of(&self, key: &IdempotencyKey) -> TransactionId {
+        TransactionId::of_service(&self.by, key)
+    }
+
+    /// Posts the transfer exactly once, or refuses it for good.
+    ///
+    /// The debited account's owner counts as the caller. An account that the owner may not see is
+    /// therefore not disclosed. A rule that rejects the transfer is recorded under the id of the
+    /// transaction: an attempt that was delayed cannot post the transfer after its rejection.
+    pub async fn transfer(&self, transfer: Transfer, now: TimestampMillis, random: &Random) -> TransferOutcome {
+        if transfer.debit == transfer.credit {
+            return TransferOutcome::Rejected(Rejection::SameAccount);
+        }
+        if transfer.amount.minor() <= 0 {
+            return TransferOutcome::Rejected(Rejection::NotPositive);
+        }
+        let draft = self.draft(transfer);
+        match Box::pin(self.books.post(&draft, Payer::Owner, now, random)).await {
+            Ok(posted) => TransferOutcome::Completed(posted.transaction.id),
+            Err(error) => match Rejection::of(&error) {
+                Some(reason) => Box::pin(self.refuse(&draft, reason, now)).await,
+                None => TransferOutcome::Unavailable(error),
+            },
+        }
+    }
+
+    fn draft(&self, Transfer { key, debit, credit, amount, transaction_type }: Transfer) -> Draft {
+        let posting = |leg_type, account| Posting { leg_type, amount, account };
+        let postings = vec![posting(LegType::Debit, debit), posting(LegType::Credit, credit)];
+        let texts: Vec<String> = postings.iter().map(ToString::to_string).collect();
+        let head = ["transfer", self.by.as_str(), transaction_type.as_str()];
+        Draft {
+            id: self.transaction_id_of(&key),
+            request: Fingerprint::of(&head.into_iter().chain(texts.iter().map(String::as_str)).collect::<Vec<_>>()),
+            key: Some(key),
+            transaction_type,
+            merchant: None,
+            description: None,
+            postings,
+            reverses: None,
+            by: self.by.clone(),
+        }
+    }
+
+    /// Records the refusal, unless another attempt has posted or refused the transfer. Returns the
+    /// outcome that is stored.
+    async fn refuse(&self, draft: &Draft, reason: Rejection, now: TimestampMillis) -> TransferOutcome {
+        let refusal = Refusal::new(draft.id.clone(), reason, draft.request.clone(), now);
+        let written = async { self.books.dynamo.write(self.books.table.put_new(&refusal)?).await };
+        let found = match written.await {
+            Ok(()) => return TransferOutcome::Rejected(reason),
+            Err(Store::Refused(refused)) => refused.found::<Header>(0),
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(Some(Header::Transaction(found))) if found.request == draft.request => {
+                TransferOutcome::Completed(found.id)
+            }
+            Ok(Some(Header::Refusal(found))) if found.request == draft.request => {
+                TransferOutcome::Rejected(found.reason)
+            }
+            Ok(Some(_)) => TransferOutcome::Unavailable(Error::KeyReused),
+            Ok(None) => TransferOutcome::Unavailable(Error::stale()),
+            Err(error) => TransferOutcome::Unavailable(error.into()),
+        }
+    }
+
+    /// Reads the headers of posted transactions with strong consistency. Omits ids without a
+    /// transaction, also if their transfer was refused.
+    ///
+    /// # Errors
+    /// A call failed, or a header cannot be read.
+    pub async fn headers(&self, ids: &[TransactionId]) -> Result<HashMap<TransactionId, Transaction>, Error> {
+        let keys: Vec<Key> = ids.iter().map(Transaction::key_of).collect();
+        let found = self.books.table.get_all::<Header>(&keys, true).await?.complete()?;
+        let posted = found.into_values().filter_map(|header| match header {
+            Header::Transaction(header) => Some((header.id.clone(), *header)),
+            Header::Refusal(_) => None,
+        });
+        Ok(posted.collect())
+    }
+
+    /// Opens the connection before the first event. Errors are ignored.
+    pub async fn warm_up(&self) {
+        let _ = self.books.table.get_all::<Header>(&[Key::placeholder()], false).await;
+    }
+}

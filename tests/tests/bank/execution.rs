@@ -1,0 +1,495 @@
+//! Tests of the execution (B11): outcomes, repeated and reordered records, crashes, and decisions
+//! of operators (docs/requirements/bank.md#execute-payments).
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use bank::{Case, Execution, Payment, Switch};
+use futures::future::join_all;
+use keys::bank::Status;
+use local::Stack;
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, time::Duration};
+use system_tests::{
+    Answer, Client, assert_problem,
+    bank::{Row, handed_over, path, payment, payments, payments_table, put, rows, scheduled_at, with_service},
+    drained, dynamo,
+    faults::{Fault, MOMENTS, Process, Proxy},
+    ledger::Books,
+    parsed,
+    patterns::cost_of,
+    payer::{Payer, Reply},
+    send, stack, text,
+    units::{consumed, declared},
+    until,
+};
+use table::Projection;
+
+const EXECUTE: &str = "execute-payment";
+const NOW: &str = "2099-12-01T09:30:00Z";
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// A payment that the dispatch has handed over.
+fn due(account: &str, data: &Value) -> Payment {
+    Payment {
+        execution: Some(Execution::Due),
+        next_attempt_at: Some(parsed("2099-12-01T10:30:00Z")),
+        dispatched_at: Some(parsed(NOW)),
+        data: serde_json::from_value(Value::String(data.to_string())).expect("data"),
+        ..payment(account, NOW, Status::Pending, 3)
+    }
+}
+
+fn transfer(to: &str, amount: &str) -> Value {
+    json!({"creditAccountId": to, "amount": amount, "currency": "USD", "note": "rent"})
+}
+
+/// The stream event for these payments. The sequence number of a record is its index.
+fn event<'a>(payments: impl IntoIterator<Item = &'a Payment>) -> Value {
+    let record = |(index, payment): (usize, &Payment)| {
+        let keys = json!({"PK": {"S": payment.key().partition()}, "SK": {"S": payment.key().sort()}});
+        json!({"eventName": "MODIFY", "dynamodb": {"SequenceNumber": index.to_string(), "Keys": keys}})
+    };
+    json!({"Records": payments.into_iter().enumerate().map(record).collect::<Vec<_>>()})
+}
+
+/// The sequence number from which the batch must be retried.
+fn retried_from(answer: &Answer) -> Option<&str> {
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.body["batchItemFailures"][0]["itemIdentifier"].as_str()
+}
+
+async fn row(stack: &Stack, payment: &Payment) -> Row {
+    let rows = payments(stack).await;
+    rows.into_iter().find(|row| row["SK"].ends_with(&payment.id().to_string())).expect("the payment")
+}
+
+async fn status(stack: &Stack, payment: &Payment) -> String {
+    let row = row(stack, payment).await;
+    row["GSI1SK"].split('#').next().expect("a status").to_owned()
+}
+
+/// A bank whose payments are executed by a test service.
+struct Bank {
+    stack: Stack,
+    client: Client,
+    payer: Payer,
+}
+
+impl Bank {
+    /// Starts a bank. The test invokes the executor.
+    async fn start(attempts: u8, concurrency: u8) -> Self {
+        let payer = Payer::start().await;
+        let stack = handed_over(payer.url())
+            .parameter("MaxAttempts", attempts.to_string())
+            .parameter("ExecutionConcurrency", concurrency.to_string());
+        let stack = stack.start().await.expect("a stack");
+        let client = Client::operator(&stack);
+        Self { stack, client, payer }
+    }
+
+    async fn execute(&self, payments: &[Payment]) -> Answer {
+        self.client.invoke(EXECUTE, &event(payments)).await
+    }
+
+    async fn patch(&self, payment: &Payment, body: &Value) -> Answer {
+        let shown = json!({"accountId": payment.account, "paymentId": payment.id()});
+        self.client.patch(&path(&shown), body).await
+    }
+}
+
+#[tokio::test]
+async fn payments_are_posted_in_the_ledger() {
+    let books = Books::open().await;
+    let (ann, bob) = (books.funded("ann", "100").await, books.account("bob").await);
+    let customer = Client::caller(&books.stack, "bank:read bank:write", &[&ann]);
+    let now = jiff::Timestamp::now();
+    let schedule = async |client: &Client, data: Value| {
+        let new = json!({"scheduledTime": now.to_string(), "data": data});
+        let answer = client.post(&format!("/bank/accounts/{ann}/payments"), &new).await;
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        answer.body
+    };
+    let of_bob = json!({"creditAccountId": ann, "debitAccountId": bob, "amount": "1.00", "currency": "USD"});
+    let paid = schedule(&customer, transfer(&bob, "12.50")).await;
+    let failed = [
+        (schedule(&customer, transfer(&bob, "1000")).await, "The account has insufficient funds."),
+        (
+            schedule(&customer, transfer("nobody", "1")).await,
+            "The account to credit is not available for this payment.",
+        ),
+        (
+            schedule(&customer, of_bob.clone()).await,
+            "debitAccountId names another account, which requires bank:operate.",
+        ),
+        (schedule(&customer, json!("12.50")).await, "data does not say what to pay: it is not an object"),
+    ];
+    let by_operator = schedule(&books.operator, of_bob).await;
+    let dispatched = books.operator.invoke("dispatch-due-payments", &json!({})).await;
+    assert_eq!(dispatched.body["claimed"], 6, "{}", dispatched.body);
+    let settled = |answer: &Answer| answer.body["status"] != "PENDING";
+    let paid = until(&customer, &path(&paid), settled).await.body;
+    assert_eq!((text(&paid, "status"), paid["settledAt"].is_string()), ("PROCESSED", true), "{paid}");
+    assert!(paid.get("nextAttemptAt").is_none() && paid.get("failureReason").is_none(), "{paid}");
+    for (payment, reason) in failed {
+        let found = until(&customer, &path(&payment), settled).await.body;
+        assert_eq!((text(&found, "status"), text(&found, "failureReason")), ("FAILED", reason), "{found}");
+    }
+    let by_operator = until(&customer, &path(&by_operator), settled).await.body;
+    assert!(matches!(text(&by_operator, "status"), "PROCESSED" | "FAILED"), "{by_operator}");
+    let moved = if text(&by_operator, "status") == "PROCESSED" { ("88.50", "11.50") } else { ("87.50", "12.50") };
+    assert_eq!((books.balance(&ann).await.as_str(), books.balance(&bob).await.as_str()), moved);
+    let transaction = books.operator.get(&format!("/ledger/transactions/{}", text(&paid, "transactionId"))).await;
+    assert_eq!((text(&transaction.body, "amount"), text(&transaction.body, "transactionType")), ("12.50", "payment"));
+    books.stack.stop().await;
+}
+
+/// A ledger and an executor that can crash. The event source mapping passes over all payments,
+/// because dispatching is disabled while they are put.
+struct Crashing {
+    books: Books,
+    proxy: Proxy,
+    ann: String,
+    bob: String,
+}
+
+impl Crashing {
+    async fn start() -> Self {
+        let books = Books::open().await;
+        let (ann, bob) = (books.funded("ann", "1000").await, books.account("bob").await);
+        let proxy = Proxy::start(books.stack.dynamo_url()).await;
+        Self { books, proxy, ann, bob }
+    }
+
+    async fn switch(&self, enabled: bool) {
+        let switch = payments_table(&self.books.stack).put(&Switch::new(enabled, parsed(NOW))).expect("a switch");
+        dynamo(&self.books.stack).write(switch).await.expect("written");
+    }
+
+    async fn put(&self, payments: &[Payment]) {
+        self.switch(false).await;
+        put(&self.books.stack, payments).await;
+        drained(&self.books.operator, EXECUTE).await;
+        self.switch(true).await;
+    }
+
+    fn executor(&self) -> Process<'_> {
+        Process::start(&self.books.stack, &self.proxy, EXECUTE, &bank::patterns::execute_payment::function())
+    }
+}
+
+#[tokio::test]
+async fn a_crash_between_any_two_calls_posts_each_payment_once_or_not_at_all() {
+    let world = Crashing::start().await;
+    let stack = &world.books.stack;
+    let mut paid = 0;
+    for amount in ["1", "5000"] {
+        for moment in MOMENTS {
+            for at in 1..=8 {
+                let payment = due(&world.ann, &transfer(&world.bob, amount));
+                world.put(std::slice::from_ref(&payment)).await;
+                let event = event([&payment]);
+                world.proxy.rule(move |call| if call.number == at { Fault::Death(moment) } else { Fault::None });
+                let first = world.executor().run(&event, MINUTE).await;
+                world.proxy.heal();
+                let again = world.executor().run(&event, MINUTE).await.expect("no crash").answer.expect("an answer");
+                assert_eq!(again["batchItemFailures"], json!([]), "{moment:?} {at}");
+                let status = status(stack, &payment).await;
+                if amount == "1" {
+                    paid += 1;
+                    assert_eq!(status, "PROCESSED", "{moment:?} {at}, first: {first:?}");
+                } else {
+                    assert_eq!(status, "FAILED", "{moment:?} {at}, first: {first:?}");
+                }
+            }
+        }
+    }
+    assert_eq!(world.books.balance(&world.bob).await, format!("{paid}.00"));
+    let transactions: BTreeSet<_> =
+        payments(stack).await.iter().filter_map(|row| row.get("TransactionId").cloned()).collect();
+    assert_eq!((transactions.len(), rows(stack, "PaymentScheduler", "TransactionGuard").await.len()), (paid, paid));
+}
+
+#[tokio::test]
+async fn repeated_and_reordered_records_post_each_payment_once() {
+    let world = Crashing::start().await;
+    let many: Vec<Payment> = (0..12).map(|_| due(&world.ann, &transfer(&world.bob, "1"))).collect();
+    world.put(&many).await;
+    let mut shuffled: Vec<&Payment> = many.iter().chain(&many).collect();
+    shuffled.reverse();
+    let (forward, backward) = (event(&many), event(shuffled));
+    let executors: Vec<Process<'_>> = (0..3).map(|_| world.executor()).collect();
+    let runs = executors.iter().flat_map(|executor| [executor.run(&forward, MINUTE), executor.run(&backward, MINUTE)]);
+    join_all(runs).await;
+    // Attempts that conflicted with others have no outcome. The dispatch repeats them.
+    for _ in 0..20 {
+        world.books.operator.invoke("dispatch-due-payments", &scheduled_at("2099-12-02T09:30:00Z")).await;
+        drained(&world.books.operator, EXECUTE).await;
+    }
+    for payment in &many {
+        assert_eq!(status(&world.books.stack, payment).await, "PROCESSED");
+    }
+    assert_eq!(world.books.balance(&world.bob).await, "12.00");
+}
+
+#[tokio::test]
+async fn an_attempt_without_an_outcome_is_repeated_until_an_operator_decides() {
+    let bank = Bank::start(3, 10).await;
+    let payment = due("A-1", &json!({"to": "IBAN"}));
+    put(&bank.stack, std::slice::from_ref(&payment)).await;
+    for (attempts, reply) in [("1", Reply::Status(500)), ("2", Reply::PayInSilence), ("3", Reply::Status(409))] {
+        bank.payer.rule(move |_| reply.clone());
+        let in_execution = bank.patch(&payment, &json!({"status": "FAILED"})).await;
+        assert_problem(&in_execution, 409, "execution-under-way");
+        assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), None);
+        let stored = row(&bank.stack, &payment).await;
+        assert_eq!((stored["Attempts"].as_str(), stored["GSI1SK"].starts_with("PENDING#")), (attempts, true));
+        let exhausted = attempts == "3";
+        assert_eq!(stored["Execution"], if exhausted { "exhausted" } else { "waiting" });
+        assert_eq!(stored.contains_key("NextAttemptAt"), !exhausted, "{stored:?}");
+        // A record that arrives again changes nothing.
+        assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), None);
+        assert_eq!(row(&bank.stack, &payment).await, stored);
+        if !exhausted {
+            let waiting = bank.patch(&payment, &json!({"status": "PROCESSED", "transactionId": "T-1"})).await;
+            assert_problem(&waiting, 409, "execution-under-way");
+        }
+        let again = bank.client.invoke("dispatch-due-payments", &scheduled_at("2099-12-02T09:30:00Z")).await;
+        assert_eq!(again.body["retried"], u8::from(!exhausted), "{}", again.body);
+    }
+    let decided = bank.patch(&payment, &json!({"status": "PROCESSED", "transactionId": "T-1"})).await;
+    assert_eq!((decided.status, text(&decided.body, "status")), (200, "PROCESSED"), "{}", decided.body);
+    let stored = row(&bank.stack, &payment).await;
+    for gone in ["Execution", "NextAttemptAt", "FailureReason"] {
+        assert!(!stored.contains_key(gone), "{stored:?}");
+    }
+    let shown = send(bank.client.request("GET", &path(&decided.body))).await;
+    assert_eq!(shown.body, decided.body);
+}
+
+#[tokio::test]
+async fn statuses_of_the_service_decide_the_status_of_the_payment() {
+    let bank = Bank::start(5, 1).await;
+    for (reply, expected) in [
+        (Reply::Pay, "PROCESSED"),
+        (Reply::Status(400), "FAILED"),
+        (Reply::Status(404), "FAILED"),
+        (Reply::Status(410), "FAILED"),
+        (Reply::Status(422), "FAILED"),
+        (Reply::Status(401), "PENDING"),
+        (Reply::Status(403), "PENDING"),
+        (Reply::Status(409), "PENDING"),
+        (Reply::Status(429), "PENDING"),
+        (Reply::Status(302), "PENDING"),
+        (Reply::Status(503), "PENDING"),
+        (Reply::Id("two words"), "PENDING"),
+        (Reply::PayInSilence, "PENDING"),
+    ] {
+        let payment = due("A-1", &json!({"to": "IBAN"}));
+        put(&bank.stack, std::slice::from_ref(&payment)).await;
+        let given = reply.clone();
+        bank.payer.rule(move |_| given.clone());
+        assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), None, "{reply:?}");
+        let stored = row(&bank.stack, &payment).await;
+        assert!(stored["GSI1SK"].starts_with(expected), "{reply:?}: {stored:?}");
+        assert_eq!(stored.contains_key("SettledAt"), expected != "PENDING", "{reply:?}");
+        assert_eq!(stored.contains_key("FailureReason"), expected != "PROCESSED", "{reply:?}");
+        assert_eq!(stored.contains_key("Execution"), expected == "PENDING", "{reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_id_of_another_payment_is_left_to_an_operator() {
+    let bank = Bank::start(5, 1).await;
+    let both = [due("A-1", &json!(1)), due("A-2", &json!(2))];
+    put(&bank.stack, &both).await;
+    bank.payer.rule(|_| Reply::Id("T-1"));
+    assert_eq!(retried_from(&bank.execute(&both).await), None);
+    let stored = [row(&bank.stack, &both[0]).await, row(&bank.stack, &both[1]).await];
+    let processed = stored.iter().filter(|row| row["GSI1SK"].starts_with("PROCESSED#")).count();
+    let exhausted: Vec<_> =
+        stored.iter().filter(|row| row.get("Execution").is_some_and(|to| to == "exhausted")).collect();
+    assert_eq!((processed, exhausted.len()), (1, 1), "{stored:?}");
+    assert!(exhausted[0]["FailureReason"].contains("transaction id of another payment"), "{exhausted:?}");
+}
+
+#[tokio::test]
+async fn an_unavailable_service_keeps_the_rest_of_a_batch_untouched() {
+    let bank = Bank::start(5, 2).await;
+    let many: Vec<Payment> = (0..20).map(|_| due("A-1", &json!(1))).collect();
+    put(&bank.stack, &many).await;
+    bank.payer.rule(|_| Reply::Status(503));
+    let answer = bank.execute(&many).await;
+    assert!(retried_from(&answer).is_some(), "{}", answer.body);
+    let attempted = payments(&bank.stack).await.iter().filter(|row| row["Execution"] == "waiting").count();
+    assert!((5..=6).contains(&attempted), "{attempted}");
+    assert_eq!(bank.payer.calls().len(), attempted);
+    // The service is back, and the batch is retried.
+    bank.payer.rule(|_| Reply::Pay);
+    assert_eq!(retried_from(&bank.execute(&many).await), None);
+    assert_eq!(bank.payer.paid().len(), 20 - attempted);
+}
+
+#[tokio::test]
+async fn the_switch_stops_the_execution() {
+    let bank = Bank::start(5, 2).await;
+    let payment = due("A-1", &json!(1));
+    put(&bank.stack, std::slice::from_ref(&payment)).await;
+    let before = payments(&bank.stack).await;
+    assert_eq!(bank.client.put("/bank/dispatching", &json!({"enabled": false})).await.status, 200);
+    assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), None);
+    assert!(bank.payer.calls().is_empty());
+    assert_eq!(payments(&bank.stack).await, before);
+}
+
+#[tokio::test]
+async fn only_due_payments_are_executed() {
+    let bank = Bank::start(5, 2).await;
+    let others = [
+        payment("A-1", NOW, Status::Scheduled, 0),
+        payment("A-1", NOW, Status::Pending, 0),
+        payment("A-1", NOW, Status::Processed, 0),
+        payment("A-1", NOW, Status::Cancelled, 0),
+        Payment { execution: Some(Execution::Waiting), ..due("A-1", &json!(1)) },
+        Payment { execution: Some(Execution::Exhausted), ..due("A-1", &json!(1)) },
+    ];
+    put(&bank.stack, &others).await;
+    let before = payments(&bank.stack).await;
+    let missing = due("A-1", &json!(1));
+    assert_eq!(retried_from(&bank.execute(&[&others[..], &[missing]].concat()).await), None);
+    assert!(bank.payer.calls().is_empty());
+    assert_eq!(payments(&bank.stack).await, before);
+}
+
+#[tokio::test]
+async fn unreadable_payments_and_records_do_not_hold_up_the_others() {
+    let bank = Bank::start(5, 2).await;
+    let (good, bad) = (due("A-1", &json!(1)), due("A-2", &json!(2)));
+    put(&bank.stack, &[good.clone(), bad.clone()]).await;
+    let table = payments_table(&bank.stack);
+    let damage = table.update(bad.key()).set(Payment::CREATED_AT, &"yesterday");
+    dynamo(&bank.stack).write(damage).await.expect("damaged");
+    let mut event = event([&bad, &good]);
+    let records = event["Records"].as_array_mut().expect("records");
+    for keys in [json!({}), json!({"PK": {"S": "A-1"}, "SK": {"S": "IDEMPOTENCY#K"}}), json!({"PK": {"N": "1"}})] {
+        records.insert(0, json!({"dynamodb": {"Keys": keys, "SequenceNumber": "9"}}));
+    }
+    assert_eq!(retried_from(&bank.client.invoke(EXECUTE, &event).await), None);
+    assert_eq!(status(&bank.stack, &good).await, "PROCESSED");
+    assert_eq!(bank.payer.calls().into_keys().collect::<Vec<_>>(), [good.id().to_string()]);
+}
+
+#[tokio::test]
+async fn an_unreadable_guard_or_switch_leaves_the_payment_due() {
+    let bank = Bank::start(5, 2).await;
+    let payment = due("A-1", &json!(1));
+    let transaction = format!("T-{}", payment.id());
+    put(&bank.stack, std::slice::from_ref(&payment)).await;
+    let before = row(&bank.stack, &payment).await;
+    let client = bank.stack.client().expect("a client");
+    let put_item = async |keys: [(&str, &str); 3]| {
+        let put = client.put_item().table_name(bank.stack.table("PaymentScheduler").expect("a table"));
+        let text = |value: &str| AttributeValue::S(value.to_owned());
+        let put = keys.into_iter().fold(put, |put, (name, value)| put.item(name, text(value)));
+        put.send().await.expect("put");
+    };
+    let guard = format!("TRANSACTION#{transaction}");
+    put_item([("PK", &guard), ("SK", "TRANSACTION"), ("Type", "TransactionGuard")]).await;
+    assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), None);
+    put_item([("PK", "SETTING#DISPATCHING"), ("SK", "DISPATCHING"), ("Type", "DispatchSwitch")]).await;
+    assert_eq!(retried_from(&bank.execute(std::slice::from_ref(&payment)).await), Some("0"));
+    assert_eq!(row(&bank.stack, &payment).await, before);
+    assert_eq!(bank.payer.calls().into_values().sum::<usize>(), 1);
+}
+
+#[tokio::test]
+async fn an_execution_that_cannot_read_or_write_is_retried() {
+    let payer = Payer::start().await;
+    let healthy = handed_over(payer.url()).start().await.expect("a stack");
+    let proxy = Proxy::start(healthy.dynamo_url()).await;
+    let faulty = handed_over(payer.url()).dynamo_endpoint(proxy.url()).start().await.expect("a stack");
+    let client = Client::operator(&faulty);
+    for action in ["GetItem", "BatchGetItem", "PutItem", "UpdateItem"] {
+        let payment = due("A-1", &json!(1));
+        put(&healthy, std::slice::from_ref(&payment)).await;
+        proxy.rule(move |call| if call.action == action { Fault::throttled() } else { Fault::None });
+        assert_eq!(retried_from(&client.invoke(EXECUTE, &event([&payment])).await), Some("0"), "{action}");
+        proxy.heal();
+        assert_eq!(retried_from(&client.invoke(EXECUTE, &event([&payment])).await), None, "{action}");
+        assert_eq!(status(&healthy, &payment).await, "PROCESSED", "{action}");
+    }
+    assert_eq!(payer.paid().len(), 4);
+}
+
+/// An operator decides on an exhausted payment while an attempt is under way.
+#[tokio::test]
+async fn a_late_outcome_does_not_replace_the_decision_of_an_operator() {
+    let payer = Payer::start().await;
+    let healthy = handed_over(payer.url()).start().await.expect("a stack");
+    let proxy = Proxy::start(healthy.dynamo_url()).await;
+    let faulty = handed_over(payer.url()).dynamo_endpoint(proxy.url()).start().await.expect("a stack");
+    let payment = due("A-1", &json!(1));
+    put(&healthy, std::slice::from_ref(&payment)).await;
+    proxy.rule(|call| if call.action == "UpdateItem" { Fault::Held } else { Fault::None });
+    let (client, batch) = (Client::operator(&faulty), event([&payment]));
+    let late = tokio::spawn(async move { client.invoke(EXECUTE, &batch).await });
+    proxy.held(1).await;
+    let table = payments_table(&healthy);
+    let exhausted = table.update(payment.key()).set(Payment::EXECUTION, &"exhausted").remove(Payment::NEXT_ATTEMPT_AT);
+    dynamo(&healthy).write(exhausted).await.expect("written");
+    let shown = json!({"accountId": payment.account, "paymentId": payment.id()});
+    let decided = Client::operator(&healthy).patch(&path(&shown), &json!({"status": "FAILED"})).await;
+    assert_eq!(decided.status, 200, "{}", decided.body);
+    proxy.release();
+    assert_eq!(retried_from(&late.await.expect("no panic")), None);
+    assert_eq!(status(&healthy, &payment).await, "FAILED");
+}
+
+#[tokio::test]
+async fn execution_consumes_its_declared_cost() {
+    for (name, projection) in [("KEYS_ONLY", Projection::KeysOnly), ("ALL", Projection::All)] {
+        let payer = Payer::start().await;
+        let stack = handed_over(payer.url()).parameter("IndexProjection", name).start().await.expect("a stack");
+        let client = Client::operator(&stack);
+        for (label, reply) in [
+            (EXECUTE, Reply::Pay),
+            ("execute-payment, rejected", Reply::Status(422)),
+            ("execute-payment, no outcome", Reply::Status(500)),
+        ] {
+            for data in [10, 6_500] {
+                let several: Vec<_> = (0..3).map(|_| due("A-1", &json!("x".repeat(data)))).collect();
+                put(&stack, &several).await;
+                let stored = row(&stack, &several[0]).await;
+                let bytes = |row: &Row| row.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+                let keys = ["PK", "SK", "GSI1PK", "GSI1SK"].map(|key| (key.to_owned(), stored[key].clone()));
+                let entry = bytes(&keys.into());
+                let case = Case { item: bytes(&stored), entry, projection, shards: 5, items: 3, keyed: false };
+                let given = reply.clone();
+                payer.rule(move |_| given.clone());
+                let answer = client.invoke(EXECUTE, &event(&several)).await;
+                assert_eq!(retried_from(&answer), None);
+                let declared = declared(&cost_of(&bank::patterns(), label, &case));
+                assert_eq!(consumed(&answer), declared, "{label} {name} {case:?}");
+            }
+        }
+        stack.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn the_stream_executes_what_the_dispatch_hands_over() {
+    let payer = Payer::start().await;
+    let stack = with_service(stack(), payer.url()).start().await.expect("a stack");
+    let client = Client::operator(&stack);
+    let many: Vec<Payment> =
+        (0..30).map(|number| payment(&format!("A-{number}"), NOW, Status::Scheduled, number % 5)).collect();
+    put(&stack, &many).await;
+    let dispatched = client.invoke("dispatch-due-payments", &scheduled_at(NOW)).await;
+    assert_eq!(dispatched.body["claimed"], 30);
+    let last = json!({"accountId": many[29].account, "paymentId": many[29].id()});
+    until(&client, &path(&last), |answer| answer.body["status"] == "PROCESSED").await;
+    drained(&client, EXECUTE).await;
+    assert_eq!(payer.calls().into_values().collect::<Vec<_>>(), [1; 30]);
+    for payment in &many {
+        assert_eq!(row(&stack, payment).await["TransactionId"], format!("T-{}", payment.id()));
+    }
+    stack.stop().await;
+}

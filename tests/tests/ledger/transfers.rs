@@ -1,0 +1,228 @@
+//! Tests of the transfers that the ledger posts for another service.
+
+use futures::future::join_all;
+use keys::{AccountId, IdempotencyKey, TimestampMillis, TransactionId};
+use ledger::{Rejection, Transfer, TransferOutcome, Transfers};
+use money::Money;
+use serde_json::json;
+use std::time::Duration;
+use system_tests::{
+    faults::{Fault, MOMENTS, Proxy},
+    ledger::{Books, TRANSACTIONS, payment},
+    parsed, random, text,
+};
+use table::Dynamo;
+
+fn now() -> TimestampMillis {
+    parsed("2099-11-30T12:00:00.123Z")
+}
+
+fn transfer(key: &str, debit: &str, credit: &str, amount: &str) -> Transfer {
+    Transfer {
+        key: parsed(key),
+        debit: parsed(debit),
+        credit: parsed(credit),
+        amount: Money::new(parsed(amount), parsed("USD")).expect("an amount"),
+        transaction_type: parsed("payment"),
+    }
+}
+
+/// The transfers of a service that reaches DynamoDB at `endpoint`, with the permissions of
+/// `process-payment`.
+fn transfers(books: &Books, endpoint: &str) -> Transfers {
+    let lambda = books.stack.template().lambdas.iter().find(|lambda| lambda.name == "process-payment");
+    let lambda = lambda.expect("a function");
+    let client = books.stack.client_of(lambda).config().to_builder().endpoint_url(endpoint).build();
+    let dynamo = Dynamo::new(&aws_sdk_dynamodb::Client::from_conf(client), random());
+    let settings: function::Settings = lambda.environment.clone().into_iter().collect();
+    settings.read(|reader| Transfers::start(reader, &dynamo.into(), "bank")).expect("valid settings")
+}
+
+async fn run(transfers: &Transfers, transfer: &Transfer) -> TransferOutcome {
+    transfers.transfer(transfer.clone(), now(), &random()).await
+}
+
+fn completed(outcome: &TransferOutcome) -> TransactionId {
+    let TransferOutcome::Completed(id) = outcome else { unreachable!("{outcome:?}") };
+    id.clone()
+}
+
+fn rejected(outcome: &TransferOutcome) -> Rejection {
+    let TransferOutcome::Rejected(reason) = outcome else { unreachable!("{outcome:?}") };
+    *reason
+}
+
+#[tokio::test]
+async fn a_key_posts_once() {
+    let books = Books::open().await;
+    let (from, to) = (books.funded("ann", "100").await, books.account("bob").await);
+    let transfers = transfers(&books, books.stack.dynamo_url());
+    let wanted = transfer("P-1", &from, &to, "12.50");
+    let outcomes = join_all((0..8).map(|_| run(&transfers, &wanted))).await;
+    let id = transfers.transaction_id_of(&parsed("P-1"));
+    assert!(outcomes.iter().all(|outcome| completed(outcome) == id));
+    assert_eq!((books.balance(&from).await, books.balance(&to).await), ("87.50".to_owned(), "12.50".to_owned()));
+    // Another transfer with the same key has no effect.
+    for other in [transfer("P-1", &from, &to, "13"), transfer("P-1", &to, &from, "12.50")] {
+        assert!(matches!(run(&transfers, &other).await, TransferOutcome::Unavailable(function::Error::KeyReused)));
+    }
+    assert_eq!(books.balance(&to).await, "12.50");
+    let answer = books.operator.get(&format!("{TRANSACTIONS}/{id}")).await;
+    assert_eq!((text(&answer.body, "createdBy"), text(&answer.body, "idempotencyKey")), ("service:bank", "P-1"));
+    let headers = transfers.headers(&[id.clone(), parsed("T-none")]).await.expect("headers");
+    assert_eq!(headers.keys().collect::<Vec<_>>(), [&id]);
+    books.stack.stop().await;
+}
+
+/// The subject of the user's token is the name of the service.
+#[tokio::test]
+async fn no_user_can_take_the_id_of_a_transfer() {
+    let books = Books::open().await;
+    let (from, to) = (books.funded("service:bank", "100").await, books.account("bob").await);
+    let transfers = transfers(&books, books.stack.dynamo_url());
+    let user = books.user("service:bank");
+    let answer = user.post_once(TRANSACTIONS, "P-1", &payment(&from, &to, "1")).await;
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let id = completed(&run(&transfers, &transfer("P-1", &from, &to, "1")).await);
+    assert_ne!(text(&answer.body, "transactionId"), id.as_str());
+    assert_eq!(books.balance(&from).await, "98.00");
+    books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_rejection_is_final_and_discloses_only_the_debited_account() {
+    let books = Books::open().await;
+    let (from, to) = (books.funded("ann", "10").await, books.account("bob").await);
+    let frozen = books.funded("ann", "10").await;
+    let path = format!("/ledger/accounts/{frozen}");
+    assert_eq!(books.operator.patch(&path, &json!({"status": "frozen"})).await.status, 200);
+    let euros = json!({"userId": "bob", "accountType": "checking", "currency": "EUR"});
+    let euros = books.operator.post("/ledger/accounts", &euros).await;
+    let euros = text(&euros.body, "accountId");
+    let transfers = transfers(&books, books.stack.dynamo_url());
+    let cases = [
+        ("P-funds", transfer("P-funds", &from, &to, "10.01"), Rejection::InsufficientFunds),
+        ("P-frozen", transfer("P-frozen", &frozen, &to, "1"), Rejection::AccountFrozen),
+        ("P-missing", transfer("P-missing", "none", &to, "1"), Rejection::UnknownAccount),
+        ("P-euros", transfer("P-euros", euros, &to, "1"), Rejection::CurrencyMismatch),
+        ("P-to-missing", transfer("P-to-missing", &from, "none", "1"), Rejection::CreditUnavailable),
+        ("P-to-frozen", transfer("P-to-frozen", &to, &frozen, "0.01"), Rejection::InsufficientFunds),
+        ("P-to-euros", transfer("P-to-euros", &from, euros, "1"), Rejection::CreditUnavailable),
+        ("P-same", transfer("P-same", &from, &from, "1"), Rejection::SameAccount),
+        ("P-nothing", transfer("P-nothing", &from, &to, "0"), Rejection::NotPositive),
+        ("P-negative", transfer("P-negative", &from, &to, "-1"), Rejection::NotPositive),
+    ];
+    for (key, wanted, reason) in &cases {
+        assert_eq!(rejected(&run(&transfers, wanted).await), *reason, "{key}");
+    }
+    // The causes are gone, and the rejections are not.
+    books.pay("more", &books.outside, &from, "100").await;
+    books.pay("more-to", &books.outside, &to, "100").await;
+    assert_eq!(books.operator.patch(&path, &json!({"status": "active"})).await.status, 200);
+    for (key, wanted, reason) in &cases {
+        assert_eq!(rejected(&run(&transfers, wanted).await), *reason, "{key}");
+    }
+    assert_eq!(books.balance(&from).await, "110.00");
+    let ids: Vec<_> = cases.iter().map(|(key, ..)| transfers.transaction_id_of(&parsed(key))).collect();
+    assert!(transfers.headers(&ids).await.expect("headers").is_empty());
+    for id in &ids {
+        assert_eq!(books.operator.get(&format!("{TRANSACTIONS}/{id}")).await.status, 404);
+    }
+    books.stack.stop().await;
+}
+
+/// An attempt is held between its read and its write. Meanwhile, another attempt with the same key
+/// is rejected, and the reason goes away.
+#[tokio::test]
+async fn a_delayed_attempt_cannot_post_after_a_rejection() {
+    let books = Books::open().await;
+    let (from, to, other) = (books.funded("ann", "10").await, books.account("bob").await, books.account("eve").await);
+    let proxy = Proxy::start(books.stack.dynamo_url()).await;
+    let (slow, fast) = (transfers(&books, proxy.url()), transfers(&books, books.stack.dynamo_url()));
+    let wanted = transfer("P-1", &from, &to, "10");
+    proxy.rule(|call| if call.action == "TransactWriteItems" { Fault::Held } else { Fault::None });
+    let delayed = {
+        let (slow, wanted) = (slow.clone(), wanted.clone());
+        tokio::spawn(async move { run(&slow, &wanted).await })
+    };
+    proxy.held(1).await;
+    assert_eq!(books.pay("elsewhere", &from, &other, "5").await.status, 201);
+    assert_eq!(rejected(&run(&fast, &wanted).await), Rejection::InsufficientFunds);
+    assert_eq!(books.pay("back", &other, &from, "5").await.status, 201);
+    proxy.release();
+    assert_eq!(rejected(&delayed.await.expect("no panic")), Rejection::InsufficientFunds);
+    assert_eq!((books.balance(&from).await, books.balance(&to).await), ("10.00".to_owned(), "0.00".to_owned()));
+    books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn a_crash_between_any_two_calls_neither_loses_nor_repeats_a_transfer() {
+    let books = Books::open().await;
+    let (from, to) = (books.funded("ann", "1000").await, books.account("bob").await);
+    let proxy = Proxy::start(books.stack.dynamo_url()).await;
+    let transfers = transfers(&books, proxy.url());
+    let (mut paid, mut number) = (0, 0);
+    for amount in ["1", "2000"] {
+        for moment in MOMENTS {
+            for at in 1..=5 {
+                number += 1;
+                let wanted = transfer(&format!("P-{number}"), &from, &to, amount);
+                proxy.rule(move |call| if call.number >= at { Fault::Death(moment) } else { Fault::None });
+                let died = tokio::time::timeout(Duration::from_secs(20), async {
+                    tokio::select! {
+                        biased;
+                        () = proxy.death() => true,
+                        _ = run(&transfers, &wanted) => false,
+                    }
+                });
+                let died = died.await.expect("an end");
+                proxy.quiet().await;
+                proxy.heal();
+                match run(&transfers, &wanted).await {
+                    TransferOutcome::Completed(_) => paid += 1,
+                    TransferOutcome::Rejected(reason) => assert_eq!(reason, Rejection::InsufficientFunds),
+                    TransferOutcome::Unavailable(error) => unreachable!("{error}, after a crash: {died}"),
+                }
+            }
+        }
+    }
+    assert_eq!((paid, books.balance(&to).await), (10, "10.00".to_owned()));
+    books.stack.stop().await;
+}
+
+#[tokio::test]
+async fn an_unreadable_item_leaves_the_outcome_open() {
+    let books = Books::open().await;
+    let (from, to) = (books.funded("ann", "10").await, books.account("bob").await);
+    let transfers = transfers(&books, books.stack.dynamo_url());
+    let id = transfers.transaction_id_of(&parsed::<IdempotencyKey>("P-1"));
+    let put = books.stack.client().expect("a client").put_item().table_name(books.table());
+    let item = [("PK", format!("TXN#{id}")), ("SK", "METADATA".to_owned()), ("Type", "Surprise".to_owned())];
+    let put = item
+        .into_iter()
+        .fold(put, |put, (name, value)| put.item(name, aws_sdk_dynamodb::types::AttributeValue::S(value)));
+    put.send().await.expect("put");
+    for debit in [parsed::<AccountId>(&from), parsed("none")] {
+        let wanted = transfer("P-1", debit.as_str(), &to, "1");
+        assert!(matches!(run(&transfers, &wanted).await, TransferOutcome::Unavailable(_)));
+    }
+    assert!(transfers.headers(&[id]).await.is_err());
+    // An unreadable account is not a missing one: its transfer is not refused for good.
+    let account = |account: &str| format!("ACCOUNT#{account}");
+    for (number, broken) in [&from, &to].into_iter().enumerate() {
+        let client = books.stack.client().expect("a client");
+        let text = |value: &str| aws_sdk_dynamodb::types::AttributeValue::S(value.to_owned());
+        let update = |value: &str| {
+            let update = client.update_item().table_name(books.table()).key("PK", text(&account(broken)));
+            let update = update.key("SK", text("METADATA")).update_expression("SET #a = :v");
+            update.expression_attribute_names("#a", "Status").expression_attribute_values(":v", text(value))
+        };
+        update("broken").send().await.expect("damaged");
+        let wanted = transfer(&format!("P-unreadable-{number}"), &from, &to, "1");
+        assert!(matches!(run(&transfers, &wanted).await, TransferOutcome::Unavailable(_)));
+        update("active").send().await.expect("repaired");
+        completed(&run(&transfers, &wanted).await);
+    }
+    assert_eq!(books.balance(&from).await, "8.00");
+    books.stack.stop().await;
+}
