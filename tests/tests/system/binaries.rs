@@ -315,7 +315,8 @@ async fn eight_processes_serve_eight_concurrent_events() {
     stack.stop().await;
 }
 
-/// Writes a file of a gigabyte: lines that are too long, lines that are not JSON, and a few payments.
+/// Writes a file of 1 GB with lines that are too long, lines that are not JSON, and a few payments.
+/// Returns the number of payments and of other lines.
 fn write_gigabyte(path: &Path) -> (u64, u64) {
     let mut file = BufWriter::new(File::create(path).expect("a file"));
     let (long, nonsense) = ("x".repeat(60_000), "y".repeat(15_000));
@@ -347,7 +348,7 @@ fn peak(binary: &Path) -> u64 {
 #[tokio::test]
 #[ignore = "make test-lambda: needs every binary and the emulator"]
 async fn a_gigabyte_is_imported_within_256_mb() {
-    const MOST: i32 = 256;
+    const LIMIT: i32 = 256;
     let stack = without_jobs().start().await.expect("a stack");
     let client = Client::operator(&stack);
     let bucket = stack.inbox().expect("a bucket");
@@ -363,7 +364,7 @@ async fn a_gigabyte_is_imported_within_256_mb() {
     }}]});
     client.invoke("import-payments", &event).await;
     // The environment cannot allocate more than the limit, which is stricter than Lambda's limit.
-    let place = Place { memory: MOST, ..Place::of(&stack, "continue-bank-job") };
+    let place = Place { memory: LIMIT, ..Place::of(&stack, "continue-bank-job") };
     let binary = binary("continue-bank-job");
     let environment = Environment::start(&binary, &place).await;
     let keys = json!({"PK": {"S": "IMPORT#large"}, "SK": {"S": "RUN#01"}});
@@ -381,7 +382,7 @@ async fn a_gigabyte_is_imported_within_256_mb() {
     println!("the import of 1 GB used at most {} MB", peak / 1024);
     let numbers = [&import["status"], &import["scheduled"], &import["rejected"]];
     assert_eq!(numbers, [&json!("done"), &json!(payments), &json!(rejected)], "{import}");
-    assert!(peak < u64::try_from(MOST).expect("a size") * 1024, "{peak} KB");
+    assert!(peak < u64::try_from(LIMIT).expect("a size") * 1024, "{peak} KB");
     environment.stop().await;
     stack.stop().await;
 }
