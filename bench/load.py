@@ -44,8 +44,8 @@ TEXT = """\
 
 `make load` measures this section. {connections} connections send requests to one route of a local stack for {seconds}
 seconds, without a pause. The load generator is [autocannon](https://github.com/mcollina/autocannon). The stack is a
-development build, as with `make run`, and runs on the same two processors ({processor}) as the load generator. Other
-builds ran on the machine at the same time. The day has {payments} payments. The last rows send DynamoDB calls of these requests to the engine itself, without API and function.
+development build, as with `make run`, and runs on the same two processors ({processor}) as the load generator. The
+day has {payments} payments. The last rows send DynamoDB calls of these requests to the engine itself, without API and function.
 
 {rows}
 **The engine's part.** All processors are busy, so the connections wait for each other. A latency is therefore about
