@@ -500,8 +500,6 @@ async fn a_large_report_whose_completion_was_lost_is_complete() {
         assert_eq!((text(&import, "status"), numbers(&import)), ("done", [160_000, 0, 0, 160_000]), "{name}: {import}");
         assert_eq!(report(&scene.stack, &import).len(), 160_001, "{name}");
     }
-    // The stack records its permissions when it stops.
-    scene.stack.stop().await;
 }
 
 #[tokio::test]

@@ -115,7 +115,7 @@ async fn a_rejection_is_final_and_discloses_only_the_debited_account() {
     for (key, wanted, reason) in &cases {
         assert_eq!(rejected(&run(&transfers, wanted).await), *reason, "{key}");
     }
-    // The causes are gone, and the rejections are not.
+    // The causes have ended, but the rejections are final.
     books.pay("more", &books.outside, &from, "100").await;
     books.pay("more-to", &books.outside, &to, "100").await;
     assert_eq!(books.operator.patch(&path, &json!({"status": "active"})).await.status, 200);
