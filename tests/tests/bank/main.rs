@@ -5,6 +5,7 @@ mod access;
 mod archive;
 mod batches;
 mod close;
+mod close_ledger;
 mod cost;
 mod dispatch;
 mod due_scale;
