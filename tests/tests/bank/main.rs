@@ -7,6 +7,7 @@ mod batches;
 mod close;
 mod close_ledger;
 mod cost;
+mod day;
 mod dispatch;
 mod due_scale;
 mod execution;
