@@ -186,8 +186,8 @@ pub(crate) const MAX_KEPT: u64 = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
-    /// An item that cannot be deserialized. A payment is counted, but not part of a sum. The payment
-    /// of a ledger transaction is not compared.
+    /// An item that cannot be deserialized. A payment is counted, but not part of a sum. The
+    /// payment of a ledger transaction is not compared.
     UnreadableItem,
     /// A settled payment that cannot be archived: it has no transaction id, or the history already
     /// contains it.
