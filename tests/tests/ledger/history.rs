@@ -96,6 +96,7 @@ async fn walk(client: &Client) -> Vec<u16> {
     for path in [
         account.clone(),
         format!("{account}/statement?limit=1"),
+        format!("{account}/balance?at=2020-01-01T00:00:00Z"),
         "/ledger/users/two/accounts".to_owned(),
         format!("{MERCHANTS}/{merchant}"),
         transaction.clone(),
@@ -151,9 +152,9 @@ async fn functions_only_add_items_and_update_accounts() {
     }
     let count = |kind: &str| writes.iter().filter(|(action, ..)| action == kind).count();
     // Puts: two accounts and a merchant, the retries of one account and of the merchant, a header
-    // and two legs for each of three transactions, and a reversal marker. Updates: two accounts for
-    // each transaction, and two status changes.
-    assert_eq!((count("Put"), count("Update")), (3 + 2 + 3 * 3 + 1, 3 * 2 + 2));
+    // and two legs for each of three transactions and for a retry, and a reversal marker. Updates:
+    // two accounts for each transaction and for the retry, and two status changes.
+    assert_eq!((count("Put"), count("Update")), (3 + 2 + 4 * 3 + 1, 4 * 2 + 2));
     // The functions use only the actions that the policies permit.
     let actions: BTreeSet<&str> = calls.iter().map(|call| call.action.as_str()).collect();
     let known = ["BatchGetItem", "GetItem", "PutItem", "Query", "TransactWriteItems", "UpdateItem"];
