@@ -70,7 +70,7 @@ impl Books {
                 let is_first = std::mem::take(&mut is_first);
                 Box::pin(self.enter(draft, is_first, payer, now, self.shards.pick(random)))
             },
-            |error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. })),
+            |error| matches!(error, Error::Table(Store::Refused(_) | Store::Contended { .. } | Store::Underway)),
         );
         match Box::pin(with_reserved_time(RESERVE, attempts)).await {
             Ok(posted) => Ok(posted),
@@ -144,8 +144,9 @@ impl Books {
                 }
             },
         };
-        // A response must never contain an incomplete transaction.
-        if posted.is_whole() { Ok(Some(posted)) } else { Err(Error::stale()) }
+        // A response must never contain an incomplete transaction. A query can find a part of a
+        // transaction that is being written.
+        if posted.is_whole() { Ok(Some(posted)) } else { Err(Store::Underway.into()) }
     }
 
     /// Whether the merchant exists. Returns `true` if `merchant` is `None`. Merchants are never
