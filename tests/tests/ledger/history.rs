@@ -51,8 +51,8 @@ async fn no_function_may_delete_or_replace_history() {
     stack.stop().await;
 }
 
-/// Of the functions of other services, only the executor of payments and the jobs of the bank access
-/// the ledger's table. The table has no stream and no TTL.
+/// Of the functions of other services, only the executor of payments and the jobs of the bank
+/// access the ledger's table. The table has no stream and no TTL.
 #[tokio::test]
 async fn only_ledger_functions_access_the_table() {
     let stack = stack().start().await.expect("a stack");
