@@ -111,6 +111,18 @@ def wellness(step):
     step("W12", "record-progress", "PATCH", registration, {"progress": 40.4, "earnedPoints": 40}, types="Registration")
     step("W5", "get-activity", "GET", path)
     step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": f"moving-{YEAR}"}, types="Activity")
+    based = activity["version"]
+    other = {"version": based, "type": "steps", "parameters": {"target": 2000}}
+    step("W28", "update-part", "PUT", f"{path}/goal", other, types="Goal Activity")
+    step("W28", "remove-part", "DELETE", f"{path}/groups?version={based + 1}", types="Groups Group Activity")
+    course = {"name": "Healthy feet", "data": {"minutes": 20}}
+    record = f"{COMPANY}/references/courses/feet"
+    step("W15", None, "PUT", record, course, types="ReferenceRecord")
+    step("W30", "get-reference", "GET", record, item=("ReferenceRecord", "feet"))
+    step("W30", "list-references-of-facet", "GET", f"{COMPANY}/references/courses")
+    step("W29", "add-reference", "PUT", f"{path}/references/courses/feet", types="Reference Activity ReferenceRecord")
+    step("W29", "remove-reference", "DELETE", f"{path}/references/courses/feet", types="Reference Activity")
+    step("W30", "remove-reference-record", "DELETE", record, types="ReferenceRecord")
     step("W7", "list-references", "GET", f"{COMPANY}/references/trackers/steps/activities")
     data = {"data": {"unit": "kilometres"}}
     step("W9", "update-reference, the request", "PATCH", f"{COMPANY}/references/trackers/steps", data,
@@ -119,7 +131,7 @@ def wellness(step):
     step("W8", "replace-reference, the request", "POST", f"{COMPANY}/references/trackers/steps/replacement", other,
          types="Job")
     step("W17", "get-job", "GET", f"{COMPANY}/jobs/TrackerId-steps", item=("Job", "TrackerId-steps"))
-    longer = {"version": activity["version"], "endDate": f"{YEAR + 1}-02-28T23:59:59"}
+    longer = {"version": based + 4, "endDate": f"{YEAR + 1}-02-28T23:59:59"}
     step("W16", "update-activity, the request", "PATCH", path, longer, types="Activity Reference")
 
 

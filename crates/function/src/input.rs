@@ -6,6 +6,7 @@ use crate::{
 use lambda_http::{
     Body, RequestExt,
     http::{Method, header::CONTENT_TYPE},
+    request::RequestContext,
 };
 use serde::de::DeserializeOwned;
 use std::{collections::BTreeSet, fmt, str::FromStr};
@@ -29,6 +30,7 @@ pub trait Input: Sized + Send {
 /// The fields of a request. A field that is never read is reported as unknown.
 #[derive(Debug, Default)]
 pub struct Fields {
+    route: String,
     path: Vec<(String, String)>,
     query: Vec<(String, String)>,
     /// `None` if the body is not a JSON object. This fault is then reported instead of missing
@@ -64,7 +66,12 @@ impl Fields {
             Err(Error::Invalid(faults)) => (None, faults),
             Err(other) => return Err(other),
         };
+        let route = match request.request_context_ref() {
+            Some(RequestContext::ApiGatewayV2(context)) => context.route_key.clone().unwrap_or_default(),
+            _ => String::new(),
+        };
         Ok(Self {
+            route,
             path: pairs(request.path_parameters_ref()),
             query: pairs(request.query_string_parameters_ref()),
             headers: request.headers().clone(),
@@ -100,6 +107,12 @@ impl Fields {
     pub fn fault<T>(&mut self, pointer: &str, detail: impl fmt::Display) -> Option<T> {
         self.faults.push(Fault { pointer: pointer.to_owned(), detail: detail.to_string() });
         None
+    }
+
+    /// Returns the route, such as `GET /accounts/{accountId}`, for functions with several routes.
+    #[must_use]
+    pub fn route(&self) -> &str {
+        &self.route
     }
 
     /// Reads a path parameter.

@@ -720,6 +720,12 @@ impl UseSort {
     pub fn within(status: Status, period: Period) -> KeyRange {
         KeyRange::through(format!("{status}#{}", period.first), format!("{status}#{}#", period.last))
     }
+
+    /// The range of all references to a venue.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::through(format!("{}#", Status::Active), format!("{}#", Status::Draft))
+    }
 }
 
 impl fmt::Display for UseSort {
@@ -812,6 +818,14 @@ impl EmployeeSort {
 /// SK of a company's venue record: `Venue#VenueId-<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RecordSort(pub FacetRef);
+
+impl RecordSort {
+    /// The range of a company's records of one kind.
+    #[must_use]
+    pub fn of_facet(facet: Facet) -> KeyRange {
+        KeyRange::beginning_with(format!("{}#", facet.singular()))
+    }
+}
 
 impl fmt::Display for RecordSort {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,6 +7,7 @@ pub(crate) mod employee;
 pub(crate) mod job;
 pub(crate) mod object;
 pub(crate) mod option;
+pub(crate) mod part;
 pub(crate) mod parts;
 pub(crate) mod period;
 pub(crate) mod reference;

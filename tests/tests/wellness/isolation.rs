@@ -96,6 +96,7 @@ impl Tenant {
             sort: RecordSort(parsed(&format!("VenueId-{id}"))),
             name: parsed(&format!("Blood Bank A {}", self.marker)),
             data: data(self.marker),
+            used_by: None,
         }
     }
 
@@ -191,6 +192,8 @@ impl Ids {
             ("facet", "venues".to_owned()),
             ("facetId", format!("venue-of-{company}")),
             ("jobId", format!("VenueId-venue-of-{company}")),
+            ("kind", "Attendance".to_owned()),
+            ("groupId", "group-1".to_owned()),
         ];
         Self(ids.into())
     }
@@ -279,7 +282,33 @@ fn cases() -> Vec<Case> {
             &[202, 409],
         ),
     ];
+    cases.extend(parts());
     cases.extend(lists_of_company(&cases));
+    cases
+}
+
+/// Returns requests that change one part or reference of an activity, and requests for records.
+fn parts() -> Vec<Case> {
+    let contents = [
+        ("detail", json!({"version": 1, "detail": {}})),
+        ("goal", json!({"version": 1, "type": "N", "parameters": 1})),
+        ("rewards/{kind}", json!({"version": 1, "name": "N", "amount": 1})),
+        ("groups", json!({"version": 1, "type": "N", "rules": 1})),
+        ("groups/{groupId}", json!({"version": 1, "name": "N"})),
+        ("references/{facet}/{facetId}", json!({"version": 1})),
+    ];
+    let name = |method: &str, part: &str| -> &'static str {
+        format!("{method} /wellness/companies/{{companyId}}/activities/{{activityId}}/{part}").leak()
+    };
+    let of = |(part, body): &(&str, Value)| {
+        [writes(name("PUT", part), body.clone(), &[404]), reads(name("DELETE", part), "", &[404])]
+    };
+    let mut cases: Vec<_> = contents.iter().flat_map(of).collect();
+    let record = "/wellness/companies/{companyId}/references/{facet}/{facetId}";
+    // Our company may have such a record by now.
+    cases.push(reads(format!("GET {record}").leak(), "", &[404, 200]));
+    cases.push(reads(format!("DELETE {record}").leak(), "", &[404, 204, 409]));
+    cases.push(reads("GET /wellness/companies/{companyId}/references/{facet}", "", &[200]));
     cases
 }
 
@@ -631,7 +660,8 @@ async fn only_the_scopes_of_a_route_give_access() {
         let by_users = ["GET ", "PATCH /wellness/users/"].iter().any(|begin| case.route.starts_with(begin));
         let opens = &routes[case.route].scopes;
         let to_employees = opens.iter().any(|open| open == "wellness:read" || open == "wellness:write");
-        let right = to_employees == (by_users && !case.route.contains("/jobs/"));
+        let of_admins = case.route.contains("/jobs/") || case.route.ends_with("/references/{facet}");
+        let right = to_employees == (by_users && !of_admins);
         wrong.expect(&format!("{} accepts the scopes {opens:?}", case.route), right);
         let to_operators_only = case.route == "POST /wellness/templates";
         wrong.expect(case.route, !to_operators_only || *opens == ["wellness:operate"]);

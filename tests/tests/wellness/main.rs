@@ -8,6 +8,7 @@ mod employees;
 mod isolation;
 mod jobs;
 mod lists;
+mod parts;
 mod references;
 mod requests;
 mod roles;

@@ -23,7 +23,7 @@ const YEAR: &str = "year=2099";
 /// [`Target::ALL`]:
 /// - `+`: the request succeeds, or conflicts with another job.
 /// - `3` and `4`: the status is 403 or 404.
-/// - `9`: the status is 409. The caller may send the request.
+/// - `9` and `2`: the status is 409 or 412. The caller may send the request.
 /// - `.`: the route has no such target.
 struct Row {
     route: &'static str,
@@ -54,7 +54,35 @@ fn rows() -> Vec<Row> {
         format!("{method} /wellness/companies/{{companyId}}/{path}").leak()
     };
     let data = json!({"data": {"Name": "Hall"}});
+    // The activity has another version, so that a permitted request gets 412 and changes nothing.
+    let part = ["3.33", "2.34", "2.24"];
     vec![
+        // First, because later requests create and replace records.
+        row(company("GET references/{facet}"), "", Value::Null, ["3.33", "+.3+", "+.++"]),
+        row(company("GET references/{facet}/{facetId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
+        row(company("DELETE references/{facet}/{facetId}"), "", Value::Null, ["3.33", "9.34", "9.94"]),
+        row(company("PUT activities/{activityId}/detail"), "", json!({"version": 9, "detail": {}}), part),
+        row(company("PUT activities/{activityId}/goal"), "", json!({"version": 9, "type": "N", "parameters": 1}), part),
+        row(
+            company("PUT activities/{activityId}/rewards/{kind}"),
+            "",
+            json!({"version": 9, "name": "N", "amount": 1}),
+            part,
+        ),
+        row(company("PUT activities/{activityId}/groups"), "", json!({"version": 9, "type": "N", "rules": 1}), part),
+        row(company("PUT activities/{activityId}/groups/{groupId}"), "", json!({"version": 9, "name": "N"}), part),
+        row(company("DELETE activities/{activityId}/detail"), "version=9", Value::Null, part),
+        row(company("DELETE activities/{activityId}/goal"), "version=9", Value::Null, part),
+        row(company("DELETE activities/{activityId}/rewards/{kind}"), "version=9", Value::Null, part),
+        row(company("DELETE activities/{activityId}/groups"), "version=9", Value::Null, part),
+        row(company("DELETE activities/{activityId}/groups/{groupId}"), "version=9", Value::Null, part),
+        row(
+            company("PUT activities/{activityId}/references/{facet}/{facetId}"),
+            "",
+            json!({}),
+            ["3.33", "+.34", "+.+4"],
+        ),
+        row(company("DELETE activities/{activityId}/references/{facet}/{facetId}"), "version=9", Value::Null, part),
         row(company("GET activities"), YEAR, Value::Null, list),
         row(company("GET activity-options"), YEAR, Value::Null, list),
         row(company("GET sections"), "", Value::Null, list),
@@ -131,6 +159,9 @@ impl Scene {
             let stored = activity(company, id, "Walk", END);
             put(&stack, &["user", "another-user"].map(|user| registration(&stored, user))).await;
             activities.insert(company, id.to_owned());
+            // The event already has a copy of this data.
+            let venue = json!({"name": "Hall", "data": {"Name": "Venue venue"}});
+            assert_eq!(operator.put(&of_company(company, "references/venues/venue"), &venue).await.status, 201);
             let job = of_company(company, "references/venues/of-job");
             operator.put(&job, &json!({"name": "Hall", "data": {}})).await;
             assert_eq!(operator.patch(&job, &json!({"data": {"Name": "Hall"}})).await.status, 202);
@@ -183,6 +214,7 @@ fn is_expected(expected: char, status: u16, body: &Value) -> bool {
         '3' => status == 403,
         '4' => status == 404,
         '9' => status == 409,
+        '2' => status == 412,
         _ => false,
     }
 }

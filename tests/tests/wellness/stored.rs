@@ -193,6 +193,7 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const OPTIONS: &str = "/wellness/companies/{companyId}/activity-options";
     const REGISTRATIONS: &str = "/wellness/users/{userId}/registrations";
     const REFERENCES: &str = "/wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
+    const RECORD: &str = "/wellness/companies/{companyId}/references/{facet}/{facetId}";
     BTreeMap::from([
         ("Activity", BTreeSet::from([ACTIVITY, ACTIVITIES, OPTIONS, REGISTRATIONS])),
         ("Detail", BTreeSet::from([ACTIVITY])),
@@ -203,7 +204,7 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("Reference", BTreeSet::from([ACTIVITY, REFERENCES])),
         ("Section", BTreeSet::from([ACTIVITIES, "/wellness/companies/{companyId}/sections"])),
         ("Template", BTreeSet::from(["/wellness/companies/{companyId}/templates", "/wellness/templates"])),
-        ("ReferenceRecord", BTreeSet::new()),
+        ("ReferenceRecord", BTreeSet::from([RECORD, "/wellness/companies/{companyId}/references/{facet}"])),
         ("Employee", BTreeSet::new()),
         ("Registration", BTreeSet::from([REGISTRATIONS])),
         ("Job", BTreeSet::from(["/wellness/companies/{companyId}/jobs/{jobId}"])),
@@ -409,6 +410,7 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
     let of = |rest: &str| of_company(COMPANY, rest);
     let activity = of(&format!("activities/{}", scene.activities[0]));
     let venue = of("references/venues/venue");
+    let part = |rest: &str, body: Value| (format!("{activity}/{rest}"), body);
     let section = json!({"name": "Summer", "startDate": format!("{}-02-01", year()), "endDate": end()});
     let progress = json!({"progress": 50, "earnedPoints": 7});
     BTreeMap::from([
@@ -424,6 +426,22 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
             (format!("{venue}/replacement"), json!({"replacementId": "other", "data": {}})),
         ),
         ("POST jobs/{jobId}/retry", (of("jobs/VenueId-of-job/retry"), json!({}))),
+        ("DELETE references/{facet}/{facetId}", (of("references/venues/of-job"), Value::Null)),
+        ("PUT activities/{activityId}/detail", part("detail", json!({"version": 1, "detail": {"new": 1}}))),
+        ("PUT activities/{activityId}/goal", part("goal", json!({"version": 1, "type": "N", "parameters": 1}))),
+        (
+            "PUT activities/{activityId}/rewards/{kind}",
+            part("rewards/Attendance", json!({"version": 1, "name": "N", "amount": 1})),
+        ),
+        ("PUT activities/{activityId}/groups", part("groups", json!({"version": 1, "type": "N", "rules": 1}))),
+        ("PUT activities/{activityId}/groups/{groupId}", part("groups/new", json!({"version": 1, "name": "N"}))),
+        ("PUT activities/{activityId}/references/{facet}/{facetId}", part("references/venues/of-job", json!({}))),
+        ("DELETE activities/{activityId}/detail", part("detail", Value::Null)),
+        ("DELETE activities/{activityId}/goal", part("goal", Value::Null)),
+        ("DELETE activities/{activityId}/rewards/{kind}", part("rewards/Attendance", Value::Null)),
+        ("DELETE activities/{activityId}/groups", part("groups", Value::Null)),
+        ("DELETE activities/{activityId}/groups/{groupId}", part("groups/none", Value::Null)),
+        ("DELETE activities/{activityId}/references/{facet}/{facetId}", part("references/venues/venue", Value::Null)),
         ("POST templates", (of("templates"), json!({"name": "New"}))),
         ("POST /wellness/templates", ("/wellness/templates".to_owned(), json!({"name": "New"}))),
         (
@@ -475,7 +493,8 @@ async fn a_write_against_an_unreadable_item_succeeds_or_changes_nothing() {
             let mut before = scene.snapshot().await;
             for (writer, (path, body)) in &writers {
                 let (method, _) = writer.split_once(' ').expect("a method");
-                let request = scene.operator.request(method, path).json(body);
+                let request = scene.operator.request(method, path);
+                let request = if body.is_null() { request } else { request.json(body) };
                 let answer = send(request).await;
                 let after = scene.snapshot().await;
                 compared += 1;

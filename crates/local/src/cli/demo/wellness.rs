@@ -22,6 +22,7 @@ impl Guide {
         self.start_work(&walk).await?;
         self.walk(&walk).await?;
         self.look(&walk).await?;
+        let walk = self.edit(walk).await?;
         self.change_venues().await?;
         self.extend(&walk).await
     }
@@ -111,6 +112,34 @@ impl Guide {
         let what = "Move the activity to another section: an attribute changes, but no key";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(reply.body["sectionId"] == section_id(), "the activity must be in the other section")
+    }
+}
+
+impl Guide {
+    /// Changes parts and references of the walk. Returns the walk with its new version.
+    async fn edit(&self, walk: Walk) -> Result<Walk, CliError> {
+        let goal = json!({"version": walk.version, "type": "steps", "parameters": {"target": 2000}});
+        let call = Call::put(format!("{}/goal", walk.path), goal);
+        let reply = self.step(Step { what: "Change the goal", call, status: StatusCode::OK }).await?;
+        let version = reply.body["version"].clone();
+        let call = Call::delete(format!("{}/rewards/Attendance?version={version}", walk.path));
+        let what = "Remove a reward under the version of the activity";
+        self.step(Step { what, call, status: StatusCode::NO_CONTENT }).await?;
+        let course = json!({"name": "Healthy feet", "data": {"minutes": 20}});
+        let record = format!("{COMPANY}/references/courses/feet");
+        self.put("Create a course", &record, course).await?;
+        let reference = format!("{}/references/courses/feet", walk.path);
+        let reply = self.put("Add the course to the walk, with a copy of its data", &reference, json!({})).await?;
+        check(reply.body["data"]["minutes"] == 20, "the reference must have the data of the record")?;
+        let in_use =
+            Step { what: "Remove the course: rejected", call: Call::delete(&record), status: StatusCode::CONFLICT };
+        self.step(in_use).await?;
+        for (what, path) in [("Remove it from the walk", &reference), ("Remove the unused course", &record)] {
+            self.step(Step { what, call: Call::delete(path), status: StatusCode::NO_CONTENT }).await?;
+        }
+        let reply = self.get("Get the walk with its new version", &walk.path).await?;
+        check(reply.body["goal"]["parameters"]["target"] == 2000, "the walk must have the new goal")?;
+        Ok(Walk { version: reply.body["version"].clone(), ..walk })
     }
 }
 
