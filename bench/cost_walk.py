@@ -92,6 +92,11 @@ def wellness(step):
     template = {"name": "Stairs", "type": "challenge", "subType": "Fitness"}
     step("W13", "create-template", "POST", f"{COMPANY}/templates", template, types="Template")
     step("W13", "list-templates", "GET", "/wellness/templates")
+    own = step("W13", None, "POST", f"{COMPANY}/templates", template, types="Template")["templateId"]
+    step("W32", "get-template", "GET", f"{COMPANY}/templates/{own}", item=("Template", own))
+    step("W32", "update-template", "PATCH", f"{COMPANY}/templates/{own}", {"name": "Steps"}, types="Template")
+    step("W32", "remove-template", "DELETE", f"{COMPANY}/templates/{own}", types="Template")
+    step("W32", "load-templates", "POST", "/_local/schedules/load-templates")
     walk = {
         "name": "Stairs in summer", "type": "challenge", "subType": "Fitness", "sectionId": "summer",
         "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59", "filters": {"roles": ["EmployeeOnPlan"]},

@@ -100,7 +100,7 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 53] = [
+const WELLNESS: [Event; 61] = [
     ("put-section", "", Some(201)),
     ("put-section", "ends-before-start", Some(400)),
     ("put-reference", "", Some(201)),
@@ -154,6 +154,14 @@ const WELLNESS: [Event; 53] = [
     ("remove-reference", "no-such-facet", Some(400)),
     ("remove-reference-record", "", Some(404)),
     ("remove-reference-record", "no-such-facet", Some(400)),
+    ("get-template", "", Some(404)),
+    ("get-template", "another-company", Some(403)),
+    ("update-template", "", Some(404)),
+    ("update-template", "no-change", Some(400)),
+    ("remove-template", "", Some(404)),
+    ("remove-template", "no-operator", Some(403)),
+    ("load-templates", "", None),
+    ("load-templates", "no-such-time", None),
 ];
 
 /// The events of the ledger. They open two accounts, post and reverse a transaction, and close an

@@ -9,6 +9,7 @@ use lambda_http::{
     request::RequestContext,
 };
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use std::{collections::BTreeSet, fmt, str::FromStr};
 use table::Cursor;
 
@@ -190,6 +191,16 @@ impl Fields {
         self.body.as_ref().is_none_or(|body| body.iter().any(|(member, _)| member == name))
     }
 
+    /// Whether the field of the body is `null`. The field then counts as read and as missing.
+    pub fn take_null(&mut self, name: &str) -> bool {
+        let Some(body) = &mut self.body else { return false };
+        let is_null = |(member, value): &(String, Box<RawValue>)| member == name && value.get() == "null";
+        let Some(at) = body.iter().position(is_null) else { return false };
+        body.remove(at);
+        self.asked.insert(format!("/body/{name}"));
+        true
+    }
+
     /// Whether the query has the parameter, even with an invalid value.
     #[must_use]
     pub fn has_query(&self, name: &str) -> bool {
@@ -339,6 +350,13 @@ mod tests {
         assert_eq!(["year", "from", "to", "Year"].map(|name| fields.has_query(name)), [true, true, false, false]);
         assert_eq!(fields.query::<u16>("year"), None);
         assert!(fields.has_query("year") && fields.faults.len() == 1);
+    }
+
+    #[test]
+    fn a_null_field_is_taken_once() {
+        let mut fields = Fields::of_event(r#"{"a": null, "b": "null"}"#).expect("an object");
+        assert_eq!(["a", "a", "b", "c"].map(|name| fields.take_null(name)), [true, false, false, false]);
+        assert_eq!((fields.has_body("a"), fields.has_body("b")), (false, true));
     }
 
     #[test]

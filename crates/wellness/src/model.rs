@@ -13,6 +13,7 @@ pub(crate) mod period;
 pub(crate) mod reference;
 pub(crate) mod registration;
 pub(crate) mod section;
+pub(crate) mod shipped;
 pub(crate) mod sizes;
 pub(crate) mod template;
 pub(crate) mod uses;

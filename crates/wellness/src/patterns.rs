@@ -9,6 +9,7 @@ pub mod create_template;
 pub mod get_activity;
 pub mod get_job;
 pub mod get_reference;
+pub mod get_template;
 pub mod list_activities;
 pub mod list_activity_options;
 pub mod list_references;
@@ -16,6 +17,7 @@ pub mod list_references_of_facet;
 pub mod list_registrations;
 pub mod list_sections;
 pub mod list_templates;
+pub mod load_templates;
 pub mod move_activity;
 pub mod put_employee;
 pub mod put_reference;
@@ -25,11 +27,13 @@ pub mod register_new_employee;
 pub mod remove_part;
 pub mod remove_reference;
 pub mod remove_reference_record;
+pub mod remove_template;
 pub mod replace_reference;
 pub mod retry_job;
 pub mod update_activity;
 pub mod update_part;
 pub mod update_reference;
+pub mod update_template;
 
 use crate::Pattern;
 
@@ -44,6 +48,7 @@ pub fn patterns() -> Vec<Pattern> {
         get_activity::PATTERN,
         get_job::PATTERN,
         get_reference::PATTERN,
+        get_template::PATTERN,
         list_activities::PATTERN,
         list_activity_options::PATTERN,
         list_references::PATTERN,
@@ -51,6 +56,7 @@ pub fn patterns() -> Vec<Pattern> {
         list_registrations::PATTERN,
         list_sections::PATTERN,
         list_templates::PATTERN,
+        load_templates::PATTERN,
         move_activity::PATTERN,
         put_employee::PATTERN,
         put_reference::PATTERN,
@@ -60,10 +66,12 @@ pub fn patterns() -> Vec<Pattern> {
         remove_part::PATTERN,
         remove_reference::PATTERN,
         remove_reference_record::PATTERN,
+        remove_template::PATTERN,
         replace_reference::PATTERN,
         retry_job::PATTERN,
         update_activity::PATTERN,
         update_part::PATTERN,
         update_reference::PATTERN,
+        update_template::PATTERN,
     ])
 }

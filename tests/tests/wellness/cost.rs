@@ -265,6 +265,16 @@ impl Measured {
         let case = self.own_case("Template").await;
         self.assert("create-template", &case, &made);
         self.assert("list-templates", &case, &client.get(&of("templates")).await);
+        let path = of(&format!("templates/{}", text(&made.body, "templateId")));
+        self.assert("get-template", &case, &client.get(&path).await);
+        self.assert("update-template", &case, &client.patch(&path, &json!({"version": 1, "name": "Strolls"})).await);
+        self.assert("remove-template", &case, &send(client.request("DELETE", &path)).await);
+        let run = async || client.invoke("load-templates", &json!({})).await;
+        let first = run().await;
+        let loaded = stored(&self.stack, None, "Global").await;
+        let sizes: Vec<_> = loaded.iter().filter(|item| is_a(item, "Template")).map(bytes).collect();
+        self.assert("load-templates, after a deployment", &Case { own: each(&sizes), items: 10, ..case }, &first);
+        self.assert("load-templates", &case, &run().await);
     }
 
     async fn activity(&mut self) {

@@ -13,3 +13,4 @@ mod references;
 mod requests;
 mod roles;
 mod stored;
+mod templates;

@@ -440,3 +440,49 @@ async fn an_unreadable_part_can_be_replaced_and_removed() {
         assert_eq!(client.get(&activity).await.status, 200, "{part}");
     }
 }
+
+/// A reference is added while its activity changes. In either order, the reference has the status
+/// and the end of its activity.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reference_follows_an_activity_that_changes_at_the_same_time() {
+    let twins = Twins::start(stack).await;
+    let (healthy, faulty) = (Client::operator(&twins.healthy), Client::operator(&twins.faulty));
+    put_venue(&healthy, "hall", "Hall").await;
+    for adds_first in [true, false] {
+        let made = create(&healthy, COMPANY, &challenge("Walk", END)).await;
+        let id = text(&made, "activityId");
+        let path = of(&format!("activities/{id}"));
+        let reference = format!("{path}/references/venues/hall");
+        let change = json!({"version": 1, "status": "cancelled", "endDate": "2099-06-30"});
+        twins.proxy.rule(
+            |call| {
+                if call.action == "TransactWriteItems" && call.nth == 1 { Fault::Held } else { Fault::None }
+            },
+        );
+        if adds_first {
+            let meanwhile = async {
+                twins.proxy.held(1).await;
+                assert_eq!(healthy.put(&reference, &json!({})).await.status, 201);
+                twins.proxy.release();
+            };
+            let (changed, ()) = futures::future::join(faulty.patch(&path, &change), meanwhile).await;
+            assert_problem(&changed, 412, "another-version");
+            let mut again = change.clone();
+            again["version"] = json!(2);
+            assert_eq!(healthy.patch(&path, &again).await.status, 200);
+        } else {
+            let meanwhile = async {
+                twins.proxy.held(1).await;
+                assert_eq!(healthy.patch(&path, &change).await.status, 200);
+                twins.proxy.release();
+            };
+            let none = json!({});
+            let (added, ()) = futures::future::join(faulty.put(&reference, &none), meanwhile).await;
+            assert_eq!(added.status, 201, "{}", added.body);
+        }
+        let rows = stored(&twins.healthy, Some("GSI2"), &format!("CompanyId-{COMPANY}#VenueId-hall")).await;
+        let place = format!("cancelled#2099-06-30T00:00:00#ActivityId-{id}");
+        let places: Vec<_> = rows.iter().map(|row| row["GSI2SK"].as_s().expect("a key").clone()).collect();
+        assert!(places.contains(&place), "{places:?}");
+    }
+}

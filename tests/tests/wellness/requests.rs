@@ -20,7 +20,7 @@ const OTHER: &str = "b-company";
 const USER: &str = "u-1";
 
 /// A valid body for each function.
-const GOOD: [(&str, &str); 15] = [
+const GOOD: [(&str, &str); 16] = [
     (
         "create-activity",
         r#"{"name": "N", "type": "event", "subType": "Fitness", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#,
@@ -34,6 +34,7 @@ const GOOD: [(&str, &str); 15] = [
     ("put-section", r#"{"name": "N", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#),
     ("put-reference", r#"{"name": "N", "data": {}}"#),
     ("update-activity", r#"{"version": 1, "name": "N"}"#),
+    ("update-template", r#"{"version": 1, "name": "N"}"#),
     ("update-part detail", r#"{"version": 1, "detail": {}}"#),
     ("update-part goal", r#"{"version": 1, "type": "steps", "parameters": 1}"#),
     ("update-part rewards/{kind}", r#"{"version": 1, "name": "N", "amount": 1}"#),
@@ -114,6 +115,7 @@ impl World {
             ("jobId", "VenueId-123"),
             ("kind", "Attendance"),
             ("groupId", "1"),
+            ("templateId", text(&self.activity, "template")),
         ];
         let segment = |segment: &str| match parameter(segment) {
             Some(name) if name == other.0 => other.1.to_owned(),
@@ -338,7 +340,7 @@ const POINTS: &[&str] = &["null", r#""40""#, "-1", "1.5", "4294967296", "1e2", "
 type Wrong = &'static [(&'static str, &'static [&'static str])];
 
 /// Invalid values for each field of each body.
-const MEMBERS: [(&str, Wrong); 15] = [
+const MEMBERS: [(&str, Wrong); 16] = [
     (
         "create-activity",
         &[
@@ -373,6 +375,7 @@ const MEMBERS: [(&str, Wrong); 15] = [
             ("goal", GOALS),
             ("rewards", REWARDS),
             ("groups", GROUPS),
+            ("references", REFERENCES),
             ("data", OBJECTS),
         ],
     ),
@@ -408,6 +411,23 @@ const MEMBERS: [(&str, Wrong); 15] = [
             ("earnedPoints", POINTS),
             ("data", OBJECTS),
             ("correction", &["null", r#""true""#, "1", "{}"]),
+        ],
+    ),
+    // `null` is valid: it removes the field.
+    (
+        "update-template",
+        &[
+            ("version", VERSIONS),
+            ("name", NAMES),
+            ("type", &[r#""""#, r#""walk""#, "1"]),
+            ("subType", IDS.split_at(IDS.len() - 1).0),
+            ("filters", FILTERS.split_at(1).1),
+            ("detail", OBJECTS),
+            ("goal", GOALS.split_at(1).1),
+            ("rewards", REWARDS.split_at(1).1),
+            ("groups", GROUPS.split_at(1).1),
+            ("references", REFERENCES.split_at(1).1),
+            ("data", OBJECTS),
         ],
     ),
     ("update-part detail", &[("version", VERSIONS), ("detail", OBJECTS), ("detail", &["null"])]),
@@ -485,6 +505,8 @@ fn strangers(world: &World) -> Vec<Case> {
         ("update-reference", "{}", "/body/data"),
         ("record-progress", "{}", "/body/progress"),
         ("record-progress", r#"{"correction": true}"#, "/body/progress"),
+        ("update-template", "{}", "/body"),
+        ("update-template", r#"{"name": null}"#, "/body/name"),
         ("update-part detail", "{}", "/body/version /body/detail"),
         ("update-part goal", "{}", "/body/version /body/type /body/parameters"),
         ("update-part rewards/{kind}", "{}", "/body/version /body/name /body/amount"),

@@ -115,6 +115,13 @@ fn rows() -> Vec<Row> {
             ["3.33", "+.3+", "+.++"],
         ),
         row(company("PUT employees/{userId}"), "", json!({"role": "R", "department": "D"}), ["3333", "++3+", "++++"]),
+        row(company("GET templates/{templateId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
+        row(company("PATCH templates/{templateId}"), "", json!({"name": "Walk"}), ["3.33", "+.34", "+.+4"]),
+        // The templates of the scene are removed, so that a second removal gets 404.
+        row(company("DELETE templates/{templateId}"), "", Value::Null, ["3.33", "+.34", "4.+4"]),
+        row("GET /wellness/templates/{templateId}", "", Value::Null, ["+..4", "+..4", "+..4"]),
+        row("PATCH /wellness/templates/{templateId}", "", json!({"name": "Walk"}), ["3..3", "3..3", "+..4"]),
+        row("DELETE /wellness/templates/{templateId}", "", Value::Null, ["3..3", "3..3", "+..4"]),
         row("GET /wellness/templates", "", Value::Null, ["+...", "+...", "+..."]),
         row("POST /wellness/templates", "", json!({"name": "Walk"}), ["3...", "3...", "+..."]),
         row("GET /wellness/users/{userId}/registrations", YEAR, Value::Null, ["+333", "++3+", "++++"]),
@@ -146,14 +153,20 @@ struct Scene {
     stack: Stack,
     /// The id of each company's activity.
     activities: BTreeMap<&'static str, String>,
+    /// The id of each company's template. An empty name stands for the global template.
+    templates: BTreeMap<&'static str, String>,
 }
 
 impl Scene {
     async fn start() -> Self {
         let stack = stack().start().await.expect("a stack");
         let operator = Client::operator(&stack);
-        let mut activities = BTreeMap::new();
+        let (mut activities, mut templates) = (BTreeMap::new(), BTreeMap::new());
+        let global = operator.post("/wellness/templates", &json!({"name": "Walk"})).await;
+        templates.insert("", text(&global.body, "templateId").to_owned());
         for company in [OURS, THEIRS] {
+            let template = operator.post(&of_company(company, "templates"), &json!({"name": "Walk"})).await;
+            templates.insert(company, text(&template.body, "templateId").to_owned());
             let made = create(&operator, company, &event_at("Walk", END, &["venue"])).await;
             let id = text(&made, "activityId");
             let stored = activity(company, id, "Walk", END);
@@ -168,7 +181,7 @@ impl Scene {
             let job = of_company(company, "jobs/VenueId-of-job");
             system_tests::until(&operator, &job, |answer| answer.body["status"] == "done").await;
         }
-        Self { stack, activities }
+        Self { stack, activities, templates }
     }
 
     /// Returns the path of the request. For an operator, it names the company of the user.
@@ -185,6 +198,8 @@ impl Scene {
             Some(match name {
                 "companyId" => company.to_owned(),
                 "activityId" => own(&self.activities[if is_nobody { OURS } else { company }]),
+                "templateId" if !row.route.contains("{companyId}") => own(&self.templates[""]),
+                "templateId" => own(&self.templates[if is_nobody { OURS } else { company }]),
                 "userId" if target == Target::AnotherUser => "another-user".to_owned(),
                 "userId" => own("user"),
                 "facet" => "venues".to_owned(),
@@ -249,6 +264,7 @@ async fn each_role_can_do_exactly_what_the_requirement_allows() {
                 "administrator" => row.administrator,
                 "operator" => row.operator,
                 "no company" if row.route == "GET /wellness/templates" => "+...",
+                "no company" if row.route == "GET /wellness/templates/{templateId}" => "+..4",
                 _ => "3333",
             };
             for (target, expected) in Target::ALL.into_iter().zip(expected.chars()) {

@@ -319,6 +319,11 @@ impl ReferenceBody {
         FacetRef { facet: self.facet, id: self.id.clone() }
     }
 
+    /// Replaces the data.
+    pub(crate) fn with(self, data: JsonText) -> Self {
+        Self { data: JsonObject(data), ..self }
+    }
+
     /// Creates the reference from `activity` to the venue.
     pub(crate) fn within(&self, activity: &Activity) -> Reference {
         let place = UseSort { status: activity.status, end: activity.end(), activity: activity.id().clone() };

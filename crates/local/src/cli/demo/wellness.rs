@@ -36,6 +36,21 @@ impl Guide {
         self.put("Create a tracker for references from activities", &path, tracker).await?;
         let own = json!({"name": "Stairs challenge", "type": "challenge", "subType": "Fitness"});
         self.post("Create a template of the company", &format!("{COMPANY}/templates"), own).await?;
+        let what = "Load the global templates that ship with the service: only the first run of a release writes";
+        let call = Call::post("/_local/functions/load-templates/invocations", json!({}));
+        self.step(Step { what, call, status: StatusCode::OK }).await?;
+        let courses = "/wellness/templates/alcohol-courses";
+        let reply = self.get("Get the template with three courses", courses).await?;
+        check(
+            reply.body["references"].as_array().is_some_and(|it| it.len() == 3),
+            "the template must have three courses",
+        )?;
+        let own = json!({"name": "Lunch walk", "type": "challenge", "subType": "Fitness"});
+        let reply = self.post("Create another template", &format!("{COMPANY}/templates"), own).await?;
+        let path = format!("{COMPANY}/templates/{}", text(&reply.body, "templateId"));
+        self.patch("Rename it under its version", &path, json!({"version": 1, "name": "Evening walk"})).await?;
+        let what = "Remove it";
+        self.step(Step { what, call: Call::delete(&path), status: StatusCode::NO_CONTENT }).await?;
         let reply = self.get("List the templates that all companies share", "/wellness/templates").await?;
         let walking = items(&reply).find(|template| template["name"] == TEMPLATE);
         check(walking.is_some(), "the list must have the sample template")?;
