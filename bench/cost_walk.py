@@ -92,6 +92,11 @@ def wellness(step):
     template = {"name": "Stairs", "type": "challenge", "subType": "Fitness"}
     step("W13", "create-template", "POST", f"{COMPANY}/templates", template, types="Template")
     step("W13", "list-templates", "GET", "/wellness/templates")
+    own = step("W13", None, "POST", f"{COMPANY}/templates", template, types="Template")["templateId"]
+    step("W32", "get-template", "GET", f"{COMPANY}/templates/{own}", item=("Template", own))
+    step("W32", "update-template", "PATCH", f"{COMPANY}/templates/{own}", {"name": "Steps"}, types="Template")
+    step("W32", "remove-template", "DELETE", f"{COMPANY}/templates/{own}", types="Template")
+    step("W32", "load-templates", "POST", "/_local/schedules/load-templates")
     walk = {
         "name": "Stairs in summer", "type": "challenge", "subType": "Fitness", "sectionId": "summer",
         "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59", "filters": {"roles": ["EmployeeOnPlan"]},
@@ -111,6 +116,18 @@ def wellness(step):
     step("W12", "record-progress", "PATCH", registration, {"progress": 40.4, "earnedPoints": 40}, types="Registration")
     step("W5", "get-activity", "GET", path)
     step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": f"moving-{YEAR}"}, types="Activity")
+    based = activity["version"]
+    other = {"version": based, "type": "steps", "parameters": {"target": 2000}}
+    step("W28", "update-part", "PUT", f"{path}/goal", other, types="Goal Activity")
+    step("W28", "remove-part", "DELETE", f"{path}/groups?version={based + 1}", types="Groups Group Activity")
+    course = {"name": "Healthy feet", "data": {"minutes": 20}}
+    record = f"{COMPANY}/references/courses/feet"
+    step("W15", None, "PUT", record, course, types="ReferenceRecord")
+    step("W30", "get-reference", "GET", record, item=("ReferenceRecord", "feet"))
+    step("W30", "list-references-of-facet", "GET", f"{COMPANY}/references/courses")
+    step("W29", "add-reference", "PUT", f"{path}/references/courses/feet", types="Reference Activity ReferenceRecord")
+    step("W29", "remove-reference", "DELETE", f"{path}/references/courses/feet", types="Reference Activity")
+    step("W30", "remove-reference-record", "DELETE", record, types="ReferenceRecord")
     step("W7", "list-references", "GET", f"{COMPANY}/references/trackers/steps/activities")
     data = {"data": {"unit": "kilometres"}}
     step("W9", "update-reference, the request", "PATCH", f"{COMPANY}/references/trackers/steps", data,
@@ -119,7 +136,7 @@ def wellness(step):
     step("W8", "replace-reference, the request", "POST", f"{COMPANY}/references/trackers/steps/replacement", other,
          types="Job")
     step("W17", "get-job", "GET", f"{COMPANY}/jobs/TrackerId-steps", item=("Job", "TrackerId-steps"))
-    longer = {"version": activity["version"], "endDate": f"{YEAR + 1}-02-28T23:59:59"}
+    longer = {"version": based + 4, "endDate": f"{YEAR + 1}-02-28T23:59:59"}
     step("W16", "update-activity, the request", "PATCH", path, longer, types="Activity Reference")
 
 

@@ -69,6 +69,10 @@ problems! {
         "the progress or the points are lower than recorded, and `correction` is not set";
     ActivityNotOpen, 409, "activity-not-open", CONFLICT,
         "an employee reports progress on an activity that is not active or has ended";
+    PartLimit, 409, "part-limit", CONFLICT,
+        "the activity already has 10 rewards, 50 groups or 25 references";
+    ReferenceInUse, 409, "reference-in-use", CONFLICT,
+        "an activity refers to the record to remove";
     JobUnderWay, 409, "job-under-way", CONFLICT,
         "a job is already changing the same references";
     ImportRejected, 409, "import-rejected", CONFLICT,

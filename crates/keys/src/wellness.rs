@@ -10,6 +10,7 @@
 //! | section | `CompanyId-<id>` | `Section#SectionId-<id>` | `CompanyId-<id>#Program`, `EndDate#<end>` | | |
 //! | venue record | `CompanyId-<id>` | `Venue#VenueId-<id>` | | | |
 //! | template | `CompanyId-<id>` or `Global` | `Template#TemplateId-<id>` | | | |
+//! | version of the loaded global templates | `Global` | `TemplateSet` | | | |
 //! | employee | `CompanyId-<id>#Employees#<0-9>` | `UserId-<id>` | | | |
 //! | job | `CompanyId-<id>` | `Job#VenueId-<id>` or `Job#ActivityId-<id>` | | | |
 //! | hold of a replacement on the new venue | `CompanyId-<id>` | `Hold#VenueId-<id>` | | | |
@@ -720,6 +721,12 @@ impl UseSort {
     pub fn within(status: Status, period: Period) -> KeyRange {
         KeyRange::through(format!("{status}#{}", period.first), format!("{status}#{}#", period.last))
     }
+
+    /// The range of all references to a venue.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::through(format!("{}#", Status::Active), format!("{}#", Status::Draft))
+    }
 }
 
 impl fmt::Display for UseSort {
@@ -793,6 +800,26 @@ impl TemplateSort {
     }
 }
 
+/// SK of the item that stores the version of the loaded global templates: `TemplateSet`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TemplateSetSort;
+
+impl fmt::Display for TemplateSetSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("TemplateSet")
+    }
+}
+
+impl FromStr for TemplateSetSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        (text == "TemplateSet").then_some(Self).ok_or(Invalid::key("TemplateSetSort"))
+    }
+}
+
+serde_as_text!(TemplateSetSort);
+
 framed_key!(
     /// SK of an employee: `UserId-<id>`. No other item of the table has a sort key of this form.
     EmployeeSort,
@@ -812,6 +839,14 @@ impl EmployeeSort {
 /// SK of a company's venue record: `Venue#VenueId-<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RecordSort(pub FacetRef);
+
+impl RecordSort {
+    /// The range of a company's records of one kind.
+    #[must_use]
+    pub fn of_facet(facet: Facet) -> KeyRange {
+        KeyRange::beginning_with(format!("{}#", facet.singular()))
+    }
+}
 
 impl fmt::Display for RecordSort {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -25,6 +25,7 @@ pub use model::parts::{Amount, Detail, Goal, Group, Groups, Reward};
 pub use model::reference::{Record, Reference};
 pub use model::registration::{Progress, Registration, RegistrationBody};
 pub use model::section::Section;
+pub use model::shipped::TemplateSet;
 pub use model::template::{Template, TemplateBody};
 pub use patterns::patterns;
 pub use store::Wellness;

@@ -47,7 +47,7 @@ const ABSENT: [(&str, &[(&str, &str)]); 8] = [
     ("TransactionHistory", &[("Attempts", "N"), ("FailureReason", "S"), ("RetryOf", "S")]),
     ("BankJobs", &JOB),
     ("Cart", &[("JoinedTo", "S")]),
-    ("Activities", &[("TemplateId", "S")]),
+    ("Activities", &[("TemplateId", "S"), ("UsedBy", "S")]),
     ("WellnessJobs", &JOB),
     (
         "FinancialTransactions",

@@ -464,7 +464,7 @@ async fn fields_of_an_activity_override_its_template() {
         assert_eq!(template.status, 201, "{}", template.body);
         let id = text(&template.body, "templateId");
         assert_eq!(location(template), format!("{path}/{id}"));
-        let mut body = json!({"templateId": id, "scope": scope, "createdAt": template.body["createdAt"]});
+        let mut body = json!({"templateId": id, "scope": scope, "version": 1, "createdAt": template.body["createdAt"]});
         if let Some(company) = company {
             body["companyId"] = company.into();
         }

@@ -8,7 +8,8 @@ use function::Pattern;
 use jobs::{Job, State};
 use keys::wellness::{
     ActivityPartition, ActivityType, CompanyId, CompanyPartition, EmployeeSort, EmployeesPartition, EndDateSort,
-    FacetRef, JobId, ListPartition, ProgramPartition, ProgramSort, RecordSort, SectionSort, Status, UseSort,
+    FacetRef, JobId, ListPartition, Owner, ProgramPartition, ProgramSort, RecordSort, SectionSort, Status,
+    TemplateSort, UseSort,
 };
 use local::{Stack, template::Route};
 use serde_json::{Value, json};
@@ -21,7 +22,9 @@ use system_tests::{
     wellness::{admin, challenge, of_company},
 };
 use table::{BatchWrite, Item, JsonText};
-use wellness::{Activity, Employee, Filters, LastChange, Record, Reference, Registration, Section, Task, job_key};
+use wellness::{
+    Activity, Employee, Filters, LastChange, Record, Reference, Registration, Section, Task, Template, job_key,
+};
 
 const OURS: &str = "123";
 const THEIRS: &str = "456";
@@ -96,6 +99,7 @@ impl Tenant {
             sort: RecordSort(parsed(&format!("VenueId-{id}"))),
             name: parsed(&format!("Blood Bank A {}", self.marker)),
             data: data(self.marker),
+            used_by: None,
         }
     }
 
@@ -108,6 +112,16 @@ impl Tenant {
         let (company, id) = (self.company(), JobId::Uses(of));
         let job = Job::new(&job_key(&company, &id), &id, &run, &task, now).expect("a job");
         Job { state: State::Done, run: None, ..job }
+    }
+
+    fn template(&self) -> Template {
+        Template {
+            owner: Owner::Company(self.company()),
+            sort: TemplateSort(parsed(&format!("template-of-{}", self.company))),
+            content: serde_json::from_value(json!(json!({"name": self.marker}).to_string())).expect("content"),
+            version: 1,
+            created_at: parsed("2020-01-01T00:00:00Z"),
+        }
     }
 
     fn employee(&self, user: &str) -> Employee {
@@ -139,6 +153,7 @@ impl Tenant {
         put(stack, &venues.map(|id| self.venue(id))).await;
         put_into("WellnessJobs", stack, &venues.map(|id| self.job(id))).await;
         put(stack, &[self.employee(&user)]).await;
+        put(stack, &[self.template()]).await;
         put(stack, &activities.iter().map(|activity| self.registration(activity, &user)).collect::<Vec<_>>()).await;
         put(stack, &activities).await;
     }
@@ -191,6 +206,9 @@ impl Ids {
             ("facet", "venues".to_owned()),
             ("facetId", format!("venue-of-{company}")),
             ("jobId", format!("VenueId-venue-of-{company}")),
+            ("kind", "Attendance".to_owned()),
+            ("groupId", "group-1".to_owned()),
+            ("templateId", format!("template-of-{company}")),
         ];
         Self(ids.into())
     }
@@ -279,7 +297,40 @@ fn cases() -> Vec<Case> {
             &[202, 409],
         ),
     ];
+    cases.extend(parts());
     cases.extend(lists_of_company(&cases));
+    cases
+}
+
+/// Returns requests that change one part or reference of an activity, and requests for records.
+fn parts() -> Vec<Case> {
+    let contents = [
+        ("detail", json!({"version": 1, "detail": {}})),
+        ("goal", json!({"version": 1, "type": "N", "parameters": 1})),
+        ("rewards/{kind}", json!({"version": 1, "name": "N", "amount": 1})),
+        ("groups", json!({"version": 1, "type": "N", "rules": 1})),
+        ("groups/{groupId}", json!({"version": 1, "name": "N"})),
+        ("references/{facet}/{facetId}", json!({"version": 1})),
+    ];
+    let name = |method: &str, part: &str| -> &'static str {
+        format!("{method} /wellness/companies/{{companyId}}/activities/{{activityId}}/{part}").leak()
+    };
+    let of = |(part, body): &(&str, Value)| {
+        [writes(name("PUT", part), body.clone(), &[404]), reads(name("DELETE", part), "", &[404])]
+    };
+    let mut cases: Vec<_> = contents.iter().flat_map(of).collect();
+    let record = "/wellness/companies/{companyId}/references/{facet}/{facetId}";
+    // Our company may have such a record by now.
+    cases.push(reads(format!("GET {record}").leak(), "", &[404, 200]));
+    cases.push(reads(format!("DELETE {record}").leak(), "", &[404, 204, 409]));
+    cases.push(reads("GET /wellness/companies/{companyId}/references/{facet}", "", &[200]));
+    let template = "/wellness/companies/{companyId}/templates/{templateId}";
+    cases.push(reads(format!("GET {template}").leak(), "", &[404]));
+    cases.push(writes(format!("PATCH {template}").leak(), json!({"name": "Walk"}), &[404]));
+    cases.push(reads(format!("DELETE {template}").leak(), "", &[404]));
+    cases.push(reads("GET /wellness/templates/{templateId}", "", &[404]));
+    cases.push(writes("PATCH /wellness/templates/{templateId}", json!({"name": "Walk"}), &[403]));
+    cases.push(reads("DELETE /wellness/templates/{templateId}", "", &[403]));
     cases
 }
 
@@ -455,7 +506,11 @@ async fn the_owning_company_sees_its_items() {
     for case in cases().iter().filter(|case| case.route.starts_with("GET ")) {
         let client = if case.is_of_company() { &scene.theirs } else { &user };
         let answer = case.ask(client, &ids).await;
-        let is_global = case.route == "GET /wellness/templates";
+        let is_global = case.route.starts_with("GET /wellness/templates");
+        if case.route == "GET /wellness/templates/{templateId}" {
+            wrong.check(case.route, &answer, &[404]);
+            continue;
+        }
         let shows = answer.body.to_string().contains(SECRET) || case.route.contains("/jobs/") || is_global;
         wrong.expect(&format!("{}: {} {}", case.route, answer.status, answer.body), answer.status == 200 && shows);
     }
@@ -631,9 +686,10 @@ async fn only_the_scopes_of_a_route_give_access() {
         let by_users = ["GET ", "PATCH /wellness/users/"].iter().any(|begin| case.route.starts_with(begin));
         let opens = &routes[case.route].scopes;
         let to_employees = opens.iter().any(|open| open == "wellness:read" || open == "wellness:write");
-        let right = to_employees == (by_users && !case.route.contains("/jobs/"));
+        let of_admins = case.route.contains("/jobs/") || case.route.ends_with("/references/{facet}");
+        let right = to_employees == (by_users && !of_admins);
         wrong.expect(&format!("{} accepts the scopes {opens:?}", case.route), right);
-        let to_operators_only = case.route == "POST /wellness/templates";
+        let to_operators_only = case.route.contains(" /wellness/templates") && !case.route.starts_with("GET ");
         wrong.expect(case.route, !to_operators_only || *opens == ["wellness:operate"]);
     }
     assert!(refused > 70, "{refused}");

@@ -49,6 +49,8 @@ struct Scene {
     admin: Client,
     /// The ids of both activities.
     activities: Vec<String>,
+    /// The ids of a template of the company and of a global template.
+    templates: Vec<String>,
 }
 
 impl Scene {
@@ -56,11 +58,15 @@ impl Scene {
         let stack = stack().start().await.expect("a stack");
         let (operator, admin) = (Client::operator(&stack), admin(&stack, COMPANY));
         let of = |rest: &str| of_company(COMPANY, rest);
+        let mut templates = Vec::new();
         for id in ["1", "2"] {
             let section = json!({"name": "Spring", "startDate": format!("{}-01-01", year()), "endDate": end()});
             assert_eq!(admin.put(&of(&format!("sections/{id}")), &section).await.status, 201);
-            assert_eq!(admin.post(&of("templates"), &json!({"name": "Walk"})).await.status, 201);
-            assert_eq!(operator.post("/wellness/templates", &json!({"name": "Walk"})).await.status, 201);
+            for (client, path) in [(&admin, of("templates")), (&operator, "/wellness/templates".to_owned())] {
+                let made = client.post(&path, &json!({"name": "Walk"})).await;
+                assert_eq!(made.status, 201, "{}", made.body);
+                templates.push(text(&made.body, "templateId").to_owned());
+            }
         }
         for id in ["venue", "of-job"] {
             let record = json!({"name": "Hall", "data": {"Name": "Hall"}});
@@ -72,7 +78,7 @@ impl Scene {
         }
         let placed = json!({"role": "R", "department": "D", "name": "Ann"});
         assert_eq!(admin.put(&of(&format!("employees/{USER}")), &placed).await.status, 201);
-        let scene = Self { stack, operator, admin, activities };
+        let scene = Self { stack, operator, admin, activities, templates };
         let registered = |answer: &Answer| answer.body["items"].as_array().is_some_and(|items| items.len() == 2);
         until(&scene.operator, &registrations_of(COMPANY, USER), registered).await;
         assert_eq!(scene.admin.patch(&of("references/venues/of-job"), &json!({"data": {}})).await.status, 202);
@@ -88,7 +94,7 @@ impl Scene {
         let stack = stack.start().await.expect("a stack");
         let (operator, admin) = (Client::operator(&stack), admin(&stack, COMPANY));
         let items = self.snapshot().await;
-        let scene = Self { stack, operator, admin, activities: self.activities };
+        let scene = Self { stack, operator, admin, activities: self.activities, templates: self.templates };
         for ((table, ..), item) in &items {
             scene.put(table, item).await;
         }
@@ -153,6 +159,8 @@ impl Scene {
                     "facet" => "venues".to_owned(),
                     "facetId" => "venue".to_owned(),
                     "jobId" => "VenueId-of-job".to_owned(),
+                    "templateId" if route.contains("{companyId}") => self.templates[0].clone(),
+                    "templateId" => self.templates[1].clone(),
                     other => unreachable!("{other}"),
                 })
             });
@@ -193,6 +201,7 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
     const OPTIONS: &str = "/wellness/companies/{companyId}/activity-options";
     const REGISTRATIONS: &str = "/wellness/users/{userId}/registrations";
     const REFERENCES: &str = "/wellness/companies/{companyId}/references/{facet}/{facetId}/activities";
+    const RECORD: &str = "/wellness/companies/{companyId}/references/{facet}/{facetId}";
     BTreeMap::from([
         ("Activity", BTreeSet::from([ACTIVITY, ACTIVITIES, OPTIONS, REGISTRATIONS])),
         ("Detail", BTreeSet::from([ACTIVITY])),
@@ -202,8 +211,16 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("Group", BTreeSet::from([ACTIVITY])),
         ("Reference", BTreeSet::from([ACTIVITY, REFERENCES])),
         ("Section", BTreeSet::from([ACTIVITIES, "/wellness/companies/{companyId}/sections"])),
-        ("Template", BTreeSet::from(["/wellness/companies/{companyId}/templates", "/wellness/templates"])),
-        ("ReferenceRecord", BTreeSet::new()),
+        (
+            "Template",
+            BTreeSet::from([
+                "/wellness/companies/{companyId}/templates",
+                "/wellness/companies/{companyId}/templates/{templateId}",
+                "/wellness/templates",
+                "/wellness/templates/{templateId}",
+            ]),
+        ),
+        ("ReferenceRecord", BTreeSet::from([RECORD, "/wellness/companies/{companyId}/references/{facet}"])),
         ("Employee", BTreeSet::new()),
         ("Registration", BTreeSet::from([REGISTRATIONS])),
         ("Job", BTreeSet::from(["/wellness/companies/{companyId}/jobs/{jobId}"])),
@@ -385,7 +402,7 @@ async fn an_unreadable_registration_does_not_block_the_others_of_the_employee() 
     let walks = ["A-1", "A-2"].map(|id| activity(COMPANY, id, "Walk", &end()));
     put(&stack, &walks).await;
     let poison = Registration { progress_text: "poison".to_owned(), ..registration(&walks[0], USER) };
-    let scene = Scene { admin: admin(&stack, COMPANY), operator, stack, activities: Vec::new() };
+    let scene = Scene { admin: admin(&stack, COMPANY), operator, stack, activities: Vec::new(), templates: Vec::new() };
     let mut poison: Stored = serde_dynamo::to_item(&poison).expect("an item");
     poison.insert("Progress".to_owned(), AttributeValue::Bool(true));
     scene.put("Activities", &poison).await;
@@ -409,6 +426,8 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
     let of = |rest: &str| of_company(COMPANY, rest);
     let activity = of(&format!("activities/{}", scene.activities[0]));
     let venue = of("references/venues/venue");
+    let global = format!("/wellness/templates/{}", scene.templates[1]);
+    let part = |rest: &str, body: Value| (format!("{activity}/{rest}"), body);
     let section = json!({"name": "Summer", "startDate": format!("{}-02-01", year()), "endDate": end()});
     let progress = json!({"progress": 50, "earnedPoints": 7});
     BTreeMap::from([
@@ -424,7 +443,27 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
             (format!("{venue}/replacement"), json!({"replacementId": "other", "data": {}})),
         ),
         ("POST jobs/{jobId}/retry", (of("jobs/VenueId-of-job/retry"), json!({}))),
+        ("DELETE references/{facet}/{facetId}", (of("references/venues/of-job"), Value::Null)),
+        ("PUT activities/{activityId}/detail", part("detail", json!({"version": 1, "detail": {"new": 1}}))),
+        ("PUT activities/{activityId}/goal", part("goal", json!({"version": 1, "type": "N", "parameters": 1}))),
+        (
+            "PUT activities/{activityId}/rewards/{kind}",
+            part("rewards/Attendance", json!({"version": 1, "name": "N", "amount": 1})),
+        ),
+        ("PUT activities/{activityId}/groups", part("groups", json!({"version": 1, "type": "N", "rules": 1}))),
+        ("PUT activities/{activityId}/groups/{groupId}", part("groups/new", json!({"version": 1, "name": "N"}))),
+        ("PUT activities/{activityId}/references/{facet}/{facetId}", part("references/venues/of-job", json!({}))),
+        ("DELETE activities/{activityId}/detail", part("detail", Value::Null)),
+        ("DELETE activities/{activityId}/goal", part("goal", Value::Null)),
+        ("DELETE activities/{activityId}/rewards/{kind}", part("rewards/Attendance", Value::Null)),
+        ("DELETE activities/{activityId}/groups", part("groups", Value::Null)),
+        ("DELETE activities/{activityId}/groups/{groupId}", part("groups/none", Value::Null)),
+        ("DELETE activities/{activityId}/references/{facet}/{facetId}", part("references/venues/venue", Value::Null)),
         ("POST templates", (of("templates"), json!({"name": "New"}))),
+        ("PATCH templates/{templateId}", (of(&format!("templates/{}", scene.templates[0])), json!({"name": "New"}))),
+        ("DELETE templates/{templateId}", (of(&format!("templates/{}", scene.templates[0])), Value::Null)),
+        ("PATCH /wellness/templates/{templateId}", (global.clone(), json!({"name": "New"}))),
+        ("DELETE /wellness/templates/{templateId}", (global, Value::Null)),
         ("POST /wellness/templates", ("/wellness/templates".to_owned(), json!({"name": "New"}))),
         (
             "PATCH /wellness/users/{userId}/registrations/{activityId}",
@@ -475,7 +514,8 @@ async fn a_write_against_an_unreadable_item_succeeds_or_changes_nothing() {
             let mut before = scene.snapshot().await;
             for (writer, (path, body)) in &writers {
                 let (method, _) = writer.split_once(' ').expect("a method");
-                let request = scene.operator.request(method, path).json(body);
+                let request = scene.operator.request(method, path);
+                let request = if body.is_null() { request } else { request.json(body) };
                 let answer = send(request).await;
                 let after = scene.snapshot().await;
                 compared += 1;

@@ -8,7 +8,7 @@ use crate::{
         ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, EmployeeKey, EmployeeSort,
         EmployeesPartition, EndDateSort, Facet, FacetRef, HoldSort, JobId, JobSort, Level, ListPartition, Owner,
         Period, PlanBound, PlanTime, ProgramPartition, ProgramSort, RecordSort, ReferencePartition, RegistrationSort,
-        RegistrationsPartition, SectionSort, Status, TemplateSort, UseSort, UserId, Year,
+        RegistrationsPartition, SectionSort, Status, TemplateSetSort, TemplateSort, UseSort, UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -96,6 +96,7 @@ proptest! {
         round_trips(&RegistrationSort(user))?;
         round_trips(&SectionSort(section))?;
         round_trips(&TemplateSort(template))?;
+        round_trips(&TemplateSetSort)?;
         round_trips(&RecordSort(of.clone()))?;
         round_trips(&HoldSort(of.clone()))?;
         round_trips(&of)?;
@@ -149,15 +150,21 @@ proptest! {
             SectionSort(section).to_string(),
             TemplateSort(template).to_string(),
             RecordSort(of.clone()).to_string(),
-            HoldSort(of).to_string(),
+            HoldSort(of.clone()).to_string(),
             JobSort(job).to_string(),
             IdempotencySort(key).to_string(),
+            TemplateSetSort.to_string(),
         ];
         for (place, sort) in keys.iter().enumerate() {
-            let kinds = kinds!(sort, SectionSort, TemplateSort, RecordSort, HoldSort, JobSort, IdempotencySort);
+            let kinds =
+                kinds!(sort, SectionSort, TemplateSort, RecordSort, HoldSort, JobSort, IdempotencySort, TemplateSetSort);
             prop_assert_eq!(kinds, 1, "{}", sort);
             prop_assert_eq!(SectionSort::all().contains(sort), place == 0, "{}", sort);
             prop_assert_eq!(TemplateSort::all().contains(sort), place == 1, "{}", sort);
+            for facet in Facet::ALL {
+                let is_of_facet = place == 2 && facet == of.facet;
+                prop_assert_eq!(RecordSort::of_facet(facet).contains(sort), is_of_facet, "{}", sort);
+            }
             prop_assert!(sort.parse::<EmployeeSort>().is_err() && !EmployeeSort::all().contains(sort), "{}", sort);
         }
     }
@@ -199,6 +206,7 @@ proptest! {
         place.end = end;
         let range = UseSort::within(status, period);
         prop_assert_eq!(range.contains(&place.to_string()), inside && place.status == status);
+        prop_assert!(UseSort::all().contains(&place.to_string()));
         for range in [range, EndDateSort::within(period), ActivityEndDateSort::within(period)] {
             prop_assert!(range.from() <= range.to(), "DynamoDB rejects a range that ends before it starts");
         }

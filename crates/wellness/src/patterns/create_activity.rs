@@ -2,19 +2,19 @@
 //! (docs/requirements/wellness.md#activity-types).
 
 use crate::{
-    Activity, ActivityBody, DOMAIN, Detail, Goal, Groups, Reward, Section, Wellness,
+    Activity, ActivityBody, DOMAIN, Detail, Goal, Groups, Record, Reward, Section, Wellness,
     cost::{self, Calls, Pattern},
     model::{
-        content::{Content, Essentials, list, require},
+        content::{Content, Essentials, require},
         object::JsonObject,
-        parts::{MAX_REFERENCES, ReferenceBody},
+        parts::ReferenceBody,
         sizes::{MAX_PART, MAX_REFERENCE, MAX_ROW, must_fit},
     },
 };
 use function::{
     Created, Error, Fields, Fingerprint, Function, IdempotentRequest, Input, Request, Route, Trigger, optimistically,
 };
-use futures::future::try_join;
+use futures::future::{try_join, try_join_all};
 use keys::{
     TimestampMillis,
     wellness::{
@@ -42,7 +42,7 @@ pub const PATTERN: Pattern = Pattern {
     calls: &[Calls {
         variant: "",
         condition: "in one transaction put if absent: PK = ActivityId-… with SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#<kind>, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the other references",
-        formula: "2 × (⌈activity⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + Σ ⌈reference⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. With a section, also 1 R. With a template, also ⌈template⌉ + 1 R",
+        formula: "2 × (⌈activity⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + Σ ⌈reference⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. With a section, also 1 R. With a template, also ⌈template⌉ + 1 R, and ⌈record⌉ R for each of its references",
         cost: |case| {
             let row = table::cost::write(case.activity);
             Cost::default()
@@ -65,7 +65,6 @@ pub struct NewActivity {
     end: PlanTime,
     status: Status,
     section: Option<SectionId>,
-    references: Vec<ReferenceBody>,
     template: Option<TemplateId>,
 }
 
@@ -76,7 +75,6 @@ impl Input for NewActivity {
         let (company, content) = (fields.path("companyId"), Content::read(fields));
         let (start, end) = (fields.body("startDate"), fields.body("endDate"));
         let (status, section) = (fields.body_if_any("status"), fields.body_if_any("sectionId"));
-        let references = list(fields, "references", MAX_REFERENCES, "facet and id", ReferenceBody::of);
         let template = fields.body_if_any("templateId");
         if !fields.has_body("templateId") {
             require(fields, &["name", "type", "subType"]);
@@ -91,7 +89,6 @@ impl Input for NewActivity {
             end: end?,
             status: status.unwrap_or_default(),
             section,
-            references: references.unwrap_or_default(),
             template,
         })
     }
@@ -99,8 +96,8 @@ impl Input for NewActivity {
 
 impl NewActivity {
     fn fingerprint(&self) -> Result<Fingerprint, Error> {
-        let Self { company: _, content, start, end, status, section, references, template } = self;
-        let asked = serde_json::to_string(&(content, start, end, status, section, references, template));
+        let Self { company: _, content, start, end, status, section, template } = self;
+        let asked = serde_json::to_string(&(content, start, end, status, section, template));
         Ok(Fingerprint::of(&["create-activity", &asked.map_err(|error| Error::Internal(error.to_string()))?]))
     }
 
@@ -164,11 +161,24 @@ impl Wellness {
         Ok(activity)
     }
 
-    /// Returns the content of the request. Missing fields come from the template.
+    /// Returns the content of the request. Missing fields come from the template. A reference of
+    /// the template copies the data of the company's record, if there is one.
     async fn content_of(&self, new: &NewActivity) -> Result<Content, Error> {
-        let content = new.content.clone();
-        let Some(id) = &new.template else { return Ok(content) };
-        Ok(content.or(self.template(&new.company, id).await?.content()?))
+        let own = new.content.clone();
+        let Some(id) = &new.template else { return Ok(own) };
+        let has_references = own.references.is_some();
+        let mut content = own.or(self.template(&new.company, id).await?.content()?);
+        if has_references {
+            return Ok(content);
+        }
+        let current = async |reference: ReferenceBody| -> Result<_, Error> {
+            let record = self.table.get::<Record>(&Record::key_of(&new.company, &reference.of())).await?;
+            Ok(record.map_or(reference.clone(), |record| reference.with(record.data)))
+        };
+        let references = content.references.iter().flatten().cloned().map(current);
+        let references = Box::pin(try_join_all(references)).await?;
+        content.references = Some(references);
+        Ok(content)
     }
 
     /// Checks that the section exists. Sections are never deleted, so the transaction need not
@@ -204,7 +214,7 @@ impl Wellness {
             new.add(&groups, MAX_PART)?;
             each.iter().try_for_each(|group| new.add(group, MAX_PART))?;
         }
-        for reference in &request.input.references {
+        for reference in content.references.iter().flatten() {
             new.add(&reference.within(activity), MAX_REFERENCE)?;
         }
         Ok(new.changes)

@@ -81,7 +81,7 @@ fn status_cost(case: &Case) -> Cost {
 
 impl Case {
     /// Total size of an activity's base row, parts and references.
-    fn collection(&self) -> usize {
+    pub(crate) fn collection(&self) -> usize {
         self.activity + self.part * self.parts + self.reference * self.references
     }
 

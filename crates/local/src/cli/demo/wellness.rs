@@ -22,6 +22,7 @@ impl Guide {
         self.start_work(&walk).await?;
         self.walk(&walk).await?;
         self.look(&walk).await?;
+        let walk = self.edit(walk).await?;
         self.change_venues().await?;
         self.extend(&walk).await
     }
@@ -35,6 +36,21 @@ impl Guide {
         self.put("Create a tracker for references from activities", &path, tracker).await?;
         let own = json!({"name": "Stairs challenge", "type": "challenge", "subType": "Fitness"});
         self.post("Create a template of the company", &format!("{COMPANY}/templates"), own).await?;
+        let what = "Load the global templates that ship with the service: only the first run of a release writes";
+        let call = Call::post("/_local/functions/load-templates/invocations", json!({}));
+        self.step(Step { what, call, status: StatusCode::OK }).await?;
+        let courses = "/wellness/templates/alcohol-courses";
+        let reply = self.get("Get the template with three courses", courses).await?;
+        check(
+            reply.body["references"].as_array().is_some_and(|it| it.len() == 3),
+            "the template must have three courses",
+        )?;
+        let own = json!({"name": "Lunch walk", "type": "challenge", "subType": "Fitness"});
+        let reply = self.post("Create another template", &format!("{COMPANY}/templates"), own).await?;
+        let path = format!("{COMPANY}/templates/{}", text(&reply.body, "templateId"));
+        self.patch("Rename it under its version", &path, json!({"version": 1, "name": "Evening walk"})).await?;
+        let what = "Remove it";
+        self.step(Step { what, call: Call::delete(&path), status: StatusCode::NO_CONTENT }).await?;
         let reply = self.get("List the templates that all companies share", "/wellness/templates").await?;
         let walking = items(&reply).find(|template| template["name"] == TEMPLATE);
         check(walking.is_some(), "the list must have the sample template")?;
@@ -111,6 +127,34 @@ impl Guide {
         let what = "Move the activity to another section: an attribute changes, but no key";
         let reply = self.step(Step { what, call, status: StatusCode::OK }).await?;
         check(reply.body["sectionId"] == section_id(), "the activity must be in the other section")
+    }
+}
+
+impl Guide {
+    /// Changes parts and references of the walk. Returns the walk with its new version.
+    async fn edit(&self, walk: Walk) -> Result<Walk, CliError> {
+        let goal = json!({"version": walk.version, "type": "steps", "parameters": {"target": 2000}});
+        let call = Call::put(format!("{}/goal", walk.path), goal);
+        let reply = self.step(Step { what: "Change the goal", call, status: StatusCode::OK }).await?;
+        let version = reply.body["version"].clone();
+        let call = Call::delete(format!("{}/rewards/Attendance?version={version}", walk.path));
+        let what = "Remove a reward under the version of the activity";
+        self.step(Step { what, call, status: StatusCode::NO_CONTENT }).await?;
+        let course = json!({"name": "Healthy feet", "data": {"minutes": 20}});
+        let record = format!("{COMPANY}/references/courses/feet");
+        self.put("Create a course", &record, course).await?;
+        let reference = format!("{}/references/courses/feet", walk.path);
+        let reply = self.put("Add the course to the walk, with a copy of its data", &reference, json!({})).await?;
+        check(reply.body["data"]["minutes"] == 20, "the reference must have the data of the record")?;
+        let in_use =
+            Step { what: "Remove the course: rejected", call: Call::delete(&record), status: StatusCode::CONFLICT };
+        self.step(in_use).await?;
+        for (what, path) in [("Remove it from the walk", &reference), ("Remove the unused course", &record)] {
+            self.step(Step { what, call: Call::delete(path), status: StatusCode::NO_CONTENT }).await?;
+        }
+        let reply = self.get("Get the walk with its new version", &walk.path).await?;
+        check(reply.body["goal"]["parameters"]["target"] == 2000, "the walk must have the new goal")?;
+        Ok(Walk { version: reply.body["version"].clone(), ..walk })
     }
 }
 
