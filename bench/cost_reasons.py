@@ -45,6 +45,8 @@ REASONS = {
     },
     "create-template": {"1 W": ONCE},
     "create-activity, six items": {"1 R": "the section is read, to check its company"},
+    "put-plan": {"1 R": "the plans are read first, because they must not overlap"},
+    "get-plan": {"0.5 R": STRONG},
     "put-employee": {"1 R": "the employee is read first, so that nothing is written without a change"},
     "get-activity": {"0.5 R": STRONG},
     "record-progress": {"1 R": "the registration is read first, so that an unreadable one remains unchanged"},

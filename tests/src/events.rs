@@ -100,7 +100,9 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 43] = [
+const WELLNESS: [Event; 45] = [
+    ("put-plan", "", Some(201)),
+    ("put-plan", "another-year", Some(400)),
     ("put-section", "", Some(201)),
     ("put-section", "ends-before-start", Some(400)),
     ("put-reference", "", Some(201)),

@@ -67,6 +67,8 @@ problems! {
         "the progress or the points are lower than recorded, and `correction` is not set";
     ActivityNotOpen, 409, "activity-not-open", CONFLICT,
         "an employee reports progress on an activity that is not active or has ended";
+    PlanOverlap, 409, "plan-overlap", CONFLICT,
+        "the period of the plan overlaps another plan of the company";
     JobUnderWay, 409, "job-under-way", CONFLICT,
         "a job is already changing the same references";
     ImportRejected, 409, "import-rejected", CONFLICT,

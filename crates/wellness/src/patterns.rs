@@ -7,14 +7,17 @@ pub mod create_activity;
 pub mod create_template;
 pub mod get_activity;
 pub mod get_job;
+pub mod get_plan;
 pub mod list_activities;
 pub mod list_activity_options;
+pub mod list_plans;
 pub mod list_references;
 pub mod list_registrations;
 pub mod list_sections;
 pub mod list_templates;
 pub mod move_activity;
 pub mod put_employee;
+pub mod put_plan;
 pub mod put_reference;
 pub mod put_section;
 pub mod record_progress;
@@ -35,14 +38,17 @@ pub fn patterns() -> Vec<Pattern> {
         create_template::PATTERN,
         get_activity::PATTERN,
         get_job::PATTERN,
+        get_plan::PATTERN,
         list_activities::PATTERN,
         list_activity_options::PATTERN,
+        list_plans::PATTERN,
         list_references::PATTERN,
         list_registrations::PATTERN,
         list_sections::PATTERN,
         list_templates::PATTERN,
         move_activity::PATTERN,
         put_employee::PATTERN,
+        put_plan::PATTERN,
         put_reference::PATTERN,
         put_section::PATTERN,
         record_progress::PATTERN,

@@ -8,7 +8,7 @@ use function::Pattern;
 use jobs::{Job, State};
 use keys::wellness::{
     ActivityPartition, ActivityType, CompanyId, CompanyPartition, EmployeeSort, EmployeesPartition, EndDateSort,
-    FacetRef, JobId, ListPartition, ProgramPartition, ProgramSort, RecordSort, SectionSort, Status, UseSort,
+    FacetRef, JobId, ListPartition, PlansSort, ProgramPartition, ProgramSort, RecordSort, SectionSort, Status, UseSort,
 };
 use local::{Stack, template::Route};
 use serde_json::{Value, json};
@@ -21,7 +21,9 @@ use system_tests::{
     wellness::{admin, challenge, of_company},
 };
 use table::{BatchWrite, Item, JsonText};
-use wellness::{Activity, Employee, Filters, LastChange, Record, Reference, Registration, Section, Task, job_key};
+use wellness::{
+    Activity, Employee, Filters, LastChange, Plan, Plans, Record, Reference, Registration, Section, Task, job_key,
+};
 
 const OURS: &str = "123";
 const THEIRS: &str = "456";
@@ -68,6 +70,7 @@ impl Tenant {
             section_id: Some(parsed("section-1")),
             filters: Filters::default(),
             data: Some(data(self.marker)),
+            enrolment: None,
             template_id: None,
             version: 1,
             created_at: parsed("2020-01-01T00:00:00Z"),
@@ -88,6 +91,15 @@ impl Tenant {
             name: parsed(&format!("Spring {}", self.marker)),
             start_date: parsed("2020-01-01"),
         }
+    }
+
+    fn plans(&self) -> Plans {
+        let plan = Plan {
+            plan_id: parsed(&format!("plan-of-{}", self.company)),
+            name: parsed(&format!("Year {}", self.marker)),
+            period: keys::wellness::Period::of_year(parsed("2020")),
+        };
+        Plans { partition: CompanyPartition(self.company()), sort: PlansSort, plans: vec![plan], version: 1 }
     }
 
     fn venue(&self, id: &str) -> Record {
@@ -137,6 +149,7 @@ impl Tenant {
         put(stack, &references.collect::<Vec<_>>()).await;
         put(stack, &["section-1", &format!("section-of-{}", self.company)].map(|id| self.section(id))).await;
         put(stack, &venues.map(|id| self.venue(id))).await;
+        put(stack, &[self.plans()]).await;
         put_into("WellnessJobs", stack, &venues.map(|id| self.job(id))).await;
         put(stack, &[self.employee(&user)]).await;
         put(stack, &activities.iter().map(|activity| self.registration(activity, &user)).collect::<Vec<_>>()).await;
@@ -188,6 +201,7 @@ impl Ids {
             ("userId", format!("user-of-{company}")),
             ("activityId", format!("activity-1-of-{company}")),
             ("sectionId", format!("section-of-{company}")),
+            ("planId", format!("plan-of-{company}")),
             ("facet", "venues".to_owned()),
             ("facetId", format!("venue-of-{company}")),
             ("jobId", format!("VenueId-venue-of-{company}")),
@@ -262,6 +276,12 @@ fn cases() -> Vec<Case> {
         writes("POST /wellness/templates", json!({"name": "Walk"}), &[403]),
         writes("POST /wellness/companies/{companyId}/templates", json!({"name": "Walk"}), &[201]),
         writes("PUT /wellness/companies/{companyId}/sections/{sectionId}", section, &[201]),
+        reads("GET /wellness/companies/{companyId}/plans/{planId}", "", &[404]),
+        writes(
+            "PUT /wellness/companies/{companyId}/plans/{planId}",
+            json!({"name": "Later", "startDate": "2030-01-01", "endDate": "2030-12-31"}),
+            &[201],
+        ),
         // The update returns 404 if our company has no such record yet.
         writes(
             "PATCH /wellness/companies/{companyId}/references/{facet}/{facetId}",

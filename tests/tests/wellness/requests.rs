@@ -20,7 +20,7 @@ const OTHER: &str = "b-company";
 const USER: &str = "u-1";
 
 /// A valid body for each function.
-const GOOD: [(&str, &str); 10] = [
+const GOOD: [(&str, &str); 11] = [
     (
         "create-activity",
         r#"{"name": "N", "type": "event", "subType": "Fitness", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#,
@@ -32,6 +32,7 @@ const GOOD: [(&str, &str); 10] = [
     ("record-progress", r#"{"progress": 50}"#),
     ("create-template", r#"{"name": "N"}"#),
     ("put-section", r#"{"name": "N", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#),
+    ("put-plan", r#"{"name": "N", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#),
     ("put-reference", r#"{"name": "N", "data": {}}"#),
     ("update-activity", r#"{"version": 1, "name": "N"}"#),
 ];
@@ -98,6 +99,7 @@ impl World {
             ("facetId", "123"),
             ("userId", USER),
             ("sectionId", "7"),
+            ("planId", "plan"),
             ("jobId", "VenueId-123"),
         ];
         let segment = |segment: &str| match parameter(segment) {
@@ -238,6 +240,7 @@ const TIMES: &[&str] = &[
     "{}",
     r#"["2020-12-31"]"#,
 ];
+const ENROLMENTS: &[&str] = &[r#""""#, r#""Open""#, r#""auto""#, "null", "1", "[]"];
 const STATUSES: &[&str] =
     &[r#""""#, r#""Active""#, r#""ACTIVE""#, r#""deleted""#, r#""active#""#, "1", "null", r#"["active"]"#];
 const TYPES: &[&str] = &[r#""""#, r#""Challenge""#, r#""walk""#, "1", "null", r#"["event"]"#];
@@ -323,7 +326,7 @@ const POINTS: &[&str] = &["null", r#""40""#, "-1", "1.5", "4294967296", "1e2", "
 type Wrong = &'static [(&'static str, &'static [&'static str])];
 
 /// Invalid values for each field of each body.
-const MEMBERS: [(&str, Wrong); 10] = [
+const MEMBERS: [(&str, Wrong); 11] = [
     (
         "create-activity",
         &[
@@ -358,12 +361,22 @@ const MEMBERS: [(&str, Wrong); 10] = [
             ("goal", GOALS),
             ("rewards", REWARDS),
             ("groups", GROUPS),
+            ("enrolment", ENROLMENTS),
             ("data", OBJECTS),
         ],
     ),
     (
         "put-section",
         &[("name", NAMES), ("startDate", TIMES), ("endDate", TIMES), ("endDate", &[r#""2019-12-31T23:59:59""#])],
+    ),
+    (
+        "put-plan",
+        &[
+            ("name", NAMES),
+            ("startDate", TIMES),
+            ("endDate", TIMES),
+            ("endDate", &[r#""2019-12-31T23:59:59""#, r#""2022-01-02""#]),
+        ],
     ),
     ("put-reference", &[("name", NAMES), ("data", OBJECTS), ("data", &["null"])]),
     ("put-employee", &[("role", IDS), ("department", IDS), ("name", NAMES)]),
@@ -376,6 +389,7 @@ const MEMBERS: [(&str, Wrong); 10] = [
             ("startDate", TIMES),
             ("endDate", TIMES),
             ("filters", FILTERS),
+            ("enrolment", ENROLMENTS),
             ("data", OBJECTS),
             ("endDate", &[r#""1999-12-31""#]),
             ("startDate", &[r#""9999-01-01""#]),
@@ -450,6 +464,7 @@ fn strangers(world: &World) -> Vec<Case> {
             "/body/name /body/Name /body/endDate",
         ),
         ("create-template", "{}", "/body/name"),
+        ("put-plan", "{}", "/body/name /body/startDate /body/endDate"),
         ("put-section", "{}", "/body/name /body/startDate /body/endDate"),
         ("put-reference", "{}", "/body/name /body/data"),
         ("put-employee", "{}", "/body/role /body/department"),

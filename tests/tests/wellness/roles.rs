@@ -59,6 +59,15 @@ fn rows() -> Vec<Row> {
         row(company("GET activity-options"), YEAR, Value::Null, list),
         row(company("GET sections"), "", Value::Null, list),
         row(company("GET templates"), "", Value::Null, list),
+        row(company("GET plans"), "", Value::Null, list),
+        row(company("GET plans/{planId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
+        row(
+            company("PUT plans/{planId}"),
+            "",
+            json!({"name": "Year", "startDate": "2099-01-01", "endDate": "2099-12-31"}),
+            // Another plan of the year would overlap this plan.
+            ["3.33", "+.39", "+.+9"],
+        ),
         row(company("GET activities/{activityId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
         row(company("GET references/{facet}/{facetId}/activities"), "", Value::Null, ["+.3+", "+.3+", "+.++"]),
         row(company("GET jobs/{jobId}"), "", Value::Null, ["3.33", "+.34", "+.+4"]),
@@ -160,6 +169,7 @@ impl Scene {
                 "jobId" if is_nobody => "VenueId-nobody".to_owned(),
                 "jobId" => "VenueId-of-job".to_owned(),
                 "facetId" => own("venue"),
+                "planId" => own("2099"),
                 _ => own("1"),
             })
         });

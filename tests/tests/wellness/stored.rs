@@ -62,6 +62,8 @@ impl Scene {
             assert_eq!(admin.post(&of("templates"), &json!({"name": "Walk"})).await.status, 201);
             assert_eq!(operator.post("/wellness/templates", &json!({"name": "Walk"})).await.status, 201);
         }
+        let plan = json!({"name": "Year", "startDate": format!("{}-01-01", year()), "endDate": end()});
+        assert_eq!(admin.put(&of("plans/current"), &plan).await.status, 201);
         for id in ["venue", "of-job"] {
             let record = json!({"name": "Hall", "data": {"Name": "Hall"}});
             assert_eq!(admin.put(&of(&format!("references/venues/{id}")), &record).await.status, 201);
@@ -153,6 +155,7 @@ impl Scene {
                     "facet" => "venues".to_owned(),
                     "facetId" => "venue".to_owned(),
                     "jobId" => "VenueId-of-job".to_owned(),
+                    "planId" => "current".to_owned(),
                     other => unreachable!("{other}"),
                 })
             });
@@ -204,6 +207,10 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("Section", BTreeSet::from([ACTIVITIES, "/wellness/companies/{companyId}/sections"])),
         ("Template", BTreeSet::from(["/wellness/companies/{companyId}/templates", "/wellness/templates"])),
         ("ReferenceRecord", BTreeSet::new()),
+        (
+            "Plans",
+            BTreeSet::from(["/wellness/companies/{companyId}/plans", "/wellness/companies/{companyId}/plans/{planId}"]),
+        ),
         ("Employee", BTreeSet::new()),
         ("Registration", BTreeSet::from([REGISTRATIONS])),
         ("Job", BTreeSet::from(["/wellness/companies/{companyId}/jobs/{jobId}"])),
@@ -416,6 +423,10 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
         ("PATCH activities/{activityId}", (activity.clone(), json!({"version": 1, "name": "Renamed"}))),
         ("PUT activities/{activityId}/section", (format!("{activity}/section"), json!({"sectionId": "2"}))),
         ("PUT sections/{sectionId}", (of("sections/1"), section)),
+        (
+            "PUT plans/{planId}",
+            (of("plans/next"), json!({"name": "Next", "startDate": "2030-01-01", "endDate": "2030-12-31"})),
+        ),
         ("PUT employees/{userId}", (of(&format!("employees/{USER}")), json!({"role": "R2", "department": "D2"}))),
         ("PUT references/{facet}/{facetId}", (venue.clone(), json!({"name": "New hall", "data": {"Name": "New"}}))),
         ("PATCH references/{facet}/{facetId}", (venue.clone(), json!({"data": {"Name": "Patched"}}))),

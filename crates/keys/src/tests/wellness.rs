@@ -7,8 +7,8 @@ use crate::{
     wellness::{
         ActivityEndDateSort, ActivityId, ActivityPartition, CompanyId, CompanyPartition, EmployeeKey, EmployeeSort,
         EmployeesPartition, EndDateSort, Facet, FacetRef, HoldSort, JobId, JobSort, Level, ListPartition, Owner,
-        Period, PlanBound, PlanTime, ProgramPartition, ProgramSort, RecordSort, ReferencePartition, RegistrationSort,
-        RegistrationsPartition, SectionSort, Status, TemplateSort, UseSort, UserId, Year,
+        Period, PlanBound, PlanTime, PlansSort, ProgramPartition, ProgramSort, RecordSort, ReferencePartition,
+        RegistrationSort, RegistrationsPartition, SectionSort, Status, TemplateSort, UseSort, UserId, Year,
     },
 };
 use proptest::{prelude::*, sample::select};
@@ -61,7 +61,7 @@ fn program_sort() -> impl Strategy<Value = ProgramSort> {
 }
 
 fn job_id() -> impl Strategy<Value = JobId> {
-    prop_oneof![facet_ref().prop_map(JobId::Uses), id().prop_map(JobId::Registrations)]
+    prop_oneof![facet_ref().prop_map(JobId::Uses), id().prop_map(JobId::Registrations), id().prop_map(JobId::Enrolment)]
 }
 
 fn period() -> impl Strategy<Value = Period> {
@@ -95,6 +95,7 @@ proptest! {
         round_trips(&EmployeeSort(user.clone()))?;
         round_trips(&RegistrationSort(user))?;
         round_trips(&SectionSort(section))?;
+        round_trips(&PlansSort)?;
         round_trips(&TemplateSort(template))?;
         round_trips(&RecordSort(of.clone()))?;
         round_trips(&HoldSort(of.clone()))?;
@@ -152,14 +153,29 @@ proptest! {
             HoldSort(of).to_string(),
             JobSort(job).to_string(),
             IdempotencySort(key).to_string(),
+            PlansSort.to_string(),
         ];
         for (place, sort) in keys.iter().enumerate() {
-            let kinds = kinds!(sort, SectionSort, TemplateSort, RecordSort, HoldSort, JobSort, IdempotencySort);
+            let kinds =
+                kinds!(sort, SectionSort, TemplateSort, RecordSort, HoldSort, JobSort, IdempotencySort, PlansSort);
             prop_assert_eq!(kinds, 1, "{}", sort);
             prop_assert_eq!(SectionSort::all().contains(sort), place == 0, "{}", sort);
             prop_assert_eq!(TemplateSort::all().contains(sort), place == 1, "{}", sort);
             prop_assert!(sort.parse::<EmployeeSort>().is_err() && !EmployeeSort::all().contains(sort), "{}", sort);
         }
+    }
+
+    #[test]
+    fn a_remainder_and_the_other_period_cover_the_period_once(whole in period(), other in period(), time in plan_time()) {
+        let rest = whole.without(other);
+        if let Some(rest) = rest.filter(|_| whole.contains(time)) {
+            let is_inside = whole.first() < other.first() && other.last() < whole.last();
+            prop_assert_eq!(rest.contains(time), is_inside || !other.contains(time));
+        }
+        prop_assert_eq!(rest.is_none(), other.contains(whole.first()) && other.contains(whole.last()));
+        prop_assert_eq!(whole.overlaps(other), other.overlaps(whole));
+        let shares = [whole.first(), whole.last()].iter().any(|end| other.contains(*end)) || whole.contains(other.first());
+        prop_assert_eq!(whole.overlaps(other), shares);
     }
 
     #[test]

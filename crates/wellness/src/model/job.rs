@@ -30,6 +30,8 @@ pub enum Task {
     },
     /// Copies an activity's end date to all of its registrations.
     Follow,
+    /// Enrols every eligible employee in an activity, and withdraws those who are not eligible.
+    Enrol,
 }
 
 impl jobs::Task for Task {
@@ -38,6 +40,7 @@ impl jobs::Task for Task {
             Self::Replace { .. } => "replacement",
             Self::Update { .. } => "update",
             Self::Follow => "registrations",
+            Self::Enrol => "enrolment",
         }
     }
 }

@@ -30,6 +30,11 @@ impl Guide {
     async fn prepare(&self) -> Result<String, CliError> {
         let section = json!({"name": "Summer", "startDate": format!("{}-06-01", year()), "endDate": last_second()});
         self.put("Create a section of the plan", &format!("{COMPANY}/sections/summer"), section).await?;
+        let plan = json!({"name": "Program of the year", "startDate": format!("{}-01-01", year()), "endDate": format!("{}-12-31", year())});
+        let path = format!("{COMPANY}/plans/{}", year());
+        self.put("Create the plan of the year", &path, plan).await?;
+        self.get("Get the plan", &path).await?;
+        self.get("List the plans", &format!("{COMPANY}/plans")).await?;
         let tracker = json!({"name": "Step counter", "data": {"unit": "steps"}});
         let path = format!("{COMPANY}/references/trackers/steps");
         self.put("Create a tracker for references from activities", &path, tracker).await?;
@@ -60,6 +65,11 @@ impl Guide {
         check(replies.iter().map(|reply| &reply.body).all_equal(), "a retry must return the same response")?;
         let walk = replies.first().map(Walk::made).unwrap_or_default();
         check(!walk.id.is_empty(), "the activity must have an id")?;
+        let job = format!("{COMPANY}/jobs/EnrolmentId-{}", walk.id);
+        self.done(&job).await?;
+        let path = "/wellness/users/123/registrations?companyId=123";
+        let reply = self.get("List the registrations of Sue, who was an employee before", path).await?;
+        check(registration(&reply.body, &walk).is_some(), "the job must have enrolled her")?;
         Ok(walk)
     }
 
