@@ -45,6 +45,14 @@ REASONS = {
     },
     "create-template": {"1 W": ONCE},
     "create-activity, six items": {"1 R": "the section is read, to check its company"},
+    "join-activity": {
+        "3 R": "the activity, the employee and the registration are read first",
+        "1 W": "the ticket is taken before the registration is put under it",
+    },
+    "leave-activity": {
+        "1 R": "the registration is read first",
+        "2 W": "the job that gives the seat away",
+    },
     "put-plan": {"1 R": "the plans are read first, because they must not overlap"},
     "get-plan": {"0.5 R": STRONG},
     "put-employee": {"1 R": "the employee is read first, so that nothing is written without a change"},

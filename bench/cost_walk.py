@@ -115,6 +115,12 @@ def wellness(step):
          f"/wellness/users/erin/registrations?{OF_COMPANY}&year={YEAR}")
     registration = f"/wellness/users/erin/registrations/{activity['activityId']}?{OF_COMPANY}"
     step("W12", "record-progress", "PATCH", registration, {"progress": 40.4, "earnedPoints": 40}, types="Registration")
+    event = {"name": "Blood drive", "type": "event", "subType": "Health", "capacity": 10,
+             "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59"}
+    drive = step("W1", None, "POST", f"{COMPANY}/activities", event, types="Activity")["activityId"]
+    seat = f"/wellness/users/erin/registrations/{drive}?{OF_COMPANY}"
+    step("W21", "join-activity", "PUT", seat, types="Registration Ticket")
+    step("W21", "leave-activity", "DELETE", seat, types="Registration Ticket")
     step("W5", "get-activity", "GET", path)
     step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": f"moving-{YEAR}"}, types="Activity")
     step("W7", "list-references", "GET", f"{COMPANY}/references/trackers/steps/activities")

@@ -100,7 +100,7 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 45] = [
+const WELLNESS: [Event; 49] = [
     ("put-plan", "", Some(201)),
     ("put-plan", "another-year", Some(400)),
     ("put-section", "", Some(201)),
@@ -144,6 +144,10 @@ const WELLNESS: [Event; 45] = [
     ("register-new-employee", "no-batch", None),
     ("list-registrations", "", Some(200)),
     ("list-registrations", "another-user", Some(403)),
+    ("join-activity", "", Some(404)),
+    ("join-activity", "another-user", Some(403)),
+    ("leave-activity", "", Some(404)),
+    ("leave-activity", "another-user", Some(403)),
     ("record-progress", "", Some(404)),
     ("record-progress", "too-precise", Some(400)),
 ];

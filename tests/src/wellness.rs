@@ -133,6 +133,7 @@ pub fn activity(company: &str, id: &str, name: &str, end: &str) -> Activity {
         section_id: None,
         filters: Filters::default(),
         data: None,
+        capacity: None,
         enrolment: None,
         template_id: None,
         version: 1,

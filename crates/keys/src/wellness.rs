@@ -7,6 +7,8 @@
 //! | part of an activity | `ActivityId-<id>` | `Program#Detail`, `Program#GoalPrimary`, `Program#Reward#<kind>`, `Program#Groups`, `Program#Groups#GroupId-<id>` | | | |
 //! | reference to a venue | `ActivityId-<id>` | `Program#Venue#VenueId-<id>` | | `CompanyId-<id>#VenueId-<id>`, `<status>#<end>#ActivityId-<id>` | |
 //! | registration | `ActivityId-<id>` | `Registration#UserId-<id>` | | | `UserId-<id>#Registrations`, `ActivityEndDate#<end>` |
+//! | counter of tickets | `ActivityId-<id>` | `Tickets` | | | |
+//! | ticket of a sign-up | `ActivityId-<id>` | `Ticket#<number>` | | | |
 //! | section | `CompanyId-<id>` | `Section#SectionId-<id>` | `CompanyId-<id>#Program`, `EndDate#<end>` | | |
 //! | plans | `CompanyId-<id>` | `Plans` | | | |
 //! | venue record | `CompanyId-<id>` | `Venue#VenueId-<id>` | | | |
@@ -815,6 +817,76 @@ impl RegistrationSort {
     }
 }
 
+/// SK of the counter of an activity's tickets: `Tickets`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TicketsSort;
+
+impl fmt::Display for TicketsSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Tickets")
+    }
+}
+
+impl FromStr for TicketsSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        if text == "Tickets" { Ok(Self) } else { Err(Invalid::key("TicketsSort")) }
+    }
+}
+
+serde_as_text!(TicketsSort);
+
+/// SK of a ticket: `Ticket#<number>`, with ten digits. The first ticket of an activity has number 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TicketSort(u64);
+
+impl TicketSort {
+    /// The highest number.
+    pub const MAX: u64 = 9_999_999_999;
+
+    /// Returns the key of a ticket. `None` if the number is 0 or too high.
+    #[must_use]
+    pub fn new(number: u64) -> Option<Self> {
+        (1..=Self::MAX).contains(&number).then_some(Self(number))
+    }
+
+    /// The number of the ticket.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The range of all tickets of an activity.
+    #[must_use]
+    pub fn all() -> KeyRange {
+        KeyRange::beginning_with("Ticket#")
+    }
+
+    /// The range of the tickets from 1 to `last`.
+    #[must_use]
+    pub fn through(last: u64) -> KeyRange {
+        KeyRange::between(Self(1).to_string(), Self(last.min(Self::MAX)).to_string())
+    }
+}
+
+impl fmt::Display for TicketSort {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Ticket#{:010}", self.0)
+    }
+}
+
+impl FromStr for TicketSort {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let number = text.strip_prefix("Ticket#").and_then(|number| number.parse().ok()).and_then(Self::new);
+        number.filter(|key| key.to_string() == text).ok_or(Invalid::key("TicketSort"))
+    }
+}
+
+serde_as_text!(TicketSort);
+
 framed_key!(
     /// SK of a section: `Section#SectionId-<id>`.
     SectionSort,
@@ -905,7 +977,7 @@ impl FromStr for RecordSort {
 serde_as_text!(RecordSort);
 
 /// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
-/// `ActivityId-<id>`, or `EnrolmentId-<id>` with the id of an activity. Each venue therefore has at
+/// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity. Each venue therefore has at
 /// most one job at a time, and each activity at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
@@ -915,6 +987,8 @@ pub enum JobId {
     Registrations(ActivityId),
     /// A job that enrols employees in an activity.
     Enrolment(ActivityId),
+    /// A job that gives the free seats of an activity to those who wait.
+    Seats(ActivityId),
 }
 
 impl fmt::Display for JobId {
@@ -923,6 +997,7 @@ impl fmt::Display for JobId {
             Self::Uses(of) => of.fmt(out),
             Self::Registrations(activity) => write!(out, "ActivityId-{activity}"),
             Self::Enrolment(activity) => write!(out, "EnrolmentId-{activity}"),
+            Self::Seats(activity) => write!(out, "SeatsId-{activity}"),
         }
     }
 }
@@ -934,6 +1009,7 @@ impl FromStr for JobId {
         let job = match text.split_once("Id-") {
             Some(("Activity", activity)) => activity.parse().ok().map(Self::Registrations),
             Some(("Enrolment", activity)) => activity.parse().ok().map(Self::Enrolment),
+            Some(("Seats", activity)) => activity.parse().ok().map(Self::Seats),
             _ => text.parse().ok().map(Self::Uses),
         };
         job.ok_or_else(|| Invalid::new("is not a job id"))

@@ -4,4 +4,5 @@ pub(crate) mod change_references;
 pub(crate) mod enrol;
 pub(crate) mod follow_end;
 pub(crate) mod passes;
+pub(crate) mod seats;
 pub(crate) mod start;

@@ -16,4 +16,5 @@ pub(crate) mod registration;
 pub(crate) mod section;
 pub(crate) mod sizes;
 pub(crate) mod template;
+pub(crate) mod ticket;
 pub(crate) mod uses;

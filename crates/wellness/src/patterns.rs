@@ -8,6 +8,8 @@ pub mod create_template;
 pub mod get_activity;
 pub mod get_job;
 pub mod get_plan;
+pub mod join_activity;
+pub mod leave_activity;
 pub mod list_activities;
 pub mod list_activity_options;
 pub mod list_plans;
@@ -39,6 +41,8 @@ pub fn patterns() -> Vec<Pattern> {
         get_activity::PATTERN,
         get_job::PATTERN,
         get_plan::PATTERN,
+        join_activity::PATTERN,
+        leave_activity::PATTERN,
         list_activities::PATTERN,
         list_activity_options::PATTERN,
         list_plans::PATTERN,

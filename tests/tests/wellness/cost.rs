@@ -234,6 +234,7 @@ async fn measure_all_patterns(size: Size) -> Case {
     measured.company().await;
     measured.activity().await;
     measured.employee().await;
+    measured.sign_ups().await;
     measured.changes().await;
     measured.venue().await;
     assert_eq!(measured.functions, labels(&wellness::patterns()), "some patterns were not measured");
@@ -343,6 +344,39 @@ impl Measured {
         more["progress"] = 50.5.into();
         let employee = employee(&self.stack, COMPANY, USER);
         self.assert("record-progress", &case, &employee.patch(&path, &more).await);
+    }
+
+    /// Measures sign-ups for an event with one seat.
+    async fn sign_ups(&mut self) {
+        let client = self.client.clone();
+        let mut event = self.new_activity();
+        event["type"] = "event".into();
+        event["capacity"] = 1.into();
+        event["references"] = json!([]);
+        let made = client.post(&of("activities"), &event).await;
+        let id = text(&made.body, "activityId");
+        let path = |user: &str| registration_of(COMPANY, user, id);
+        let case = self.case().await;
+        let placed = json!({"role": "EmployeeOnPlan", "department": "Sales"});
+        assert_eq!(client.put(&of("employees/u-2"), &placed).await.status, 201);
+        let put = |user: &str| client.request("PUT", &path(user));
+        self.assert("join-activity", &case, &send(put(USER)).await);
+        let waiting = send(put("u-2")).await;
+        assert_eq!((&waiting.body["status"], &waiting.body["place"]), (&json!("waiting"), &json!(1)));
+        self.assert("join-activity, waiting", &case, &waiting);
+        let left = send(client.request("DELETE", &path(USER))).await;
+        let case = Case { job: self.own("Job").await, ..case };
+        assert_eq!(left.status, 204);
+        self.assert_sum("leave-activity", &case, &consumed(&left));
+        let job = format!("SeatsId-{id}");
+        let sum = self.until_done(&job).await;
+        self.assert_sum("continue-job, seats", &case, &sum);
+        forget(&self.stack, &job).await;
+        let own = registration_of(COMPANY, USER, &self.activity);
+        let left = send(client.request("DELETE", &own)).await;
+        assert_eq!(left.status, 204);
+        self.assert_sum("leave-activity, automatic enrolment", &case, &consumed(&left));
+        self.assert("join-activity, automatic enrolment", &case, &send(client.request("PUT", &own)).await);
     }
 
     async fn forget_registration(&self) {

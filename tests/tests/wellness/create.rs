@@ -297,6 +297,7 @@ fn seed() -> (Activity, Detail, Goal, Reward, Groups, [Group; 2], Reference) {
         section_id: None,
         filters: Filters { roles: vec![parsed("EmployeeOnPlan")], departments: vec![parsed("Sales")] },
         data: Some(json_text(&json!({"grouped": "no record of truth data"}))),
+        capacity: None,
         enrolment: None,
         template_id: None,
         version: 1,

@@ -85,6 +85,7 @@ impl Offer {
                 departments: self.departments.iter().map(|department| parsed(department)).collect(),
             },
             data: None,
+            capacity: None,
             enrolment: None,
             template_id: None,
             version: 1,

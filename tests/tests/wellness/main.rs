@@ -13,4 +13,5 @@ mod plans;
 mod references;
 mod requests;
 mod roles;
+mod seats;
 mod stored;

@@ -99,12 +99,15 @@ fn rows() -> Vec<Row> {
         row("GET /wellness/templates", "", Value::Null, ["+...", "+...", "+..."]),
         row("POST /wellness/templates", "", json!({"name": "Walk"}), ["3...", "3...", "+..."]),
         row("GET /wellness/users/{userId}/registrations", YEAR, Value::Null, ["+333", "++3+", "++++"]),
+        // The users are registered already.
+        row("PUT /wellness/users/{userId}/registrations/{activityId}", "", Value::Null, ["+333", "++34", "+++4"]),
         row(
             "PATCH /wellness/users/{userId}/registrations/{activityId}",
             "",
             json!({"progress": 50}),
             ["+333", "++34", "+++4"],
         ),
+        row("DELETE /wellness/users/{userId}/registrations/{activityId}", "", Value::Null, ["+333", "++34", "+++4"]),
     ]
 }
 
@@ -254,7 +257,7 @@ async fn operators_name_the_company_of_a_user() {
         assert_eq!((status, &body["errors"][0]["pointer"]), (400, &json!("/query/companyId")), "{path}");
         let named = scene.path(row, Target::Own, true);
         let (status, body) = scene.ask(&employee(&scene.stack, OURS, "user"), row, &named).await;
-        assert_eq!(status, 200, "callers may name their own company: {named}: {body}");
+        assert!(status < 300, "callers may name their own company: {named}: {body}");
     }
 }
 

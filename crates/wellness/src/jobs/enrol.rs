@@ -117,16 +117,20 @@ impl<'a> Enrol<'a> {
         let keys: Vec<Key> = items.iter().map(|one| Employee::key_of(&key(one))).collect();
         let employees = self.wellness.table.get_all::<Employee>(&keys, true).await?.items;
         let end = ActivityEndDateSort(activity.end());
-        let mut changes = Vec::new();
+        let (mut changes, mut left) = (Vec::new(), Vec::new());
         for (registration, key) in items.iter().zip(&keys) {
             let Some(employee) = employees.get(key) else { continue };
             if activity.offer().excludes(employee, job.started_at) {
-                changes.push(self.wellness.withdrawing(registration)?);
+                left.push(registration.clone());
             } else {
                 changes.extend(self.moved(registration, end));
             }
         }
-        if self.apply(changes).await? > 0 {
+        let count = left.len();
+        let withdrawn = stream::iter(left)
+            .map(|one: Registration| async move { self.wellness.withdraw(&one, job.started_at).await });
+        withdrawn.buffer_unordered(SIDE_BY_SIDE).try_collect::<()>().await?;
+        if self.apply(changes).await? + count > 0 {
             self.must_be_unchanged(activity).await?;
         }
         Ok(())

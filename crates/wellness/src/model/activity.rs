@@ -58,6 +58,9 @@ pub struct Activity {
     /// How employees come to take part. Absent for the default of the activity type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enrolment: Option<Enrolment>,
+    /// The number of seats. Absent if there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u32>,
     /// Supplementary metadata: a JSON object. It is not authoritative.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<JsonText>,
@@ -187,6 +190,8 @@ pub struct ActivityBody {
     section_id: Option<SectionId>,
     filters: FiltersBody,
     enrolment: Enrolment,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capacity: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json_of_some")]
     data: Option<JsonText>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,6 +214,7 @@ impl From<Activity> for ActivityBody {
         Self {
             end_date: activity.end().second(),
             enrolment: activity.enrolment(),
+            capacity: activity.capacity,
             activity_id: activity.partition.0,
             company_id: activity.company,
             name: activity.name,

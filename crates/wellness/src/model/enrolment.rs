@@ -12,7 +12,8 @@ use table::{Change, Condition, Value};
 
 use super::{
     job::{Task, job_key},
-    registration::Progress,
+    registration::{Progress, Standing},
+    ticket::MAX_CAPACITY,
 };
 
 /// How employees come to take part in an activity.
@@ -25,6 +26,25 @@ pub enum Enrolment {
     Open,
     /// Nobody is enrolled.
     Closed,
+}
+
+/// The number of seats of an activity that takes sign-ups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub(crate) struct Capacity(u32);
+
+impl TryFrom<u32> for Capacity {
+    type Error = &'static str;
+
+    fn try_from(capacity: u32) -> Result<Self, Self::Error> {
+        (1..=MAX_CAPACITY).contains(&capacity).then_some(Self(capacity)).ok_or("must be 1 to 10000")
+    }
+}
+
+impl From<Capacity> for u32 {
+    fn from(Capacity(capacity): Capacity) -> Self {
+        capacity
+    }
 }
 
 impl Enrolment {
@@ -58,7 +78,7 @@ impl Offer<'_> {
         self.status == Status::Active && self.end.second() >= at
     }
 
-    fn admits(&self, employee: &Employee) -> bool {
+    pub(crate) fn admits(&self, employee: &Employee) -> bool {
         self.filters.admit(Some(&employee.role), Some(&employee.department))
     }
 
@@ -78,6 +98,14 @@ impl Activity {
     #[must_use]
     pub fn enrolment(&self) -> Enrolment {
         self.enrolment.unwrap_or(Enrolment::of_type(self.activity_type))
+    }
+
+    /// Requires an activity with a capacity to take sign-ups. Nobody waits for automatic enrolment.
+    pub(crate) fn must_take_sign_ups_if_limited(&self) -> Result<(), Error> {
+        if self.capacity.is_some() && self.enrolment() == Enrolment::Automatic {
+            return Err(Error::invalid("/body/capacity", "requires an enrolment that is open or closed"));
+        }
+        Ok(())
     }
 
     pub(crate) fn offer(&self) -> Offer<'_> {
@@ -119,7 +147,7 @@ impl Activity {
 impl Wellness {
     /// Returns the change that withdraws an employee who has done nothing yet. DynamoDB refuses it
     /// if there is progress, points, a text or metadata.
-    pub(crate) fn withdrawing(&self, registration: &Registration) -> Result<Change, Error> {
+    fn withdrawing(&self, registration: &Registration) -> Result<Change, Error> {
         let delete = self.table.delete(registration.key());
         let delete = delete.only_if(Condition::is(Registration::PROGRESS, Value::of(&Progress::NONE)?));
         let delete = delete.only_if(Condition::is(Registration::EARNED_POINTS, 0));
@@ -127,12 +155,24 @@ impl Wellness {
         Ok(delete.only_if(Condition::missing(Registration::DATA)))
     }
 
-    /// Withdraws the employee, unless the employee has done something. Returns whether the
-    /// registration is gone.
-    pub(crate) async fn withdraw(&self, registration: &Registration) -> Result<bool, Error> {
-        match self.dynamo.write(self.withdrawing(registration)?).await {
-            Ok(()) => Ok(true),
-            Err(table::Error::Refused(_)) => Ok(false),
+    /// Withdraws the employee, unless the employee has done something or was put in by an
+    /// administrator. A ticket is given up in the same transaction.
+    pub(crate) async fn withdraw(&self, registration: &Registration, now: TimestampSeconds) -> Result<(), Error> {
+        let run = RequestId::new(now.instant(), self.dynamo.random());
+        if registration.assigned.is_some() || registration.standing == Some(Standing::Withdrawn) {
+            return Ok(());
+        }
+        let withdrawing = self.withdrawing(registration)?;
+        let written = match registration.ticket {
+            None => self.dynamo.write(withdrawing.only_if(Condition::missing(Registration::TICKET))).await,
+            Some(ticket) => {
+                let same = withdrawing.only_if(Condition::is(Registration::TICKET, ticket));
+                let changes = [same].into_iter().chain(self.giving_up(registration, ticket, run, now)?);
+                self.dynamo.transact(changes.collect()).await
+            }
+        };
+        match written {
+            Ok(()) | Err(table::Error::Refused(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

@@ -9,7 +9,7 @@
 use crate::{
     Task, Wellness,
     cost::{self, Calls, Case, Pattern},
-    jobs::{change_references::References, enrol::Enrol, follow_end::Registrations, passes::Passes},
+    jobs::{change_references::References, enrol::Enrol, follow_end::Registrations, passes::Passes, seats::Seats},
 };
 use function::{Batch, Error, Function, Trigger};
 use jobs::{JobService, Jobs, PAGE, Run};
@@ -80,6 +80,20 @@ pub const PATTERN: Pattern = Pattern {
                     .write(cost::ACTIVITIES, registration.times(eligible))
                     .write(cost::REGISTRATIONS, registration.times(eligible))
                     .write(cost::JOBS, write(case.job).times(5))
+            },
+        },
+        Calls {
+            variant: ", seats",
+            condition: "get PK = ActivityId-<id>, SK = Program and SK = Tickets. Query SK begins with Ticket#, all with strong consistency. Put each lost ticket if absent. Update SK = Tickets. For each employee who gets a seat, one transaction updates Ticket#<number> and Registration#UserId-<id>",
+            formula: "⌈activity⌉ + 1 + ⌈Σ tickets⌉ R; 1 W, and 1 W per lost ticket. Per employee who gets a seat: 2 × (⌈registration⌉ + 1) W; GSI3 ⌈registration⌉ W. ⌈job⌉ R; 2 ⌈job⌉ W. The table shows the cost for one employee and few tickets",
+            cost: |case| {
+                let registration = write(case.registration);
+                Cost::default()
+                    .read(cost::JOBS, read(case.job))
+                    .read(cost::ACTIVITIES, case.activity_read() + Units::whole(2))
+                    .write(cost::ACTIVITIES, (registration + Units::whole(1)).times(2) + Units::whole(1))
+                    .write(cost::REGISTRATIONS, registration)
+                    .write(cost::JOBS, write(case.job).times(2))
             },
         },
         Calls {
@@ -161,6 +175,9 @@ impl JobService for Wellness {
             }
             JobId::Enrolment(activity) => {
                 run.steps(Enrol::new(self, company, activity)).await?;
+            }
+            JobId::Seats(activity) => {
+                run.steps(Seats::new(self, activity)).await?;
             }
             JobId::Uses(of) => {
                 let references = References::of(self, ReferencePartition { company, of }, task);

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     model::{
         content::{Content, Essentials, list, require},
-        enrolment::Enrolment,
+        enrolment::{Capacity, Enrolment},
         object::JsonObject,
         parts::{MAX_REFERENCES, ReferenceBody},
         sizes::{MAX_PART, MAX_REFERENCE, MAX_ROW, must_fit},
@@ -79,6 +79,7 @@ pub struct NewActivity {
     references: Vec<ReferenceBody>,
     template: Option<TemplateId>,
     enrolment: Option<Enrolment>,
+    capacity: Option<Capacity>,
 }
 
 impl Input for NewActivity {
@@ -96,7 +97,7 @@ impl Input for NewActivity {
         if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end < start) {
             fields.fault::<()>("/body/endDate", "must not be before startDate");
         }
-        let enrolment = fields.body_if_any("enrolment");
+        let (enrolment, capacity) = (fields.body_if_any("enrolment"), fields.body_if_any("capacity"));
         Some(Self {
             company: company?,
             content,
@@ -107,14 +108,16 @@ impl Input for NewActivity {
             references: references.unwrap_or_default(),
             template,
             enrolment,
+            capacity,
         })
     }
 }
 
 impl NewActivity {
     fn fingerprint(&self) -> Result<Fingerprint, Error> {
-        let Self { company: _, content, start, end, status, section, references, template, enrolment } = self;
-        let asked = serde_json::to_string(&(content, start, end, status, section, references, template, enrolment));
+        let Self { company: _, content, start, end, status, section, references, template, enrolment, capacity } = self;
+        let asked =
+            serde_json::to_string(&(content, start, end, status, section, references, template, enrolment, capacity));
         Ok(Fingerprint::of(&["create-activity", &asked.map_err(|error| Error::Internal(error.to_string()))?]))
     }
 
@@ -135,6 +138,7 @@ impl NewActivity {
             start_date: self.start,
             section_id: self.section.clone(),
             filters: content.filters.clone().unwrap_or_default().into(),
+            capacity: self.capacity.map(u32::from),
             enrolment: self.enrolment.and_then(|enrolment| enrolment.stored(activity_type)),
             data: content.data.clone().map(|JsonObject(data)| data),
             template_id: self.template.clone(),
@@ -173,6 +177,7 @@ impl Wellness {
         let found = Box::pin(try_join(self.content_of(new), self.must_have_section_of(new)));
         let (content, ()) = found.await?;
         let activity = new.activity(ActivityId::new(now.instant(), &request.random), &content, now)?;
+        activity.must_take_sign_ups_if_limited()?;
         let mut changes = self.insertion(&activity, content, request)?;
         changes.extend(once.remember(&activity)?);
         let job = activity.first_enrolment(request.id, request.now)?;

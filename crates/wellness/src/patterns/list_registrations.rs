@@ -7,7 +7,12 @@
 use crate::{
     Activity, DOMAIN, Name, Progress, Registration, Wellness,
     cost::{self, Calls, Case, Pattern},
-    model::{access::OfUser, activity::json_of_some, period::Wanted},
+    model::{
+        access::OfUser,
+        activity::json_of_some,
+        period::Wanted,
+        registration::{RegistrationStatus, Standing},
+    },
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
 use keys::{
@@ -80,6 +85,8 @@ pub struct OnHomePage {
     name: Name,
     end_date: TimestampSeconds,
     status: Status,
+    /// The status of the registration.
+    registration_status: RegistrationStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     section_id: Option<SectionId>,
     progress: Progress,
@@ -96,6 +103,7 @@ impl OnHomePage {
             name: activity.name,
             end_date: registration.end.0.second(),
             status: activity.status,
+            registration_status: registration.standing.into(),
             section_id: activity.section_id,
             progress: registration.progress,
             progress_text: registration.progress_text,
@@ -124,6 +132,8 @@ pub async fn list_registrations(wellness: Wellness, request: Request<Asked>) -> 
     let query = Query::new(&RegistrationsPartition(user), &range).on(&wellness.registrations);
     let query = query.only_if(Condition::is(Registration::COMPANY, &company));
     let Page { items: registrations, skipped, .. } = wellness.table.query_all::<Registration>(&query).await?;
+    let mut registrations = registrations;
+    registrations.retain(|one| one.standing != Some(Standing::Withdrawn));
     let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();
     let mut activities = wellness.table.get_all::<Activity>(&keys, false).await?;
     if !request.caller.administers(DOMAIN) {

@@ -80,7 +80,7 @@ async fn register_new_employee(wellness: Wellness, batch: Batch) -> Result<BTree
     let there: HashSet<_> = registered.iter().map(|(_, registration)| registration.key()).collect();
     let options = run.options(&employees).await;
     let (mut wanted, left) = run.wanted(&employees, &options);
-    run.each(left, |keys| wellness.leave(keys)).await;
+    run.each(left, |(keys, since)| wellness.leave(keys, since)).await;
     wanted.retain(|(_, registration)| !there.contains(&registration.key()));
     let put = run.each(wanted, |registration| wellness.register(registration)).await;
     registered.extend(put.into_iter().filter_map(|(start, registration)| Some((start, registration?))));
@@ -198,7 +198,7 @@ impl Run<'_> {
         &mut self,
         employees: &[(usize, Employee)],
         options: &HashMap<CompanyId, Vec<ActivityOption>>,
-    ) -> (Vec<(usize, Registration)>, Vec<(usize, Vec<Key>)>) {
+    ) -> (Vec<(usize, Registration)>, Vec<(usize, (Vec<Key>, TimestampSeconds))>) {
         let (mut wanted, mut left) = (Vec::new(), Vec::new());
         for (start, employee) in employees {
             let Start { since, is_move, .. } = self.starts[*start];
@@ -211,7 +211,7 @@ impl Run<'_> {
             let excluded = options.iter().filter(|option| is_move && option.offer().excludes(employee, since));
             let keys: Vec<_> =
                 excluded.map(|option| Registration::key_of(&option.partition.0, employee.user())).collect();
-            left.extend((!keys.is_empty()).then_some((*start, keys)));
+            left.extend((!keys.is_empty()).then_some((*start, (keys, since))));
         }
         (wanted, left)
     }
@@ -237,8 +237,9 @@ impl Run<'_> {
                 let since = self.starts[*start].since;
                 now.zip(employees.get(start)).is_some_and(|(now, employee)| now.excludes(employee, since))
             });
-            let out = out.into_iter().map(|(start, registration)| (start, vec![registration.key()])).collect();
-            self.each(out, |keys| wellness.leave(keys)).await;
+            let leave = |start: usize, one: Registration| (start, (vec![one.key()], self.starts[start].since));
+            let out = out.into_iter().map(|(start, registration)| leave(start, registration)).collect();
+            self.each(out, |(keys, since)| wellness.leave(keys, since)).await;
             let moved = rest.into_iter().filter_map(|(start, registration)| {
                 let end = ActivityEndDateSort(ends.get(&Activity::key_of(&registration.partition.0))?.end.0);
                 (registration.end != end).then_some((start, Registration { end, ..registration }))
@@ -354,9 +355,9 @@ impl Wellness {
     }
 
     /// Withdraws an employee from these activities, unless the employee has done something.
-    async fn leave(&self, keys: Vec<Key>) -> Result<(), Error> {
+    async fn leave(&self, keys: Vec<Key>, now: TimestampSeconds) -> Result<(), Error> {
         for registration in self.table.get_all::<Registration>(&keys, true).await?.items.values() {
-            self.withdraw(registration).await?;
+            self.withdraw(registration, now).await?;
         }
         Ok(())
     }

@@ -8,10 +8,11 @@ use crate::{
     Activity, ActivityBody, DOMAIN, Filters, FiltersBody, Name, Reference, Wellness,
     cost::{self, Calls, Case, Pattern},
     model::{
-        enrolment::Enrolment,
+        enrolment::{Capacity, Enrolment},
         job::following,
         object::JsonObject,
         sizes::{MAX_ROW, must_fit},
+        ticket::seating,
     },
 };
 use function::{Error, Fields, Function, Input, Json, Request, Route, Trigger, optimistically};
@@ -110,6 +111,8 @@ pub struct Patch {
     end: Option<PlanTime>,
     filters: Option<Filters>,
     enrolment: Option<Enrolment>,
+    /// The new capacity. `Some(None)` removes the limit.
+    capacity: Option<Option<Capacity>>,
     data: Option<NewData>,
 }
 
@@ -117,7 +120,7 @@ pub struct Patch {
 #[derive(Debug, Clone)]
 struct NewData(Option<JsonText>);
 
-const MEMBERS: [&str; 7] = ["name", "status", "startDate", "endDate", "filters", "enrolment", "data"];
+const MEMBERS: [&str; 8] = ["name", "status", "startDate", "endDate", "filters", "enrolment", "capacity", "data"];
 
 const BEFORE_START: &str = "must not be before startDate";
 
@@ -130,7 +133,7 @@ impl Input for Patch {
             (fields.body("version"), fields.body_if_any("name"), fields.body_if_any("status"));
         let (start, end) = (fields.body_if_any("startDate"), fields.body_if_any("endDate"));
         let filters = fields.body_if_any::<FiltersBody>("filters").map(Into::into);
-        let enrolment = fields.body_if_any("enrolment");
+        let (enrolment, capacity) = (fields.body_if_any("enrolment"), fields.body_if_any("capacity"));
         let data = fields.body_if_any::<Option<JsonObject>>("data");
         let data = data.map(|data| NewData(data.map(|JsonObject(data)| data)));
         if start.zip(end).is_some_and(|(start, end)| end < start) {
@@ -140,7 +143,19 @@ impl Input for Patch {
             fields.fault::<()>("/body", format!("must have at least one of {}", MEMBERS.join(", ")));
         }
         let (company, activity) = (company?, activity?);
-        Some(Self { company, activity, version: version?, name, status, start, end, filters, enrolment, data })
+        Some(Self {
+            company,
+            activity,
+            version: version?,
+            name,
+            status,
+            start,
+            end,
+            filters,
+            enrolment,
+            capacity,
+            data,
+        })
     }
 }
 
@@ -200,6 +215,10 @@ impl Wellness {
         let enrolment = new.next_enrolment(&old, request.id, request.now)?;
         let enrolment_job_id = enrolment.as_ref().map(|_| JobId::Enrolment(new.id().clone()));
         changes.extend(enrolment.map(|job| self.jobs.table().put(&job)).transpose()?);
+        if new.capacity != old.capacity {
+            let job = seating(&new.company, new.id(), request.id, request.now)?;
+            changes.push(self.jobs.table().put(&job)?);
+        }
         self.dynamo.transact(changes).await?;
         let job_id = ends_otherwise.then(|| JobId::Registrations(new.id().clone()));
         Ok(Updated { activity: new.into(), job_id, enrolment_job_id })
@@ -219,6 +238,10 @@ impl Wellness {
         let row = match &new.enrolment {
             Some(enrolment) => row.set(Activity::ENROLMENT, Value::of(enrolment)?),
             None => row.remove(Activity::ENROLMENT),
+        };
+        let row = match new.capacity {
+            Some(capacity) => row.set(Activity::CAPACITY, i64::from(capacity)),
+            None => row.remove(Activity::CAPACITY),
         };
         Ok(match &new.data {
             Some(data) => row.set(Activity::DATA, Value::of(data)?),
@@ -254,6 +277,9 @@ impl Patch {
         if let Some(enrolment) = self.enrolment {
             new.enrolment = enrolment.stored(new.activity_type);
         }
+        if let Some(capacity) = self.capacity {
+            new.capacity = capacity.map(u32::from);
+        }
         if let Some(NewData(data)) = &self.data {
             new.data.clone_from(data);
         }
@@ -264,6 +290,7 @@ impl Patch {
         new.start_date = self.start.unwrap_or(new.start_date);
         new.end = self.end.map_or(new.end, EndDateSort);
         new.list_end = Some(new.end);
+        new.must_take_sign_ups_if_limited()?;
         if new.end() < new.start_date {
             return Err(match self.end {
                 Some(_) => Error::invalid("/body/endDate", BEFORE_START),

@@ -1,5 +1,5 @@
 //! Demo of the wellness programme: creates, uses and changes a plan year.
-use http::StatusCode;
+use http::{Method, StatusCode};
 use itertools::Itertools;
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ impl Guide {
         self.overview(&walk).await?;
         self.start_work(&walk).await?;
         self.walk(&walk).await?;
+        self.sign_up().await?;
         self.look(&walk).await?;
         self.change_venues().await?;
         self.extend(&walk).await
@@ -106,6 +107,29 @@ impl Guide {
         let reply = self.get("List her registrations with the progress", REGISTRATIONS).await?;
         let shown = registration(&reply.body, walk).map(|it| [&it["progress"], &it["earnedPoints"]]);
         check(shown == Some([&json!(40.4), &json!(40)]), "progress and points must be unchanged")
+    }
+
+    /// Signs up two employees for an event with one seat, and gives the seat to the second one.
+    async fn sign_up(&self) -> Result<(), CliError> {
+        let event = json!({
+            "name": "Flu shots", "type": "event", "subType": "Health", "capacity": 1,
+            "startDate": format!("{}-06-01", year()), "endDate": last_second(),
+        });
+        let reply = self.post("Create an event with one seat", &format!("{COMPANY}/activities"), event).await?;
+        let id = text(&reply.body, "activityId");
+        let seat = |user: &str| format!("/wellness/users/{user}/registrations/{id}?companyId=123");
+        for (user, what, status) in [("456", "She joins the event", "enrolled"), ("123", "Sue has to wait", "waiting")]
+        {
+            let call = Call { method: Method::PUT, ..Call::get(seat(user)) };
+            let reply = self.step(Step { what, call, status: StatusCode::CREATED }).await?;
+            check(reply.body["status"] == status, "the event must have one seat")?;
+        }
+        let call = Call { method: Method::DELETE, ..Call::get(seat("456")) };
+        self.step(Step { what: "She leaves the event", call, status: StatusCode::NO_CONTENT }).await?;
+        self.done(&format!("{COMPANY}/jobs/SeatsId-{id}")).await?;
+        let call = Call { method: Method::PUT, ..Call::get(seat("123")) };
+        let reply = self.step(Step { what: "Sue has the seat", call, status: StatusCode::OK }).await?;
+        check(reply.body["status"] == "enrolled", "the seat must be given to her")
     }
 
     async fn look(&self, walk: &Walk) -> Result<(), CliError> {
