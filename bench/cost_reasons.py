@@ -58,6 +58,16 @@ REASONS = {
         "5 W": "the conditions that no job runs on the record and none holds it, all in a transaction",
     },
     "create-activity, six items": {"1 R": "the section is read, to check its company"},
+    "join-activity": {
+        "3 R": "the activity, the employee and the registration are read first",
+        "1 W": "the ticket is taken before the registration is put under it",
+    },
+    "leave-activity": {
+        "1 R": "the registration is read first",
+        "2 W": "the job that gives the seat away",
+    },
+    "put-plan": {"1 R": "the plans are read first, because they must not overlap"},
+    "get-plan": {"0.5 R": STRONG},
     "put-employee": {"1 R": "the employee is read first, so that nothing is written without a change"},
     "get-activity": {"0.5 R": STRONG},
     "record-progress": {"1 R": "the registration is read first, so that an unreadable one remains unchanged"},

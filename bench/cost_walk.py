@@ -87,6 +87,10 @@ def cart(step):
 def wellness(step):
     section = {"name": "Summer", "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59"}
     step("W14", "put-section", "PUT", f"{COMPANY}/sections/summer", section, types="Section")
+    plan = {"name": "Programme", "startDate": f"{YEAR}-01-01", "endDate": f"{YEAR}-12-31"}
+    step("W19", "put-plan", "PUT", f"{COMPANY}/plans/{YEAR}", plan, types="Plans")
+    step("W19", "get-plan", "GET", f"{COMPANY}/plans/{YEAR}")
+    step("W19", "list-plans", "GET", f"{COMPANY}/plans")
     tracker = {"name": "Step counter", "data": {"unit": "steps"}}
     step("W15", "put-reference", "PUT", f"{COMPANY}/references/trackers/steps", tracker, types="ReferenceRecord")
     template = {"name": "Stairs", "type": "challenge", "subType": "Fitness"}
@@ -108,12 +112,20 @@ def wellness(step):
     activity = step("W1", "create-activity, six items", "POST", f"{COMPANY}/activities", walk, types=parts)
     path = f"{COMPANY}/activities/{activity['activityId']}"
     step("W2", "list-activities", "GET", f"{COMPANY}/activities?year={YEAR}")
-    step("W3", "list-activity-options", "GET", f"{COMPANY}/activity-options?role=EmployeeOnPlan")
+    step("W3", "list-activity-options", "GET",
+         f"{COMPANY}/activity-options?role=EmployeeOnPlan&year={YEAR}")
     employee = {"role": "EmployeeOnPlan", "department": "Sales", "name": "Erin"}
     step("W10", "put-employee", "PUT", f"{COMPANY}/employees/erin", employee, types="Employee")
-    step("W4", "list-registrations", "GET", f"/wellness/users/erin/registrations?{OF_COMPANY}")
+    step("W4", "list-registrations", "GET",
+         f"/wellness/users/erin/registrations?{OF_COMPANY}&year={YEAR}")
     registration = f"/wellness/users/erin/registrations/{activity['activityId']}?{OF_COMPANY}"
     step("W12", "record-progress", "PATCH", registration, {"progress": 40.4, "earnedPoints": 40}, types="Registration")
+    event = {"name": "Blood drive", "type": "event", "subType": "Health", "capacity": 10,
+             "startDate": f"{YEAR}-06-01", "endDate": f"{YEAR}-12-31T23:59:59"}
+    drive = step("W1", None, "POST", f"{COMPANY}/activities", event, types="Activity")["activityId"]
+    seat = f"/wellness/users/erin/registrations/{drive}?{OF_COMPANY}"
+    step("W21", "join-activity", "PUT", seat, types="Registration Ticket")
+    step("W21", "leave-activity", "DELETE", seat, types="Registration Ticket")
     step("W5", "get-activity", "GET", path)
     step("W6", "move-activity", "PUT", f"{path}/section", {"sectionId": f"moving-{YEAR}"}, types="Activity")
     based = activity["version"]

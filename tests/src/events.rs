@@ -103,7 +103,9 @@ const STREAM: [Event; 9] = [
 
 /// The events of the wellness service. The lists return the created items. Activity 123 and venue
 /// 789 do not exist.
-const WELLNESS: [Event; 61] = [
+const WELLNESS: [Event; 67] = [
+    ("put-plan", "", Some(201)),
+    ("put-plan", "another-year", Some(400)),
     ("put-section", "", Some(201)),
     ("put-section", "ends-before-start", Some(400)),
     ("put-reference", "", Some(201)),
@@ -145,6 +147,10 @@ const WELLNESS: [Event; 61] = [
     ("register-new-employee", "no-batch", None),
     ("list-registrations", "", Some(200)),
     ("list-registrations", "another-user", Some(403)),
+    ("join-activity", "", Some(404)),
+    ("join-activity", "another-user", Some(403)),
+    ("leave-activity", "", Some(404)),
+    ("leave-activity", "another-user", Some(403)),
     ("record-progress", "", Some(404)),
     ("record-progress", "too-precise", Some(400)),
     ("update-part", "", Some(404)),

@@ -8,10 +8,14 @@ pub mod create_activity;
 pub mod create_template;
 pub mod get_activity;
 pub mod get_job;
+pub mod get_plan;
 pub mod get_reference;
 pub mod get_template;
+pub mod join_activity;
+pub mod leave_activity;
 pub mod list_activities;
 pub mod list_activity_options;
+pub mod list_plans;
 pub mod list_references;
 pub mod list_references_of_facet;
 pub mod list_registrations;
@@ -20,6 +24,7 @@ pub mod list_templates;
 pub mod load_templates;
 pub mod move_activity;
 pub mod put_employee;
+pub mod put_plan;
 pub mod put_reference;
 pub mod put_section;
 pub mod record_progress;
@@ -49,8 +54,12 @@ pub fn patterns() -> Vec<Pattern> {
         get_job::PATTERN,
         get_reference::PATTERN,
         get_template::PATTERN,
+        get_plan::PATTERN,
+        join_activity::PATTERN,
+        leave_activity::PATTERN,
         list_activities::PATTERN,
         list_activity_options::PATTERN,
+        list_plans::PATTERN,
         list_references::PATTERN,
         list_references_of_facet::PATTERN,
         list_registrations::PATTERN,
@@ -59,6 +68,7 @@ pub fn patterns() -> Vec<Pattern> {
         load_templates::PATTERN,
         move_activity::PATTERN,
         put_employee::PATTERN,
+        put_plan::PATTERN,
         put_reference::PATTERN,
         put_section::PATTERN,
         record_progress::PATTERN,

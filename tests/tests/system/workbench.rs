@@ -47,7 +47,18 @@ const ABSENT: [(&str, &[(&str, &str)]); 8] = [
     ("TransactionHistory", &[("Attempts", "N"), ("FailureReason", "S"), ("RetryOf", "S")]),
     ("BankJobs", &JOB),
     ("Cart", &[("JoinedTo", "S")]),
-    ("Activities", &[("TemplateId", "S"), ("UsedBy", "S")]),
+    (
+        "Activities",
+        &[
+            ("Assigned", "BOOL"),
+            ("Capacity", "N"),
+            ("Enrolment", "S"),
+            ("Standing", "S"),
+            ("TemplateId", "S"),
+            ("Ticket", "N"),
+            ("UsedBy", "S"),
+        ],
+    ),
     ("WellnessJobs", &JOB),
     (
         "FinancialTransactions",

@@ -8,7 +8,7 @@ use function::Pattern;
 use jobs::{Job, State};
 use keys::wellness::{
     ActivityPartition, ActivityType, CompanyId, CompanyPartition, EmployeeSort, EmployeesPartition, EndDateSort,
-    FacetRef, JobId, ListPartition, Owner, ProgramPartition, ProgramSort, RecordSort, SectionSort, Status,
+    FacetRef, JobId, ListPartition, Owner, PlansSort, ProgramPartition, ProgramSort, RecordSort, SectionSort, Status,
     TemplateSort, UseSort,
 };
 use local::{Stack, template::Route};
@@ -23,7 +23,8 @@ use system_tests::{
 };
 use table::{BatchWrite, Item, JsonText};
 use wellness::{
-    Activity, Employee, Filters, LastChange, Record, Reference, Registration, Section, Task, Template, job_key,
+    Activity, Employee, Filters, LastChange, Plan, Plans, Record, Reference, Registration, Section, Task, Template,
+    job_key,
 };
 
 const OURS: &str = "123";
@@ -71,6 +72,8 @@ impl Tenant {
             section_id: Some(parsed("section-1")),
             filters: Filters::default(),
             data: Some(data(self.marker)),
+            capacity: None,
+            enrolment: None,
             template_id: None,
             version: 1,
             created_at: parsed("2020-01-01T00:00:00Z"),
@@ -91,6 +94,15 @@ impl Tenant {
             name: parsed(&format!("Spring {}", self.marker)),
             start_date: parsed("2020-01-01"),
         }
+    }
+
+    fn plans(&self) -> Plans {
+        let plan = Plan {
+            plan_id: parsed(&format!("plan-of-{}", self.company)),
+            name: parsed(&format!("Year {}", self.marker)),
+            period: keys::wellness::Period::of_year(parsed("2020")),
+        };
+        Plans { partition: CompanyPartition(self.company()), sort: PlansSort, plans: vec![plan], version: 1 }
     }
 
     fn venue(&self, id: &str) -> Record {
@@ -151,6 +163,7 @@ impl Tenant {
         put(stack, &references.collect::<Vec<_>>()).await;
         put(stack, &["section-1", &format!("section-of-{}", self.company)].map(|id| self.section(id))).await;
         put(stack, &venues.map(|id| self.venue(id))).await;
+        put(stack, &[self.plans()]).await;
         put_into("WellnessJobs", stack, &venues.map(|id| self.job(id))).await;
         put(stack, &[self.employee(&user)]).await;
         put(stack, &[self.template()]).await;
@@ -203,6 +216,7 @@ impl Ids {
             ("userId", format!("user-of-{company}")),
             ("activityId", format!("activity-1-of-{company}")),
             ("sectionId", format!("section-of-{company}")),
+            ("planId", format!("plan-of-{company}")),
             ("facet", "venues".to_owned()),
             ("facetId", format!("venue-of-{company}")),
             ("jobId", format!("VenueId-venue-of-{company}")),
@@ -277,9 +291,17 @@ fn cases() -> Vec<Case> {
             &[201],
         ),
         writes("PATCH /wellness/users/{userId}/registrations/{activityId}", json!({"progress": 50}), &[404]),
+        reads("PUT /wellness/users/{userId}/registrations/{activityId}", "", &[404]),
+        reads("DELETE /wellness/users/{userId}/registrations/{activityId}", "", &[404]),
         writes("POST /wellness/templates", json!({"name": "Walk"}), &[403]),
         writes("POST /wellness/companies/{companyId}/templates", json!({"name": "Walk"}), &[201]),
         writes("PUT /wellness/companies/{companyId}/sections/{sectionId}", section, &[201]),
+        reads("GET /wellness/companies/{companyId}/plans/{planId}", "", &[404]),
+        writes(
+            "PUT /wellness/companies/{companyId}/plans/{planId}",
+            json!({"name": "Later", "startDate": "2030-01-01", "endDate": "2030-12-31"}),
+            &[201],
+        ),
         // The update returns 404 if our company has no such record yet.
         writes(
             "PATCH /wellness/companies/{companyId}/references/{facet}/{facetId}",

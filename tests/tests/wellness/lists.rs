@@ -96,7 +96,7 @@ async fn lists_activities_and_sections_as_in_the_requirement() {
             "endDate": "2020-12-31T00:00:00Z",
             "status": "active",
             "sectionId": "7",
-            "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
+            "enrolment": "automatic", "filters": {"roles": ["EmployeeOnPlan"], "departments": ["Sales"]},
             "data": {"banner": "walk.png", "steps": 5000},
             "templateId": "T-1",
             "version": 1,

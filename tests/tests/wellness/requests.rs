@@ -20,7 +20,7 @@ const OTHER: &str = "b-company";
 const USER: &str = "u-1";
 
 /// A valid body for each function.
-const GOOD: [(&str, &str); 16] = [
+const GOOD: [(&str, &str); 17] = [
     (
         "create-activity",
         r#"{"name": "N", "type": "event", "subType": "Fitness", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#,
@@ -32,6 +32,7 @@ const GOOD: [(&str, &str); 16] = [
     ("record-progress", r#"{"progress": 50}"#),
     ("create-template", r#"{"name": "N"}"#),
     ("put-section", r#"{"name": "N", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#),
+    ("put-plan", r#"{"name": "N", "startDate": "2020-01-01", "endDate": "2020-12-31"}"#),
     ("put-reference", r#"{"name": "N", "data": {}}"#),
     ("update-activity", r#"{"version": 1, "name": "N"}"#),
     ("update-template", r#"{"version": 1, "name": "N"}"#),
@@ -112,6 +113,7 @@ impl World {
             ("facetId", "123"),
             ("userId", USER),
             ("sectionId", "7"),
+            ("planId", "plan"),
             ("jobId", "VenueId-123"),
             ("kind", "Attendance"),
             ("groupId", "1"),
@@ -255,6 +257,8 @@ const TIMES: &[&str] = &[
     "{}",
     r#"["2020-12-31"]"#,
 ];
+const CAPACITIES: &[&str] = &["0", "-1", "1.5", "10001", r#""5""#, "[]", "null"];
+const ENROLMENTS: &[&str] = &[r#""""#, r#""Open""#, r#""auto""#, "null", "1", "[]"];
 const STATUSES: &[&str] =
     &[r#""""#, r#""Active""#, r#""ACTIVE""#, r#""deleted""#, r#""active#""#, "1", "null", r#"["active"]"#];
 const TYPES: &[&str] = &[r#""""#, r#""Challenge""#, r#""walk""#, "1", "null", r#"["event"]"#];
@@ -340,7 +344,7 @@ const POINTS: &[&str] = &["null", r#""40""#, "-1", "1.5", "4294967296", "1e2", "
 type Wrong = &'static [(&'static str, &'static [&'static str])];
 
 /// Invalid values for each field of each body.
-const MEMBERS: [(&str, Wrong); 16] = [
+const MEMBERS: [(&str, Wrong); 17] = [
     (
         "create-activity",
         &[
@@ -376,12 +380,23 @@ const MEMBERS: [(&str, Wrong); 16] = [
             ("rewards", REWARDS),
             ("groups", GROUPS),
             ("references", REFERENCES),
+            ("enrolment", ENROLMENTS),
+            ("capacity", CAPACITIES),
             ("data", OBJECTS),
         ],
     ),
     (
         "put-section",
         &[("name", NAMES), ("startDate", TIMES), ("endDate", TIMES), ("endDate", &[r#""2019-12-31T23:59:59""#])],
+    ),
+    (
+        "put-plan",
+        &[
+            ("name", NAMES),
+            ("startDate", TIMES),
+            ("endDate", TIMES),
+            ("endDate", &[r#""2019-12-31T23:59:59""#, r#""2022-01-02""#]),
+        ],
     ),
     ("put-reference", &[("name", NAMES), ("data", OBJECTS), ("data", &["null"])]),
     ("put-employee", &[("role", IDS), ("department", IDS), ("name", NAMES)]),
@@ -394,6 +409,8 @@ const MEMBERS: [(&str, Wrong); 16] = [
             ("startDate", TIMES),
             ("endDate", TIMES),
             ("filters", FILTERS),
+            ("enrolment", ENROLMENTS),
+            ("capacity", CAPACITIES.split_at(CAPACITIES.len() - 1).0),
             ("data", OBJECTS),
             ("endDate", &[r#""1999-12-31""#]),
             ("startDate", &[r#""9999-01-01""#]),
@@ -493,6 +510,7 @@ fn strangers(world: &World) -> Vec<Case> {
             "/body/name /body/Name /body/endDate",
         ),
         ("create-template", "{}", "/body/name"),
+        ("put-plan", "{}", "/body/name /body/startDate /body/endDate"),
         ("put-section", "{}", "/body/name /body/startDate /body/endDate"),
         ("put-reference", "{}", "/body/name /body/data"),
         ("put-employee", "{}", "/body/role /body/department"),
@@ -946,10 +964,10 @@ async fn every_request_body_has_invalid_cases() {
     let routes =
         stack.template().lambdas.iter().flat_map(|lambda| lambda.routes.iter().map(move |route| (lambda, route)));
     for (lambda, route) in routes.filter(|(_, route)| route.path.starts_with("/wellness/")) {
-        // The body of add-reference is optional.
+        // The body of add-reference is optional. join-activity takes none.
         let has_body = !["GET", "DELETE"].contains(&route.method.as_str())
             && !route.path.ends_with("/retry")
-            && lambda.name != "add-reference";
+            && !["add-reference", "join-activity"].contains(&lambda.name.as_str());
         let name = label(&lambda.name, &route.path);
         assert_eq!(has_body, !good(&name).is_empty(), "{name}");
         assert_eq!(has_body, MEMBERS.iter().any(|(function, _)| *function == name), "{name}");

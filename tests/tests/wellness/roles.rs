@@ -87,6 +87,15 @@ fn rows() -> Vec<Row> {
         row(company("GET activity-options"), YEAR, Value::Null, list),
         row(company("GET sections"), "", Value::Null, list),
         row(company("GET templates"), "", Value::Null, list),
+        row(company("GET plans"), "", Value::Null, list),
+        row(company("GET plans/{planId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
+        row(
+            company("PUT plans/{planId}"),
+            "",
+            json!({"name": "Year", "startDate": "2099-01-01", "endDate": "2099-12-31"}),
+            // Another plan of the year would overlap this plan.
+            ["3.33", "+.39", "+.+9"],
+        ),
         row(company("GET activities/{activityId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
         row(company("GET references/{facet}/{facetId}/activities"), "", Value::Null, ["+.3+", "+.3+", "+.++"]),
         row(company("GET jobs/{jobId}"), "", Value::Null, ["3.33", "+.34", "+.+4"]),
@@ -125,12 +134,15 @@ fn rows() -> Vec<Row> {
         row("GET /wellness/templates", "", Value::Null, ["+...", "+...", "+..."]),
         row("POST /wellness/templates", "", json!({"name": "Walk"}), ["3...", "3...", "+..."]),
         row("GET /wellness/users/{userId}/registrations", YEAR, Value::Null, ["+333", "++3+", "++++"]),
+        // The users are registered already.
+        row("PUT /wellness/users/{userId}/registrations/{activityId}", "", Value::Null, ["+333", "++34", "+++4"]),
         row(
             "PATCH /wellness/users/{userId}/registrations/{activityId}",
             "",
             json!({"progress": 50}),
             ["+333", "++34", "+++4"],
         ),
+        row("DELETE /wellness/users/{userId}/registrations/{activityId}", "", Value::Null, ["+333", "++34", "+++4"]),
     ]
 }
 
@@ -206,6 +218,7 @@ impl Scene {
                 "jobId" if is_nobody => "VenueId-nobody".to_owned(),
                 "jobId" => "VenueId-of-job".to_owned(),
                 "facetId" => own("venue"),
+                "planId" => own("2099"),
                 _ => own("1"),
             })
         });
@@ -292,7 +305,7 @@ async fn operators_name_the_company_of_a_user() {
         assert_eq!((status, &body["errors"][0]["pointer"]), (400, &json!("/query/companyId")), "{path}");
         let named = scene.path(row, Target::Own, true);
         let (status, body) = scene.ask(&employee(&scene.stack, OURS, "user"), row, &named).await;
-        assert_eq!(status, 200, "callers may name their own company: {named}: {body}");
+        assert!(status < 300, "callers may name their own company: {named}: {body}");
     }
 }
 

@@ -68,6 +68,8 @@ impl Scene {
                 templates.push(text(&made.body, "templateId").to_owned());
             }
         }
+        let plan = json!({"name": "Year", "startDate": format!("{}-01-01", year()), "endDate": end()});
+        assert_eq!(admin.put(&of("plans/current"), &plan).await.status, 201);
         for id in ["venue", "of-job"] {
             let record = json!({"name": "Hall", "data": {"Name": "Hall"}});
             assert_eq!(admin.put(&of(&format!("references/venues/{id}")), &record).await.status, 201);
@@ -161,6 +163,7 @@ impl Scene {
                     "jobId" => "VenueId-of-job".to_owned(),
                     "templateId" if route.contains("{companyId}") => self.templates[0].clone(),
                     "templateId" => self.templates[1].clone(),
+                    "planId" => "current".to_owned(),
                     other => unreachable!("{other}"),
                 })
             });
@@ -221,6 +224,10 @@ fn expected() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
             ]),
         ),
         ("ReferenceRecord", BTreeSet::from([RECORD, "/wellness/companies/{companyId}/references/{facet}"])),
+        (
+            "Plans",
+            BTreeSet::from(["/wellness/companies/{companyId}/plans", "/wellness/companies/{companyId}/plans/{planId}"]),
+        ),
         ("Employee", BTreeSet::new()),
         ("Registration", BTreeSet::from([REGISTRATIONS])),
         ("Job", BTreeSet::from(["/wellness/companies/{companyId}/jobs/{jobId}"])),
@@ -435,6 +442,10 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
         ("PATCH activities/{activityId}", (activity.clone(), json!({"version": 1, "name": "Renamed"}))),
         ("PUT activities/{activityId}/section", (format!("{activity}/section"), json!({"sectionId": "2"}))),
         ("PUT sections/{sectionId}", (of("sections/1"), section)),
+        (
+            "PUT plans/{planId}",
+            (of("plans/next"), json!({"name": "Next", "startDate": "2030-01-01", "endDate": "2030-12-31"})),
+        ),
         ("PUT employees/{userId}", (of(&format!("employees/{USER}")), json!({"role": "R2", "department": "D2"}))),
         ("PUT references/{facet}/{facetId}", (venue.clone(), json!({"name": "New hall", "data": {"Name": "New"}}))),
         ("PATCH references/{facet}/{facetId}", (venue.clone(), json!({"data": {"Name": "Patched"}}))),
@@ -465,6 +476,14 @@ fn writers(scene: &Scene) -> BTreeMap<&'static str, (String, Value)> {
         ("PATCH /wellness/templates/{templateId}", (global.clone(), json!({"name": "New"}))),
         ("DELETE /wellness/templates/{templateId}", (global, Value::Null)),
         ("POST /wellness/templates", ("/wellness/templates".to_owned(), json!({"name": "New"}))),
+        (
+            "PUT /wellness/users/{userId}/registrations/{activityId}",
+            (format!("/wellness/users/{USER}/registrations/{}?companyId={COMPANY}", scene.activities[0]), Value::Null),
+        ),
+        (
+            "DELETE /wellness/users/{userId}/registrations/{activityId}",
+            (format!("/wellness/users/{USER}/registrations/{}?companyId={COMPANY}", scene.activities[0]), Value::Null),
+        ),
         (
             "PATCH /wellness/users/{userId}/registrations/{activityId}",
             (format!("/wellness/users/{USER}/registrations/{}?companyId={COMPANY}", scene.activities[0]), progress),

@@ -3,9 +3,10 @@
 
 use crate::{
     Activity, ActivityBody, DOMAIN, Detail, Goal, Groups, Record, Reward, Section, Wellness,
-    cost::{self, Calls, Pattern},
+    cost::{self, Calls, Case, Pattern},
     model::{
         content::{Content, Essentials, require},
+        enrolment::{Capacity, Enrolment},
         object::JsonObject,
         parts::ReferenceBody,
         sizes::{MAX_PART, MAX_REFERENCE, MAX_ROW, must_fit},
@@ -39,22 +40,32 @@ pub const PATTERN: Pattern = Pattern {
         path: "/wellness/companies/{companyId}/activities",
         scopes: &["wellness:admin", "wellness:operate"],
     }]),
-    calls: &[Calls {
-        variant: "",
-        condition: "in one transaction put if absent: PK = ActivityId-… with SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#<kind>, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the other references",
-        formula: "2 × (⌈activity⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + Σ ⌈reference⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. With a section, also 1 R. With a template, also ⌈template⌉ + 1 R, and ⌈record⌉ R for each of its references",
-        cost: |case| {
-            let row = table::cost::write(case.activity);
-            Cost::default()
-                .read(cost::ACTIVITIES, case.record_read())
-                .write(cost::ACTIVITIES, (row + case.parts_write() + case.references_write()).times(2))
-                .write(cost::ACTIVITIES, case.record_write().times(2))
-                .write(cost::PROGRAM, table::cost::write(case.program))
-                .write(cost::LISTS, table::cost::write(case.narrow) + case.references_write())
+    calls: &[
+        Calls {
+            variant: "",
+            condition: "in one transaction put if absent: PK = ActivityId-… with SK = Program, Program#Detail, Program#GoalPrimary, Program#Reward#<kind>, Program#Groups, Program#Groups#GroupId-…, Program#Venue#VenueId-… and the other references",
+            formula: "2 × (⌈activity⌉ + Σ ⌈part⌉ + Σ ⌈reference⌉) W; GSI1 ⌈entry⌉ W; GSI2 ⌈entry⌉ + Σ ⌈reference⌉ W. With an Idempotency-Key, also 1 R and 2 × ⌈record⌉ W. With a section, also 1 R. With a template, also ⌈template⌉ + 1 R, and ⌈record⌉ R for each of its references",
+            cost: insertion_cost,
         },
-    }],
+        Calls {
+            variant: ", automatic enrolment",
+            condition: "as above, for an active activity with automatic enrolment that has not ended: also put the job that enrols the employees",
+            formula: "as above, plus 2 × ⌈job⌉ W",
+            cost: |case| insertion_cost(case).write(cost::JOBS, table::cost::write(case.job).times(2)),
+        },
+    ],
     function,
 };
+
+fn insertion_cost(case: &Case) -> Cost {
+    let row = table::cost::write(case.activity);
+    Cost::default()
+        .read(cost::ACTIVITIES, case.record_read())
+        .write(cost::ACTIVITIES, (row + case.parts_write() + case.references_write()).times(2))
+        .write(cost::ACTIVITIES, case.record_write().times(2))
+        .write(cost::PROGRAM, table::cost::write(case.program))
+        .write(cost::LISTS, table::cost::write(case.narrow) + case.references_write())
+}
 
 /// A request to create an activity.
 #[derive(Debug, Clone)]
@@ -66,6 +77,8 @@ pub struct NewActivity {
     status: Status,
     section: Option<SectionId>,
     template: Option<TemplateId>,
+    enrolment: Option<Enrolment>,
+    capacity: Option<Capacity>,
 }
 
 impl Input for NewActivity {
@@ -82,6 +95,7 @@ impl Input for NewActivity {
         if start.zip(end).is_some_and(|(start, end): (PlanTime, PlanTime)| end < start) {
             fields.fault::<()>("/body/endDate", "must not be before startDate");
         }
+        let (enrolment, capacity) = (fields.body_if_any("enrolment"), fields.body_if_any("capacity"));
         Some(Self {
             company: company?,
             content,
@@ -90,14 +104,16 @@ impl Input for NewActivity {
             status: status.unwrap_or_default(),
             section,
             template,
+            enrolment,
+            capacity,
         })
     }
 }
 
 impl NewActivity {
     fn fingerprint(&self) -> Result<Fingerprint, Error> {
-        let Self { company: _, content, start, end, status, section, template } = self;
-        let asked = serde_json::to_string(&(content, start, end, status, section, template));
+        let Self { company: _, content, start, end, status, section, template, enrolment, capacity } = self;
+        let asked = serde_json::to_string(&(content, start, end, status, section, template, enrolment, capacity));
         Ok(Fingerprint::of(&["create-activity", &asked.map_err(|error| Error::Internal(error.to_string()))?]))
     }
 
@@ -118,6 +134,8 @@ impl NewActivity {
             start_date: self.start,
             section_id: self.section.clone(),
             filters: content.filters.clone().unwrap_or_default().into(),
+            capacity: self.capacity.map(u32::from),
+            enrolment: self.enrolment.and_then(|enrolment| enrolment.stored(activity_type)),
             data: content.data.clone().map(|JsonObject(data)| data),
             template_id: self.template.clone(),
             version: 1,
@@ -155,8 +173,11 @@ impl Wellness {
         let found = Box::pin(try_join(self.content_of(new), self.must_have_section_of(new)));
         let (content, ()) = found.await?;
         let activity = new.activity(ActivityId::new(now.instant(), &request.random), &content, now)?;
+        activity.must_take_sign_ups_if_limited()?;
         let mut changes = self.insertion(&activity, content, request)?;
         changes.extend(once.remember(&activity)?);
+        let job = activity.first_enrolment(request.id, request.now)?;
+        changes.extend(job.map(|job| self.jobs.table().put(&job)).transpose()?);
         self.dynamo.transact(changes).await?;
         Ok(activity)
     }

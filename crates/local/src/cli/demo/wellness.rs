@@ -1,5 +1,5 @@
 //! Demo of the wellness programme: creates, uses and changes a plan year.
-use http::StatusCode;
+use http::{Method, StatusCode};
 use itertools::Itertools;
 use serde_json::{Value, json};
 
@@ -21,6 +21,7 @@ impl Guide {
         self.overview(&walk).await?;
         self.start_work(&walk).await?;
         self.walk(&walk).await?;
+        self.sign_up().await?;
         self.look(&walk).await?;
         let walk = self.edit(walk).await?;
         self.change_venues().await?;
@@ -31,6 +32,11 @@ impl Guide {
     async fn prepare(&self) -> Result<String, CliError> {
         let section = json!({"name": "Summer", "startDate": format!("{}-06-01", year()), "endDate": last_second()});
         self.put("Create a section of the plan", &format!("{COMPANY}/sections/summer"), section).await?;
+        let plan = json!({"name": "Program of the year", "startDate": format!("{}-01-01", year()), "endDate": format!("{}-12-31", year())});
+        let path = format!("{COMPANY}/plans/{}", year());
+        self.put("Create the plan of the year", &path, plan).await?;
+        self.get("Get the plan", &path).await?;
+        self.get("List the plans", &format!("{COMPANY}/plans")).await?;
         let tracker = json!({"name": "Step counter", "data": {"unit": "steps"}});
         let path = format!("{COMPANY}/references/trackers/steps");
         self.put("Create a tracker for references from activities", &path, tracker).await?;
@@ -76,6 +82,11 @@ impl Guide {
         check(replies.iter().map(|reply| &reply.body).all_equal(), "a retry must return the same response")?;
         let walk = replies.first().map(Walk::made).unwrap_or_default();
         check(!walk.id.is_empty(), "the activity must have an id")?;
+        let job = format!("{COMPANY}/jobs/EnrolmentId-{}", walk.id);
+        self.done(&job).await?;
+        let path = "/wellness/users/123/registrations?companyId=123";
+        let reply = self.get("List the registrations of Sue, who was an employee before", path).await?;
+        check(registration(&reply.body, &walk).is_some(), "the job must have enrolled her")?;
         Ok(walk)
     }
 
@@ -112,6 +123,29 @@ impl Guide {
         let reply = self.get("List her registrations with the progress", REGISTRATIONS).await?;
         let shown = registration(&reply.body, walk).map(|it| [&it["progress"], &it["earnedPoints"]]);
         check(shown == Some([&json!(40.4), &json!(40)]), "progress and points must be unchanged")
+    }
+
+    /// Signs up two employees for an event with one seat, and gives the seat to the second one.
+    async fn sign_up(&self) -> Result<(), CliError> {
+        let event = json!({
+            "name": "Flu shots", "type": "event", "subType": "Health", "capacity": 1,
+            "startDate": format!("{}-06-01", year()), "endDate": last_second(),
+        });
+        let reply = self.post("Create an event with one seat", &format!("{COMPANY}/activities"), event).await?;
+        let id = text(&reply.body, "activityId");
+        let seat = |user: &str| format!("/wellness/users/{user}/registrations/{id}?companyId=123");
+        for (user, what, status) in [("456", "She joins the event", "enrolled"), ("123", "Sue has to wait", "waiting")]
+        {
+            let call = Call { method: Method::PUT, ..Call::get(seat(user)) };
+            let reply = self.step(Step { what, call, status: StatusCode::CREATED }).await?;
+            check(reply.body["status"] == status, "the event must have one seat")?;
+        }
+        let call = Call { method: Method::DELETE, ..Call::get(seat("456")) };
+        self.step(Step { what: "She leaves the event", call, status: StatusCode::NO_CONTENT }).await?;
+        self.done(&format!("{COMPANY}/jobs/SeatsId-{id}")).await?;
+        let call = Call { method: Method::PUT, ..Call::get(seat("123")) };
+        let reply = self.step(Step { what: "Sue has the seat", call, status: StatusCode::OK }).await?;
+        check(reply.body["status"] == "enrolled", "the seat must be given to her")
     }
 
     async fn look(&self, walk: &Walk) -> Result<(), CliError> {
