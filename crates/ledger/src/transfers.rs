@@ -49,6 +49,9 @@ pub enum TransferOutcome {
     Completed(TransactionId),
     /// The transaction is not posted, and never will be.
     Rejected(Rejection),
+    /// Other transactions changed the accounts during all attempts. Repeat the transfer with the
+    /// same key.
+    Contended,
     /// The outcome is unknown. Repeat the transfer with the same key.
     Unavailable(Error),
 }
@@ -92,6 +95,9 @@ impl Transfers {
             Ok(posted) => TransferOutcome::Completed(posted.transaction.id),
             Err(error) => match Rejection::of(&error) {
                 Some(reason) => Box::pin(self.refuse(&draft, reason, now)).await,
+                None if matches!(error, Error::Table(Store::Contended { throttled: false })) => {
+                    TransferOutcome::Contended
+                }
                 None => TransferOutcome::Unavailable(error),
             },
         }

@@ -181,7 +181,7 @@ async fn a_crash_between_any_two_calls_neither_loses_nor_repeats_a_transfer() {
                 match run(&transfers, &wanted).await {
                     TransferOutcome::Completed(_) => paid += 1,
                     TransferOutcome::Rejected(reason) => assert_eq!(reason, Rejection::InsufficientFunds),
-                    TransferOutcome::Unavailable(error) => unreachable!("{error}, after a crash: {died}"),
+                    open => unreachable!("{open:?}, after a crash: {died}"),
                 }
             }
         }
