@@ -112,6 +112,23 @@ impl Service {
         }
     }
 
+    /// Starts the ledger if it executes the payments. Other services only execute payments, and are
+    /// not started.
+    pub(crate) fn start_ledger(settings: &mut SettingsReader<'_>, clients: &Clients) -> Option<Self> {
+        match settings.get("TRANSACTION_SERVICE")? {
+            Kind::Ledger => LedgerService::start(settings, clients).map(Self::Ledger),
+            Kind::None | Kind::Http => Some(Self::None),
+        }
+    }
+
+    /// Returns the ledger if it executes the payments.
+    pub(crate) fn ledger(&self) -> Option<&LedgerService> {
+        match self {
+            Self::Ledger(ledger) => Some(ledger),
+            Self::None | Self::Http(_) => None,
+        }
+    }
+
     /// Opens the connection before the first event. Errors are ignored.
     pub async fn warm_up(&self) {
         match self {

@@ -2,8 +2,8 @@
 
 use super::{Order, Outcome, TransactionService};
 use crate::Payment;
-use ::ledger::{Rejection, Transfer, TransferOutcome, Transfers};
-use function::{Clients, SettingsReader};
+use ::ledger::{PostedTransfers, Rejection, Transfer, TransferOutcome, Transfers};
+use function::{Clients, Error, SettingsReader};
 use keys::{AccountId, TransactionId, bank::PaymentId, ledger::TransactionType};
 use money::{Currency, JsonDecimal, Money};
 use serde::Deserialize;
@@ -50,6 +50,12 @@ impl LedgerService {
     #[must_use]
     pub fn transaction_id_of(&self, payment: PaymentId) -> TransactionId {
         self.transfers.transaction_id_of(&payment.into())
+    }
+
+    /// Reads what the ledger has posted for the payments.
+    pub(crate) async fn posted(&self, payments: impl IntoIterator<Item = PaymentId>) -> Result<PostedTransfers, Error> {
+        let ids: Vec<TransactionId> = payments.into_iter().map(|payment| self.transaction_id_of(payment)).collect();
+        self.transfers.posted(&ids).await
     }
 }
 
