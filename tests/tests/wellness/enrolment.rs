@@ -151,7 +151,7 @@ async fn by_hand() -> (Stack, Proxy) {
     (stack, proxy)
 }
 
-/// Kills the job at each of its calls, before and after the call. Each time, it goes on where it was.
+/// Kills the job before and after each of its calls. The next run repeats the page.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_killed_at_any_call_enrols_everybody_once() {
     let (stack, proxy) = by_hand().await;
