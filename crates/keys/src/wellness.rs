@@ -978,8 +978,8 @@ impl FromStr for RecordSort {
 serde_as_text!(RecordSort);
 
 /// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
-/// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity. Each venue
-/// therefore has at most one job at a time, and each activity at most one of each kind.
+/// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity. Each
+/// venue therefore has at most one job at a time, and each activity at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
     /// A job that processes the references to a venue.

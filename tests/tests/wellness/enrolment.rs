@@ -33,7 +33,7 @@ fn challenge(end: &str, departments: &[&str]) -> Value {
         "filters": {"roles": [], "departments": departments}})
 }
 
-/// Puts employees directly. The stream does not register them, because they are not new.
+/// Puts employees directly, and waits until the stream has passed. There are no activities yet.
 async fn employ(stack: &Stack, count: usize) -> BTreeMap<String, &'static str> {
     let who: BTreeMap<_, _> =
         (0..count).map(|number| (format!("u-{number}"), DEPARTMENTS[number % DEPARTMENTS.len()])).collect();
@@ -50,6 +50,7 @@ async fn employ(stack: &Stack, count: usize) -> BTreeMap<String, &'static str> {
         }
     };
     put(stack, &who.iter().map(employee).collect::<Vec<_>>()).await;
+    drained(&Client::operator(stack), "register-new-employee").await;
     who
 }
 
