@@ -844,7 +844,8 @@ impl FromStr for TicketsSort {
 
 serde_as_text!(TicketsSort);
 
-/// SK of a ticket: `Ticket#<number>`, with ten digits. The first ticket of an activity has number 1.
+/// SK of a ticket: `Ticket#<number>`, with ten digits. The first ticket of an activity has the
+/// number 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TicketSort(u64);
 
@@ -1012,8 +1013,8 @@ impl FromStr for RecordSort {
 serde_as_text!(RecordSort);
 
 /// The id of a job is the id of the venue or activity that the job processes: `VenueId-<id>`,
-/// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity. Each venue therefore has at
-/// most one job at a time, and each activity at most one of each kind.
+/// `ActivityId-<id>`, or `EnrolmentId-<id>` or `SeatsId-<id>` with the id of an activity. Each
+/// venue therefore has at most one job at a time, and each activity at most one of each kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum JobId {
     /// A job that processes the references to a venue.
@@ -1054,7 +1055,7 @@ impl FromStr for JobId {
 serde_as_text!(JobId);
 
 prefixed_key!(
-    /// SK of a job: `Job#VenueId-<id>`, `Job#ActivityId-<id>` or `Job#EnrolmentId-<id>`.
+    /// SK of a job: `Job#` and the id of the job, such as `Job#VenueId-<id>`.
     JobSort,
     "Job",
     JobId

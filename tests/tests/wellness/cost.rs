@@ -418,7 +418,11 @@ impl Measured {
         let placed = json!({"role": "EmployeeOnPlan", "department": "Sales"});
         assert_eq!(client.put(&of("employees/u-2"), &placed).await.status, 201);
         let put = |user: &str| client.request("PUT", &path(user));
-        self.assert("join-activity", &case, &send(put(USER)).await);
+        let joined = send(put(USER)).await;
+        let signed_up = stored(&self.stack, None, &format!("ActivityId-{id}")).await;
+        let sizes = signed_up.iter().filter(|item| is_a(item, "Registration")).map(bytes).collect::<Vec<_>>();
+        let (of_walk, case) = (case, Case { registration: each(&sizes), ..case });
+        self.assert("join-activity", &case, &joined);
         let waiting = send(put("u-2")).await;
         assert_eq!((&waiting.body["status"], &waiting.body["place"]), (&json!("waiting"), &json!(1)));
         self.assert("join-activity, waiting", &case, &waiting);
@@ -433,8 +437,9 @@ impl Measured {
         let own = registration_of(COMPANY, USER, &self.activity);
         let left = send(client.request("DELETE", &own)).await;
         assert_eq!(left.status, 204);
-        self.assert_sum("leave-activity, automatic enrolment", &case, &consumed(&left));
-        self.assert("join-activity, automatic enrolment", &case, &send(client.request("PUT", &own)).await);
+        self.assert_sum("leave-activity, automatic enrolment", &of_walk, &consumed(&left));
+        let back = send(client.request("PUT", &own)).await;
+        self.assert("join-activity, automatic enrolment", &of_walk, &back);
     }
 
     async fn forget_registration(&self) {

@@ -33,7 +33,7 @@ fn challenge(end: &str, departments: &[&str]) -> Value {
         "filters": {"roles": [], "departments": departments}})
 }
 
-/// Puts employees directly. The stream does not register them, because they are not new.
+/// Puts employees directly, and waits until the stream has passed. There are no activities yet.
 async fn employ(stack: &Stack, count: usize) -> BTreeMap<String, &'static str> {
     let who: BTreeMap<_, _> =
         (0..count).map(|number| (format!("u-{number}"), DEPARTMENTS[number % DEPARTMENTS.len()])).collect();
@@ -50,6 +50,7 @@ async fn employ(stack: &Stack, count: usize) -> BTreeMap<String, &'static str> {
         }
     };
     put(stack, &who.iter().map(employee).collect::<Vec<_>>()).await;
+    drained(&Client::operator(stack), "register-new-employee").await;
     who
 }
 
@@ -151,7 +152,7 @@ async fn by_hand() -> (Stack, Proxy) {
     (stack, proxy)
 }
 
-/// Kills the job at each of its calls, before and after the call. Each time, it goes on where it was.
+/// Kills the job before and after each of its calls. The next run repeats the page.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_killed_at_any_call_enrols_everybody_once() {
     let (stack, proxy) = by_hand().await;

@@ -658,7 +658,7 @@ async fn only_the_exact_subject_gives_access() {
     let ids = Ids::of(THEIRS);
     let of_users = cases().into_iter().filter(|case| case.route.contains("{userId}") && !case.is_of_company());
     let of_users: Vec<_> = of_users.collect();
-    assert_eq!(of_users.len(), 2);
+    assert_eq!(of_users.len(), 4);
     for subject in ["another-of-456", "admin-of-456", "user-of-45", "user-of-4567", "", "UserId-user-of-456", "*"] {
         for company in [THEIRS, OURS] {
             let client = Client::member(&scene.stack, EMPLOYEE, company, subject);
@@ -705,7 +705,8 @@ async fn only_the_scopes_of_a_route_give_access() {
     }
     // This loop states which routes employees may use, independently of the template.
     for case in cases() {
-        let by_users = ["GET ", "PATCH /wellness/users/"].iter().any(|begin| case.route.starts_with(begin));
+        let of_users = ["GET ", "PATCH /wellness/users/", "PUT /wellness/users/", "DELETE /wellness/users/"];
+        let by_users = of_users.iter().any(|begin| case.route.starts_with(begin));
         let opens = &routes[case.route].scopes;
         let to_employees = opens.iter().any(|open| open == "wellness:read" || open == "wellness:write");
         let of_admins = case.route.contains("/jobs/") || case.route.ends_with("/references/{facet}");

@@ -51,7 +51,7 @@ async fn statuses(stack: &Stack, id: &str) -> BTreeMap<String, String> {
     let text = |value: &aws_sdk_dynamodb::types::AttributeValue| value.as_s().expect("a text").clone();
     let registration = |item: &std::collections::HashMap<String, _>| {
         let user = text(&item["SK"]).strip_prefix("Registration#UserId-")?.to_owned();
-        Some((user, item.get("Standing").map_or("enrolled".to_owned(), text)))
+        Some((user, item.get("Absence").map_or("enrolled".to_owned(), text)))
     };
     items.iter().filter_map(registration).collect()
 }

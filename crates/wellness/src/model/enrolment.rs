@@ -12,7 +12,7 @@ use table::{Change, Condition, Value};
 
 use super::{
     job::{Task, job_key},
-    registration::{Progress, Standing},
+    registration::{Absence, Progress},
     ticket::MAX_CAPACITY,
 };
 
@@ -159,7 +159,7 @@ impl Wellness {
     /// administrator. A ticket is given up in the same transaction.
     pub(crate) async fn withdraw(&self, registration: &Registration, now: TimestampSeconds) -> Result<(), Error> {
         let run = RequestId::new(now.instant(), self.dynamo.random());
-        if registration.assigned.is_some() || registration.standing == Some(Standing::Withdrawn) {
+        if registration.assigned.is_some() || registration.absence == Some(Absence::Withdrawn) {
             return Ok(());
         }
         let withdrawing = self.withdrawing(registration)?;

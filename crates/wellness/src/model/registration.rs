@@ -42,7 +42,7 @@ pub struct Registration {
     pub registered_at: TimestampSeconds,
     /// Whether the employee waits or has left. Absent if the employee is enrolled.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub standing: Option<Standing>,
+    pub absence: Option<Absence>,
     /// The number of the ticket, if the employee signed up (docs/decisions/wellness-seats.md).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ticket: Option<i64>,
@@ -54,7 +54,7 @@ pub struct Registration {
 /// Why an employee with a registration does not take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Standing {
+pub enum Absence {
     /// The employee is on the waiting list.
     Waiting,
     /// The employee has left. Automatic enrolment does not enrol this employee again.
@@ -80,7 +80,7 @@ impl Registration {
             earned_points: 0,
             data: None,
             registered_at: now,
-            standing: None,
+            absence: None,
             ticket: None,
             assigned: None,
         }
@@ -127,12 +127,12 @@ pub(crate) enum RegistrationStatus {
     Withdrawn,
 }
 
-impl From<Option<Standing>> for RegistrationStatus {
-    fn from(standing: Option<Standing>) -> Self {
-        match standing {
+impl From<Option<Absence>> for RegistrationStatus {
+    fn from(absence: Option<Absence>) -> Self {
+        match absence {
             None => Self::Enrolled,
-            Some(Standing::Waiting) => Self::Waiting,
-            Some(Standing::Withdrawn) => Self::Withdrawn,
+            Some(Absence::Waiting) => Self::Waiting,
+            Some(Absence::Withdrawn) => Self::Withdrawn,
         }
     }
 }
@@ -155,7 +155,7 @@ impl From<Registration> for RegistrationBody {
             earned_points: registration.earned_points,
             data: registration.data,
             registered_at: registration.registered_at,
-            status: registration.standing.into(),
+            status: registration.absence.into(),
             place: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     job::{Task, job_key},
-    registration::Standing,
+    registration::Absence,
 };
 use crate::{Registration, Wellness};
 use function::Error;
@@ -127,13 +127,13 @@ impl Wellness {
 
     /// Returns the changes that give a seat to the holder of a ticket.
     pub(crate) fn seat(&self, ticket: &Ticket, user: &UserId) -> Result<Vec<Change>, Error> {
-        let waits = Condition::is(Registration::STANDING, Value::of(&Standing::Waiting)?);
+        let waits = Condition::is(Registration::ABSENCE, Value::of(&Absence::Waiting)?);
         let registration = self.table.update(Registration::key_of(&ticket.partition.0, user)).only_if(waits);
         let number = i64::try_from(ticket.sort.number()).unwrap_or(i64::MAX);
         let registration = registration.only_if(Condition::is(Registration::TICKET, number));
         let waits = Condition::is(Ticket::WAITING, Value::of(&true)?);
         let ticket = self.table.update(ticket.key()).only_if(waits).remove(Ticket::WAITING);
-        Ok(vec![ticket, registration.remove(Registration::STANDING)])
+        Ok(vec![ticket, registration.remove(Registration::ABSENCE)])
     }
 
     /// Returns the changes that give up a ticket, and that put the job for its seat.

@@ -1,7 +1,9 @@
 //! W18: runs the jobs on references and registrations. The stream of the `WellnessJobs` table
 //! invokes this function when a job starts, and again after each step.
 //!
-//! A job enrols employees (docs/requirements/wellness.md#enroll-existing-employees), replaces a venue (docs/requirements/wellness.md#replace-a-venue), updates a venue
+//! A job enrols employees (docs/requirements/wellness.md#enroll-existing-employees), gives away
+//! seats (docs/requirements/wellness.md#join-and-leave-activities), replaces a venue
+//! (docs/requirements/wellness.md#replace-a-venue), updates a venue
 //! (docs/requirements/wellness.md#update-a-venue), or copies a new end date to registrations.
 //! docs/decisions/jobs.md describes how jobs run. docs/decisions/wellness-jobs.md explains the
 //! passes.

@@ -6,7 +6,7 @@ use crate::{
     cost::{self, Calls, Case, Pattern},
     model::{
         access::{OfUser, sees},
-        registration::Standing,
+        registration::Absence,
         ticket::{Ticket, Tickets, seating},
     },
 };
@@ -124,7 +124,7 @@ impl Join<'_> {
             return Err(Error::NotFound("activity"));
         }
         let old = table.get::<Registration>(&Registration::key_of(self.activity, &self.of.user)).await?;
-        if let Some(old) = old.as_ref().filter(|old| old.standing != Some(Standing::Withdrawn)) {
+        if let Some(old) = old.as_ref().filter(|old| old.absence != Some(Absence::Withdrawn)) {
             let place = self.place(&found, old).await?;
             return Ok(Put { is_new: false, body: RegistrationBody::from(old.clone()).at(place) });
         }
@@ -140,7 +140,7 @@ impl Join<'_> {
 
     /// Returns the place of a waiting employee.
     async fn place(&self, activity: &Activity, registration: &Registration) -> Result<Option<u64>, Error> {
-        if registration.standing != Some(Standing::Waiting) {
+        if registration.absence != Some(Absence::Waiting) {
             return Ok(None);
         }
         let counter = self.wellness.tickets(self.activity).await?.ok_or_else(Error::stale)?;
@@ -169,7 +169,7 @@ impl Join<'_> {
         let assigned = self.caller.administers(DOMAIN).then_some(true);
         match old.cloned() {
             Some(old) => {
-                Registration { end: new.end, registered_at: self.now, standing: None, ticket: None, assigned, ..old }
+                Registration { end: new.end, registered_at: self.now, absence: None, ticket: None, assigned, ..old }
             }
             None => Registration { assigned, ..new },
         }
@@ -179,7 +179,7 @@ impl Join<'_> {
     fn put(&self, new: &Registration, old: Option<&Registration>) -> Result<Change, Error> {
         Ok(match old {
             Some(_) => {
-                let has_left = Condition::is(Registration::STANDING, Value::of(&Standing::Withdrawn)?);
+                let has_left = Condition::is(Registration::ABSENCE, Value::of(&Absence::Withdrawn)?);
                 self.wellness.table.replace(new)?.only_if(has_left)
             }
             None => self.wellness.table.put_new(new)?,
@@ -198,7 +198,7 @@ impl Join<'_> {
         let sort = TicketSort::new(counter.issued).ok_or_else(|| Error::Internal("no tickets are left".to_owned()))?;
         let waits = counter.issued > limit;
         new.ticket = i64::try_from(counter.issued).ok();
-        new.standing = waits.then_some(Standing::Waiting);
+        new.absence = waits.then_some(Absence::Waiting);
         let (partition, user_id) = (ActivityPartition(self.activity.clone()), Some(self.of.user.clone()));
         let ticket = Ticket { partition, sort, user_id, waiting: waits.then_some(true), at: self.now };
         // If another request of the employee was faster, or if the ticket was given away, the next
@@ -230,7 +230,7 @@ impl Join<'_> {
         match self.wellness.dynamo.transact(self.wellness.seat(ticket, &self.of.user)?).await {
             // The job was faster.
             Ok(()) | Err(table::Error::Refused(_)) => {
-                Ok(Put { is_new: true, body: Registration { standing: None, ..new }.into() })
+                Ok(Put { is_new: true, body: Registration { absence: None, ..new }.into() })
             }
             Err(error) => Err(error.into()),
         }

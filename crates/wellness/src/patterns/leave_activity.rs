@@ -3,7 +3,7 @@
 use crate::{
     DOMAIN, Registration, Wellness,
     cost::{self, Calls, Case, Pattern},
-    model::registration::Standing,
+    model::registration::Absence,
     patterns::join_activity::SignUp,
 };
 use function::{Error, Function, NoContent, Problem, Request, Route, Trigger, optimistically};
@@ -72,17 +72,17 @@ pub async fn leave_activity(wellness: Wellness, request: Request<SignUp>) -> Res
     optimistically(|| async {
         let found = wellness.table.get::<Registration>(&Registration::key_of(activity, &of.user)).await?;
         let found = found.filter(|found| found.company == of.company).ok_or(Error::NotFound("registration"))?;
-        if found.standing == Some(Standing::Withdrawn) {
+        if found.absence == Some(Absence::Withdrawn) {
             return Ok(());
         }
         if !administers && found.end.0.second() < request.now {
             let detail = "The activity has ended.".to_owned();
             return Err(Error::Conflict(Problem::ActivityNotOpen, detail));
         }
-        let left = wellness.table.update(found.key()).set(Registration::STANDING, Value::of(&Standing::Withdrawn)?);
-        let left = left.remove(Registration::TICKET).only_if(match found.standing {
-            Some(standing) => Condition::is(Registration::STANDING, Value::of(&standing)?),
-            None => Condition::missing(Registration::STANDING),
+        let left = wellness.table.update(found.key()).set(Registration::ABSENCE, Value::of(&Absence::Withdrawn)?);
+        let left = left.remove(Registration::TICKET).only_if(match found.absence {
+            Some(absence) => Condition::is(Registration::ABSENCE, Value::of(&absence)?),
+            None => Condition::missing(Registration::ABSENCE),
         });
         match found.ticket {
             None => wellness.dynamo.write(left.only_if(Condition::missing(Registration::TICKET))).await?,

@@ -11,7 +11,7 @@ use crate::{
         access::OfUser,
         activity::json_of_some,
         period::Wanted,
-        registration::{RegistrationStatus, Standing},
+        registration::{Absence, RegistrationStatus},
     },
 };
 use function::{Error, Fields, Function, Input, List, Request, Route, Trigger};
@@ -103,7 +103,7 @@ impl OnHomePage {
             name: activity.name,
             end_date: registration.end.0.second(),
             status: activity.status,
-            registration_status: registration.standing.into(),
+            registration_status: registration.absence.into(),
             section_id: activity.section_id,
             progress: registration.progress,
             progress_text: registration.progress_text,
@@ -133,7 +133,7 @@ pub async fn list_registrations(wellness: Wellness, request: Request<Asked>) -> 
     let query = query.only_if(Condition::is(Registration::COMPANY, &company));
     let Page { items: registrations, skipped, .. } = wellness.table.query_all::<Registration>(&query).await?;
     let mut registrations = registrations;
-    registrations.retain(|one| one.standing != Some(Standing::Withdrawn));
+    registrations.retain(|one| one.absence != Some(Absence::Withdrawn));
     let keys: Vec<_> = registrations.iter().map(|one| Activity::key_of(&one.partition.0)).collect();
     let mut activities = wellness.table.get_all::<Activity>(&keys, false).await?;
     if !request.caller.administers(DOMAIN) {

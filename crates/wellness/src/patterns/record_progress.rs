@@ -7,7 +7,7 @@
 use crate::{
     Activity, DOMAIN, Progress, Registration, RegistrationBody, Wellness,
     cost::{self, Calls, Case, Pattern},
-    model::{access::OfUser, object::JsonObject, registration::Standing},
+    model::{access::OfUser, object::JsonObject, registration::Absence},
 };
 use function::{BoundedText, Error, Fields, Function, Input, Json, Problem, Request, Route, Trigger};
 use keys::{
@@ -132,14 +132,14 @@ pub async fn record_progress(wellness: Wellness, request: Request<Report>) -> Re
     }
     let change = report.change(&wellness.table, &of.user)?;
     let change = change.only_if(Condition::is(Registration::COMPANY, &of.company));
-    let change = change.only_if(Condition::missing(Registration::STANDING));
+    let change = change.only_if(Condition::missing(Registration::ABSENCE));
     match wellness.dynamo.update::<Registration>(change).await {
         Err(table::Error::Refused(refused)) => {
             let found = refused.found::<Registration>(0)?;
             let found = found.filter(|found| found.company == of.company).ok_or(Error::NotFound("registration"))?;
-            match found.standing {
-                Some(Standing::Withdrawn) => return Err(Error::NotFound("registration")),
-                Some(Standing::Waiting) => {
+            match found.absence {
+                Some(Absence::Withdrawn) => return Err(Error::NotFound("registration")),
+                Some(Absence::Waiting) => {
                     let detail = "The employee is on the waiting list.".to_owned();
                     return Err(Error::Conflict(Problem::ActivityNotOpen, detail));
                 }

@@ -114,6 +114,12 @@ impl Start {
     }
 }
 
+/// The keys of the registrations to leave, and the time of the change.
+type Leaving = (Vec<Key>, TimestampSeconds);
+
+/// Work items, each with the index of its `Start`.
+type Work<T> = Vec<(usize, T)>;
+
 /// The state of a batch. Each work item carries the index of its `Start`.
 struct Run<'a> {
     wellness: &'a Wellness,
@@ -198,7 +204,7 @@ impl Run<'_> {
         &mut self,
         employees: &[(usize, Employee)],
         options: &HashMap<CompanyId, Vec<ActivityOption>>,
-    ) -> (Vec<(usize, Registration)>, Vec<(usize, (Vec<Key>, TimestampSeconds))>) {
+    ) -> (Work<Registration>, Work<Leaving>) {
         let (mut wanted, mut left) = (Vec::new(), Vec::new());
         for (start, employee) in employees {
             let Start { since, is_move, .. } = self.starts[*start];
@@ -222,7 +228,7 @@ impl Run<'_> {
     /// The job can miss only a registration that is put after that change. In this case, this
     /// function reads the new end date.
     ///
-    /// An employee who is no longer eligible for an activity leaves it, because its filters may have
+    /// An employee who is no longer eligible for an activity leaves it. Its filters may have
     /// changed after the list was read.
     async fn settle(&mut self, mut registered: Vec<(usize, Registration)>, employees: &[(usize, Employee)]) {
         let wellness = self.wellness;
@@ -291,7 +297,7 @@ impl ActivityOption {
 /// The attributes of an activity that the final check needs. The function ignores all others, so an
 /// invalid one cannot make it fail. Without a readable status, type or filter, nobody leaves.
 #[derive(Serialize, Deserialize)]
-struct End {
+struct Current {
     #[serde(rename = "GSI1SK")]
     end: EndDateSort,
     #[serde(rename = "ActivityType", default)]
@@ -304,11 +310,11 @@ struct End {
     enrolment: Lenient<Enrolment>,
 }
 
-impl Item for End {
+impl Item for Current {
     const TYPE: &'static str = "Activity";
 }
 
-impl End {
+impl Current {
     fn excludes(&self, employee: &Employee, at: TimestampSeconds) -> bool {
         let (Lenient(Some(activity_type)), Lenient(Some(status)), Lenient(Some(filters))) =
             (&self.activity_type, &self.status, &self.filters)
@@ -370,7 +376,7 @@ impl Wellness {
     }
 
     /// Reads the current end date of each activity once, with strong consistency.
-    async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<HashMap<Key, End>, Error> {
+    async fn ends(&self, registrations: &[(usize, Registration)]) -> Result<HashMap<Key, Current>, Error> {
         let activities: BTreeSet<_> = registrations.iter().map(|(_, registration)| &registration.partition.0).collect();
         let keys: Vec<Key> = activities.into_iter().map(Activity::key_of).collect();
         Ok(self.table.get_all(&keys, true).await?.items)

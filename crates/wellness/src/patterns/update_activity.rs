@@ -111,10 +111,13 @@ pub struct Patch {
     end: Option<PlanTime>,
     filters: Option<Filters>,
     enrolment: Option<Enrolment>,
-    /// The new capacity. `Some(None)` removes the limit.
-    capacity: Option<Option<Capacity>>,
+    capacity: Option<NewCapacity>,
     data: Option<NewData>,
 }
+
+/// The new capacity. `null` removes the limit.
+#[derive(Debug, Clone, Copy)]
+struct NewCapacity(Option<Capacity>);
 
 /// The new metadata. `null` removes the stored metadata.
 #[derive(Debug, Clone)]
@@ -133,7 +136,9 @@ impl Input for Patch {
             (fields.body("version"), fields.body_if_any("name"), fields.body_if_any("status"));
         let (start, end) = (fields.body_if_any("startDate"), fields.body_if_any("endDate"));
         let filters = fields.body_if_any::<FiltersBody>("filters").map(Into::into);
-        let (enrolment, capacity) = (fields.body_if_any("enrolment"), fields.body_if_any("capacity"));
+        let (enrolment, capacity) =
+            (fields.body_if_any("enrolment"), fields.body_if_any::<Option<Capacity>>("capacity"));
+        let capacity = capacity.map(NewCapacity);
         let data = fields.body_if_any::<Option<JsonObject>>("data");
         let data = data.map(|data| NewData(data.map(|JsonObject(data)| data)));
         if start.zip(end).is_some_and(|(start, end)| end < start) {
@@ -277,7 +282,7 @@ impl Patch {
         if let Some(enrolment) = self.enrolment {
             new.enrolment = enrolment.stored(new.activity_type);
         }
-        if let Some(capacity) = self.capacity {
+        if let Some(NewCapacity(capacity)) = self.capacity {
             new.capacity = capacity.map(u32::from);
         }
         if let Some(NewData(data)) = &self.data {
