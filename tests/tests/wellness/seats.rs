@@ -1,5 +1,6 @@
 //! Tests of W21: sign-ups, the waiting list, and the job that gives seats away.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::{StreamExt, stream};
 use local::Stack;
 use serde_json::{Value, json};
@@ -139,7 +140,7 @@ async fn employees_join_what_is_open_to_them_and_administrators_put_anyone_in() 
     let back = join(&user, "user", &open).await;
     assert_eq!((back.status, &back.body["progress"]), (201, &json!(10.0)), "the progress is kept");
     let list = user.get("/wellness/users/user/registrations?year=2099").await.body;
-    assert_eq!(list["items"][0]["registrationStatus"], "enrolled", "{list}");
+    assert_eq!(list["items"][0]["status"], "enrolled", "{list}");
 
     for (change, status, problem, of_admin) in [
         (json!({"enrolment": "closed"}), 409, "enrolment-closed", 201),
@@ -277,4 +278,43 @@ async fn a_sign_up_killed_at_any_call_can_be_repeated() {
             }
         }
     }
+}
+
+/// Sets an attribute of the activity's items with this sort key to a value of another type.
+async fn poison(stack: &Stack, id: &str, sort: &str, attribute: &str) {
+    let update = stack.client().expect("a client").update_item();
+    let update = update.table_name(stack.table("Activities").expect("a table"));
+    let update = update.key("PK", AttributeValue::S(format!("ActivityId-{id}")));
+    let update = update.key("SK", AttributeValue::S(sort.to_owned())).update_expression("SET #a = :a");
+    let update = update.expression_attribute_names("#a", attribute);
+    update.expression_attribute_values(":a", AttributeValue::Bool(true)).send().await.expect("written");
+}
+
+/// The holder of an unreadable ticket keeps the seat. An unreadable counter fails the job.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_job_passes_over_unreadable_tickets_and_fails_over_an_unreadable_counter() {
+    let (stack, proxy) = by_hand().await;
+    let (admin, operator) = (admin(&stack, COMPANY), Client::operator(&stack));
+    let users = ["a", "b", "c", "d"].map(str::to_owned);
+    employ(&operator, &users).await;
+    let process = Process::start(&stack, &proxy, "continue-job", &wellness::patterns::continue_job::function());
+    let id = text(&create(&admin, COMPANY, &event(2)).await, "activityId").to_owned();
+    for user in &users {
+        assert_eq!(join(&operator, user, &id).await.status, 201);
+    }
+    poison(&stack, &id, "Ticket#0000000001", "At").await;
+    assert_eq!(leave(&operator, "b", &id).await.status, 204);
+    let step = step_of(COMPANY, &format!("SeatsId-{id}"));
+    assert!(process.run(&step, ENOUGH).await.is_some());
+    let job = seated(&admin, &id).await;
+    assert_eq!((&job["status"], &job["skipped"]), (&json!("done"), &json!(1)), "{job}");
+    let now = statuses(&stack, &id).await;
+    assert_eq!((with(&now, "enrolled"), with(&now, "waiting")), (["a", "c"].into(), ["d"].into()));
+
+    poison(&stack, &id, "Tickets", "Gone").await;
+    assert_eq!(leave(&operator, "c", &id).await.status, 204);
+    assert!(process.run(&step, ENOUGH).await.is_some());
+    let job = seated(&admin, &id).await;
+    assert_eq!((&job["status"], job["reason"].is_string()), (&json!("failed"), true), "{job}");
+    assert_eq!(with(&statuses(&stack, &id).await, "waiting"), ["d"].into());
 }

@@ -1,5 +1,6 @@
 //! Tests of templates: reads, changes and removals, references, and the global templates (W32).
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use local::Stack;
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, time::Duration};
@@ -187,6 +188,19 @@ async fn a_deployment_loads_ten_global_templates_once() {
     assert_eq!(operator.get(&format!("{GLOBAL}/walking")).await.body["name"], "Strolling");
     assert_problem(&operator.get(&format!("{GLOBAL}/running")).await, 404, "not-found");
     assert_eq!(operator.get(&own).await.status, 200);
+}
+
+/// An unreadable version stops the load, so that it does not undo the changes of operators.
+#[tokio::test]
+async fn an_unreadable_version_of_the_set_stops_the_load() {
+    let stack = stack().start().await.expect("a stack");
+    let put = stack.client().expect("a client").put_item().table_name(stack.table("Activities").expect("a table"));
+    let put = put.item("PK", AttributeValue::S("Global".to_owned())).item("Version", AttributeValue::Bool(true));
+    let put = put.item("Type", AttributeValue::S("TemplateSet".to_owned()));
+    put.item("SK", AttributeValue::S("TemplateSet".to_owned())).send().await.expect("written");
+    let answer = Client::operator(&stack).invoke("load-templates", &json!({})).await;
+    assert_eq!(answer.body.get("loaded"), None, "{}", answer.body);
+    assert_eq!(count(&stack).await, 0);
 }
 
 async fn count(stack: &Stack) -> usize {

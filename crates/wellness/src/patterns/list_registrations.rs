@@ -84,9 +84,9 @@ pub struct OnHomePage {
     activity_id: ActivityId,
     name: Name,
     end_date: TimestampSeconds,
-    status: Status,
+    activity_status: Status,
     /// The status of the registration.
-    registration_status: RegistrationStatus,
+    status: RegistrationStatus,
     #[serde(skip_serializing_if = "Option::is_none")]
     section_id: Option<SectionId>,
     progress: Progress,
@@ -102,8 +102,8 @@ impl OnHomePage {
             activity_id: registration.partition.0,
             name: activity.name,
             end_date: registration.end.0.second(),
-            status: activity.status,
-            registration_status: registration.absence.into(),
+            activity_status: activity.status,
+            status: registration.absence.into(),
             section_id: activity.section_id,
             progress: registration.progress,
             progress_text: registration.progress_text,
