@@ -34,30 +34,27 @@ struct Row {
     operator: &'static str,
 }
 
-/// Returns the expectation for each route, from the table of actors in the requirement.
-fn rows() -> Vec<Row> {
-    let list = ["+.33", "+.33", "+.++"];
-    let write = ["3.33", "+.33", "+.++"];
-    let of_section = json!({"name": "Spring", "startDate": "2099-01-01", "endDate": END});
-    let create =
-        json!({"name": "Walk", "type": "event", "subType": "Fitness", "startDate": "2099-01-01", "endDate": END});
-    let row = |route, query, body, [employee, administrator, operator]: [&'static str; 3]| Row {
-        route,
-        query,
-        body,
-        employee,
-        administrator,
-        operator,
-    };
-    let company = |rest: &str| -> &'static str {
-        let (method, path) = rest.split_once(' ').expect("a method");
-        format!("{method} /wellness/companies/{{companyId}}/{path}").leak()
-    };
-    let data = json!({"data": {"Name": "Hall"}});
+fn row(
+    route: &'static str,
+    query: &'static str,
+    body: Value,
+    [employee, administrator, operator]: [&'static str; 3],
+) -> Row {
+    Row { route, query, body, employee, administrator, operator }
+}
+
+/// Returns a route below the company.
+fn company(rest: &str) -> &'static str {
+    let (method, path) = rest.split_once(' ').expect("a method");
+    format!("{method} /wellness/companies/{{companyId}}/{path}").leak()
+}
+
+/// Returns the expectation for each route of parts, references and records. They come first,
+/// because later requests create and replace records.
+fn content_rows() -> Vec<Row> {
     // The activity has another version, so that a permitted request gets 412 and changes nothing.
     let part = ["3.33", "2.34", "2.24"];
     vec![
-        // First, because later requests create and replace records.
         row(company("GET references/{facet}"), "", Value::Null, ["3.33", "+.3+", "+.++"]),
         row(company("GET references/{facet}/{facetId}"), "", Value::Null, ["+.34", "+.34", "+.+4"]),
         row(company("DELETE references/{facet}/{facetId}"), "", Value::Null, ["3.33", "9.34", "9.94"]),
@@ -83,6 +80,19 @@ fn rows() -> Vec<Row> {
             ["3.33", "+.34", "+.+4"],
         ),
         row(company("DELETE activities/{activityId}/references/{facet}/{facetId}"), "version=9", Value::Null, part),
+    ]
+}
+
+/// Returns the expectation for each route, from the table of actors in the requirement.
+fn rows() -> Vec<Row> {
+    let list = ["+.33", "+.33", "+.++"];
+    let write = ["3.33", "+.33", "+.++"];
+    let of_section = json!({"name": "Spring", "startDate": "2099-01-01", "endDate": END});
+    let create =
+        json!({"name": "Walk", "type": "event", "subType": "Fitness", "startDate": "2099-01-01", "endDate": END});
+    let data = json!({"data": {"Name": "Hall"}});
+    let mut rows = content_rows();
+    rows.extend([
         row(company("GET activities"), YEAR, Value::Null, list),
         row(company("GET activity-options"), YEAR, Value::Null, list),
         row(company("GET sections"), "", Value::Null, list),
@@ -143,7 +153,8 @@ fn rows() -> Vec<Row> {
             ["+333", "++34", "+++4"],
         ),
         row("DELETE /wellness/users/{userId}/registrations/{activityId}", "", Value::Null, ["+333", "++34", "+++4"]),
-    ]
+    ]);
+    rows
 }
 
 /// Whose items a request names.

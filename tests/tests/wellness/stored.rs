@@ -86,10 +86,10 @@ impl Scene {
             "startDate": format!("{}-01-01", year()), "endDate": end(), "capacity": 1});
         activities.push(text(&create(&admin, COMPANY, &event).await, "activityId").to_owned());
         let scene = Self { stack, operator, admin, activities, templates };
-        let set = [("PK", "Global"), ("SK", "TemplateSet"), ("Type", "TemplateSet")];
-        let set = set.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned())));
+        let loaded = [("PK", "Global"), ("SK", "TemplateSet"), ("Type", "TemplateSet")];
+        let loaded = loaded.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned())));
         let version = ("Version".to_owned(), AttributeValue::N("1".to_owned()));
-        scene.put("Activities", &set.into_iter().chain([version]).collect()).await;
+        scene.put("Activities", &loaded.into_iter().chain([version]).collect()).await;
         for user in [USER, OTHER] {
             let placed = json!({"role": "R", "department": "D", "name": "Ann"});
             assert_eq!(scene.admin.put(&of(&format!("employees/{user}")), &placed).await.status, 201);
