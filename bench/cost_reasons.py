@@ -61,7 +61,10 @@ REASONS = {
         "2.5 R": "the record, the reference that was added last, and the index of references are read first",
         "5 W": "the conditions that no job runs on the record and none holds it, all in a transaction",
     },
-    "create-activity, six items": {"1 R": "the section is read, to check its company"},
+    "create-activity, six items": {
+        "1 R": "the section is read, to check its company",
+        "2 W": "the job that enrols the employees",
+    },
     "join-activity": {
         "3 R": "the activity, the employee and the registration are read first",
         "1 W": "the ticket is taken before the registration is put under it",
@@ -87,7 +90,7 @@ REASONS = {
     "get-job": {"0.5 R": STRONG},
     "update-activity, the request": {
         "3 R": "the activity, and its references twice, are read first",
-        "2 W": "the job that updates the registrations",
+        "4 W": "the job that updates the registrations, and the job that enrols the employees",
     },
     "get-merchant": {"0.5 R": STRONG},
     "get-account": {"0.5 R": STRONG},

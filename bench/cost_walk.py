@@ -89,8 +89,9 @@ def wellness(step):
     step("W14", "put-section", "PUT", f"{COMPANY}/sections/summer", section, types="Section")
     plan = {"name": "Programme", "startDate": f"{YEAR}-01-01", "endDate": f"{YEAR}-12-31"}
     step("W19", "put-plan", "PUT", f"{COMPANY}/plans/{YEAR}", plan, types="Plans")
-    step("W19", "get-plan", "GET", f"{COMPANY}/plans/{YEAR}")
-    step("W19", "list-plans", "GET", f"{COMPANY}/plans")
+    plans = ("Plans", "CompanyId-123")
+    step("W19", "get-plan", "GET", f"{COMPANY}/plans/{YEAR}", item=plans)
+    step("W19", "list-plans", "GET", f"{COMPANY}/plans", item=plans)
     tracker = {"name": "Step counter", "data": {"unit": "steps"}}
     step("W15", "put-reference", "PUT", f"{COMPANY}/references/trackers/steps", tracker, types="ReferenceRecord")
     template = {"name": "Stairs", "type": "challenge", "subType": "Fitness"}
